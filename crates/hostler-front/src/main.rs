@@ -1,0 +1,2 @@
+//! hostler-front
+fn main() {}

@@ -1,0 +1,2 @@
+//! hostler-master
+fn main() {}

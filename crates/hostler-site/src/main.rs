@@ -1,0 +1,2 @@
+//! hostler-site
+fn main() {}

@@ -1,0 +1,2 @@
+//! hostler
+fn main() {}
