@@ -1,0 +1,151 @@
+//! Fixed-size messages between master and front, one per datagram on a `SOCK_SEQPACKET` socket.
+//!
+//! The front is not trusted by the master: anything but these sixteen bytes, or a site that the plan does not
+//! have, ends that front.
+
+/// Size of every message, in bytes.
+pub const MESSAGE_SIZE: usize = 16;
+
+/// From front to master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromFront {
+    /// The front serves: the old generation may drain.
+    Ready,
+    /// Start the site process of this site and send me its socket.
+    SpawnSite(u32),
+}
+
+/// From master to front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromMaster {
+    /// First message: the plan (a memfd) follows as a descriptor, with this many bytes.
+    Plan {
+        /// Length of the encoded [`crate::plan::FrontPlan`] in the memfd.
+        bytes: u64,
+    },
+    /// A batch of listening sockets travels with this message (`index` = position of the first in the plan).
+    Listeners {
+        /// Position of the first descriptor.
+        index: u32,
+        /// Number of descriptors in this message.
+        count: u32,
+    },
+    /// A batch of log descriptors, likewise.
+    Logs {
+        /// Position of the first descriptor.
+        index: u32,
+        /// Number of descriptors in this message.
+        count: u32,
+    },
+    /// All of the start-up messages have been sent.
+    Go,
+    /// The site's socket travels with this message.
+    Site(u32),
+    /// The site could not be started: site and errno. It may be asked for again.
+    SiteFailed(u32, i32),
+    /// A newer generation serves: accept no more, finish what is open, exit.
+    Drain,
+}
+
+/// A message that is not one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed control message")]
+pub struct Malformed;
+
+fn pack(kind: u32, a: u32, b: u64) -> [u8; MESSAGE_SIZE] {
+    let mut out = [0; MESSAGE_SIZE];
+    out[..4].copy_from_slice(&kind.to_le_bytes());
+    out[4..8].copy_from_slice(&a.to_le_bytes());
+    out[8..].copy_from_slice(&b.to_le_bytes());
+    out
+}
+
+fn unpack(bytes: &[u8]) -> Result<(u32, u32, u64), Malformed> {
+    let bytes: &[u8; MESSAGE_SIZE] = bytes.try_into().map_err(|_| Malformed)?;
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    Ok((word(0), word(4), u64::from(word(8)) | u64::from(word(12)) << 32))
+}
+
+impl FromFront {
+    /// The message as it travels.
+    #[must_use]
+    pub fn encode(self) -> [u8; MESSAGE_SIZE] {
+        match self {
+            Self::Ready => pack(1, 0, 0),
+            Self::SpawnSite(site) => pack(2, site, 0),
+        }
+    }
+
+    /// # Errors
+    /// [`Malformed`] for a wrong size, an unknown kind or a field that should be zero and is not.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        match unpack(bytes)? {
+            (1, 0, 0) => Ok(Self::Ready),
+            (2, site, 0) => Ok(Self::SpawnSite(site)),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl FromMaster {
+    /// The message as it travels.
+    #[must_use]
+    pub fn encode(self) -> [u8; MESSAGE_SIZE] {
+        match self {
+            Self::Plan { bytes } => pack(1, 0, bytes),
+            Self::Listeners { index, count } => pack(2, index, u64::from(count)),
+            Self::Logs { index, count } => pack(3, index, u64::from(count)),
+            Self::Go => pack(4, 0, 0),
+            Self::Site(site) => pack(5, site, 0),
+            Self::SiteFailed(site, errno) => pack(6, site, u64::from(errno.unsigned_abs())),
+            Self::Drain => pack(7, 0, 0),
+        }
+    }
+
+    /// # Errors
+    /// [`Malformed`] for a wrong size, an unknown kind or a number out of range.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let count = |n: u64| u32::try_from(n).map_err(|_| Malformed);
+        match unpack(bytes)? {
+            (1, 0, bytes) => Ok(Self::Plan { bytes }),
+            (2, index, n) => Ok(Self::Listeners { index, count: count(n)? }),
+            (3, index, n) => Ok(Self::Logs { index, count: count(n)? }),
+            (4, 0, 0) => Ok(Self::Go),
+            (5, site, 0) => Ok(Self::Site(site)),
+            (6, site, errno) => Ok(Self::SiteFailed(site, i32::try_from(errno).map_err(|_| Malformed)?)),
+            (7, 0, 0) => Ok(Self::Drain),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_comes_back_as_it_went() {
+        for message in [FromFront::Ready, FromFront::SpawnSite(7)] {
+            assert_eq!(FromFront::decode(&message.encode()), Ok(message));
+        }
+        for message in [
+            FromMaster::Plan { bytes: 1 << 40 },
+            FromMaster::Listeners { index: 3, count: 9 },
+            FromMaster::Logs { index: 0, count: 1 },
+            FromMaster::Go,
+            FromMaster::Site(4),
+            FromMaster::SiteFailed(4, 11),
+            FromMaster::Drain,
+        ] {
+            assert_eq!(FromMaster::decode(&message.encode()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        assert_eq!(FromFront::decode(b"short"), Err(Malformed));
+        assert_eq!(FromFront::decode(&[0; MESSAGE_SIZE]), Err(Malformed));
+        assert_eq!(FromFront::decode(&pack(1, 5, 0)), Err(Malformed));
+        assert_eq!(FromMaster::decode(&pack(6, 0, u64::MAX)), Err(Malformed));
+    }
+}

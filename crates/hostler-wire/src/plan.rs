@@ -1,0 +1,84 @@
+//! The Plan: what one generation of the server is. The planner (a short-lived process that reads the
+//! configuration) makes it; the master carries out its own part and hands the front's part on unread.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// Everything the planner tells the master, sent as one frame; the descriptors of [`Plan::logs`] travel with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// The master's own part.
+    pub master: MasterPlan,
+    /// The front's part: a [`FrontPlan`], encoded. The master does not look inside.
+    #[serde(with = "serde_bytes")]
+    pub front: Vec<u8>,
+    /// Number of log descriptors that accompany the plan, in the order of [`FrontPlan::logs`].
+    pub logs: u32,
+}
+
+/// What the master does for a generation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MasterPlan {
+    /// Addresses to listen on (`Listen`), in the order in which the front gets the descriptors.
+    pub listeners: Vec<SocketAddr>,
+    /// `ListenBacklog`.
+    pub backlog: u32,
+    /// Who the front runs as; `None`: nobody changes identity (single-user or started without root).
+    pub front: Option<Identity>,
+    /// The sites, by index = [`SiteId`].
+    pub sites: Vec<SitePlan>,
+    /// `PidFile`, absolute.
+    pub pid_file: Option<String>,
+    /// How long a new generation may take until it reports ready, in milliseconds.
+    pub ready_timeout_ms: u32,
+}
+
+/// A Unix identity, numeric. The planner has resolved names; uid 0 never appears in one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// User id, never 0.
+    pub uid: u32,
+    /// Group id, never 0.
+    pub gid: u32,
+    /// Supplementary groups; empty unless a directive asks for them.
+    pub groups: Vec<u32>,
+}
+
+/// Index of a site in its generation's plan.
+pub type SiteId = u32;
+
+/// A site: all virtual hosts that share one Unix user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SitePlan {
+    /// What `ps` and the logs call it: the user's name, or `#uid`.
+    pub name: String,
+    /// Who it runs as; `None` under single-user operation.
+    pub identity: Option<Identity>,
+}
+
+/// The front's part of the plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FrontPlan {
+    /// The configuration tree, encoded by `hostler-config`.
+    #[serde(with = "serde_bytes")]
+    pub config: Vec<u8>,
+    /// Log destinations; descriptor `i` belongs to entry `i`.
+    pub logs: Vec<LogPlan>,
+    /// Files that only root could read, by path: certificates and keys.
+    pub secrets: Vec<(String, serde_bytes::ByteBuf)>,
+    /// For each virtual host (main server first) the site that serves it.
+    pub sites: Vec<SiteId>,
+    /// Names of the sites, by [`SiteId`].
+    pub site_names: Vec<String>,
+    /// Seconds without a request until a site process exits.
+    pub site_idle_secs: u32,
+}
+
+/// One log destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPlan {
+    /// As in the configuration, made absolute: a file, or `|program` for a piped log.
+    pub target: String,
+    /// `true` when this is an ErrorLog, `false` for an access log.
+    pub error_log: bool,
+}

@@ -1,0 +1,300 @@
+//! Frames between front and site. The front asks; the site process answers as its Unix user.
+//!
+//! The site process belongs to a tenant: the front takes nothing it says for granted except that it comes from
+//! that tenant, and never lets an answer of one site touch another.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+/// The front's number for a request on one connection; the answer carries it back.
+pub type RequestId = u64;
+
+/// From front to site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToSite {
+    /// A further connection (one per front thread) travels with this frame; it is served like the first.
+    Attach,
+    /// Walk a path, component by component, and open its end. Answer: [`FromSite::Walked`].
+    Walk(Walk),
+    /// List a directory. Answer: [`FromSite::Listed`].
+    List {
+        /// The front's number.
+        id: RequestId,
+        /// Absolute path of the directory.
+        path: ByteBuf,
+    },
+    /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame.
+    /// Answer: [`FromSite::Started`] or [`FromSite::RunFailed`], later [`FromSite::Exited`].
+    Run(Run),
+    /// Kill the process group of a program started by `Run` with this id. No answer of its own.
+    Kill {
+        /// Id of the `Run`.
+        id: RequestId,
+    },
+}
+
+/// A path to walk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walk {
+    /// The front's number.
+    pub id: RequestId,
+    /// Absolute path without `.`, `..` and empty components; it may go on past a file (path info).
+    pub path: ByteBuf,
+    /// Read `.htaccess` files in directories from this depth on (0 = `/`); `u32::MAX`: nowhere.
+    pub htaccess_from: u32,
+    /// `AccessFileName`: tried in order in each directory, the first that exists counts.
+    pub access_files: Vec<ByteBuf>,
+    /// Open the end for reading when it is a regular file.
+    pub open: bool,
+    /// Watch each directory on the way with the connection's inotify descriptor.
+    pub watch: bool,
+}
+
+/// A program to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The front's number.
+    pub id: RequestId,
+    /// What to run.
+    pub program: Program,
+    /// The environment, whole: `NAME=value` entries, nothing is inherited.
+    pub env: Vec<ByteBuf>,
+    /// RLimitCPU, RLimitMEM, RLimitNPROC as (soft, hard); `u64::MAX` is "max".
+    pub limits: Limits,
+}
+
+/// The two kinds of programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Program {
+    /// A CGI script: checked as suexec checks, run in its own directory.
+    Script {
+        /// Absolute path.
+        path: ByteBuf,
+        /// Arguments after the program's name (from a query without `=`, RFC 3875 §4.4).
+        args: Vec<ByteBuf>,
+    },
+    /// SSI `exec cmd`: a command line for `/bin/sh -c`.
+    Shell {
+        /// The command line.
+        command: ByteBuf,
+        /// Working directory, absolute: the document's.
+        directory: ByteBuf,
+    },
+}
+
+/// Resource limits for a program; `None`: inherited from the site process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// RLimitCPU, in seconds.
+    pub cpu: Option<(u64, u64)>,
+    /// RLimitMEM, in bytes.
+    pub mem: Option<(u64, u64)>,
+    /// RLimitNPROC, processes of the user.
+    pub nproc: Option<(u64, u64)>,
+}
+
+/// From site to front.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromSite {
+    /// First frame on every connection: the connection's inotify descriptor travels with it
+    /// (no descriptor where inotify cannot be had: the front then checks with each request).
+    Hello,
+    /// Answer to [`ToSite::Walk`]; an opened file travels with it.
+    Walked(Walked),
+    /// Answer to [`ToSite::List`].
+    Listed {
+        /// The front's number.
+        id: RequestId,
+        /// The entries, unsorted, without `.` and `..`; or the errno.
+        entries: Result<Vec<Entry>, i32>,
+    },
+    /// The program runs.
+    Started {
+        /// Id of the `Run`.
+        id: RequestId,
+        /// Its process id, for the log.
+        pid: u32,
+    },
+    /// The program was not started.
+    RunFailed {
+        /// Id of the `Run`.
+        id: RequestId,
+        /// Why.
+        cause: RunError,
+    },
+    /// The program has ended (reaped).
+    Exited {
+        /// Id of the `Run`.
+        id: RequestId,
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Why a program was not started; each has one sentence for the error log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum RunError {
+    /// No such file, or a component is missing.
+    #[error("no such program")]
+    NotFound,
+    /// Not a regular file.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// The site's user may not execute it.
+    #[error("it is not executable by uid {uid} (mode {mode:04o}): chmod +x it")]
+    NotExecutable {
+        /// The site's uid.
+        uid: u32,
+        /// Permission bits.
+        mode: u32,
+    },
+    /// Others could have changed the program.
+    #[error("it is writable by group or others (mode {mode:04o}): chmod go-w it")]
+    Writable {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// Others could have replaced the program.
+    #[error("its directory is writable by group or others (mode {mode:04o}): chmod go-w the directory")]
+    DirectoryWritable {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// Set-user-id or set-group-id.
+    #[error("it is set-user-id or set-group-id (mode {mode:04o}): chmod ug-s it")]
+    SetId {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// Owned by neither the site's user nor root.
+    #[error("it belongs to uid {owner}, not to the site's uid {uid} or root: chown it")]
+    WrongOwner {
+        /// The program's owner.
+        owner: u32,
+        /// The site's uid.
+        uid: u32,
+    },
+    /// execve failed.
+    #[error("exec failed: {}", std::io::Error::from_raw_os_error(*errno))]
+    Exec {
+        /// errno of execve.
+        errno: i32,
+    },
+    /// A `#!` line that names no interpreter that can be run.
+    #[error("its first line asks for {interpreter:?}, which can't be run: {hint}")]
+    Interpreter {
+        /// The interpreter as the first line names it.
+        interpreter: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Environment and arguments are over the kernel's limit (E2BIG).
+    #[error("the request's headers are too large for a program's environment")]
+    TooLarge,
+    /// fork failed.
+    #[error("fork failed: {}", std::io::Error::from_raw_os_error(*errno))]
+    Fork {
+        /// errno of fork.
+        errno: i32,
+    },
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link (only in listings and as a link's own kind).
+    Symlink,
+    /// A pipe, socket or device: never opened.
+    Other,
+}
+
+/// A file's metadata, as `fstat` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Kind.
+    pub kind: FileKind,
+    /// Permission bits with set-id and sticky bits (`st_mode & 07777`).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Number of hard links.
+    pub nlink: u64,
+    /// Size, in bytes.
+    pub size: u64,
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+    /// Modification time, seconds since the epoch.
+    pub mtime: i64,
+    /// Nanoseconds of the modification time.
+    pub mtime_nsec: u32,
+    /// Status change time, seconds since the epoch.
+    pub ctime: i64,
+    /// Access time, seconds since the epoch.
+    pub atime: i64,
+}
+
+/// What a walk found. `levels[0]` is `/`; one level per component that exists, links followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walked {
+    /// The front's number.
+    pub id: RequestId,
+    /// Each component that was reached. The last one is the end, or the place where the walk stopped:
+    /// a file with components left over (path info), or the last directory before an error.
+    pub levels: Vec<Level>,
+    /// Why the component after the last level could not be reached (errno), if one is missing.
+    pub stopped: Option<i32>,
+    /// Why the end could not be opened although asked for (errno).
+    pub open_errno: Option<i32>,
+    /// The end was opened; its descriptor travels with the frame.
+    pub opened: bool,
+}
+
+/// One component of a walk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// What stands there (after following a link).
+    pub info: FileInfo,
+    /// The owner of the symbolic link, where the component is one.
+    pub link_owner: Option<u32>,
+    /// The directory's access file, if it has one and was asked for.
+    pub htaccess: Option<AccessFile>,
+    /// The inotify watch on this directory, where one could be set.
+    pub watch: Option<i32>,
+}
+
+/// An `.htaccess` file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessFile {
+    /// Which of [`Walk::access_files`].
+    pub name: ByteBuf,
+    /// Its text, or the errno for one that exists but can't be read (the request is then refused).
+    pub text: Result<ByteBuf, i32>,
+}
+
+/// One entry of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: ByteBuf,
+    /// What stands there, links followed; `None` for a dangling link.
+    pub info: Option<FileInfo>,
+    /// The owner of the link, where it is one.
+    pub link_owner: Option<u32>,
+}
