@@ -1,1 +1,15 @@
-//! hostler-conformance
+//! The conformance suite: one table of cases, run against the packaged apache2 first and then
+//! against Hostler with the same configuration file.
+//!
+//! `cases/<subject>.toml` holds a tree of files, a configuration and the cases; what it expects is
+//! what Apache 2.4 answers, and a run with apache2 installed proves that. `differences.toml`
+//! lists where Hostler answers otherwise on purpose. This crate links no server crate: it knows
+//! both servers by their sockets and log files only.
+
+pub mod check;
+pub mod client;
+pub mod differences;
+pub mod run;
+pub mod server;
+pub mod table;
+pub mod tree;

@@ -1,0 +1,230 @@
+//! Runs subjects: Apache first, then Hostler, each case against the table and against each other.
+
+use crate::check::{self, Observed};
+use crate::client;
+use crate::differences::Difference;
+use crate::server::{Kind, Server};
+use crate::table::{Case, Expect, Request, Subject};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a log line may take to appear.
+const LOGGED_WITHIN: Duration = Duration::from_secs(2);
+/// How long to wait before believing that a log line does not appear.
+const NOT_LOGGED_FOR: Duration = Duration::from_millis(200);
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The servers in order.
+    pub kinds: Vec<Kind>,
+    /// `subject` or `subject/case`; nothing else is run.
+    pub only: Option<String>,
+    /// Intended differences.
+    pub differences: Vec<Difference>,
+    /// Print every answer.
+    pub print: bool,
+}
+
+/// What became of a subject on one server.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// `subject`.
+    pub subject: String,
+    /// Cases run, per server.
+    pub cases: BTreeMap<char, usize>,
+    /// Failed cases with their findings, ready to print.
+    pub failures: Vec<String>,
+    /// Answers, when they were asked for.
+    pub printed: String,
+}
+
+impl Plan {
+    /// Whether a case is to run.
+    #[must_use]
+    pub fn wants(&self, subject: &str, case: &str) -> bool {
+        let Some(only) = &self.only else { return true };
+        only.split(',').any(|only| match only.split_once('/') {
+            Some((of, name)) => of == subject && name == case,
+            None => only == subject,
+        })
+    }
+
+    fn difference(&self, subject: &str, case: &str) -> Option<&Difference> {
+        let id = format!("{subject}/{case}");
+        self.differences.iter().find(|difference| difference.case == id)
+    }
+}
+
+/// Runs one subject on every server of the plan.
+#[must_use]
+pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
+    let mut report = Report { subject: subject.name.clone(), ..Report::default() };
+    let cases: Vec<&Case> =
+        subject.cases.iter().filter(|case| plan.wants(&subject.name, &case.name)).collect();
+    if cases.is_empty() {
+        return report;
+    }
+    let mut model = BTreeMap::new();
+    for &kind in &plan.kinds {
+        let server = match Server::start(kind, subject, parent) {
+            Ok(server) => server,
+            Err(error) => {
+                report.failures.push(error);
+                continue;
+            }
+        };
+        for case in &cases {
+            let observed = observe(&server, case);
+            *report.cases.entry(kind.letter()).or_default() += 1;
+            if plan.print {
+                report.printed.push_str(&printed(kind, &subject.name, &case.name, &observed));
+            }
+            let findings = judge(plan, kind, &subject.name, case, &model, &observed);
+            if !findings.is_empty() {
+                let heading = format!("{kind:?} {}/{}", subject.name, case.name);
+                report.failures.push(format!("{heading}\n    expected {}", findings.join("\n    expected ")));
+            }
+            if kind == Kind::Apache {
+                model.insert(&case.name, observed);
+            }
+        }
+    }
+    report
+}
+
+fn judge(
+    plan: &Plan,
+    kind: Kind,
+    subject: &str,
+    case: &Case,
+    model: &BTreeMap<&String, Observed>,
+    observed: &Observed,
+) -> Vec<String> {
+    let as_apache = || {
+        let mut findings = check::against_table(&case.expect, observed);
+        if let Some(apache) = model.get(&case.name) {
+            findings.extend(check::against_apache(&case.expect, apache, observed));
+        }
+        findings
+    };
+    match plan.difference(subject, &case.name) {
+        Some(difference) if kind == Kind::Hostler => {
+            if as_apache().is_empty() {
+                return vec![
+                    "a difference, which differences.toml lists, but there is none any more".to_owned(),
+                ];
+            }
+            check::against_table(&difference.hostler, observed)
+        }
+        _ => as_apache(),
+    }
+}
+
+fn observe(server: &Server, case: &Case) -> Observed {
+    let tree = &server.tree;
+    for name in &case.request.remove {
+        let _ = fs::remove_file(tree.root.join(name));
+    }
+    for (name, file) in &case.request.write {
+        let _ = tree.write(name, file);
+    }
+    if !case.request.write.is_empty() || !case.request.remove.is_empty() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let access_log = tree.root.join("logs").join(case.expect.log_file.as_deref().unwrap_or("access.log"));
+    let error_log = tree.root.join("logs/error.log");
+    let before = (length(&access_log), length(&error_log));
+    let bytes = tree.fill(&wire(&case.request)).into_bytes();
+    let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
+    let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
+    let watch = case.expect.closes.is_some();
+    let exchanged = client::exchange(server.address(case.request.port2), &bytes, answers, head, watch);
+    let mut observed = Observed { exchange: exchanged.unwrap_or_default(), ..Observed::default() };
+    for response in &mut observed.exchange.responses {
+        response.body = tree.neutral(&response.body);
+        for (_, value) in &mut response.fields {
+            *value = tree.neutral(value);
+        }
+    }
+    observed.access_log = logged(server, &access_log, before.0, &case.expect, case.expect.log.as_ref());
+    observed.error_log = logged(server, &error_log, before.1, &case.expect, case.expect.error_log.as_ref());
+    observed
+}
+
+/// The new part of a log, as soon as the expectation is met in it.
+fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: Option<&String>) -> String {
+    let read = || {
+        let bytes = fs::read(path).unwrap_or_default();
+        let new = bytes.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
+        server.tree.neutral(&String::from_utf8_lossy(new))
+    };
+    if let Some(pattern) = pattern {
+        let deadline = Instant::now() + LOGGED_WITHIN;
+        while Instant::now() < deadline && check::matches(pattern, &read()) == Ok(false) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    } else if expect.no_log.is_some() {
+        thread::sleep(NOT_LOGGED_FOR);
+    }
+    read()
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// The bytes of a request, placeholders still in them.
+fn wire(request: &Request) -> String {
+    if let Some(raw) = &request.raw {
+        return raw.clone();
+    }
+    let line = match (&request.get, &request.request) {
+        (Some(path), _) => format!("GET {path}"),
+        (None, Some(line)) => line.clone(),
+        (None, None) => "GET /".to_owned(),
+    };
+    let version = request.version.as_deref().unwrap_or("1.1");
+    let host = request.host.as_deref().unwrap_or("localhost");
+    let mut text = format!("{line} HTTP/{version}\r\n");
+    if !host.is_empty() {
+        text.push_str(&format!("Host: {host}\r\n"));
+    }
+    if !request.headers.iter().any(|line| line.starts_with("Connection:")) {
+        text.push_str("Connection: close\r\n");
+    }
+    for line in &request.headers {
+        text.push_str(&format!("{line}\r\n"));
+    }
+    if let Some(body) = &request.body {
+        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    } else if let Some(pieces) = &request.chunked {
+        text.push_str("Transfer-Encoding: chunked\r\n\r\n");
+        for piece in pieces {
+            text.push_str(&format!("{:x}\r\n{piece}\r\n", piece.len()));
+        }
+        text.push_str("0\r\n\r\n");
+    } else {
+        text.push_str("\r\n");
+    }
+    text
+}
+
+fn printed(kind: Kind, subject: &str, case: &str, observed: &Observed) -> String {
+    let mut text = format!("==== {kind:?} {subject}/{case} {:?}\n", observed.exchange.interim);
+    for response in &observed.exchange.responses {
+        text.push_str(&format!("{} {}\n", response.status, response.reason));
+        for (name, value) in &response.fields {
+            text.push_str(&format!("{name}: {value}\n"));
+        }
+        text.push_str(&format!("\n{}\n", response.body.chars().take(1500).collect::<String>()));
+    }
+    let logs = [("closed", observed.exchange.closed.to_string()), ("log", observed.access_log.clone())];
+    for (what, value) in logs.into_iter().chain([("error", observed.error_log.clone())]) {
+        text.push_str(&format!("-- {what}: {}\n", value.trim_end()));
+    }
+    text
+}

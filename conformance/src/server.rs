@@ -1,0 +1,214 @@
+//! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
+
+use crate::table::{FileSpec, Subject};
+use crate::tree::Tree;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const APACHE: &str = "/usr/sbin/apache2";
+const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
+const STARTED_WITHIN: Duration = Duration::from_secs(15);
+const STOPPED_WITHIN: Duration = Duration::from_secs(4);
+
+/// Modules of every subject: everything that this slice of Hostler implements.
+const MODULES: [&str; 25] = [
+    "mpm_prefork",
+    "access_compat",
+    "actions",
+    "alias",
+    "auth_basic",
+    "authn_core",
+    "authn_file",
+    "authz_core",
+    "authz_groupfile",
+    "authz_host",
+    "authz_user",
+    "autoindex",
+    "brotli",
+    "cgi",
+    "deflate",
+    "dir",
+    "env",
+    "expires",
+    "filter",
+    "headers",
+    "include",
+    "mime",
+    "setenvif",
+    "reqtimeout",
+    "allowmethods",
+];
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The packaged apache2, the model.
+    Apache,
+    /// The server that is built here.
+    Hostler,
+}
+
+impl Kind {
+    /// One letter for paths, so that both trees have paths of one length.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::Apache => 'a',
+            Self::Hostler => 'h',
+        }
+    }
+}
+
+/// Whether apache2 is installed.
+#[must_use]
+pub fn apache_installed() -> bool {
+    Path::new(APACHE).exists()
+}
+
+/// The `hostler` command: `HOSTLER_BIN`, or beside the folder this test was built in.
+#[must_use]
+pub fn hostler_binary() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("HOSTLER_BIN") {
+        return Some(PathBuf::from(path));
+    }
+    let test = std::env::current_exe().ok()?;
+    let profile = test.parent()?.parent()?;
+    let target = profile.parent()?;
+    let candidates = [profile.to_owned(), target.join("release"), target.join("debug")];
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let all = candidates.into_iter().chain([workspace.join("release"), workspace.join("debug")]);
+    all.map(|folder| folder.join("hostler")).find(|path| path.is_file())
+}
+
+/// A running server. Dropping it kills every process of its group.
+#[derive(Debug)]
+pub struct Server {
+    /// Its files and ports.
+    pub tree: Tree,
+    child: Child,
+}
+
+impl Server {
+    /// Writes the tree below `parent` and starts a server on it.
+    ///
+    /// # Errors
+    /// A sentence with what the server printed, where it does not come up.
+    pub fn start(kind: Kind, subject: &Subject, parent: &Path) -> Result<Self, String> {
+        let root = parent.join(format!("{}-{}", kind.letter(), subject.name));
+        let tree = Tree { root, ports: [free_port()?, free_port()?], owner: unprivileged() };
+        let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
+        tree.populate(&subject.files).map_err(failed)?;
+        let types = FileSpec::Text(include_str!("mime.types").to_owned());
+        tree.write("conf/mime.types", &types).map_err(failed)?;
+        std::os::unix::fs::symlink(APACHE_MODULES, tree.root.join("modules")).map_err(failed)?;
+        let configuration = tree.root.join("conf/httpd.conf");
+        fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
+        let child = spawn(kind, &configuration, subject, &tree)?;
+        let mut server = Self { tree, child };
+        server.await_ready(kind, &subject.name)?;
+        Ok(server)
+    }
+
+    /// Where the first or the second port listens.
+    #[must_use]
+    pub fn address(&self, second: bool) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.tree.ports[usize::from(second)]))
+    }
+
+    fn await_ready(&mut self, kind: Kind, subject: &str) -> Result<(), String> {
+        let deadline = Instant::now() + STARTED_WITHIN;
+        loop {
+            let ended = self.child.try_wait().ok().flatten();
+            if ended.is_none() && TcpStream::connect(self.address(false)).is_ok() {
+                return Ok(());
+            }
+            if ended.is_some() || Instant::now() > deadline {
+                let printed = fs::read_to_string(self.tree.root.join("logs/console")).unwrap_or_default();
+                let errors = fs::read_to_string(self.tree.root.join("logs/error.log")).unwrap_or_default();
+                return Err(format!("{kind:?} does not start on {subject}: {ended:?}\n{printed}{errors}"));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let Some(group) = group else { return };
+        let _ = rustix::process::kill_process(group, Signal::TERM);
+        let deadline = Instant::now() + STOPPED_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(kind: Kind, configuration: &Path, subject: &Subject, tree: &Tree) -> Result<Child, String> {
+    let mut command = match kind {
+        Kind::Apache => {
+            let mut command = Command::new(APACHE);
+            command.arg("-DFOREGROUND").arg("-f").arg(configuration);
+            command
+        }
+        Kind::Hostler => {
+            let binary = hostler_binary().ok_or(
+                "no hostler binary: run `make build` first, or name one in HOSTLER_BIN; \
+                 HOSTLER_UNDER_TEST=apache checks the table against Apache alone",
+            )?;
+            let mut command = Command::new(binary);
+            command.arg("run").arg("-f").arg(configuration);
+            command
+        }
+    };
+    let console = File::create(tree.root.join("logs/console")).map_err(|error| error.to_string())?;
+    let again = console.try_clone().map_err(|error| error.to_string())?;
+    command.stdin(Stdio::null()).stdout(console).stderr(again).process_group(0);
+    command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("TZ", "UTC").env("LANG", "C");
+    for (name, value) in &subject.environment {
+        command.env(name, tree.fill(value));
+    }
+    command.spawn().map_err(|error| format!("{kind:?}: {error}"))
+}
+
+fn configured(tree: &Tree, subject: &Subject) -> String {
+    let extra = subject.modules.iter().map(String::as_str);
+    let modules: Vec<String> = MODULES
+        .into_iter()
+        .chain(extra)
+        .map(|name| format!("LoadModule {name}_module modules/mod_{name}.so"))
+        .collect();
+    let identity = if tree.owner.is_some() { "User www-data\nGroup www-data" } else { "" };
+    let prologue = include_str!("prologue.conf");
+    let prologue = prologue.replace("@MODULES@", &modules.join("\n")).replace("@IDENTITY@", identity);
+    tree.fill(&format!("{prologue}\n{}", subject.config))
+}
+
+/// www-data's ids, as Debian fixes them, when run by root.
+fn unprivileged() -> Option<(u32, u32)> {
+    rustix::process::geteuid().is_root().then_some((33, 33))
+}
+
+/// A free port of five digits which this process has not handed out before.
+fn free_port() -> Result<u16, String> {
+    static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut used = USED.lock().map_err(|error| error.to_string())?;
+    for _ in 0..1000 {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        if port >= 10_000 && used.insert(port) {
+            return Ok(port);
+        }
+    }
+    Err("no free port".to_owned())
+}
