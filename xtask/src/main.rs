@@ -1,2 +1,69 @@
-//! xtask
-fn main() {}
+//! The project's own tool: everything that `make` and CI do, as commands of `cargo xtask`.
+//!
+//! One file per command. Not here: installing packages (`setup.sh`), installing Hostler (`packaging/install.sh`).
+
+mod cargo;
+mod check;
+mod docs;
+mod layers;
+mod showcase;
+mod sizes;
+mod source;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::net::SocketAddr;
+
+/// Hostler's development tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Serve examples/showcase (what `make run` does)
+    Run {
+        /// Address and port to listen on
+        #[arg(long, default_value = "127.0.0.1:8080")]
+        listen: SocketAddr,
+    },
+    /// Formatting, lints, layers and sizes
+    Check,
+    /// Everything that has to be green: check, unit tests, black box, conformance, fuzz smoke
+    Test,
+    /// The conformance table: against the real Apache first, then against Hostler
+    Conformance,
+    /// A short run of every fuzz target
+    FuzzSmoke,
+    /// Does each crate use lower layers only? (layers.toml)
+    Layers,
+    /// Long files and long functions
+    Sizes {
+        /// Also list what is within the limits, longest first
+        #[arg(long)]
+        all: bool,
+    },
+    /// Release programs in target/release
+    Build,
+    /// Directive reference, man pages and completions
+    Docs,
+}
+
+fn main() -> Result<()> {
+    std::env::set_current_dir(cargo::workspace())?;
+    match Cli::parse().task {
+        Task::Run { listen } => showcase::run(listen),
+        Task::Check => check::run(),
+        Task::Test => test::run(),
+        Task::Conformance => test::conformance(),
+        Task::FuzzSmoke => test::fuzz_smoke(),
+        Task::Layers => layers::run(),
+        Task::Sizes { all } => sizes::run(all),
+        Task::Build => cargo::run(&["build", "--release"]),
+        Task::Docs => docs::run(),
+    }
+}

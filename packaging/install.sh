@@ -1,0 +1,42 @@
+#!/bin/sh
+# Copies what `make build` and `make docs` made below $DESTDIR$PREFIX. Builds nothing and needs no Rust, so that
+# it can run as root or under a packager's fake root.
+#
+#   bin/hostler                    the operator's command, a link into
+#   lib/hostler/                   all four programs: the command finds the others beside itself
+#   share/man, share/bash-completion, ...   if `make docs` has been run
+#   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
+set -eu
+cd "$(dirname "$0")/.."
+prefix=${PREFIX:-/usr/local}
+root=${DESTDIR:-}$prefix
+built=${CARGO_TARGET_DIR:-target}/release
+
+for program in hostler hostler-master hostler-front hostler-site; do
+  if [ ! -x "$built/$program" ]; then
+    echo "install: $built/$program is missing: run 'make build' first" >&2
+    exit 1
+  fi
+done
+
+install -d "$root/bin" "$root/lib/hostler" "$root/lib/systemd/system" "$root/share/doc/hostler"
+install -m 755 "$built/hostler" "$built/hostler-master" "$built/hostler-front" "$built/hostler-site" "$root/lib/hostler/"
+ln -sf ../lib/hostler/hostler "$root/bin/hostler"
+sed "s|@PREFIX@|$prefix|g" packaging/hostler.service > "$root/lib/systemd/system/hostler.service"
+chmod 644 "$root/lib/systemd/system/hostler.service"
+install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/hostler/"
+
+copy() { # copy FOLDER FILE...: those that exist
+  folder=$1
+  shift
+  for file; do
+    [ -e "$file" ] || continue
+    install -d "$root/$folder"
+    install -m 644 "$file" "$root/$folder/"
+  done
+}
+copy share/man/man1 packaging/man/*.1
+copy share/bash-completion/completions packaging/completions/hostler
+copy share/zsh/site-functions packaging/completions/_hostler
+copy share/fish/vendor_completions.d packaging/completions/hostler.fish
+echo "installed below $root"

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Installs the Debian or Ubuntu packages that a make target needs, and says what each is for.
+#
+#   ./setup.sh build|run|test|bench      (make calls it; without an argument: run)
+#
+# It needs root only for installing. Without root it uses sudo where there is one, and says so; without
+# either it names what is missing and goes on with what can be built. Nothing is started: Apache and nginx
+# serve only as measuring sticks, run by the tests themselves. So only packages without a service unit are
+# installed; of the others (`apache2` for its configuration files, `nginx`) a copy is unpacked below
+# target/oracle. A second run finds nothing to do and takes a fraction of a second.
+set -euo pipefail
+cd "$(dirname "$0")"
+PATH=$PATH:/usr/sbin:/sbin
+goal=${1:-run}
+
+# goal | probe | package | why
+# Probes: cmd: a command, pc: a pkg-config module, perl: a Perl module, file: a file.
+needs() {
+  cat <<'TABLE'
+build|cmd:cc|gcc|links the programs and compiles the C parts of two dependencies
+build|file:/usr/include/stdlib.h|libc6-dev|the C library's headers and start files, for the linker
+build|cmd:pkg-config|pkg-config|finds PCRE2
+build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
+run|perl:strict|perl|the showcase's CGI programs
+run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
+run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
+test|cmd:curl|curl|the README's commands are run as tests
+test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache first
+test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
+test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as Apache knows it
+test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
+test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with its own configuration
+test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
+test|cmd:git|git|a repository for cgit to show
+test|cmd:chromium|chromium|looks at the showcase as a person would
+test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
+bench|cmd:wrk|wrk|the load generator
+bench|nginx|nginx|the other contestant (unpacked, not installed)
+TABLE
+}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+includes() { # includes GOAL: is this goal part of the one asked for?
+  case $goal in
+    build) [ "$1" = build ] ;;
+    run) [ "$1" = build ] || [ "$1" = run ] ;;
+    test) [ "$1" != bench ] ;;
+    bench) true ;;
+    *) say "unknown goal '$goal'; one of: build run test bench"; exit 2 ;;
+  esac
+}
+
+present() { # present PROBE
+  case $1 in
+    cmd:*) command -v "${1#cmd:}" >/dev/null ;;
+    file:*) [ -e "${1#file:}" ] ;;
+    pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
+    perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
+    unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
+    nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
+  esac
+}
+
+unpack() { # unpack PACKAGE: a copy below target/oracle; needs no root, runs no maintainer script
+  local work
+  command -v dpkg-deb >/dev/null || return 1
+  mkdir -p target/oracle
+  work=$(mktemp -d target/oracle/.new.XXXXXX)
+  if (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$1" && dpkg-deb -x ./*.deb tree); then
+    mv "$work/tree" "target/oracle/$1"
+  fi
+  rm -rf "$work"
+  [ -d "target/oracle/$1" ]
+}
+
+check_rust() {
+  # A fresh rustup is on the PATH only after the next log-in.
+  if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then PATH=$PATH:$HOME/.cargo/bin; fi
+  if ! command -v cargo >/dev/null; then
+    say 'Rust is missing: Hostler needs cargo 1.90 or newer. Install it with rustup (see rustup.rs), then run this again.'
+    exit 1
+  fi
+}
+
+# How to become root: "" as root, "sudo" where that works, "-" where neither is possible.
+find_root() {
+  if [ "$(id -u)" = 0 ]; then echo ''
+  elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then echo sudo
+  else echo -; fi
+}
+
+install_packages() { # install_packages ROOT PACKAGE...
+  local root=$1 guard=/usr/sbin/policy-rc.d guarded=no status=0
+  shift
+  # Debian asks this file before it starts a service. 101 means no. An administrator's own file stays.
+  # (systemd is asked through the same file.)
+  if [ ! -e $guard ]; then
+    guarded=yes
+    trap '$root rm -f '$guard EXIT
+    printf '#!/bin/sh\nexit 101\n' | $root tee $guard >/dev/null
+    $root chmod 755 $guard
+  fi
+  $root apt-get -qq update || say 'could not refresh the package lists; going on with the old ones'
+  apt_install "$root" "$@" || status=$?
+  if [ $status != 0 ]; then
+    say 'not all at once; trying one by one'
+    for package; do apt_install "$root" "$package" || say "could not install $package"; done
+  fi
+  if [ $guarded = yes ]; then $root rm -f $guard; trap - EXIT; fi
+}
+
+apt_install() { # apt_install ROOT PACKAGE...
+  local root=$1
+  shift
+  $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "$@" </dev/null >&2
+}
+
+main() {
+  local missing=() copies=() for_goal probe package why root left=0
+  includes build
+  check_rust
+  while IFS='|' read -r for_goal probe package why; do
+    includes "$for_goal" && ! present "$probe" || continue
+    say "$package is missing: $why"
+    case $probe in
+      unpack:*|nginx) copies+=("$package") ;;
+      *) missing+=("$package") ;;
+    esac
+  done < <(needs)
+  [ ${#missing[@]} = 0 ] && [ ${#copies[@]} = 0 ] && return 0
+
+  if ! command -v apt-get >/dev/null; then
+    say 'this system has no apt-get: please install the above with its own package manager (names may differ)'
+  else
+    root=$(find_root)
+    if [ ${#missing[@]} = 0 ]; then :
+    elif [ "$root" = - ]; then
+      say "not root and no sudo: as root, run: apt-get install --no-install-recommends ${missing[*]}"
+    else
+      say "installing with ${root:+sudo }apt-get: ${missing[*]}"
+      install_packages "$root" "${missing[@]}"
+    fi
+    for package in ${copies[@]+"${copies[@]}"}; do
+      say "unpacking $package below target/oracle"
+      unpack "$package" || say "could not fetch $package"
+    done
+  fi
+
+  while IFS='|' read -r for_goal probe package why; do
+    includes "$for_goal" && ! present "$probe" || continue
+    left=$((left + 1))
+    say "still without $package; what needs it will say so"
+    if [ "$probe" = cmd:cc ]; then say 'nothing can be built without a C compiler'; exit 1; fi
+  done < <(needs)
+  [ $left = 0 ] && say 'done' || true
+}
+
+main
