@@ -113,7 +113,8 @@ install_packages() { # install_packages ROOT PACKAGE...
 apt_install() { # apt_install ROOT PACKAGE...
   local root=$1
   shift
-  $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "$@" </dev/null >&2
+  $root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install \
+    --yes --no-install-recommends "$@" </dev/null >&2
 }
 
 main() {

@@ -1,0 +1,4 @@
+//! Hostler seen from outside: each module is a technique or a promise, each test a scenario of configuration,
+//! program, request and expectation.
+
+mod files;
