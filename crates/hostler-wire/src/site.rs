@@ -260,6 +260,15 @@ pub struct Walked {
     pub levels: Vec<Level>,
     /// Why the component after the last level could not be reached (errno), if one is missing.
     pub stopped: Option<i32>,
+    /// The owner of the symbolic link that stands at that component, if it is one: its target can't be reached
+    /// (Apache answers 403 then, not 404).
+    pub stopped_link: Option<u32>,
+    /// Watches outside the levels: directories that links lead through, files with several hard links. Any event
+    /// on one of them makes the whole answer stale.
+    pub watches: Vec<i32>,
+    /// All that the answer depends on is watched: it holds until an event comes. Otherwise it holds for one
+    /// request (no inotify, a directory that may be entered but not read, a file system without events).
+    pub watched: bool,
     /// Why the end could not be opened although asked for (errno).
     pub open_errno: Option<i32>,
     /// The end was opened; its descriptor travels with the frame.
