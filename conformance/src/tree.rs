@@ -7,7 +7,7 @@ use crate::table::{FileDetails, FileSpec};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -54,7 +54,8 @@ impl Tree {
             self.folder(parent)?;
         }
         if let Some(target) = &details.symlink {
-            return symlink(self.fill(target), path);
+            symlink(self.fill(target), &path)?;
+            return self.owner.map_or(Ok(()), |(user, group)| lchown(&path, Some(user), Some(group)));
         }
         if details.dir {
             self.folder(&path)?;
