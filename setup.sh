@@ -114,7 +114,7 @@ apt_install() { # apt_install ROOT PACKAGE...
   local root=$1
   shift
   $root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install \
-    --yes --no-install-recommends "$@" </dev/null >&2
+    --yes --no-install-recommends "$@" </dev/null >/dev/null
 }
 
 main() {
