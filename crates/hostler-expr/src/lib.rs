@@ -1,1 +1,40 @@
-//! hostler-expr
+//! Apache's expression language (`ap_expr`), as `<If>`, `Require expr`, `Header ... expr=`, `SetEnvIfExpr`
+//! and the SSI elements `if` and `elif` use it, plus mod_include's legacy expressions (module [`legacy`]).
+//!
+//! The crate does no I/O. A source text is parsed once into an [`Expr`]; evaluating it asks a [`Host`] for
+//! request data. Where the host would have to wait (a file test, a sub-request), it answers
+//! [`Answer::Pending`]: evaluation stops with [`EvalError::Pending`], the driver fetches what the
+//! [`Question`] names and evaluates again from the start. Evaluation has no side effects besides the
+//! [`Captures`], so starting again is safe.
+//!
+//! Reference: the manual page "Expressions in Apache HTTP Server" (docs/manual/expr.html), release 2.4.
+
+mod captures;
+mod digest;
+mod error;
+mod eval;
+mod function;
+mod glob;
+mod host;
+pub mod legacy;
+mod lexer;
+mod parse;
+mod regex;
+mod subnet;
+mod text;
+mod tree;
+mod variable;
+
+pub use captures::Captures;
+pub use error::{EvalError, ParseError, Question};
+pub use glob::{GlobMode, glob_matches};
+pub use host::{Answer, FileError, FileTest, Host, SubrequestTest};
+pub use regex::{Regex, RegexError, RegexOptions};
+pub use subnet::{Subnet, SubnetError};
+pub use tree::{Expr, Flags, Kind};
+pub use variable::Variable;
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What the last successful regular expression matched: `$0` to `$9`.
+//!
+//! Apache's rule (2.4): only a regular expression with at least one group touches them. A match replaces
+//! them, a failed match empties them, so a test without groups keeps what an earlier one captured.
+
+/// Groups that can be referred to, `$0` included (Apache: `AP_MAX_REG_MATCH`).
+pub(crate) const GROUPS: usize = 10;
+
+/// The text and the groups of the last successful match. Empty until a regular expression matched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captures {
+    subject: Vec<u8>,
+    spans: [Option<(usize, usize)>; GROUPS],
+    groups: usize,
+}
+
+/// The byte ranges of the groups of one match.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spans {
+    pub(crate) spans: [Option<(usize, usize)>; GROUPS],
+    pub(crate) groups: usize,
+}
+
+impl Captures {
+    /// No match yet: every group is empty.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The text of group `index` (0 is the whole match), or `None` when there was no match, no such group,
+    /// or the group took no part in the match.
+    #[must_use]
+    pub fn group(&self, index: usize) -> Option<&[u8]> {
+        let (start, end) = (*self.spans.get(index)?)?;
+        self.subject.get(start..end)
+    }
+
+    /// Whether a regular expression has matched and not been cleared since.
+    #[must_use]
+    pub fn has_match(&self) -> bool {
+        self.spans[0].is_some()
+    }
+
+    /// The number of parenthesised groups of the expression that matched; mod_include warns when a page
+    /// refers to a higher one.
+    #[must_use]
+    pub fn group_count(&self) -> usize {
+        self.groups
+    }
+
+    /// Forgets the match.
+    pub fn clear(&mut self) {
+        self.spans = [None; GROUPS];
+        self.groups = 0;
+    }
+
+    pub(crate) fn record(&mut self, subject: Vec<u8>, found: Spans) {
+        self.subject = subject;
+        self.spans = found.spans;
+        self.groups = found.groups;
+    }
+}
