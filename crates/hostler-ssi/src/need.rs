@@ -1,0 +1,146 @@
+//! What a run and its driver say to each other.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use hostler_expr::Question;
+
+use crate::Page;
+
+/// How far a run has come.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step<'run> {
+    /// The page is at its end.
+    Done,
+    /// Something from outside is needed; [`Run::resume`](crate::Run::resume) brings the answer.
+    Need(Need<'run>),
+}
+
+/// What a run needs from outside.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Need<'run> {
+    /// Another document's body, to be written to the output now (`include`). Answer: `Done`, or `Failed` if
+    /// nothing was written, be it that a status other than 200 came back.
+    Include {
+        /// How `target` names it.
+        reference: FileReference,
+        /// A URL, possibly with a query, or a relative path without `..`.
+        target: &'run [u8],
+        /// `IncludesNOEXEC`: must fail if the document's media type is known and not `text/…`.
+        text_only: bool,
+    },
+    /// A shell command's output, to be written now (`exec cmd`). It sees the document's environment.
+    /// Answer: `Done` or `Failed`.
+    Command {
+        /// For `/bin/sh -c`.
+        command: &'run [u8],
+    },
+    /// A program's output, to be written now (`exec cgi`). The target is run as a CGI program whatever its
+    /// type, with the document's path information and query; a target with its own fails.
+    /// Answer: `Done`, `Location` or `Failed`.
+    Cgi {
+        /// A URL.
+        target: &'run [u8],
+    },
+    /// Size or time of a file (`fsize`, `flastmod`). Answer: `File` or `Failed`.
+    File {
+        /// How `target` names it.
+        reference: FileReference,
+        /// A URL or a relative path without `..`.
+        target: &'run [u8],
+        /// Which of the two will be looked at.
+        fact: FileFact,
+    },
+    /// A condition cannot be evaluated before the host knows this. Answer: `Done` once it does.
+    Expression(&'run Question),
+}
+
+/// How an element names a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileReference {
+    /// `file=`: relative to the document's directory, access checked by a sub-request for the file.
+    File,
+    /// `virtual=`: a URL, relative to the document's or absolute; walks like a request.
+    Virtual,
+}
+
+/// What `fsize` and `flastmod` show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFact {
+    /// `fsize`.
+    Size,
+    /// `flastmod`.
+    Modified,
+}
+
+/// What the driver brings back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The need is fulfilled.
+    Done,
+    /// It cannot be fulfilled, and nothing was written. The reason goes to the error log.
+    Failed(String),
+    /// A CGI program redirects: the run writes a link.
+    Location(Vec<u8>),
+    /// A file's data.
+    File {
+        /// Bytes; `None` prints a dash.
+        size: Option<u64>,
+        /// Seconds since 1970.
+        modified: i64,
+    },
+}
+
+/// Where a run writes.
+pub trait Output {
+    /// A stretch of the page's source. An output may keep the page and the range instead of copying.
+    fn literal(&mut self, page: &Arc<Page>, range: Range<usize>);
+
+    /// Other text; called with small pieces.
+    fn text(&mut self, text: &[u8]);
+}
+
+impl Output for Vec<u8> {
+    fn literal(&mut self, page: &Arc<Page>, range: Range<usize>) {
+        self.extend_from_slice(page.source().get(range).unwrap_or_default());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.extend_from_slice(text);
+    }
+}
+
+/// How `fsize` writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SizeFormat {
+    /// `1.2K`
+    #[default]
+    Abbreviated,
+    /// `1,234`
+    Bytes,
+}
+
+/// Where a document's run starts from. Included documents get their own, not the parent's `config`.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `SSIErrorMsg`
+    pub error_message: Arc<[u8]>,
+    /// `SSIUndefinedEcho`
+    pub undefined_echo: Arc<[u8]>,
+    /// `SSITimeFormat`
+    pub time_format: Arc<[u8]>,
+    /// `Options IncludesNOEXEC`: `exec` is an error.
+    pub no_exec: bool,
+}
+
+impl Default for Settings {
+    /// Apache's defaults, with `exec` allowed.
+    fn default() -> Settings {
+        Settings {
+            error_message: b"[an error occurred while processing this directive]"[..].into(),
+            undefined_echo: b"(none)"[..].into(),
+            time_format: b"%A, %d-%b-%Y %H:%M:%S %Z"[..].into(),
+            no_exec: false,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A document read once: literal stretches and compiled elements, in order.
+
+use std::fmt;
+
+use crate::lexer::{self, Token};
+use crate::program::{Element, Node};
+
+/// What begins and ends an element (`SSIStartTag`, `SSIEndTag`). They may be alike.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Markers {
+    start: Box<[u8]>,
+    end: Box<[u8]>,
+}
+
+/// Why two strings cannot be markers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkersError {
+    /// A marker has no characters.
+    Empty,
+    /// A marker contains white space.
+    WhiteSpace,
+}
+
+impl fmt::Display for MarkersError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            MarkersError::Empty => "the marker is empty",
+            MarkersError::WhiteSpace => "the marker contains white space",
+        })
+    }
+}
+
+impl std::error::Error for MarkersError {}
+
+impl Markers {
+    /// Markers other than the usual ones.
+    ///
+    /// # Errors
+    /// If one is empty or has white space in it.
+    pub fn new(start: &[u8], end: &[u8]) -> Result<Markers, MarkersError> {
+        if start.is_empty() || end.is_empty() {
+            return Err(MarkersError::Empty);
+        }
+        if start.iter().chain(end).any(|byte| lexer::is_space(*byte)) {
+            return Err(MarkersError::WhiteSpace);
+        }
+        Ok(Markers { start: start.into(), end: end.into() })
+    }
+}
+
+impl Default for Markers {
+    /// `<!--#` and `-->`.
+    fn default() -> Markers {
+        Markers { start: b"<!--#"[..].into(), end: b"-->"[..].into() }
+    }
+}
+
+/// A parsed document, to be shared by all requests for it.
+#[derive(Debug)]
+pub struct Page {
+    source: Box<[u8]>,
+    nodes: Box<[Node]>,
+    legacy_expressions: bool,
+}
+
+impl Page {
+    /// Reads a document. Whatever is wrong in it becomes an element that says so when the page runs.
+    ///
+    /// `legacy_expressions` is `SSILegacyExprParser`.
+    pub fn parse(source: impl Into<Box<[u8]>>, markers: &Markers, legacy_expressions: bool) -> Page {
+        let source = source.into();
+        let compile = |token| match token {
+            Token::Text(range) => Node { at: range.start, element: Element::Text(range.end) },
+            Token::Unfinished(at) => Node { at, element: Element::Unfinished },
+            Token::Element(at, raw) => Node { at, element: Element::compile(raw, legacy_expressions) },
+        };
+        let tokens = lexer::split(&source, &markers.start, &markers.end);
+        let nodes = tokens.into_iter().map(compile).collect();
+        Page { source, nodes, legacy_expressions }
+    }
+
+    /// The document as it was read. [`Output::literal`](crate::Output::literal) gives ranges of it.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// True if there is no element in the document: it is its own output.
+    pub fn is_plain(&self) -> bool {
+        self.nodes.iter().all(|node| matches!(node.element, Element::Text(_)))
+    }
+
+    pub(crate) fn node(&self, at: usize) -> Option<&Node> {
+        self.nodes.get(at)
+    }
+
+    pub(crate) fn has_legacy_expressions(&self) -> bool {
+        self.legacy_expressions
+    }
+
+    /// Line number, from 1, of an offset.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        let before = self.source.get(..offset).unwrap_or(&self.source);
+        1 + memchr::memchr_iter(b'\n', before).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_checked() {
+        assert_eq!(Markers::new(b"", b"x"), Err(MarkersError::Empty));
+        assert_eq!(Markers::new(b"<", b"- >"), Err(MarkersError::WhiteSpace));
+        assert_eq!(Markers::new(b"<!--#", b"-->"), Ok(Markers::default()));
+    }
+
+    #[test]
+    fn a_page_knows_its_lines_and_whether_it_is_plain() {
+        let page = Page::parse(&b"a\nb\n<!--#else -->"[..], &Markers::default(), false);
+        assert!(!page.is_plain());
+        assert_eq!((page.line(0), page.line(4), page.line(999)), (1, 3, 3));
+        assert!(Page::parse(&b"just text <!--"[..], &Markers::default(), false).is_plain());
+    }
+}
