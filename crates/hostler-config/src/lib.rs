@@ -1,1 +1,36 @@
-//! hostler-config
+//! Apache's configuration language: from text to the values that the servers work with.
+//!
+//! Three steps. [`load`] reads the files (root, in the planner) and resolves everything that is about text:
+//! Include, Define, IfModule, macros. The result is a [`Tree`], which travels to the front. [`Config::build`]
+//! turns a tree into the [`Config`] without touching a file, driven by the table of directives
+//! ([`directives`]). [`lookup`] says which sections apply to a path, in merge order; the front and
+//! `hostler explain` share it. [`parse_htaccess`] is the same machinery for one `.htaccess` file.
+//!
+//! Nothing here serves or opens anything at request time.
+
+mod build;
+mod command;
+pub mod directives;
+mod docs;
+mod error;
+mod htaccess;
+mod lexer;
+pub mod lookup;
+mod model;
+mod part;
+mod read;
+mod section;
+mod table;
+mod tree;
+
+pub use command::{Command, Context, Inside, Place};
+pub use docs::directives_markdown;
+pub use error::{ConfigError, Warning};
+pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess};
+pub use lexer::{first_word, words};
+pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
+pub use part::{Merge, Part, over};
+pub use read::{LoadOptions, load, read};
+pub use section::{Kind, MethodSet, Pattern, Section, Setting};
+pub use table::{Action, Args, Arity, Contexts, Directive, Module, Overrides};
+pub use tree::{Facts, Node, Origin, Tree};

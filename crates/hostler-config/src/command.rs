@@ -1,0 +1,155 @@
+//! What a directive's function works on: the configuration being filled, and where it stands.
+
+use crate::build::Builder;
+use crate::section::{Kind, MethodSet, Section};
+use crate::table::Directive;
+use crate::{DirConfig, Node, Origin, ProcessConfig, ServerConfig};
+use hostler_expr::{Expr, Flags, Kind as ExprKind, Regex, RegexOptions};
+use std::sync::Arc;
+
+/// What kind of file or block the line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// Outside of `<VirtualHost>`.
+    Main,
+    /// In `<VirtualHost>`.
+    VirtualHost,
+    /// In an .htaccess file.
+    Htaccess,
+}
+
+/// Which sections the line is inside of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// `<Directory>`, `<DirectoryMatch>`.
+    pub directory: bool,
+    /// `<Location>`, `<LocationMatch>`.
+    pub location: bool,
+    /// `<Files>`, `<FilesMatch>`.
+    pub files: bool,
+    /// `<Limit>`, `<LimitExcept>`.
+    pub limit: bool,
+    /// `<If>`, `<ElseIf>`, `<Else>`.
+    pub condition: bool,
+}
+
+impl Inside {
+    /// In any section that has a configuration of its own.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.directory || self.location || self.files || self.condition
+    }
+}
+
+/// The innermost section with a path, or the directory of the .htaccess file.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Family.
+    pub kind: Kind,
+    /// The path as written in the section (Apache's `cmd->path`): directory, location, file pattern.
+    pub path: Box<str>,
+    /// The section's regular expression, if it is a Match section.
+    pub regex: Option<Regex>,
+}
+
+/// What a directive's function works on.
+pub struct Command<'a> {
+    /// The directory configuration being filled: of the section, the .htaccess file, or the server's defaults.
+    pub dir: &'a mut DirConfig,
+    /// The server's configuration. In .htaccess a scratch value that nobody reads.
+    pub server: &'a mut ServerConfig,
+    /// What concerns the process.
+    pub process: &'a mut ProcessConfig,
+    /// What kind of file or block the line belongs to.
+    pub context: Context,
+    /// Which sections it is inside of.
+    pub inside: Inside,
+    /// The innermost section with a path; `None` outside of sections.
+    pub place: Option<&'a Place>,
+    /// The methods of the enclosing Limit or LimitExcept.
+    pub limited: Option<Arc<MethodSet>>,
+    /// Where the directive stands.
+    pub origin: Origin,
+    /// The directive.
+    pub directive: &'static Directive,
+    pub(crate) directories: &'a mut Vec<Arc<Section>>,
+    pub(crate) locations: &'a mut Vec<Arc<Section>>,
+    pub(crate) builder: &'a mut Builder,
+}
+
+impl Command<'_> {
+    /// Runs directives with this command's configuration. Errors are collected; the function goes on.
+    pub fn run(&mut self, nodes: &[Node]) {
+        crate::build::run(self, nodes);
+    }
+
+    /// Whether the line is in an .htaccess file.
+    #[must_use]
+    pub fn is_htaccess(&self) -> bool {
+        self.context == Context::Htaccess
+    }
+
+    /// Says something to the operator; for .htaccess it goes to the error log.
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.builder.warn(self.origin, message.into());
+    }
+
+    /// As [`Command::warn`], but only the first time that this key comes up.
+    pub fn warn_once(&mut self, key: &str, message: impl Into<String>) {
+        self.builder.warn_once(key, self.origin, message.into());
+    }
+
+    /// Compiles a regular expression with Apache's options and RegexDefaultOptions.
+    ///
+    /// # Errors
+    /// PCRE2's reason, in a sentence.
+    pub fn regex(&self, pattern: &str, ignore_case: bool) -> Result<Regex, String> {
+        let mut options = self.regex_options();
+        options.ignore_case |= ignore_case;
+        Regex::new(pattern, options).map_err(|error| error.to_string())
+    }
+
+    /// RegexDefaultOptions as they are at this line.
+    #[must_use]
+    pub fn regex_options(&self) -> RegexOptions {
+        self.builder.regex_options
+    }
+
+    /// Parses a condition (`<If>`, `Require expr`, `expr=`).
+    ///
+    /// # Errors
+    /// What is wrong and where in the text.
+    pub fn condition(&self, text: &str) -> Result<Expr, String> {
+        self.expr(text, ExprKind::Boolean, Flags::default())
+    }
+
+    /// Parses a text with `%{...}` in it.
+    ///
+    /// # Errors
+    /// What is wrong and where in the text.
+    pub fn string_expr(&self, text: &str) -> Result<Expr, String> {
+        self.expr(text, ExprKind::String, Flags::default())
+    }
+
+    /// Parses an expression with flags; RegexDefaultOptions are added.
+    ///
+    /// # Errors
+    /// What is wrong and where in the text.
+    pub fn expr(&self, text: &str, kind: ExprKind, mut flags: Flags) -> Result<Expr, String> {
+        flags.regex = self.regex_options();
+        Expr::parse(text, kind, flags).map_err(|error| format!("in the expression, {error}"))
+    }
+
+    /// A path made absolute: relative to ServerRoot.
+    #[must_use]
+    pub fn server_path(&self, path: &str) -> String {
+        self.builder.server_path(path)
+    }
+
+    /// The contents of a file that the reader attached to the tree (TypesConfig); the path is as in the
+    /// directive.
+    #[must_use]
+    pub fn attached(&self, path: &str) -> Option<Arc<str>> {
+        self.builder.attached(path)
+    }
+}

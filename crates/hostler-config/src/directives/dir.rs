@@ -1,0 +1,32 @@
+//! Directives of mod_dir.
+
+use crate::{Directive, Merge, Module, unset_part};
+
+/// The module.
+pub static MODULE: Module = Module { name: "dir_module", file: "mod_dir.c", directives: DIRECTIVES };
+
+static DIRECTIVES: &[Directive] = &[];
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default)]
+pub struct Dir {}
+
+impl Merge for Dir {
+    fn merge(&self, _over: &Self) -> Self {
+        Self {}
+    }
+
+    unset_part!(Dir);
+}
+
+/// What a server sets.
+#[derive(Clone, Debug, Default)]
+pub struct Server {}
+
+impl Merge for Server {
+    fn merge(&self, _over: &Self) -> Self {
+        Self {}
+    }
+
+    unset_part!(Server);
+}

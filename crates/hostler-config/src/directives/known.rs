@@ -1,0 +1,1 @@
+//! Directives that are known and not implemented.

@@ -1,0 +1,132 @@
+//! The configuration as the servers use it: virtual hosts with their merged settings and sections in merge
+//! order, and what concerns the process as a whole.
+
+use crate::directives as d;
+use crate::{Facts, Merge, Part, Section, Setting, Warning};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Writes the structures that hold one part per module, and their merge.
+macro_rules! parts {
+    ($(#[$doc:meta])* $name:ident, $type:ident: $($module:ident)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        #[allow(missing_docs, reason = "each field is the part of the module that it is named after")]
+        pub struct $name { $(pub $module: Part<d::$module::$type>,)* }
+
+        impl $name {
+            /// What applies when `over` is more specific than `self`.
+            #[must_use]
+            pub fn merge(&self, over: &Self) -> Self {
+                Self { $($module: self.$module.merge(&over.$module),)* }
+            }
+        }
+    };
+}
+
+parts!(
+    /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
+    /// values that apply to it.
+    DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
+    autoindex filter actions include cgi ssl
+);
+
+parts!(
+    /// What a virtual host sets: one part per module.
+    ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
+    autoindex filter actions include cgi ssl
+);
+
+/// The whole configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The main server first, then the virtual hosts in the order of the files.
+    pub servers: Vec<Arc<Server>>,
+    /// What concerns the process as a whole.
+    pub process: ProcessConfig,
+    /// The configuration files by name; [`crate::Origin::file`] is an index.
+    pub files: Vec<Arc<str>>,
+    /// What the tree knew besides its lines; .htaccess files need it.
+    pub facts: Arc<Facts>,
+    /// What the operator should hear.
+    pub warnings: Vec<Warning>,
+}
+
+/// The main server or a virtual host, merged.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// Index in [`Config::servers`].
+    pub id: u32,
+    /// Where its section begins.
+    pub origin: crate::Origin,
+    /// The addresses of `<VirtualHost ...>`; empty for the main server.
+    pub addresses: Vec<VhostAddress>,
+    /// Settings of the server, merged over the main server's.
+    pub conf: ServerConfig,
+    /// Settings outside of sections that belong to directories, merged over the main server's. The base of
+    /// every request's merge; server-level Files and If sections are in its `core`.
+    pub defaults: Arc<DirConfig>,
+    /// Directory sections in merge order: plain ones by depth, then regular expressions.
+    pub directories: Arc<[Arc<Section>]>,
+    /// Location sections in merge order.
+    pub locations: Arc<[Arc<Section>]>,
+    /// Directives outside of sections, for `hostler explain`: this virtual host's own.
+    pub settings: Vec<Setting>,
+}
+
+/// One address of `<VirtualHost ...>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VhostAddress {
+    /// `None`: `*` or `_default_`.
+    pub ip: Option<IpAddr>,
+    /// `None`: any port (`*` or left out).
+    pub port: Option<u16>,
+}
+
+/// One `Listen`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// `None`: all addresses.
+    pub ip: Option<IpAddr>,
+    /// Port.
+    pub port: u16,
+    /// Lower case: `http` or `https`.
+    pub protocol: String,
+}
+
+/// What concerns the process as a whole. Values are as configured; names of users are not yet resolved.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessConfig {
+    /// `User`: a name or `#uid`.
+    pub user: Option<String>,
+    /// `Group`: a name or `#gid`.
+    pub group: Option<String>,
+    /// `HostlerUser user [group]`: who the front runs as.
+    pub hostler_user: Option<(String, Option<String>)>,
+    /// `PidFile`, absolute.
+    pub pid_file: Option<String>,
+    /// `Listen`, in order.
+    pub listen: Vec<Listen>,
+    /// `ListenBacklog` (default 511).
+    pub backlog: Option<u32>,
+    /// `MaxRequestWorkers`: the largest number of connections served at once.
+    pub max_connections: Option<u32>,
+    /// `GracefulShutdownTimeout`, seconds; 0: no limit.
+    pub graceful_shutdown_timeout: Option<u32>,
+}
+
+impl Config {
+    /// The main server.
+    #[must_use]
+    pub fn main(&self) -> &Server {
+        &self.servers[0]
+    }
+}
+
+impl Merge for () {
+    fn merge(&self, (): &Self) -> Self {}
+
+    fn unset() -> &'static Self {
+        &()
+    }
+}

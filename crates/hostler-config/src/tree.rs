@@ -1,0 +1,71 @@
+//! The tree of directives: what is left of the configuration files when Include, Define, IfModule and macros
+//! are resolved. It is what the planner hands to the front, so it contains everything that the front would
+//! otherwise have to read: names resolved to addresses, and the files that directives refer to.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Where a line stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    /// Index into [`Tree::files`].
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// A directive, or a section with its contents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// As it was written: `documentroot`, or `VirtualHost` for a section.
+    pub name: String,
+    /// The rest of the line, variables replaced, quotes and backslashes still in place.
+    pub args: String,
+    /// Where it stands.
+    pub origin: Origin,
+    /// The contents of a section; `None` for a plain directive.
+    pub children: Option<Vec<Node>>,
+}
+
+/// What the lines cannot say by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// ServerRoot, absolute, without a slash at the end.
+    pub server_root: String,
+    /// Variables, from Define and `-D`: IfDefine and `${NAME}` in .htaccess look here.
+    pub defines: BTreeMap<String, String>,
+    /// Host names of VirtualHost and Listen, resolved when the configuration was read.
+    pub hosts: BTreeMap<String, Vec<IpAddr>>,
+    /// Contents of the files that directives name, by absolute path (TypesConfig).
+    pub attached: BTreeMap<String, String>,
+}
+
+/// The configuration, resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// Names of the files; [`Origin::file`] is an index.
+    pub files: Vec<String>,
+    /// The top level.
+    pub nodes: Vec<Node>,
+    /// What the lines cannot say by themselves.
+    pub facts: Facts,
+    /// What reading warned about: origin and sentence.
+    pub warnings: Vec<(Origin, String)>,
+}
+
+impl Tree {
+    /// For the way to the front.
+    ///
+    /// # Errors
+    /// Out of memory, in practice.
+    pub fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_stdvec(self)
+    }
+
+    /// # Errors
+    /// When the bytes were not made by [`Tree::encode`] of the same release.
+    pub fn decode(bytes: &[u8]) -> Result<Self, postcard::Error> {
+        postcard::from_bytes(bytes)
+    }
+}
