@@ -19,6 +19,7 @@ needs() {
   cat <<'TABLE'
 build|cmd:cc|gcc|links the programs and compiles the C parts of two dependencies
 build|file:/usr/include/stdlib.h|libc6-dev|the C library's headers and start files, for the linker
+build|cmd:make|make|runs the targets of the Makefile
 build|cmd:pkg-config|pkg-config|finds PCRE2
 build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
 run|perl:strict|perl|the showcase's CGI programs

@@ -1,0 +1,54 @@
+#!/usr/bin/perl
+# Shows the source of one part of the showcase. Parts are a closed list: no visitor names a file.
+use strict;
+use warnings;
+
+my $site = "$ENV{DOCUMENT_ROOT}/..";
+
+# Part => figures: [ caption, file, first line, last line ]; without lines the whole file.
+my %parts = (
+    static => [ [ 'httpd.conf', 'conf', qr/AddType text\/html/, qr/ExpiresByType image/ ] ],
+    ssi    => [ [ 'htdocs/ssi/greeting.shtml', "$site/htdocs/ssi/greeting.shtml" ] ],
+    cgi    => [
+        [ 'cgi-bin/hello.sh', "$site/cgi-bin/hello.sh" ],
+        [ 'httpd.conf',       'conf', qr/# CGI:/, qr/<\/Directory>/ ],
+    ],
+    guestbook => [ [ 'cgi-bin/guestbook.pl',    "$site/cgi-bin/guestbook.pl" ] ],
+    users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],
+    access    => [ [ 'htdocs/members/.htaccess', "$site/htdocs/members/.htaccess" ] ],
+    listing   => [ [ 'httpd.conf',              'conf', qr/# A listing/, qr/<\/Directory>/ ] ],
+    errors    => [
+        [ 'httpd.conf',              'conf', qr/ErrorDocument 403/, qr/ErrorDocument 404/ ],
+        [ 'htdocs/errors/404.shtml', "$site/htdocs/errors/404.shtml" ],
+    ],
+    configuration => [ [ 'httpd.conf', 'conf' ] ],
+);
+
+sub lines_of {
+    my ( $file, $first, $last ) = @_;
+    $file = "$site/../../httpd.conf" if $file eq 'conf';
+    open my $handle, '<', $file or return "(cannot read it: $!)\n";
+    my @lines = <$handle>;
+    close $handle;
+    return @lines if !$first;
+    shift @lines while @lines && $lines[0] !~ $first;
+    my ($length) = grep { $lines[$_] =~ $last } 0 .. $#lines;
+    @lines = @lines[ 0 .. $length // $#lines ];
+    my ($indent) = $lines[0] =~ /^( *)/;
+    return map { s/^$indent//r } @lines;
+}
+
+sub escaped {
+    my ($line) = @_;
+    my %entity = ( '&' => '&amp;', '<' => '&lt;', '>' => '&gt;' );
+    $line =~ s/([&<>])/$entity{$1}/g;
+    return $line =~ s{^(\s*#(?!!).*)$}{<span class="c">$1</span>}r;
+}
+
+print "Content-Type: text/html; charset=utf-8\n\n";
+my ($name) = ( $ENV{QUERY_STRING} // '' ) =~ /^part=(\w+)$/;
+for my $figure ( @{ $parts{ $name // '' } // [] } ) {
+    my ( $caption, @source ) = @$figure;
+    print "<figure><figcaption>$caption</figcaption><pre tabindex=\"0\"><code>",
+        ( map { escaped($_) } lines_of(@source) ), "</code></pre></figure>\n";
+}
