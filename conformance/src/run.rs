@@ -200,6 +200,7 @@ fn wire(request: &Request) -> String {
         text.push_str(&format!("{line}\r\n"));
     }
     if let Some(body) = &request.body {
+        let body = body.repeat(request.body_times.unwrap_or(1));
         text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
     } else if let Some(pieces) = &request.chunked {
         text.push_str("Transfer-Encoding: chunked\r\n\r\n");

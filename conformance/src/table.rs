@@ -89,6 +89,8 @@ pub struct Request {
     pub headers: Vec<String>,
     /// A body, sent with Content-Length.
     pub body: Option<String>,
+    /// The body is sent this many times over.
+    pub body_times: Option<usize>,
     /// A body in chunks.
     pub chunked: Option<Vec<String>>,
     /// The second port instead of the first.
@@ -166,7 +168,7 @@ impl OneOrMany {
 
 const REQUEST_KEYS: [&str; 12] = [
     "get", "request", "raw", "host", "version", "headers", "body", "chunked", "port2", "write", "remove",
-    "pause",
+    "body_times",
 ];
 
 /// A case is written flat; its keys are told apart here.
