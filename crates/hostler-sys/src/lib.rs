@@ -1,1 +1,14 @@
-//! hostler-sys
+//! The system calls that Hostler's processes are made of, each behind a safe function.
+//!
+//! This is the one server crate with `unsafe` code. It knows no protocol and no configuration.
+
+mod child;
+pub mod fdpass;
+pub mod harden;
+pub mod limits;
+pub mod memfd;
+pub mod process;
+pub mod signal;
+pub mod socket;
+pub mod time;
+pub mod users;

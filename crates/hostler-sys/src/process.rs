@@ -1,0 +1,215 @@
+//! Starting, signalling and reaping child processes.
+//!
+//! [`spawn`] gives a child exactly the descriptors, environment, limits and identity it names; whatever can't be
+//! had, identity above all, fails before the program is run. Which steps the child takes is in `child.rs`.
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{WaitOptions, WaitStatus};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use crate::child::{self, Plan};
+use crate::limits::{Bounds, Limit};
+
+pub use rustix::process::{Pid, Signal};
+
+/// A Unix identity for a child: real, effective and saved ids alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// Supplementary groups; all others are dropped.
+    pub groups: Vec<u32>,
+}
+
+/// An executable, held open: a package upgrade can't replace it under a running server, and a child may run it
+/// although its user can't reach the path.
+#[derive(Debug)]
+pub struct Program(OwnedFd);
+
+impl Program {
+    /// # Errors
+    /// The kernel's (ENOENT, EACCES).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
+    }
+}
+
+/// Everything about a child.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    /// What it runs: a binary, not a script (a script's interpreter could not open the held descriptor).
+    pub program: &'a Program,
+    /// Its arguments, from `argv[0]` on.
+    pub args: &'a [CString],
+    /// Its whole environment.
+    pub env: &'a [CString],
+    /// Its descriptors: which of ours, and the number it has in the child (0 to 31). No others are inherited.
+    pub fds: &'a [(BorrowedFd<'a>, RawFd)],
+    /// Who it is; `None`: who we are.
+    pub identity: Option<&'a Identity>,
+    /// Limits that differ from ours.
+    pub limits: &'a [(Limit, Bounds)],
+    /// Working directory; `None`: ours.
+    pub directory: Option<&'a CStr>,
+    /// Neither it nor its children can gain privileges by set-id programs.
+    pub no_new_privs: bool,
+    /// The kernel kills it when we end.
+    pub dies_with_parent: bool,
+    /// It leads a process group (and session) of its own.
+    pub own_session: bool,
+}
+
+/// Why there is no child: the step that failed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpawnError {
+    /// Name of the step, usually that of the system call.
+    pub step: &'static str,
+    /// errno.
+    pub errno: i32,
+}
+
+impl std::fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.step, io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+impl SpawnError {
+    pub(crate) fn last(step: &'static str) -> Self {
+        Self::of(step, &io::Error::last_os_error())
+    }
+
+    pub(crate) fn of(step: &'static str, error: &io::Error) -> Self {
+        Self { step, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
+    }
+}
+
+/// Descriptors below this number may be a child's; ours are moved above while the child arranges its own.
+const CHILD_NUMBERS: RawFd = 32;
+
+/// Starts a child and returns when it runs its program.
+///
+/// # Errors
+/// [`SpawnError`]; there is then no child and no zombie.
+pub fn spawn(spawn: &Spawn<'_>) -> Result<Pid, SpawnError> {
+    let high = |fd: BorrowedFd<'_>| {
+        fcntl_dupfd_cloexec(fd, CHILD_NUMBERS)
+            .map_err(|e| SpawnError { step: "dup", errno: e.raw_os_error() })
+    };
+    if spawn.fds.iter().any(|(_, number)| !(0..CHILD_NUMBERS).contains(number)) {
+        return Err(SpawnError { step: "descriptor number", errno: libc::EBADF });
+    }
+    let fds = spawn
+        .fds
+        .iter()
+        .map(|(fd, number)| Ok((high(*fd)?, *number)))
+        .collect::<Result<Vec<(OwnedFd, RawFd)>, SpawnError>>()?;
+    let (result, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|e| SpawnError { step: "pipe", errno: e.raw_os_error() })?;
+    // The only writers are to be the child and, until it is closed below, this one.
+    let tell = {
+        let low = tell;
+        high(low.as_fd())?
+    };
+    let plan = Plan {
+        program: high(spawn.program.0.as_fd())?,
+        args: child::pointers(spawn.args),
+        env: child::pointers(spawn.env),
+        fds,
+        numbers: CHILD_NUMBERS,
+        parent: rustix::process::getpid(),
+        tell: tell.as_fd(),
+        spawn,
+    };
+    let pid = child::fork(&plan)?;
+    drop(plan);
+    drop(tell);
+    match child::failure(result) {
+        None => Ok(pid),
+        Some(error) => {
+            let _ = wait(pid);
+            Err(error)
+        }
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "ended with status {status}"),
+            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
+}
+
+fn ended(status: WaitStatus) -> Option<Ended> {
+    status.exit_status().map(Ended::Status).or_else(|| status.terminating_signal().map(Ended::Signal))
+}
+
+/// Reaps one child that has ended; `None`: no child has.
+#[must_use]
+pub fn reap() -> Option<(Pid, Ended)> {
+    loop {
+        match rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG)) {
+            Ok(Some((pid, status))) => {
+                if let Some(ended) = ended(status) {
+                    return Some((pid, ended));
+                }
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Waits for this child to end.
+///
+/// # Errors
+/// ECHILD: it is not our child.
+pub fn wait(pid: Pid) -> io::Result<Ended> {
+    loop {
+        let found = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()))?;
+        if let Some(ended) = found.and_then(|(_, status)| ended(status)) {
+            return Ok(ended);
+        }
+    }
+}
+
+/// Sends a signal to one process; one that is gone already is no error worth telling.
+pub fn kill(pid: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Sends a signal to the process group that this process leads.
+pub fn kill_group(leader: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process_group(leader, signal);
+}
+
+/// Sleeps until `socket` is readable or the time is over; `true` when readable (or closed by the peer).
+///
+/// # Errors
+/// The kernel's.
+pub fn readable_within(socket: BorrowedFd<'_>, time: std::time::Duration) -> io::Result<bool> {
+    let timeout = rustix::event::Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    let mut fds = [rustix::event::PollFd::new(&socket, rustix::event::PollFlags::IN)];
+    Ok(rustix::io::retry_on_intr(|| rustix::event::poll(&mut fds, Some(&timeout)))? > 0)
+}

@@ -1,0 +1,96 @@
+//! Sockets as the server needs them: pairs between processes, and listening sockets.
+
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, ipproto, listen as rustix_listen, socket_with, socketpair,
+    sockopt,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// A pair of connected stream sockets, close-on-exec, blocking.
+///
+/// # Errors
+/// The kernel's (EMFILE, ENFILE, ENOMEM).
+pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// A pair of connected datagram sockets that keep order and tell the peer's end (`SOCK_SEQPACKET`),
+/// close-on-exec, blocking.
+///
+/// # Errors
+/// The kernel's (EMFILE, ENFILE, ENOMEM).
+pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listening TCP socket: close-on-exec, non-blocking, `SO_REUSEADDR`; accepted sockets inherit `TCP_NODELAY`
+/// and `SO_KEEPALIVE`.
+///
+/// `[::]` also takes IPv4 connections, as `Listen 80` does in an Apache built with v4-mapped addresses; on a
+/// machine without IPv6 it is bound as `0.0.0.0`.
+///
+/// # Errors
+/// The kernel's, EADDRINUSE and EACCES above all.
+pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
+    match listen_exactly(address, backlog) {
+        Err(e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) && address.ip() == UNSPECIFIED_V6 => {
+            listen_exactly(SocketAddr::from(([0, 0, 0, 0], address.port())), backlog)
+        }
+        other => other,
+    }
+}
+
+const UNSPECIFIED_V6: std::net::IpAddr = std::net::IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
+
+fn listen_exactly(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_keepalive(&socket, true)?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, false)?;
+    }
+    bind(&socket, &address)?;
+    rustix_listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+/// The address a socket is bound to; `None` for anything but IPv4 and IPv6.
+#[must_use]
+pub fn local_address(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
+    rustix::net::getsockname(socket).ok().and_then(|any| SocketAddr::try_from(any).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_listener_takes_connections_at_once_and_is_non_blocking() {
+        let socket = listen("127.0.0.1:0".parse().unwrap(), 5).unwrap();
+        let address = local_address(socket.as_fd()).unwrap();
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let listener = std::net::TcpListener::from(socket);
+        assert!(listener.accept().unwrap().0.nodelay().unwrap());
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn the_same_port_twice_is_in_use() {
+        let socket = listen("127.0.0.1:0".parse().unwrap(), 5).unwrap();
+        let again = listen(local_address(socket.as_fd()).unwrap(), 5).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn the_unspecified_address_takes_ipv4_too() {
+        let socket = listen("[::]:0".parse().unwrap(), 5).unwrap();
+        let port = local_address(socket.as_fd()).unwrap().port();
+        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    }
+}
