@@ -49,6 +49,32 @@ impl Captures {
         self.groups
     }
 
+    /// Fills in a template as SetEnvIf, RedirectMatch and AliasMatch have them: `$0` to `$9` are groups (empty
+    /// when they took no part), a backslash takes the meaning of the next byte away and
+    /// is dropped.
+    #[must_use]
+    pub fn expand(&self, template: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(template.len());
+        let mut rest = template;
+        loop {
+            rest = match rest {
+                [] => return out,
+                [b'$', digit @ b'0'..=b'9', after @ ..] => {
+                    out.extend_from_slice(self.group(usize::from(digit - b'0')).unwrap_or_default());
+                    after
+                }
+                [b'\\', escaped, after @ ..] => {
+                    out.push(*escaped);
+                    after
+                }
+                [byte, after @ ..] => {
+                    out.push(*byte);
+                    after
+                }
+            };
+        }
+    }
+
     /// Forgets the match.
     pub fn clear(&mut self) {
         self.spans = [None; GROUPS];

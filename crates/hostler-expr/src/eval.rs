@@ -108,9 +108,10 @@ impl<'e> Evaluation<'e> {
         }
     }
 
+    /// Quirk(apache): goes through the list from its end, which shows in the order of `Vary`.
     fn in_words(&self, needle: &Word, items: &[Word], captures: &Captures) -> Result<bool, EvalError> {
         let needle = self.word(needle, captures)?;
-        for item in items {
+        for item in items.iter().rev() {
             if self.word(item, captures)? == needle {
                 return Ok(true);
             }
@@ -246,5 +247,7 @@ fn by_length(left: &[u8], right: &[u8]) -> Ordering {
 /// The left side of `-ipmatch`. Apache would also resolve a host name here; an expression must not wait for
 /// the resolver, so a name never matches.
 fn parse_address(text: &[u8]) -> Option<IpAddr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let text = std::str::from_utf8(text).ok()?;
+    let without_zone = text.split_once('%').map_or(text, |(address, _zone)| address);
+    without_zone.parse().ok()
 }

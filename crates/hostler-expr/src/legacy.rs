@@ -73,13 +73,12 @@ enum Node {
 }
 
 impl LegacyExpr {
-    /// Parses an expression. With `access` the operator `-A` exists, otherwise it is a word (directive
-    /// SSIAccessEnable).
+    /// Parses an expression.
     ///
     /// # Errors
     /// A sentence that says where, what was found and what was expected.
-    pub fn parse(source: &[u8], access: bool) -> Result<Self, ParseError> {
-        let (root, regexes) = parse::parse(source, access)?;
+    pub fn parse(source: &[u8]) -> Result<Self, ParseError> {
+        let (root, regexes) = parse::parse(source)?;
         Ok(Self { inner: Arc::new(Inner { source: source.into(), root, regexes }) })
     }
 

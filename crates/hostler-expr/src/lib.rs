@@ -7,6 +7,27 @@
 //! [`Question`] names and evaluates again from the start. Evaluation has no side effects besides the
 //! [`Captures`], so starting again is safe.
 //!
+//! ```
+//! use hostler_expr::{Answer, Captures, Expr, Flags, Host, Kind, Variable};
+//! use std::borrow::Cow;
+//!
+//! struct Request;
+//! impl Host for Request {
+//!     fn variable(&self, variable: Variable) -> Answer<Option<Cow<'_, [u8]>>> {
+//!         Answer::Ready((variable == Variable::RequestUri).then_some(Cow::Borrowed(&b"/shop/7"[..])))
+//!     }
+//!     fn request_header(&self, _name: &[u8]) -> Option<Cow<'_, [u8]>> { None }
+//!     fn response_header(&self, _name: &[u8]) -> Option<Cow<'_, [u8]>> { None }
+//!     fn request_env<'a>(&'a self, _: &[u8], _: &'a Captures) -> Option<Cow<'a, [u8]>> { None }
+//! }
+//!
+//! let expr = Expr::parse("%{REQUEST_URI} =~ m#/shop/([0-9]+)#", Kind::Boolean, Flags::default())?;
+//! let mut captures = Captures::new();
+//! assert_eq!(expr.test(&Request, &mut captures), Ok(true));
+//! assert_eq!(captures.group(1), Some(&b"7"[..]));
+//! # Ok::<(), hostler_expr::ParseError>(())
+//! ```
+//!
 //! Reference: the manual page "Expressions in Apache HTTP Server" (docs/manual/expr.html), release 2.4.
 
 mod captures;
@@ -31,7 +52,7 @@ pub use glob::{GlobMode, glob_matches};
 pub use host::{Answer, FileError, FileTest, Host, SubrequestTest};
 pub use regex::{Regex, RegexError, RegexOptions};
 pub use subnet::{Subnet, SubnetError};
-pub use tree::{Expr, Flags, Kind};
+pub use tree::{Expr, FileAccess, Flags, Kind};
 pub use variable::Variable;
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Limits, written before every pattern. A pattern can lower but not raise them. A match step takes about
-/// ten nanoseconds, so a runaway pattern ends after some milliseconds; honest ones need thousands of steps.
-const LIMITS: &str = "(*LIMIT_MATCH=500000)(*LIMIT_DEPTH=50000)(*LIMIT_HEAP=20000)";
+/// Limits, written before every pattern. A pattern can lower but not raise them. A million steps
+/// take some milliseconds; honest patterns need thousands.
+const LIMITS: &str = "(*LIMIT_MATCH=1000000)(*LIMIT_DEPTH=50000)(*LIMIT_HEAP=20000)";
 
 /// PCRE2's code for "the just-in-time compiler's stack is too small": the interpreter can still try.
 const JIT_STACK_EXHAUSTED: i32 = -46;
@@ -77,7 +77,8 @@ impl Regex {
         let program = build(&prepared, options, true).map_err(|error| {
             // Positions count from the beginning of what PCRE2 got, so they would mislead: leave them out.
             let reason = error.to_string();
-            let reason = reason.split_once(": ").map_or(reason.as_str(), |(_, rest)| rest);
+            let after_position = reason.split_once(" at offset ").and_then(|(_, rest)| rest.split_once(": "));
+            let reason = after_position.map_or(reason.as_str(), |(_, rest)| rest);
             RegexError(format!("the regular expression \"{pattern}\" does not compile: {reason}"))
         })?;
         let compiled =

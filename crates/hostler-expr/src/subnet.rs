@@ -2,7 +2,7 @@
 //! octets), `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `2001:db8::/32`.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A network: an address and how much of it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,13 +86,13 @@ impl Subnet {
     }
 }
 
-/// `10`, `10.1`, `10.1.2`, each with or without a dot behind.
+/// `10`, `10.1`, `10.1.2` or all four octets, each with or without a dot behind.
 fn leading_octets(text: &str) -> Option<Subnet> {
     let octets = text.strip_suffix('.').unwrap_or(text);
     let mut network = [0_u8; 4];
     let mut count = 0;
     for octet in octets.split('.') {
-        if count == 3 || octet.len() > 3 || !octet.bytes().all(|byte| byte.is_ascii_digit()) {
+        if count == 4 || octet.len() > 3 || !octet.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
         network[count] = octet.parse().ok()?;
@@ -109,16 +109,19 @@ fn v4_mask(text: &str) -> Option<u32> {
     }
 }
 
+/// Only a number of bits: Apache knows no IPv6 netmasks.
 fn v6_mask(text: &str) -> Option<u128> {
-    match bits(text, 128) {
-        Some(bits) => Some(u128::MAX << (128 - bits)),
-        None => text.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits),
-    }
+    bits(text, 128).map(|bits| u128::MAX << (128 - bits))
 }
 
-/// A number of bits from 1 to `most`. Quirk(apache): 0 is refused.
+/// A number of bits from 1 to `most`, as C reads numbers: a space or a plus sign before it is allowed.
+/// Quirk(apache): 0 is refused.
 fn bits(text: &str, most: u32) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let bits = if digits { text.parse().ok()? } else { return None };
+    let text = text.trim_start();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let bits = digits.parse().ok()?;
     (1..=most).contains(&bits).then_some(bits)
 }

@@ -102,11 +102,12 @@ pub(crate) fn until_nul(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// `ldap()`: escapes for both distinguished names (RFC 4514) and filters (RFC 4515), as `\hh`.
+/// `ldap()`: escapes for both distinguished names (RFC 4514) and filters (RFC 4515), as `\hh`. Quirk(apache):
+/// `#`, `=` and spaces stay, also where a distinguished name would need them escaped.
 pub(crate) fn ldap(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 8);
     for &byte in text {
-        if byte.is_ascii_control() || byte >= 0x7f || b"\\\"#+,;<=>*()".contains(&byte) {
+        if byte.is_ascii_control() || byte >= 0x7f || b"\\\"+,;<>*()".contains(&byte) {
             out.push(b'\\');
             push_hex(&mut out, byte);
         } else {

@@ -19,12 +19,23 @@ pub enum Kind {
     String,
 }
 
+/// What an expression may look at in the file system, by where it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FileAccess {
+    /// Everything: the server's configuration files.
+    #[default]
+    Full,
+    /// `-d -e -f -s -L -h -x`, but not `file()`, `filesize()` and `filemod()`: .htaccess files (Apache 2.4.67).
+    TestsOnly,
+    /// Nothing: SSI pages.
+    Nothing,
+}
+
 /// How a text is to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// Refuse what looks at files (`-d -e -f -s -L -h -x`, `file()`, `filesize()`, `filemod()`): SSI pages and,
-    /// since Apache 2.4.67, everything in .htaccess.
-    pub restricted: bool,
+    /// What the text may look at in the file system.
+    pub files: FileAccess,
     /// Within SSI: `v()` exists too and is the same as `reqenv()`; `env()` looks at notes, then page
     /// variables, then the server's environment.
     pub ssi: bool,

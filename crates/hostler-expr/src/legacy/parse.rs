@@ -21,9 +21,8 @@ enum Token {
 }
 
 /// The tree (`None` for an empty text) and the number of regular expressions in it.
-pub(super) fn parse(source: &[u8], access: bool) -> Result<(Option<Chain>, usize), ParseError> {
-    let mut parser =
-        Parser { source, position: 0, start: 0, token: Token::End, access, depth: 0, regexes: 0 };
+pub(super) fn parse(source: &[u8]) -> Result<(Option<Chain>, usize), ParseError> {
+    let mut parser = Parser { source, position: 0, start: 0, token: Token::End, depth: 0, regexes: 0 };
     parser.advance();
     if parser.token == Token::End {
         return Ok((None, 0));
@@ -43,7 +42,6 @@ struct Parser<'a> {
     /// Where the current token begins.
     start: usize,
     token: Token,
-    access: bool,
     depth: usize,
     regexes: usize,
 }
@@ -192,7 +190,7 @@ impl Parser<'_> {
             [b'<', ..] => (Token::Compare(Comparison::Less), 1),
             [b'|', b'|', ..] => (Token::Logic(Logic::Or), 2),
             [b'&', b'&', ..] => (Token::Logic(Logic::And), 2),
-            [b'-', b'A', ..] if self.access => (Token::Access, 2),
+            [b'-', b'A', ..] => (Token::Access, 2),
             [b'\'', body @ ..] => text_until(body, Some(b'\'')).map_token(Token::Text, 1),
             [b'/', body @ ..] if !after_access => text_until(body, Some(b'/')).map_token(Token::Regex, 1),
             _ => text_until(rest, None).map_token(Token::Text, 0),

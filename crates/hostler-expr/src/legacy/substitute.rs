@@ -5,10 +5,10 @@ use std::borrow::Cow;
 /// What becomes of a variable that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// Nothing is left of it (`set`, `if`, `config`).
+    /// Nothing is left of it (everywhere else).
     Drop,
-    /// Its name stays (attributes of `include`, `fsize`, `flastmod`, `exec`). Quirk(apache): of `${name}` the
-    /// closing brace is lost.
+    /// Its name stays (`exec cmd`, whose shell may know it). Quirk(apache): of `${name}` the closing brace is
+    /// lost.
     KeepName,
 }
 

@@ -8,7 +8,7 @@ mod parts;
 use crate::function::{Function, list_function};
 use crate::lexer::{Token, token_at};
 use crate::tree::{Comparison, Condition, Inner, Root, Word};
-use crate::{Expr, FileTest, Flags, GlobMode, Kind, ParseError, Regex, Subnet, SubrequestTest};
+use crate::{Expr, FileAccess, FileTest, Flags, GlobMode, Kind, ParseError, Regex, Subnet, SubrequestTest};
 use std::sync::Arc;
 
 /// Brackets, calls and nested variables inside one another. Deeper than any honest text; Apache gives up
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
             'x' => Some(FileTest::Executable),
             _ => None,
         };
-        if file.is_some() && self.flags.restricted {
+        if file.is_some() && self.flags.files == FileAccess::Nothing {
             return Err(restricted(start, &format!("-{letter}")));
         }
         if file.is_none() && !"nzTRUAF".contains(letter) {
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
                 format!("the function \"{name}\" does not exist (texts need quotes)"),
             ));
         };
-        if function.looks_at_files() && self.flags.restricted {
+        if function.looks_at_files() && self.flags.files != FileAccess::Full {
             return Err(restricted(start, &format!("{name}()")));
         }
         Ok(function)
