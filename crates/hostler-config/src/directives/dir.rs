@@ -1,32 +1,146 @@
-//! Directives of mod_dir.
+//! Directives of mod_dir: what a request for a directory gets, and for a path that is nothing.
 
-use crate::{Directive, Merge, Module, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
 
 /// The module.
 pub static MODULE: Module = Module { name: "dir_module", file: "mod_dir.c", directives: DIRECTIVES };
 
-static DIRECTIVES: &[Directive] = &[];
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "DirectoryIndex",
+        Arity::TakeArgv,
+        "disabled | local-URL ...",
+        "Files to serve for a directory, the first that exists",
+        directory_index,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+    Directive::new(
+        "DirectoryIndexRedirect",
+        Arity::Take1,
+        "On|Off|permanent|temp|seeother|3xx",
+        "Redirects to the directory's index file instead of serving it in place",
+        directory_index_redirect,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+    Directive::new(
+        "DirectorySlash",
+        Arity::Flag,
+        "On|Off",
+        "Redirects a directory's URL without a slash at the end to the one with it",
+        |command, args| {
+            command.dir.dir.slash = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    Directive::new(
+        "DirectoryCheckHandler",
+        Arity::Flag,
+        "On|Off",
+        "Leaves directories alone that have another handler",
+        |command, args| {
+            command.dir.dir.check_handler = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+    Directive::new(
+        "FallbackResource",
+        Arity::Take1,
+        "disabled | local-URL",
+        "What serves the paths that lead to no file",
+        |command, args| {
+            command.dir.dir.fallback = Some(match args.first() {
+                word if word.eq_ignore_ascii_case("disabled") => None,
+                url => Some(url.into()),
+            });
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+];
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default)]
-pub struct Dir {}
+pub struct Dir {
+    /// DirectoryIndex; empty: disabled. Several lines in one place add up.
+    pub index: Option<Vec<Box<str>>>,
+    /// DirectoryIndexRedirect: the status to redirect with, or `None` for Off.
+    pub index_redirect: Option<Option<u16>>,
+    /// DirectorySlash.
+    pub slash: Option<bool>,
+    /// DirectoryCheckHandler.
+    pub check_handler: Option<bool>,
+    /// FallbackResource, `None` inside: disabled.
+    pub fallback: Option<Option<Box<str>>>,
+}
 
 impl Merge for Dir {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            index: over(&self.index, &other.index),
+            index_redirect: over(&self.index_redirect, &other.index_redirect),
+            slash: over(&self.slash, &other.slash),
+            check_handler: over(&self.check_handler, &other.check_handler),
+            fallback: over(&self.fallback, &other.fallback),
+        }
     }
 
     unset_part!(Dir);
 }
 
-/// What a server sets.
-#[derive(Clone, Debug, Default)]
-pub struct Server {}
-
-impl Merge for Server {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+impl Dir {
+    /// The index files to try, in order; `index.html` when nothing is set.
+    pub fn index_files(&self) -> impl Iterator<Item = &str> {
+        let usual = if self.index.is_none() { &["index.html"][..] } else { &[] };
+        let given = self.index.iter().flatten().map(AsRef::as_ref);
+        usual.iter().copied().chain(given)
     }
 
-    unset_part!(Server);
+    /// The status with which to redirect to an index file, if it is not to be served in place.
+    #[must_use]
+    pub fn index_redirect_status(&self) -> Option<u16> {
+        self.index_redirect.flatten()
+    }
+
+    /// Whether a directory's URL without its slash is redirected.
+    #[must_use]
+    pub fn redirects_to_slash(&self) -> bool {
+        self.slash != Some(false)
+    }
+
+    /// Whether a directory that has a handler of its own is left to it.
+    #[must_use]
+    pub fn leaves_handled(&self) -> bool {
+        self.check_handler == Some(true)
+    }
+
+    /// The local URL that serves what is no file.
+    #[must_use]
+    pub fn fallback_resource(&self) -> Option<&str> {
+        self.fallback.as_ref()?.as_deref()
+    }
+}
+
+/// mod_dir has nothing per server.
+pub type Server = ();
+
+fn directory_index(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let dir = &mut command.dir.dir;
+    match &args.words[..] {
+        [] => return Err("takes at least one argument".into()),
+        [word] if word.eq_ignore_ascii_case("disabled") => dir.index = Some(Vec::new()),
+        words => dir.index.get_or_insert_default().extend(words.iter().map(|word| word.as_str().into())),
+    }
+    Ok(())
+}
+
+fn directory_index_redirect(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let named = [("on", Some(302)), ("off", None), ("temp", Some(302)), ("seeother", Some(303)), ("permanent", Some(301))];
+    let word = args.first();
+    let known = named.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, status)| *status);
+    let number = || word.parse().ok().filter(|status| (300..400).contains(status)).map(Some);
+    let status = known.or_else(number).ok_or_else(|| format!("\"{word}\" is no redirect"))?;
+    command.dir.dir.index_redirect = Some(status);
+    Ok(())
 }

@@ -1,19 +1,203 @@
-//! Directives of mod_mime.
+//! Directives of mod_mime: what the extensions of a file's name say about it. [`check`] reads a name.
 
-use crate::{Directive, Merge, Module, unset_part};
+mod builtin;
+mod check;
+mod content_type;
+mod types;
+
+pub use check::{MimeFacts, check};
+pub use types::Types;
+
+use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The module.
 pub static MODULE: Module = Module { name: "mime_module", file: "mod_mime.c", directives: DIRECTIVES };
 
-static DIRECTIVES: &[Directive] = &[];
+/// An `Add...` directive and its `Remove...`.
+macro_rules! attribute {
+    ($name:literal, $form:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::Iterate2, $form, $doc, |command, args| {
+            add(command, args, |extension, value| extension.$field = Some(value))
+        })
+        .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    };
+}
+
+/// See [`attribute`].
+macro_rules! removal {
+    ($name:literal, $doc:literal, $attribute:ident) => {
+        Directive::new($name, Arity::Iterate, "extension ...", $doc, |command, args| {
+            remove(command, args, Attribute::$attribute)
+        })
+        .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    };
+}
+
+static DIRECTIVES: &[Directive] = &[
+    attribute!("AddType", "media-type extension ...", "Media type of files with an extension", media_type),
+    attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", handler),
+    attribute!("AddEncoding", "encoding extension ...", "Content coding of files with an extension", encoding),
+    attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", charset),
+    attribute!("AddLanguage", "language extension ...", "Language of files with an extension", language),
+    attribute!(
+        "AddInputFilter",
+        "filter[;filter...] extension ...",
+        "Filters for requests to files with an extension",
+        input_filters
+    ),
+    attribute!(
+        "AddOutputFilter",
+        "filter[;filter...] extension ...",
+        "Filters for answers from files with an extension",
+        output_filters
+    ),
+    removal!("RemoveType", "Takes back AddType for an extension", Type),
+    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler),
+    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding),
+    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset),
+    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language),
+    removal!("RemoveInputFilter", "Takes back AddInputFilter for an extension", InputFilters),
+    removal!("RemoveOutputFilter", "Takes back AddOutputFilter for an extension", OutputFilters),
+    Directive::new(
+        "DefaultLanguage",
+        Arity::Take1,
+        "language",
+        "Language of files that no extension gives one",
+        |command, args| {
+            command.dir.mime.default_language = Some(args.first().into());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    Directive::new(
+        "MultiviewsMatch",
+        Arity::Iterate,
+        "Any|NegotiatedOnly|Filters|Handlers [Filters|Handlers]",
+        "Which files MultiViews considers",
+        multiviews_match,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    Directive::new(
+        "ModMimeUsePathInfo",
+        Arity::Flag,
+        "On|Off",
+        "Looks for extensions in what follows the file in the URL too",
+        |command, args| {
+            command.dir.mime.use_path_info = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::DIRECTORY, Overrides::NONE),
+    Directive::new("TypesConfig", Arity::Take1, "file-path", "File with media types and their extensions", types_config),
+];
+
+/// What an extension says. All values are lower case, as mod_mime keeps them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extension {
+    /// AddType
+    pub media_type: Option<Arc<str>>,
+    /// AddHandler
+    pub handler: Option<Arc<str>>,
+    /// AddEncoding
+    pub encoding: Option<Arc<str>>,
+    /// AddCharset
+    pub charset: Option<Arc<str>>,
+    /// AddLanguage
+    pub language: Option<Arc<str>>,
+    /// AddInputFilter, separated by semicolons.
+    pub input_filters: Option<Arc<str>>,
+    /// AddOutputFilter, separated by semicolons.
+    pub output_filters: Option<Arc<str>>,
+}
+
+impl Extension {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            media_type: over(&self.media_type, &other.media_type),
+            handler: over(&self.handler, &other.handler),
+            encoding: over(&self.encoding, &other.encoding),
+            charset: over(&self.charset, &other.charset),
+            language: over(&self.language, &other.language),
+            input_filters: over(&self.input_filters, &other.input_filters),
+            output_filters: over(&self.output_filters, &other.output_filters),
+        }
+    }
+
+    fn forget(&mut self, attribute: Attribute) {
+        *match attribute {
+            Attribute::Type => &mut self.media_type,
+            Attribute::Handler => &mut self.handler,
+            Attribute::Encoding => &mut self.encoding,
+            Attribute::Charset => &mut self.charset,
+            Attribute::Language => &mut self.language,
+            Attribute::InputFilters => &mut self.input_filters,
+            Attribute::OutputFilters => &mut self.output_filters,
+        } = None;
+    }
+}
+
+/// What a `Remove...` directive takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    Type,
+    Handler,
+    Encoding,
+    Charset,
+    Language,
+    InputFilters,
+    OutputFilters,
+}
+
+/// MultiviewsMatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MultiviewsMatch {
+    /// All files, even with extensions that say nothing.
+    pub any: bool,
+    /// Only files whose extensions take part in negotiation; the default.
+    pub negotiated_only: bool,
+    /// Files with filters too.
+    pub filters: bool,
+    /// Files with handlers too.
+    pub handlers: bool,
+}
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default)]
-pub struct Dir {}
+pub struct Dir {
+    /// What extensions say, by extension in lower case without its dot.
+    pub extensions: HashMap<Box<str>, Extension>,
+    removed: Vec<(Box<str>, Attribute)>,
+    /// DefaultLanguage
+    pub default_language: Option<Box<str>>,
+    /// MultiviewsMatch
+    pub multiviews: Option<MultiviewsMatch>,
+    /// ModMimeUsePathInfo; unset means Off.
+    pub use_path_info: Option<bool>,
+}
 
 impl Merge for Dir {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    /// Extension by extension, attribute by attribute. A `Remove...` takes back what comes from further out
+    /// and what its own section says, whatever the order of lines there.
+    fn merge(&self, other: &Self) -> Self {
+        let mut extensions = self.extensions.clone();
+        for (name, extension) in &other.extensions {
+            let merged = extensions.get(name).map_or_else(|| extension.clone(), |base| base.merge(extension));
+            extensions.insert(name.clone(), merged);
+        }
+        for (name, attribute) in &other.removed {
+            if let Some(extension) = extensions.get_mut(name) {
+                extension.forget(*attribute);
+            }
+        }
+        Self {
+            extensions,
+            removed: Vec::new(),
+            default_language: over(&self.default_language, &other.default_language),
+            multiviews: over(&self.multiviews, &other.multiviews),
+            use_path_info: over(&self.use_path_info, &other.use_path_info),
+        }
     }
 
     unset_part!(Dir);
@@ -21,12 +205,61 @@ impl Merge for Dir {
 
 /// What a server sets.
 #[derive(Clone, Debug, Default)]
-pub struct Server {}
+pub struct Server {
+    /// TypesConfig
+    pub types: Option<Arc<Types>>,
+}
 
 impl Merge for Server {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    fn merge(&self, other: &Self) -> Self {
+        Self { types: over(&self.types, &other.types) }
     }
 
     unset_part!(Server);
+}
+
+impl Server {
+    /// The types of the TypesConfig file, or the built-in ones.
+    #[must_use]
+    pub fn types(&self) -> &Types {
+        self.types.as_ref().unwrap_or_else(|| Types::built_in())
+    }
+}
+
+fn key(extension: &str) -> Box<str> {
+    extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
+}
+
+fn add(command: &mut Command<'_>, args: &Args, set: fn(&mut Extension, Arc<str>)) -> Result<(), String> {
+    let value = args.first().to_ascii_lowercase().into();
+    let extension = key(args.word(1).unwrap_or_default());
+    set(command.dir.mime.extensions.entry(extension).or_default(), value);
+    Ok(())
+}
+
+fn remove(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
+    command.dir.mime.removed.push((key(args.first()), attribute));
+    Ok(())
+}
+
+fn multiviews_match(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let set = command.dir.mime.multiviews.get_or_insert_default();
+    match &args.first().to_ascii_lowercase()[..] {
+        "any" => set.any = true,
+        "negotiatedonly" => set.negotiated_only = true,
+        "filters" => set.filters = true,
+        "handlers" => set.handlers = true,
+        _ => return Err(format!("there is no \"{}\"", args.first())),
+    }
+    let kinds = [set.any, set.negotiated_only, set.filters || set.handlers];
+    if kinds.into_iter().filter(|kind| *kind).count() > 1 {
+        return Err("Any, NegotiatedOnly and Filters or Handlers exclude each other".into());
+    }
+    Ok(())
+}
+
+fn types_config(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let text = command.attached(args.first()).ok_or_else(|| format!("cannot read {}", args.first()))?;
+    command.server.mime.types = Some(Arc::new(Types::parse(&text)));
+    Ok(())
 }

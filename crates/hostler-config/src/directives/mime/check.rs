@@ -1,0 +1,83 @@
+//! Reading a file's name as mod_mime does: every extension counts, whatever its place. Comparisons fold ASCII
+//! letters only, so that no other alphabet can spell `.php`.
+
+use super::content_type::with_charset;
+use super::{Dir, Extension, Types};
+use std::borrow::Cow;
+
+/// What a name says about a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MimeFacts<'a> {
+    /// Media type with its parameters, AddCharset's included.
+    pub content_type: Option<Cow<'a, str>>,
+    /// AddCharset; already in `content_type` if there is one.
+    pub charset: Option<&'a str>,
+    /// For `Content-Encoding`: several are joined with `, `.
+    pub encoding: Option<Cow<'a, str>>,
+    /// For `Content-Language`, in the order of the extensions.
+    pub languages: Vec<&'a str>,
+    /// AddHandler of the last extension that has one.
+    pub handler: Option<&'a str>,
+    /// AddInputFilter, in order.
+    pub input_filters: Vec<&'a str>,
+    /// AddOutputFilter, in order.
+    pub output_filters: Vec<&'a str>,
+}
+
+/// Reads a file's name, or a path, of which the last component counts. With ModMimeUsePathInfo, `path_info` is
+/// a part of the name. Not for directories.
+#[must_use]
+pub fn check<'a>(path: &[u8], path_info: &[u8], dir: &'a Dir, types: &'a Types) -> MimeFacts<'a> {
+    let path = match dir.use_path_info {
+        Some(true) if !path_info.is_empty() => Cow::Owned([path, path_info].concat()),
+        _ => Cow::Borrowed(path),
+    };
+    let mut facts = MimeFacts::default();
+    for extension in extensions(&path) {
+        let folded = extension.to_ascii_lowercase();
+        let Ok(extension) = std::str::from_utf8(&folded) else { continue };
+        let known = dir.extensions.get(extension);
+        if known.is_none_or(|known| known.media_type.is_none()) {
+            facts.content_type = types.of(extension).map(Cow::Borrowed).or(facts.content_type);
+        }
+        if let Some(known) = known {
+            facts.take(known);
+        }
+    }
+    facts.content_type = facts.content_type.map(|name| with_charset(name, facts.charset));
+    if facts.languages.is_empty() {
+        facts.languages.extend(dir.default_language.as_deref());
+    }
+    facts
+}
+
+/// The extensions of the last component of a path. Leading dots belong to the base name, which is none.
+fn extensions(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let name = &path[start..];
+    let dots = name.iter().take_while(|byte| **byte == b'.').count();
+    name[dots..].split(|byte| *byte == b'.').skip(1).filter(|extension| !extension.is_empty())
+}
+
+impl<'a> MimeFacts<'a> {
+    fn take(&mut self, extension: &'a Extension) {
+        if let Some(media_type) = &extension.media_type {
+            self.content_type = Some(Cow::Borrowed(media_type));
+        }
+        self.charset = extension.charset.as_deref().or(self.charset);
+        self.handler = extension.handler.as_deref().or(self.handler);
+        self.languages.extend(extension.language.as_deref());
+        if let Some(encoding) = extension.encoding.as_deref() {
+            self.encoding = Some(match self.encoding.take() {
+                Some(before) => Cow::Owned(format!("{before}, {encoding}")),
+                None => Cow::Borrowed(encoding),
+            });
+        }
+        self.input_filters.extend(filters(extension.input_filters.as_deref()));
+        self.output_filters.extend(filters(extension.output_filters.as_deref()));
+    }
+}
+
+fn filters(list: Option<&str>) -> impl Iterator<Item = &str> {
+    list.into_iter().flat_map(|list| list.split(';')).filter(|name| !name.is_empty())
+}
