@@ -3,12 +3,16 @@
 //! This is the one server crate with `unsafe` code. It knows no protocol and no configuration.
 
 mod child;
+pub mod exec;
 pub mod fdpass;
+pub mod fs;
 pub mod harden;
 pub mod limits;
 pub mod memfd;
+pub mod poll;
 pub mod process;
 pub mod signal;
 pub mod socket;
 pub mod time;
+pub mod trusted;
 pub mod users;

@@ -200,16 +200,3 @@ pub fn kill(pid: Pid, signal: Signal) {
 pub fn kill_group(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
-
-/// Sleeps until `socket` is readable or the time is over; `true` when readable (or closed by the peer).
-///
-/// # Errors
-/// The kernel's.
-pub fn readable_within(socket: BorrowedFd<'_>, time: std::time::Duration) -> io::Result<bool> {
-    let timeout = rustix::event::Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    let mut fds = [rustix::event::PollFd::new(&socket, rustix::event::PollFlags::IN)];
-    Ok(rustix::io::retry_on_intr(|| rustix::event::poll(&mut fds, Some(&timeout)))? > 0)
-}

@@ -1,0 +1,225 @@
+//! Directories that only root can change, reached step by step, so that root may write there.
+//!
+//! Whoever can rename or link in any directory of a path decides what the path means. [`open_directory`] holds
+//! each directory on the way open, looks at the held one, and follows a symbolic link only where root made it.
+//! A sticky directory of root's (`/tmp`) may be passed through to a directory of root's, which nobody else can
+//! move there or away; it may hold neither a link nor the file itself.
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Whose directories will do.
+#[derive(Clone, Copy)]
+pub enum Trust<'a> {
+    /// Root's alone; directories that their group may write too when this says that the group (gid) is harmless.
+    Root(&'a dyn Fn(u32) -> bool),
+    /// Anyone's: for a process that is not root and so has nothing to lend.
+    Anyone,
+}
+
+/// Why a directory won't do.
+#[derive(Debug)]
+pub enum Untrusted {
+    /// Someone other than root could change what lies in this directory.
+    Writable {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link that is not root's, or too many of them.
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// It can't be opened; `NotFound` when it does not exist.
+    Io {
+        /// Where the walk ended.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl std::fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Writable { path, owner, mode } => write!(
+                f,
+                "others than root can write to {} (owner uid {owner}, mode {mode:04o})",
+                path.display()
+            ),
+            Self::Link { path } => write!(f, "{} is a symbolic link that root won't follow", path.display()),
+            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Untrusted {}
+
+/// As many symbolic links as the kernel follows.
+const MOST_LINKS: usize = 40;
+
+/// Opens the absolute `path` (as `O_PATH`), a directory in which, as on the whole way to it, only `trust` can
+/// change things.
+///
+/// # Errors
+/// [`Untrusted`], with the place that is to blame.
+pub fn open_directory(path: &Path, trust: Trust<'_>) -> Result<OwnedFd, Untrusted> {
+    let mut walk = Walk::from_root(trust)?;
+    let mut left = names(path);
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        match walk.link(&name)? {
+            None => walk.enter(&name)?,
+            Some(target) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Untrusted::Link { path: walk.path.join(name) });
+                }
+                if target.is_absolute() {
+                    walk = Walk::from_root(trust)?;
+                }
+                for name in names(&target).into_iter().rev() {
+                    left.push_front(name);
+                }
+            }
+        }
+    }
+    walk.finish()
+}
+
+/// The names on a path; `..` is one of them.
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
+        .map(|part| part.as_os_str().to_os_string())
+        .collect()
+}
+
+/// A place on the way.
+struct Walk<'a> {
+    trust: Trust<'a>,
+    directory: OwnedFd,
+    path: PathBuf,
+    /// The directory is sticky and open to all: only a directory of root's may come next.
+    sticky: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn from_root(trust: Trust<'a>) -> Result<Self, Untrusted> {
+        let path = PathBuf::from("/");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(directory) => Ok(Self { trust, directory, path, sticky: false }),
+            Err(e) => Err(Untrusted::Io { path, error: e.into() }),
+        }
+    }
+
+    fn failed(&self, name: &OsStr, error: Errno) -> Untrusted {
+        Untrusted::Io { path: self.path.join(name), error: error.into() }
+    }
+
+    /// Where the link of this name leads; `None` when it is not a link.
+    fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Untrusted> {
+        let found = statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = found.map_err(|e| self.failed(name, e))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+            return Ok(None);
+        }
+        let roots_own = !self.sticky && stat.st_uid == 0;
+        if matches!(self.trust, Trust::Root(_)) && !roots_own {
+            return Err(Untrusted::Link { path: self.path.join(name) });
+        }
+        let target = readlinkat(&self.directory, name, Vec::new()).map_err(|e| self.failed(name, e))?;
+        Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes()))))
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), Untrusted> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let next = openat(&self.directory, name, flags, Mode::empty()).map_err(|e| self.failed(name, e))?;
+        let stat = fstat(&next).map_err(|e| self.failed(name, e))?;
+        if name == ".." {
+            self.path.pop();
+        } else {
+            self.path.push(name);
+        }
+        self.directory = next;
+        self.sticky = false;
+        let Trust::Root(harmless) = self.trust else { return Ok(()) };
+        let (mode, owner) = (stat.st_mode & 0o7777, stat.st_uid);
+        let others = mode & 0o002 != 0 || (mode & 0o020 != 0 && !harmless(stat.st_gid));
+        if owner != 0 || (others && mode & 0o1000 == 0) {
+            return Err(Untrusted::Writable { path: self.path.clone(), owner, mode });
+        }
+        self.sticky = others;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<OwnedFd, Untrusted> {
+        if self.sticky {
+            let mode = fstat(&self.directory).map_or(0, |stat| stat.st_mode & 0o7777);
+            return Err(Untrusted::Writable { path: self.path, owner: 0, mode });
+        }
+        Ok(self.directory)
+    }
+}
+
+/// Puts a file with these bytes at `name` in an open directory, at once and whole, in place of what stood there.
+/// Nothing is followed.
+///
+/// # Errors
+/// The kernel's; nothing has then changed.
+pub fn replace_file(directory: BorrowedFd<'_>, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}", std::process::id()));
+    let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(directory, &temporary, flags, Mode::from_raw_mode(0o644))?;
+    let done = std::fs::File::from(file)
+        .write_all(bytes)
+        .and_then(|()| Ok(rustix::fs::renameat(directory, &temporary, directory, name)?));
+    if done.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+    }
+    done
+}
+
+/// Removes a file in an open directory.
+///
+/// # Errors
+/// The kernel's.
+pub fn remove_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?)
+}
+
+/// Opens a regular file in an open directory for appending, made (mode 0640) when it is missing. Neither a link
+/// nor a file with a second name will do.
+///
+/// # Errors
+/// The kernel's (ELOOP for a link); `InvalidInput` for anything but a regular file with one name.
+pub fn append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::from_raw_mode(0o640))?;
+    let stat = fstat(file.as_fd())?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
+        let why = "it is not a regular file with a single name";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(file)
+}
