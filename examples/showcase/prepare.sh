@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:?usage: prepare.sh FOLDER}
 
 mkdir -p "$folder/logs" "$folder/data"
+chmod 755 "$folder" "$folder/logs" "$folder/data"
 # The old sites belong to tenants, who may have put links in the way: nothing is written into them.
 rm -rf "$folder/sites"
 cp -R "$here/sites" "$folder/sites"

@@ -2,6 +2,7 @@
 //!
 //! One file per command. Not here: installing packages (`setup.sh`), installing Hostler (`packaging/install.sh`).
 
+mod bench;
 mod cargo;
 mod check;
 mod docs;
@@ -47,6 +48,8 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
+    /// Measure against the packaged Apache and nginx; figures go to docs/performance.md
+    Bench(bench::Options),
     /// Release programs in target/release
     Build,
     /// Directive reference, man pages and completions
@@ -63,6 +66,7 @@ fn main() -> Result<()> {
         Task::FuzzSmoke => test::fuzz_smoke(),
         Task::Layers => layers::run(),
         Task::Sizes { all } => sizes::run(all),
+        Task::Bench(options) => bench::run(&options),
         Task::Build => cargo::run(&["build", "--release"]),
         Task::Docs => docs::run(),
     }

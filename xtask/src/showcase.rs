@@ -7,7 +7,7 @@ use crate::cargo;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,15 +40,15 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
 
 /// Where the showcase is laid out.
 fn folder(root: bool) -> Result<PathBuf> {
-    let near = cargo::workspace().join("target/showcase");
-    if !root || open_to_all(cargo::workspace())? {
-        fs::create_dir_all(&near)?;
-        return Ok(near);
+    let target = cargo::workspace().join("target");
+    fs::create_dir_all(target.join("showcase"))?;
+    if !root || open_to_all(&target)? {
+        return Ok(target.join("showcase"));
     }
     let far = PathBuf::from("/var/tmp/hostler-showcase");
     eprintln!("Other users cannot pass through {}; using {}.", cargo::workspace().display(), far.display());
     if !far.exists() {
-        fs::DirBuilder::new().mode(0o755).create(&far)?;
+        fs::create_dir(&far)?;
     }
     // Everybody can make folders and links in /var/tmp: only root's own folder will do.
     let found = fs::symlink_metadata(&far)?;
