@@ -4,7 +4,7 @@
 //! order matters (`encoding` only counts for what follows it) and because an error stops at its place.
 
 use hostler_expr::legacy::LegacyExpr;
-use hostler_expr::{Expr, Flags, Kind};
+use hostler_expr::{Expr, FileAccess, Flags, Kind};
 
 use crate::coding::{Codings, decode_entities, until_nul};
 use crate::lexer::{Fault, RawAttribute, RawElement};
@@ -280,7 +280,7 @@ impl Condition {
     /// An expression of the server's own language. It is not searched for `$name`; `v('name')` is its way
     /// to variables.
     fn expression(source: &str) -> Condition {
-        let flags = Flags { restricted: true, ssi: true, ..Flags::default() };
+        let flags = Flags { files: FileAccess::Nothing, ssi: true, ..Flags::default() };
         match Expr::parse(source, Kind::Boolean, flags) {
             Ok(expression) => Condition::Expression(expression),
             Err(error) => Condition::Unreadable(source.into(), error.to_string().into()),
@@ -289,7 +289,7 @@ impl Condition {
 
     /// An expression of Apache 2.2's language. Variables are put in its words when it is evaluated.
     fn legacy(source: &[u8]) -> Condition {
-        match LegacyExpr::parse(source, true) {
+        match LegacyExpr::parse(source) {
             Ok(expression) => Condition::Legacy(expression),
             Err(error) => {
                 Condition::Unreadable(String::from_utf8_lossy(source).into(), error.to_string().into())

@@ -1,8 +1,8 @@
 //! One walk through a page for one request.
 //!
-//! There is no stack of `if`s: as in mod_include, three flags hold the state of the innermost one that is
+//! There is no stack of `if`s: as in mod_include, some flags hold the state of the innermost one that is
 //! not skipped, and a counter the depth of skipped ones. So nothing here recurses, and an `else` without an
-//! `if` has the effect it has in Apache.
+//! `if`, or a branch after a wrong condition, has the effect that it has in Apache.
 
 mod branch;
 mod outside;
@@ -53,6 +53,8 @@ struct Branch {
     printing: bool,
     /// Some branch of the current `if` was taken, or there is none.
     taken: bool,
+    /// A condition of the current `if` was no expression: `else` has no effect until `endif`.
+    failed: bool,
     /// `if`s within a branch that is skipped.
     skipped: usize,
     /// Quirk(Apache): an element that cannot be read, in a skipped branch, makes all later elements void.
@@ -84,7 +86,7 @@ impl Run {
             captures: Captures::new(),
             node: 0,
             action: 0,
-            branch: Branch { printing: true, taken: true, skipped: 0, jammed: false },
+            branch: Branch { printing: true, taken: true, failed: false, skipped: 0, jammed: false },
             include_failed: false,
             finished: false,
             pending: None,

@@ -211,9 +211,10 @@ fn number(conversion: u8, time: &CivilTime<'_>) -> Option<(i64, usize, u8)> {
 }
 
 fn push_number(value: i64, width: usize, fill: u8, padding: Padding, out: &mut Vec<u8>) {
-    let width = if padding.flag == Some(b'-') { 0 } else { padding.width.max(width) };
+    // Without padding (`-`) only a width that was asked for counts, and it is filled with spaces.
+    let width = if padding.flag == Some(b'-') { padding.width } else { padding.width.max(width) };
     let blank = match padding.flag {
-        Some(b'_') => true,
+        Some(b'_' | b'-') => true,
         Some(b'0') => false,
         _ => fill == b' ',
     };
@@ -301,8 +302,8 @@ mod tests {
     #[test]
     fn flags_widths_and_unknown_letters() {
         assert_eq!(
-            formatted("%-d|%_H|%05Y|%^a|%#p|%10b|%Ey|%Q|%!|%", 0),
-            "1| 0|01970|THU|am|       Jan|70|%Q|%!|%"
+            formatted("%-d|%-3d|%_H|%05Y|%^a|%#p|%10b|%Ey|%Q|%!|%", 0),
+            "1|  1| 0|01970|THU|am|       Jan|70|%Q|%!|%"
         );
     }
 

@@ -8,10 +8,11 @@ use hostler_expr::{
     Answer, Captures, EvalError, FileError, FileTest, Host as ExpressionHost, SubrequestTest, Variable,
 };
 
-use super::scene::{Scene, Shown};
+use super::scene::{Lookup, Scene, Shown};
 use super::{Flow, Pending};
 use crate::host::{Host, Severity};
 use crate::need::Output;
+use crate::page::Page;
 use crate::program::Condition;
 
 /// What evaluating a condition led to.
@@ -35,8 +36,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
                 self.take_branch(value);
                 self.state.branch.skipped = 0;
             }
-            // Quirk(Apache): the branch after a condition that is no expression is shown.
-            Outcome::Invalid => {}
+            Outcome::Invalid => self.fail_branch(),
         }
         Flow::Next
     }
@@ -54,7 +54,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
         match self.test(condition) {
             Outcome::Wait(pending) => return Flow::Wait(pending),
             Outcome::Known(value) => self.take_branch(value),
-            Outcome::Invalid => {}
+            Outcome::Invalid => self.fail_branch(),
         }
         Flow::Next
     }
@@ -68,6 +68,9 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             if self.state.branch.printing {
                 self.error_message();
             }
+            return;
+        }
+        if self.state.branch.failed {
             return;
         }
         let taken = self.state.branch.taken;
@@ -84,6 +87,14 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             return self.error(format_args!("endif takes no arguments"));
         }
         self.take_branch(true);
+        self.state.branch.failed = false;
+    }
+
+    /// After a condition that could not be evaluated nothing is shown until an `elif` holds. Quirk(Apache):
+    /// `else` means nothing any more, so what follows an `else` is shown if that `elif` was.
+    fn fail_branch(&mut self) {
+        self.take_branch(false);
+        self.state.branch.failed = true;
     }
 
     fn take_branch(&mut self, value: bool) {
@@ -147,7 +158,8 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     }
 
     fn view(&mut self) -> (View<'_, H>, &mut Captures) {
-        let view = View { host: &*self.host, time_format: &self.state.settings.time_format };
+        let time_format = &self.state.settings.time_format;
+        let view = View { host: &*self.host, page: self.page, offset: self.node.at, time_format };
         (view, &mut self.state.captures)
     }
 }
@@ -163,6 +175,8 @@ impl Condition {
 /// environment.
 struct View<'a, H: ?Sized> {
     host: &'a H,
+    page: &'a Page,
+    offset: usize,
     time_format: &'a [u8],
 }
 
@@ -178,12 +192,8 @@ impl<H: Host + ?Sized> legacy::Host for View<'_, H> {
 
 impl<H: Host + ?Sized> ExpressionHost for View<'_, H> {
     fn request_env<'a>(&'a self, name: &[u8], captures: &'a Captures) -> Option<Cow<'a, [u8]>> {
-        match name {
-            // Quirk(Apache): as outside of expressions, only the whole match; `$1` is the expression's own way.
-            b"0" => captures.group(0).map(Cow::Borrowed),
-            [b'1'..=b'9'] => None,
-            _ => self.host.variable(name, self.time_format),
-        }
+        let View { host, page, offset, time_format } = *self;
+        Lookup { host, page, offset, time_format, captures }.variable(name)
     }
 
     fn variable(&self, variable: Variable) -> Answer<Option<Cow<'_, [u8]>>> {

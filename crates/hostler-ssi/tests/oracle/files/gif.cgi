@@ -1,0 +1,2 @@
+#!/bin/sh
+printf 'Content-Type: image/gif\n\ngif'

@@ -1,0 +1,2 @@
+#!/bin/sh
+printf 'Location: http://example.com/?a=1&b=<2>\n\n'
