@@ -1,32 +1,213 @@
-//! Directives of mod_authz.
+//! Directives of mod_authz_core, mod_authz_host and mod_authz_user: who may see what. A directory's rules are
+//! a tree of [`Rule`]s; [`Dir::verdict`] asks it. Knows nothing of passwords: that is [`super::auth`].
 
-use crate::{Directive, Merge, Module, unset_part};
+mod evaluate;
+mod requirement;
 
-/// The module.
-pub static MODULE: Module = Module { name: "authz_module", file: "mod_authz.c", directives: DIRECTIVES };
+pub use evaluate::{Decision, Facts, Need, Stop, Verdict, decide, is_in_domain};
+pub use requirement::{Requirement, Words};
 
-static DIRECTIVES: &[Directive] = &[];
+use crate::{Action, Args, Arity, Command, Contexts, Directive, MethodSet, Module, Node, Overrides};
+use crate::{Merge, over, unset_part};
+use std::sync::Arc;
+
+/// mod_authz_core.
+pub static MODULE: Module = Module { name: "authz_core_module", file: "mod_authz_core.c", directives: DIRECTIVES };
+
+/// mod_authz_host: providers of Require only.
+pub static HOST: Module = Module { name: "authz_host_module", file: "mod_authz_host.c", directives: &[] };
+
+/// mod_authz_user: providers of Require only.
+pub static USER: Module = Module { name: "authz_user_module", file: "mod_authz_user.c", directives: &[] };
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "Require",
+        Arity::RawArgs,
+        "[not] all granted|denied | ip address ... | local | host name ... | forward-dns name ... | env name ... | \
+         method name ... | expr expression | user name ... | group name ... | valid-user | ssl",
+        "A condition for access",
+        require,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::section("RequireAll", "<RequireAll>", "All conditions must hold and none fail", |command, _, nodes| {
+        section(command, nodes, Logic::All, false)
+    })
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::section("RequireAny", "<RequireAny>", "One of the conditions must hold", |command, _, nodes| {
+        section(command, nodes, Logic::Any, false)
+    })
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::section("RequireNone", "<RequireNone>", "None of the conditions may hold", |command, _, nodes| {
+        section(command, nodes, Logic::Any, true)
+    })
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthMerging",
+        Arity::Take1,
+        "Off|And|Or",
+        "How the conditions of a directory combine with those of the one above it",
+        auth_merging,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthzSendForbiddenOnFailure",
+        Arity::Flag,
+        "On|Off",
+        "Answers 403 instead of 401 to a user who is known but not allowed",
+        |command, args| {
+            command.dir.authz.forbidden_on_failure = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive {
+        action: Action::Refused("Hostler has no aliases of authorization providers: write the Require lines out"),
+        ..Directive::section("AuthzProviderAlias", "", "A name for a condition", |_, _, _| Ok(()))
+    },
+];
+
+/// How the rules of a section combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logic {
+    /// `<RequireAll>`
+    All,
+    /// `<RequireAny>`; also what a directory's own Require lines do.
+    Any,
+}
+
+/// A condition or a section of conditions.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// `Require not`, `<RequireNone>`: if it holds, access is denied; if not, it says nothing.
+    pub negated: bool,
+    /// The methods for which it is asked at all (`<Limit>`); `None`: all.
+    pub limited: Option<Arc<MethodSet>>,
+    /// What it asks.
+    pub condition: Condition,
+}
+
+/// What a rule asks.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// A section.
+    Section(Logic, Vec<Arc<Rule>>),
+    /// A Require line.
+    Require(Requirement),
+}
+
+/// AuthMerging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// A directory's rules replace those from above.
+    Off,
+    /// Both must grant access.
+    And,
+    /// One of them must.
+    Or,
+}
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default)]
-pub struct Dir {}
+pub struct Dir {
+    /// The root of the rules, a section; `None`: everybody may.
+    pub root: Option<Arc<Rule>>,
+    /// AuthMerging
+    pub merging: Option<Merging>,
+    /// AuthzSendForbiddenOnFailure; unset means Off.
+    pub forbidden_on_failure: Option<bool>,
+    /// Sections that are being read, the innermost last.
+    open: Vec<Rule>,
+}
 
 impl Merge for Dir {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    fn merge(&self, other: &Self) -> Self {
+        let (merging, root) = match (other.merging, &self.root, &other.root) {
+            (None, Some(base), None) => (self.merging, Some(Arc::clone(base))),
+            (None | Some(Merging::Off), _, root) | (_, None, root) => (other.merging, root.clone()),
+            (Some(merging), Some(base), root) => {
+                let logic = if merging == Merging::And { Logic::All } else { Logic::Any };
+                let rules = [base].into_iter().chain(root).cloned().collect();
+                (other.merging, Some(Arc::new(Rule::section(logic, rules))))
+            }
+        };
+        let forbidden_on_failure = over(&self.forbidden_on_failure, &other.forbidden_on_failure);
+        Self { root, merging, forbidden_on_failure, open: Vec::new() }
     }
 
     unset_part!(Dir);
 }
 
-/// What a server sets.
-#[derive(Clone, Debug, Default)]
-pub struct Server {}
+/// mod_authz_core has nothing per server.
+pub type Server = ();
 
-impl Merge for Server {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+impl Rule {
+    fn section(logic: Logic, rules: Vec<Arc<Self>>) -> Self {
+        Self { negated: false, limited: None, condition: Condition::Section(logic, rules) }
     }
 
-    unset_part!(Server);
+    fn tag(&self) -> &'static str {
+        match (&self.condition, self.negated) {
+            (Condition::Require(_), _) => "negative Require",
+            (_, true) => "<RequireNone>",
+            (Condition::Section(Logic::All, _), _) => "<RequireAll>",
+            (Condition::Section(Logic::Any, _), _) => "<RequireAny>",
+        }
+    }
+}
+
+fn require(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (mut provider, mut rest) = crate::first_word(&args.raw).ok_or("a condition is missing")?;
+    let negated = provider.eq_ignore_ascii_case("not");
+    if negated {
+        (provider, rest) = crate::first_word(rest).ok_or("a condition is missing after \"not\"")?;
+    }
+    let condition = Condition::Require(Requirement::parse(command, &provider, rest)?);
+    let limited = command.limited.clone();
+    add(command, Rule { negated, limited, condition })
+}
+
+/// Adds a rule to the innermost section, at the outside to the directory's own.
+fn add(command: &mut Command<'_>, rule: Rule) -> Result<(), String> {
+    let dir = &mut command.dir.authz;
+    let outermost = || Rule::section(Logic::Any, Vec::new());
+    let section = match dir.open.last_mut() {
+        Some(section) => section,
+        None => Arc::make_mut(dir.root.get_or_insert_with(|| Arc::new(outermost()))),
+    };
+    let within = section.tag();
+    let Condition::Section(logic, rules) = &mut section.condition else { return Ok(()) };
+    if rule.negated && *logic == Logic::Any {
+        return Err(format!("{} has no effect within {within}, only within <RequireAll>", rule.tag()));
+    }
+    rules.push(Arc::new(rule));
+    Ok(())
+}
+
+fn section(command: &mut Command<'_>, nodes: &[Node], logic: Logic, negated: bool) -> Result<(), String> {
+    let limited = command.limited.clone();
+    let condition = Condition::Section(logic, Vec::new());
+    command.dir.authz.open.push(Rule { negated, limited, condition });
+    command.run(nodes);
+    let Some(rule) = command.dir.authz.open.pop() else { return Ok(()) };
+    if let Condition::Section(logic, rules) = &rule.condition {
+        if rules.is_empty() {
+            return Err("contains no condition".into());
+        }
+        // Apache finds this out when it starts, hence not in .htaccess, where nothing is granted then.
+        if *logic == Logic::All && rules.iter().all(|rule| rule.negated) && !command.is_htaccess() {
+            return Err("contains only negative conditions, so it could never grant access".into());
+        }
+    }
+    add(command, rule)
+}
+
+fn auth_merging(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    command.dir.authz.merging = Some(match &args.first().to_ascii_lowercase()[..] {
+        "off" => Merging::Off,
+        "and" => Merging::And,
+        "or" => Merging::Or,
+        _ => return Err(format!("there is no \"{}\"", args.first())),
+    });
+    Ok(())
 }

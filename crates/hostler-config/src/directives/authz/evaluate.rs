@@ -1,0 +1,283 @@
+//! Asking the rules: the four-valued logic of mod_authz_core.
+
+use super::{Condition, Dir, Logic, Requirement, Rule, Words};
+use hostler_expr::{Answer, Captures, EvalError, Host, Question};
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// What a rule says about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The request may pass.
+    Granted,
+    /// It may not.
+    Denied,
+    /// It may not, but nobody has logged in yet, and a user might.
+    DeniedNoUser,
+    /// Nothing. At the outside this means denied.
+    Neutral,
+}
+
+/// What rules may ask about a request.
+pub trait Facts {
+    /// `GET` and so on.
+    fn method(&self) -> &str;
+    /// Who has logged in.
+    fn user(&self) -> Option<&str>;
+    /// Whether a variable is set in the request's environment.
+    fn has_env(&self, name: &str) -> bool;
+    /// The client's address (mod_remoteip applied).
+    fn client_ip(&self) -> IpAddr;
+    /// The server's end of the connection.
+    fn local_ip(&self) -> IpAddr;
+    /// Whether the connection is encrypted.
+    fn is_encrypted(&self) -> bool;
+    /// The client's name, if a look-up of the name leads back to its address.
+    fn client_name(&self) -> Answer<Option<Cow<'_, str>>>;
+    /// The addresses of a name.
+    fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>>;
+    /// Whether the user is in a group of the AuthGroupFile; `false` without such a file.
+    fn is_member(&self, group: &str) -> Answer<bool>;
+    /// For expressions.
+    fn expression_host(&self) -> &dyn Host;
+}
+
+/// What must be fetched before the rules can be asked (again from the start).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The client's name, verified both ways.
+    ClientName,
+    /// The addresses of a name.
+    Addresses(String),
+    /// Whether the user is in this group.
+    Membership(String),
+    /// What an expression asks.
+    Expression(Box<Question>),
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Something must be fetched first.
+    Pending(Need),
+    /// An expression failed: 500, with this sentence in the error log.
+    Failed(String),
+}
+
+impl From<EvalError> for Stop {
+    fn from(error: EvalError) -> Self {
+        match error {
+            EvalError::Pending(question) => Self::Pending(Need::Expression(question)),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+/// What to do with a request after the rules were asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on; no login needed.
+    Allow,
+    /// Ask who the user is, then ask the rules again.
+    Authenticate,
+    /// 403
+    Forbidden,
+    /// 401
+    Unauthorized,
+}
+
+/// What a verdict means: `logged_in` after the user was asked for, `has_auth_type` if AuthType is set.
+#[must_use]
+pub fn decide(verdict: Verdict, logged_in: bool, has_auth_type: bool, dir: &Dir) -> Decision {
+    match (verdict, logged_in) {
+        (Verdict::Granted, _) => Decision::Allow,
+        (Verdict::DeniedNoUser, false) => Decision::Authenticate,
+        (Verdict::DeniedNoUser, true) => Decision::Unauthorized,
+        (_, true) if has_auth_type && dir.forbidden_on_failure != Some(true) => Decision::Unauthorized,
+        _ => Decision::Forbidden,
+    }
+}
+
+impl Dir {
+    /// Asks the rules. Without rules everybody may pass.
+    ///
+    /// # Errors
+    /// [`Stop`]: something must be fetched first, or an expression failed.
+    pub fn verdict(&self, facts: &dyn Facts) -> Result<Verdict, Stop> {
+        self.root.as_ref().map_or(Ok(Verdict::Granted), |root| root.verdict(facts))
+    }
+
+    /// The verdict if it is the same for every request, so that it need not be asked for again.
+    #[must_use]
+    pub fn static_verdict(&self) -> Option<Verdict> {
+        self.root.as_ref().map_or(Some(Verdict::Granted), |root| root.constant())
+    }
+}
+
+impl Rule {
+    fn verdict(&self, facts: &dyn Facts) -> Result<Verdict, Stop> {
+        let applies = self.limited.as_ref().is_none_or(|methods| methods.contains(facts.method()));
+        let plain = match &self.condition {
+            _ if !applies => Verdict::Neutral,
+            Condition::Require(requirement) => requirement.verdict(facts)?,
+            Condition::Section(logic, rules) => {
+                let mut result = Verdict::Neutral;
+                for rule in rules {
+                    result = logic.combine(result, rule.verdict(facts)?);
+                    if logic.is_settled(result) {
+                        break;
+                    }
+                }
+                result
+            }
+        };
+        Ok(self.turned(plain))
+    }
+
+    fn turned(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            _ if !self.negated => verdict,
+            Verdict::Granted => Verdict::Denied,
+            _ => Verdict::Neutral,
+        }
+    }
+
+    /// The verdict if it does not depend on the request.
+    fn constant(&self) -> Option<Verdict> {
+        if self.limited.is_some() {
+            return None;
+        }
+        let plain = match &self.condition {
+            Condition::Require(Requirement::All(granted)) => Requirement::given(*granted),
+            Condition::Require(_) => return None,
+            Condition::Section(logic, rules) => {
+                let known: Option<Vec<Verdict>> = rules.iter().map(|rule| rule.constant()).collect();
+                known?.into_iter().fold(Verdict::Neutral, |result, next| {
+                    if logic.is_settled(result) { result } else { logic.combine(result, next) }
+                })
+            }
+        };
+        Some(self.turned(plain))
+    }
+}
+
+impl Logic {
+    /// The result so far, and what the next rule says.
+    fn combine(self, result: Verdict, next: Verdict) -> Verdict {
+        let settles = if self == Self::All { Verdict::Denied } else { Verdict::Granted };
+        match (result, next) {
+            (_, Verdict::Neutral) => result,
+            (Verdict::Neutral, _) => next,
+            (_, next) if next == settles => next,
+            (_, Verdict::DeniedNoUser) => next,
+            _ => result,
+        }
+    }
+
+    fn is_settled(self, result: Verdict) -> bool {
+        match self {
+            Self::All => result == Verdict::Denied,
+            Self::Any => result == Verdict::Granted,
+        }
+    }
+}
+
+impl Requirement {
+    fn given(granted: bool) -> Verdict {
+        if granted { Verdict::Granted } else { Verdict::Denied }
+    }
+
+    fn verdict(&self, facts: &dyn Facts) -> Result<Verdict, Stop> {
+        Ok(match self {
+            Self::All(granted) => Self::given(*granted),
+            Self::Env(names) => Self::given(names.iter().any(|name| facts.has_env(name))),
+            Self::Method(methods) => {
+                let method = if facts.method() == "HEAD" { "GET" } else { facts.method() };
+                Self::given(methods.iter().any(|m| **m == *method || (&**m == "HEAD" && method == "GET")))
+            }
+            Self::Ip(subnets) => Self::given(subnets.iter().any(|subnet| subnet.contains(facts.client_ip()))),
+            Self::Local => Self::given(is_local(facts.client_ip(), facts.local_ip())),
+            Self::Ssl => Self::given(facts.is_encrypted()),
+            Self::Expr { condition, wants_user } => {
+                let holds = condition.test(facts.expression_host(), &mut Captures::new())?;
+                if !holds && *wants_user && facts.user().is_none() {
+                    Verdict::DeniedNoUser
+                } else {
+                    Self::given(holds)
+                }
+            }
+            Self::Host(domains) => Self::given(host(domains, facts)?),
+            Self::ForwardDns(names) => Self::given(forward_dns(names, facts)?),
+            Self::User(_) | Self::Group(_) | Self::ValidUser => match facts.user() {
+                None => Verdict::DeniedNoUser,
+                Some(user) => Self::given(self.admits(user, facts)?),
+            },
+        })
+    }
+
+    /// Whether a condition about users holds for this one.
+    fn admits(&self, user: &str, facts: &dyn Facts) -> Result<bool, Stop> {
+        match self {
+            Self::User(names) => Ok(names.list(facts)?.iter().any(|name| **name == *user)),
+            Self::Group(names) => {
+                for group in &*names.list(facts)? {
+                    match facts.is_member(group) {
+                        Answer::Ready(true) => return Ok(true),
+                        Answer::Ready(false) => {}
+                        Answer::Pending => return Err(Stop::Pending(Need::Membership(group.to_string()))),
+                    }
+                }
+                Ok(false)
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+impl Words {
+    fn list(&self, facts: &dyn Facts) -> Result<Cow<'_, [Box<str>]>, Stop> {
+        match self {
+            Self::Plain(words) => Ok(Cow::Borrowed(words)),
+            Self::Computed(text) => {
+                let text = text.string(facts.expression_host(), &Captures::new())?;
+                let words = crate::words(&String::from_utf8_lossy(&text));
+                Ok(Cow::Owned(words.into_iter().map(Into::into).collect()))
+            }
+        }
+    }
+}
+
+fn is_local(client: IpAddr, local: IpAddr) -> bool {
+    let client = client.to_canonical();
+    client.is_loopback() || client == local.to_canonical()
+}
+
+fn host(domains: &Words, facts: &dyn Facts) -> Result<bool, Stop> {
+    let domains = domains.list(facts)?;
+    match facts.client_name() {
+        Answer::Pending => Err(Stop::Pending(Need::ClientName)),
+        Answer::Ready(None) => Ok(false),
+        Answer::Ready(Some(name)) => Ok(domains.iter().any(|domain| is_in_domain(&name, domain))),
+    }
+}
+
+/// Whether a host name is the domain or ends with it, in whole labels.
+#[must_use]
+pub fn is_in_domain(name: &str, domain: &str) -> bool {
+    let (name, domain) = (name.as_bytes(), domain.as_bytes());
+    let Some(start) = name.len().checked_sub(domain.len()) else { return false };
+    let whole = start == 0 || domain.first() == Some(&b'.') || name[start - 1] == b'.';
+    name[start..].eq_ignore_ascii_case(domain) && whole && !domain.is_empty()
+}
+
+fn forward_dns(names: &Words, facts: &dyn Facts) -> Result<bool, Stop> {
+    let client = facts.client_ip().to_canonical();
+    for name in &*names.list(facts)? {
+        match facts.addresses(name) {
+            Answer::Pending => return Err(Stop::Pending(Need::Addresses(name.to_string()))),
+            Answer::Ready(addresses) if addresses.iter().any(|ip| ip.to_canonical() == client) => return Ok(true),
+            Answer::Ready(_) => {}
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,116 @@
+//! What can stand after Require: Apache's stock providers.
+
+use crate::{Command, words};
+use hostler_expr::{Expr, Flags, Kind, Subnet};
+
+/// A condition for access.
+#[derive(Clone, Debug)]
+pub enum Requirement {
+    /// `all granted`, `all denied`
+    All(bool),
+    /// `env`: one of the variables is set.
+    Env(Vec<Box<str>>),
+    /// `method`: one of these; GET means HEAD too.
+    Method(Vec<Box<str>>),
+    /// `expr`
+    Expr {
+        /// The condition.
+        condition: Expr,
+        /// It speaks of REMOTE_USER, so asking for a user may change the answer.
+        wants_user: bool,
+    },
+    /// `user`
+    User(Words),
+    /// `group`
+    Group(Words),
+    /// `valid-user`
+    ValidUser,
+    /// `ip`
+    Ip(Vec<Subnet>),
+    /// `local`: the client is on this machine.
+    Local,
+    /// `host`: the client's name, verified by looking it up again, is in one of the domains.
+    Host(Words),
+    /// `forward-dns`: one of the names has the client's address.
+    ForwardDns(Words),
+    /// `ssl`: the connection is encrypted.
+    Ssl,
+}
+
+/// Words, which may have to be computed.
+#[derive(Clone, Debug)]
+pub enum Words {
+    /// As written.
+    Plain(Vec<Box<str>>),
+    /// With `%{...}` in them.
+    Computed(Expr),
+}
+
+impl Requirement {
+    /// Reads what follows the provider's name.
+    pub(super) fn parse(command: &Command<'_>, provider: &str, rest: &str) -> Result<Self, String> {
+        let rest = rest.trim();
+        let plain = || words(rest).into_iter().map(Into::into).collect();
+        Ok(match &provider.to_ascii_lowercase()[..] {
+            "all" => match &rest.to_ascii_lowercase()[..] {
+                "granted" => Self::All(true),
+                "denied" => Self::All(false),
+                _ => return Err("after \"all\" must come \"granted\" or \"denied\"".into()),
+            },
+            "env" => Self::Env(plain()),
+            "method" => Self::Method(methods(rest)?),
+            "expr" => expression(command, rest)?,
+            "user" => Self::User(Words::parse(command, rest)?),
+            "group" => Self::Group(Words::parse(command, rest)?),
+            "valid-user" => Self::ValidUser,
+            "ip" => Self::Ip(subnets(rest)?),
+            "local" => Self::Local,
+            "host" => Self::Host(Words::parse(command, rest)?),
+            "forward-dns" => Self::ForwardDns(Words::parse(command, rest)?),
+            "ssl" => Self::Ssl,
+            _ => return Err(format!("there is no condition \"{provider}\"")),
+        })
+    }
+}
+
+impl Words {
+    fn parse(command: &Command<'_>, text: &str) -> Result<Self, String> {
+        if !text.contains("%{") {
+            return Ok(Self::Plain(words(text).into_iter().map(Into::into).collect()));
+        }
+        let flags = Flags { dont_vary: true, ..Flags::default() };
+        Ok(Self::Computed(command.expr(text, Kind::String, flags)?))
+    }
+}
+
+fn methods(text: &str) -> Result<Vec<Box<str>>, String> {
+    const KNOWN: [&str; 27] = [
+        "GET", "HEAD", "PUT", "POST", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH",
+        "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "VERSION-CONTROL", "CHECKOUT", "UNCHECKOUT", "CHECKIN", "UPDATE",
+        "LABEL", "REPORT", "MKWORKSPACE", "MKACTIVITY", "BASELINE-CONTROL", "MERGE",
+    ];
+    let given = words(text);
+    match given.iter().find(|method| !KNOWN.contains(&method.as_str())) {
+        Some(unknown) => Err(format!("there is no method \"{unknown}\"")),
+        None => Ok(given.into_iter().map(Into::into).collect()),
+    }
+}
+
+fn expression(command: &Command<'_>, text: &str) -> Result<Requirement, String> {
+    let unquoted = match &words(text)[..] {
+        [only] if text.starts_with('"') => only.clone(),
+        _ => text.to_owned(),
+    };
+    let flags = Flags { dont_vary: true, ..Flags::default() };
+    let condition = command.expr(&unquoted, Kind::Boolean, flags)?;
+    let wants_user = unquoted.to_ascii_uppercase().contains("REMOTE_USER");
+    Ok(Requirement::Expr { condition, wants_user })
+}
+
+fn subnets(text: &str) -> Result<Vec<Subnet>, String> {
+    let given = words(text);
+    if given.is_empty() {
+        return Err("after \"ip\" must come an address".into());
+    }
+    given.iter().map(|word| Subnet::parse(word).map_err(|error| format!("\"{word}\" is wrong: {error}"))).collect()
+}
