@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,7 +77,10 @@ impl Kind {
     /// The command that runs it in the foreground with its configuration in `file`.
     pub(crate) fn command(self, file: &std::path::Path) -> Result<Command> {
         let program = self.program().with_context(|| format!("{} is not installed", self.name()))?;
-        let mut command = Command::new(program);
+        // A group of its own, since Apache ends its whole group; so an interrupt does not reach it, and the system
+        // is asked to end it when the bench ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(program).process_group(0);
         match self {
             Self::Hostler => command.arg("run").arg("-f").arg(file),
             Self::Nginx => command.arg("-e").arg(file.with_file_name("error.log")).arg("-c").arg(file),
