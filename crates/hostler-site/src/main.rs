@@ -1,2 +1,41 @@
-//! hostler-site
-fn main() {}
+//! hostler-site: opens one site's files and runs its programs, as the site's Unix user. One process, one thread.
+//!
+//! **Runs as** the site's user; started by the master with one socket at descriptor 3, whose other end is the
+//! front's. It keeps nothing but its own descriptors and ends when all of its connections are closed.
+//!
+//! **Diagnostics**: none of its own; what it finds goes to the front as a value. A malformed frame ends it with
+//! one line on standard error and status 1.
+
+mod connection;
+mod interpreter;
+mod list;
+mod programs;
+mod run;
+mod serve;
+mod walk;
+
+use hostler_sys::{exec, harden};
+use std::process::ExitCode;
+
+/// The connection that the master passes.
+const FIRST_CONNECTION: i32 = 3;
+
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("hostler-site: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start() -> std::io::Result<()> {
+    let socket = exec::inherited(FIRST_CONNECTION)?;
+    exec::occupy_standard()?;
+    harden::settle(c"hostler-site")?;
+    exec::default_signals();
+    // Programs inherit it: what they create is not writable by others unless they say so.
+    rustix::process::umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
+    serve::Site::new(socket)?.serve()
+}

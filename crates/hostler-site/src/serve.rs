@@ -1,0 +1,218 @@
+//! The loop: requests from all connections, one after the other, and ended programs.
+
+use hostler_sys::exec::Launcher;
+use hostler_sys::process::{Ended, Signal, reap};
+use hostler_sys::signal::Signals;
+use hostler_wire::frame::FrameError;
+use hostler_wire::site::{Exit, FromSite, Run, ToSite};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use crate::connection::{Connection, Received, malformed};
+use crate::programs::{ConnectionId, Programs};
+use crate::{list, run, walk};
+
+/// The site process.
+#[derive(Debug)]
+pub(crate) struct Site {
+    connections: Vec<(ConnectionId, Connection)>,
+    next_id: ConnectionId,
+    programs: Programs,
+    launcher: Launcher,
+    signals: Signals,
+    stopping: bool,
+}
+
+impl Site {
+    /// A site with its first connection.
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+        // A terminal's SIGINT and SIGHUP reach the whole foreground group; what they mean the master decides.
+        let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
+        let mut site = Self {
+            connections: Vec::new(),
+            next_id: 0,
+            programs: Programs::default(),
+            launcher: Launcher::new(),
+            signals,
+            stopping: false,
+        };
+        site.attach(socket)?;
+        Ok(site)
+    }
+
+    /// Serves until all connections are closed or SIGTERM comes, and the programs have ended.
+    pub(crate) fn serve(mut self) -> io::Result<()> {
+        let served = self.serve_connections();
+        let now = Instant::now();
+        for (id, _) in std::mem::take(&mut self.connections) {
+            self.programs.kill_all(id, now);
+        }
+        while self.programs.any_left() {
+            self.wait_for_any()?;
+            self.take_signals()?;
+            self.programs.enforce(Instant::now());
+        }
+        served
+    }
+
+    fn serve_connections(&mut self) -> io::Result<()> {
+        while !self.connections.is_empty() && !self.stopping {
+            let (signalled, ready) = self.wait_for_any()?;
+            if signalled {
+                self.take_signals()?;
+            }
+            self.programs.enforce(Instant::now());
+            for id in ready {
+                self.serve_connection(id)?;
+            }
+            self.flush_all();
+        }
+        Ok(())
+    }
+
+    /// Waits for signals, deadlines and connections: whether a signal has come, and which connections are ready.
+    /// One whose answers have been taken may have requests left that were received earlier.
+    fn wait_for_any(&self) -> io::Result<(bool, Vec<ConnectionId>)> {
+        let left_over = self.connections.iter().any(|(_, connection)| connection.has_request());
+        let deadline = self.programs.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = if left_over { Some(Duration::ZERO) } else { deadline };
+        let mut fds = Vec::with_capacity(1 + self.connections.len());
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        fds.extend(
+            self.connections.iter().map(|(_, connection)| PollFd::new(connection, interest(connection))),
+        );
+        match poll(&mut fds, timeout.map(rounded_up).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let connections = self.connections.iter().zip(&fds[1..]);
+        let ready = connections.filter(|((_, c), fd)| !fd.revents().is_empty() || c.has_request());
+        Ok((!fds[0].revents().is_empty(), ready.map(|((id, _), _)| *id).collect()))
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.signals.next()? {
+            self.stopping |= signal == Signal::TERM;
+        }
+        while let Some((pid, ended)) = reap() {
+            let Some((connection, id)) = self.programs.ended(pid) else { continue };
+            let exit = match ended {
+                Ended::Status(status) => Exit::Status(status),
+                Ended::Signal(signal) => Exit::Signal(signal),
+            };
+            self.answer(connection, &FromSite::Exited { id, exit }, Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Reads what a connection has and answers all whole requests.
+    fn serve_connection(&mut self, id: ConnectionId) -> io::Result<()> {
+        let Some(connection) = self.connection(id) else { return Ok(()) };
+        if connection.is_open_for_requests() && connection.receive()? == Received::Closed {
+            self.detach(id);
+            return Ok(());
+        }
+        while let Some(connection) = self.connection(id).filter(|c| c.is_open_for_requests()) {
+            let Some((request, descriptors)) = connection.next_request()? else { break };
+            self.serve_request(id, request, descriptors)?;
+        }
+        Ok(())
+    }
+
+    fn serve_request(&mut self, id: ConnectionId, request: ToSite, fds: Vec<OwnedFd>) -> io::Result<()> {
+        let expected = match request {
+            ToSite::Attach => 1,
+            ToSite::Run(_) => 3,
+            ToSite::Walk(_) | ToSite::List { .. } | ToSite::Kill { .. } => 0,
+        };
+        if fds.len() != expected {
+            return Err(malformed(FrameError::Malformed));
+        }
+        match request {
+            ToSite::Attach => fds.into_iter().try_for_each(|socket| self.attach(socket)),
+            ToSite::Walk(request) => {
+                let watches = self.connection(id).and_then(|connection| connection.watches());
+                let (walked, file) = walk::walk(&request, watches);
+                self.answer(id, &FromSite::Walked(walked), file.into_iter().collect())
+            }
+            ToSite::List { id: request, path } => {
+                let listed = list::list(request, &path);
+                let too_long = FromSite::Listed { id: request, entries: Err(Errno::OVERFLOW.raw_os_error()) };
+                let Some(connection) = self.connection(id) else { return Ok(()) };
+                let queued = connection.queue(&listed, Vec::new());
+                queued.or_else(|_| connection.queue(&too_long, Vec::new())).map_err(malformed)
+            }
+            ToSite::Run(request) => self.run(id, &request, fds),
+            ToSite::Kill { id: request } => {
+                self.programs.kill(id, request, Instant::now());
+                Ok(())
+            }
+        }
+    }
+
+    fn run(&mut self, connection: ConnectionId, request: &Run, fds: Vec<OwnedFd>) -> io::Result<()> {
+        let standard = <[OwnedFd; 3]>::try_from(fds).map_err(|_| malformed(FrameError::Malformed))?;
+        let id = request.id;
+        let answer = match run::run(&mut self.launcher, request, &standard) {
+            Ok(pid) => {
+                self.programs.add(connection, id, pid);
+                FromSite::Started { id, pid: pid.as_raw_nonzero().get().unsigned_abs() }
+            }
+            Err(cause) => FromSite::RunFailed { id, cause },
+        };
+        drop(standard);
+        self.answer(connection, &answer, Vec::new())
+    }
+
+    fn answer(&mut self, id: ConnectionId, answer: &FromSite, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        match self.connection(id) {
+            Some(connection) => connection.queue(answer, descriptors).map_err(malformed),
+            None => Ok(()),
+        }
+    }
+
+    fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.iter_mut().find(|(known, _)| *known == id).map(|(_, connection)| connection)
+    }
+
+    fn attach(&mut self, socket: OwnedFd) -> io::Result<()> {
+        self.connections.push((self.next_id, Connection::new(socket)?));
+        self.next_id += 1;
+        Ok(())
+    }
+
+    fn detach(&mut self, id: ConnectionId) {
+        self.connections.retain(|(known, _)| *known != id);
+        self.programs.kill_all(id, Instant::now());
+    }
+
+    fn flush_all(&mut self) {
+        let flushed = self.connections.iter_mut().filter(|(_, connection)| connection.has_outgoing());
+        let gone: Vec<ConnectionId> =
+            flushed.filter_map(|(id, connection)| (!connection.flush()).then_some(*id)).collect();
+        gone.into_iter().for_each(|id| self.detach(id));
+    }
+}
+
+fn interest(connection: &Connection) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    if connection.is_open_for_requests() {
+        flags |= PollFlags::IN;
+    }
+    if connection.has_outgoing() {
+        flags |= PollFlags::OUT;
+    }
+    flags
+}
+
+/// To the next millisecond, so that a deadline has passed when the wait for it is over.
+fn rounded_up(time: Duration) -> Timespec {
+    let time = time + Duration::from_micros(if time.is_zero() { 0 } else { 999 });
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
