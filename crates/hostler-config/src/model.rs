@@ -111,6 +111,12 @@ pub struct ProcessConfig {
     pub backlog: Option<u32>,
     /// `MaxRequestWorkers`: the largest number of connections served at once.
     pub max_connections: Option<u32>,
+    /// `HostlerSiteIdle`: seconds without a request until a site process exits (default 60).
+    pub site_idle: Option<u32>,
+    /// `LimitUIDRange`
+    pub uid_range: Option<d::core::IdRange>,
+    /// `LimitGIDRange`
+    pub gid_range: Option<d::core::IdRange>,
     /// `GracefulShutdownTimeout`, seconds; 0: no limit.
     pub graceful_shutdown_timeout: Option<u32>,
 }

@@ -137,6 +137,12 @@ impl Contexts {
     pub(crate) const DIR_BIT: u8 = 4;
     pub(crate) const HTACCESS_BIT: u8 = 8;
 
+    /// Whether .htaccess is among the places.
+    #[must_use]
+    pub const fn in_htaccess(self) -> bool {
+        self.has(Self::HTACCESS_BIT)
+    }
+
     pub(crate) const fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
     }
@@ -159,6 +165,8 @@ impl Overrides {
     pub const LIMIT: Self = Self(8);
     /// `Options`
     pub const OPTIONS: Self = Self(16);
+    /// For a directive: either class permits it.
+    pub const AUTH_CONFIG_OR_LIMIT: Self = Self(1 | 8);
     /// For a directive: any class permits it.
     pub const ALL: Self = Self(31);
 

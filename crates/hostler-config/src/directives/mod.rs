@@ -26,8 +26,6 @@ use std::sync::LazyLock;
 
 /// The modules that Hostler implements, under the names of Apache's.
 pub static MODULES: &[&Module] = &[
-    &core::MODULE,
-    &core::ITK,
     &alias::MODULE,
     &dir::MODULE,
     &mime::MODULE,
@@ -48,7 +46,8 @@ pub static MODULES: &[&Module] = &[
 ];
 
 static BY_NAME: LazyLock<HashMap<String, (&'static Module, &'static Directive)>> = LazyLock::new(|| {
-    let all = MODULES.iter().flat_map(|module| module.directives.iter().map(|d| (*module, d)));
+    let all =
+        core::MODULES.iter().chain(MODULES).flat_map(|module| module.directives.iter().map(|d| (*module, d)));
     all.map(|(module, directive)| (directive.name.to_ascii_lowercase(), (module, directive))).collect()
 });
 

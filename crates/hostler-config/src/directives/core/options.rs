@@ -1,6 +1,6 @@
 //! Options and AllowOverride: features of a directory, and what its .htaccess may change.
 
-use crate::{Args, Command, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
 use std::collections::BTreeSet;
 use std::ops::{BitAnd, BitOr, Not};
 use std::sync::Arc;
@@ -90,7 +90,29 @@ impl Options {
             return *over;
         }
         let added = (self.added & !over.removed) | over.added;
-        Self { absolute: self.absolute, added, removed: (self.removed & !over.added) | over.removed }
+        let mut merged =
+            Self { absolute: self.absolute, added, removed: (self.removed & !over.added) | over.removed };
+        let includes = OptionBits::INCLUDES | OptionBits::INCLUDES_EXEC;
+        if self.contains(includes) && over.added & includes == OptionBits::INCLUDES {
+            // `+IncludesNOEXEC` below `Includes` takes `#exec` away.
+            merged.change(Some(b'-'), OptionBits::INCLUDES_EXEC);
+        }
+        merged
+    }
+
+    /// Carries out one word: `+`, `-` or no sign.
+    fn change(&mut self, sign: Option<u8>, bits: OptionBits) {
+        match sign {
+            Some(b'+') => {
+                self.added = self.added | bits;
+                self.removed = self.removed & !bits;
+            }
+            Some(b'-') => {
+                self.removed = self.removed | bits;
+                self.added = self.added & !bits;
+            }
+            _ => self.absolute = Some(self.absolute.unwrap_or_default() | bits),
+        }
     }
 }
 
@@ -101,6 +123,23 @@ pub struct Nonfatal {
     pub overrides: bool,
     /// Unknown directives.
     pub unknown: bool,
+}
+
+/// `AllowOverride`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllowOverride {
+    /// Classes of directives.
+    pub classes: Overrides,
+    /// The features that Options may mention (all of them without a list).
+    pub options: OptionBits,
+    /// Mistakes that are only logged.
+    pub nonfatal: Nonfatal,
+}
+
+impl Default for AllowOverride {
+    fn default() -> Self {
+        Self { classes: Overrides::NONE, options: OptionBits::EVERY, nonfatal: Nonfatal::default() }
+    }
 }
 
 /// What the .htaccess of a directory may contain.
@@ -116,7 +155,175 @@ pub struct Allow {
     pub list: Arc<BTreeSet<String>>,
 }
 
-/// `Options`
-pub(super) fn options(_cmd: &mut Command<'_>, _args: &Args) -> Result<(), String> {
+pub(super) static DIRECTIVES: &[Directive] = &[
+    Directive::new("Options", Arity::TakeArgv, "[+|-]option ...", "Features of a directory", set_options)
+        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    Directive::new(
+        "AllowOverride",
+        Arity::TakeArgv,
+        "All|None|AuthConfig|FileInfo|Indexes|Limit|Options[=option,...]|Nonfatal=All|Override|Unknown ...",
+        "What .htaccess files may contain, by class",
+        allow_override,
+    )
+    .allowed(Contexts::DIRECTORY, Overrides::NONE),
+    Directive::new(
+        "AllowOverrideList",
+        Arity::TakeArgv,
+        "None|directive ...",
+        "What .htaccess files may contain, by name",
+        allow_override_list,
+    )
+    .allowed(Contexts::DIRECTORY, Overrides::NONE),
+];
+
+fn option(name: &str) -> Option<OptionBits> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "indexes" => OptionBits::INDEXES,
+        "includes" => OptionBits::INCLUDES | OptionBits::INCLUDES_EXEC,
+        "includesnoexec" => OptionBits::INCLUDES,
+        "followsymlinks" => OptionBits::FOLLOW_SYM_LINKS,
+        "symlinksifownermatch" => OptionBits::SYM_LINKS_IF_OWNER_MATCH,
+        "execcgi" => OptionBits::EXEC_CGI,
+        "multiviews" => OptionBits::MULTI_VIEWS,
+        "runscripts" | "none" => OptionBits::NONE,
+        "all" => OptionBits::ALL,
+        _ => return None,
+    })
+}
+
+const OPTIONS: &str =
+    "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All, None";
+
+/// `Options`. All words with a sign, or none.
+fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let allowed = cmd.builder.allow.as_ref().map_or(OptionBits::EVERY, |allow| allow.options);
+    let signed = args.words.iter().filter(|word| word.starts_with(['+', '-'])).count();
+    if signed != 0 && signed != args.words.len() {
+        return Err("either all options must start with + or -, or none may".to_owned());
+    }
+    if args.words.is_empty() {
+        return Err("needs at least one option".to_owned());
+    }
+    let options = &mut cmd.dir.core.options;
+    if signed == 0 {
+        *options = Options { absolute: Some(OptionBits::NONE), ..Options::default() };
+    }
+    for (index, word) in args.words.iter().enumerate() {
+        let name = word.trim_start_matches(['+', '-']);
+        let bits = option(name).ok_or_else(|| format!("\"{word}\" is not one of {OPTIONS}"))?;
+        let whole = name.eq_ignore_ascii_case("all") || name.eq_ignore_ascii_case("none");
+        if whole && index > 0 && signed == 0 {
+            return Err(format!("{name} must be the first option"));
+        }
+        if !allowed.contains(bits) {
+            return Err(format!("the option {name} is not allowed here (AllowOverride)"));
+        }
+        options.change(word.as_bytes().first().copied(), bits);
+    }
     Ok(())
+}
+
+/// `AllowOverride`
+fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if args.words.is_empty() {
+        return Err("needs at least one class".to_owned());
+    }
+    if cmd.inside.location || cmd.inside.files {
+        cmd.warn("AllowOverride has no effect in <Location> and <Files>");
+    }
+    let mut allow = AllowOverride::default();
+    for word in &args.words {
+        let (class, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(class, value)| (class, Some(value)));
+        match (class.to_ascii_lowercase().as_str(), value) {
+            ("none", None) => allow.classes = Overrides::NONE,
+            ("all", None) => allow.classes = Overrides::ALL,
+            ("authconfig", None) => allow.classes = allow.classes | Overrides::AUTH_CONFIG,
+            ("fileinfo", None) => allow.classes = allow.classes | Overrides::FILE_INFO,
+            ("indexes", None) => allow.classes = allow.classes | Overrides::INDEXES,
+            ("limit", None) => allow.classes = allow.classes | Overrides::LIMIT,
+            ("options", value) => {
+                allow.classes = allow.classes | Overrides::OPTIONS;
+                allow.options = value.map_or(Ok(OptionBits::EVERY), option_list)?;
+            }
+            ("nonfatal", Some(value)) => nonfatal(&mut allow.nonfatal, value)?,
+            _ => return Err(format!("\"{word}\" is not one of its classes")),
+        }
+    }
+    cmd.dir.core.allow_override = Some(allow);
+    Ok(())
+}
+
+fn nonfatal(nonfatal: &mut Nonfatal, value: &str) -> Result<(), String> {
+    match value.to_ascii_lowercase().as_str() {
+        "override" => nonfatal.overrides = true,
+        "unknown" => nonfatal.unknown = true,
+        "all" => *nonfatal = Nonfatal { overrides: true, unknown: true },
+        _ => return Err(format!("\"{value}\" is not one of All, Override, Unknown")),
+    }
+    Ok(())
+}
+
+/// `Indexes,MultiViews`. As in Apache, FollowSymLinks and SymLinksIfOwnerMatch come as they are named.
+fn option_list(list: &str) -> Result<OptionBits, String> {
+    list.split(',').try_fold(OptionBits::NONE, |bits, name| {
+        let more = option(name).ok_or_else(|| format!("\"{name}\" is not one of {OPTIONS}"))?;
+        Ok(bits | more)
+    })
+}
+
+/// `AllowOverrideList`
+fn allow_override_list(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let none = args.words.len() == 1 && args.first().eq_ignore_ascii_case("none");
+    let names = if none { &[][..] } else { &args.words[..] };
+    for name in names {
+        match crate::directives::find(name) {
+            None => cmd.warn(format!("AllowOverrideList names \"{name}\", which is no directive")),
+            Some((_, found)) if !found.contexts.in_htaccess() => {
+                cmd.warn(format!(
+                    "AllowOverrideList names {}, which .htaccess may never contain",
+                    found.name
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    cmd.dir.core.allow_override_list = Some(Arc::new(names));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(words: &[(Option<u8>, OptionBits)]) -> Options {
+        let mut options = Options::default();
+        if words.iter().all(|(sign, _)| sign.is_none()) {
+            options.absolute = Some(OptionBits::NONE);
+        }
+        words.iter().for_each(|(sign, bits)| options.change(*sign, *bits));
+        options
+    }
+
+    #[test]
+    fn signs_change_and_plain_words_replace() {
+        let base = options(&[(None, OptionBits::INDEXES)]);
+        let more = options(&[(Some(b'+'), OptionBits::EXEC_CGI), (Some(b'-'), OptionBits::INDEXES)]);
+        assert_eq!(base.merge(&more).bits(), OptionBits::EXEC_CGI);
+        let replaced = more.merge(&base);
+        assert_eq!(replaced.bits(), OptionBits::INDEXES);
+        assert_eq!(
+            Options::default().merge(&more).bits(),
+            OptionBits::EXEC_CGI | OptionBits::FOLLOW_SYM_LINKS
+        );
+    }
+
+    #[test]
+    fn includes_without_exec_takes_exec_away() {
+        let includes = OptionBits::INCLUDES | OptionBits::INCLUDES_EXEC;
+        let base = options(&[(None, includes)]);
+        let noexec = options(&[(Some(b'+'), OptionBits::INCLUDES)]);
+        assert_eq!(base.merge(&noexec).bits(), OptionBits::INCLUDES);
+    }
 }

@@ -1,0 +1,224 @@
+//! What is answered: handlers, types, filters, error documents, entity tags.
+
+use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
+use super::values::{choice, number};
+use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+
+/// Everywhere, under FileInfo.
+const fn file_info(directive: Directive) -> Directive {
+    directive.allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+}
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    file_info(Directive::new(
+        "AddDefaultCharset",
+        Arity::Take1,
+        "On|Off|charset",
+        "Character set of text answers without one",
+        |cmd, args| {
+            cmd.dir.core.default_charset = Some(match args.first() {
+                word if word.eq_ignore_ascii_case("off") => DefaultCharset::Off,
+                word if word.eq_ignore_ascii_case("on") => DefaultCharset::Name("iso-8859-1".to_owned()),
+                word => DefaultCharset::Name(word.to_owned()),
+            });
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "AcceptPathInfo",
+        Arity::Take1,
+        "On|Off|Default",
+        "Whether a path may go on after a file's name",
+        |cmd, args| {
+            let choices = [
+                ("On", AcceptPathInfo::On),
+                ("Off", AcceptPathInfo::Off),
+                ("Default", AcceptPathInfo::Default),
+            ];
+            cmd.dir.core.accept_path_info = Some(choice(args.first(), &choices)?);
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "ErrorDocument",
+        Arity::Take2,
+        "status \"text\"|/path|URL|default",
+        "What is answered instead of an error page",
+        error_document,
+    )),
+    file_info(Directive::new(
+        "FileETag",
+        Arity::TakeArgv,
+        "[+|-]INode|MTime|Size|Digest ... | All | None",
+        "What entity tags of files are made of",
+        file_etag,
+    )),
+    file_info(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+        cmd.dir.core.enable_mmap = Some(args.flag());
+        Ok(())
+    })),
+    file_info(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+        cmd.dir.core.enable_sendfile = Some(args.flag());
+        Ok(())
+    })),
+    Directive::new("ContentDigest", Arity::Flag, "On|Off", "Whether answers get Content-MD5", |cmd, args| {
+        cmd.dir.core.content_digest = Some(args.flag());
+        Ok(())
+    })
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    file_info(Directive::new(
+        "SetHandler",
+        Arity::Take1,
+        "handler|None|expr=expression",
+        "Which handler answers",
+        |cmd, args| {
+            cmd.dir.core.handler = Some(setting(cmd, args.first())?);
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "ForceType",
+        Arity::Take1,
+        "type|None|expr=expression",
+        "Media type of all files",
+        |cmd, args| {
+            cmd.dir.core.force_type = Some(setting(cmd, args.first())?);
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "SetOutputFilter",
+        Arity::Take1,
+        "filter[;filter...]",
+        "Filters for what is answered",
+        |cmd, args| {
+            cmd.dir.core.output_filters = Some(filters(args.first()));
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "SetInputFilter",
+        Arity::Take1,
+        "filter[;filter...]",
+        "Filters for request bodies",
+        |cmd, args| {
+            cmd.dir.core.input_filters = Some(filters(args.first()));
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "DefaultType",
+        Arity::Take1,
+        "none",
+        "Without effect, as in Apache 2.4",
+        |cmd, args| {
+            if !args.first().eq_ignore_ascii_case("none") {
+                cmd.warn("DefaultType has no effect, as in Apache 2.4; use ForceType or AddType");
+            }
+            Ok(())
+        },
+    )),
+    Directive::new(
+        "CGIPassAuth",
+        Arity::Flag,
+        "On|Off",
+        "Whether scripts see the Authorization header",
+        |cmd, args| {
+            cmd.dir.core.cgi_pass_auth = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    file_info(Directive::new(
+        "CGIVar",
+        Arity::Take2,
+        "REQUEST_URI original-uri|current-uri",
+        "How a CGI variable is made",
+        |cmd, args| {
+            if args.first() != "REQUEST_URI" {
+                return Err(format!("\"{}\" is not REQUEST_URI", args.first()));
+            }
+            let choices = [("original-uri", false), ("current-uri", true)];
+            cmd.dir.core.cgi_request_uri_is_current = Some(choice(args.word(1).unwrap_or(""), &choices)?);
+            Ok(())
+        },
+    )),
+    file_info(Directive::new(
+        "QualifyRedirectURL",
+        Arity::Flag,
+        "On|Off",
+        "Whether REDIRECT_URL is a full URL",
+        |cmd, args| {
+            cmd.dir.core.qualify_redirect_url = Some(args.flag());
+            Ok(())
+        },
+    )),
+];
+
+fn setting(cmd: &Command<'_>, word: &str) -> Result<Setting, String> {
+    if let Some(text) = word.strip_prefix("expr=") {
+        return Ok(Setting::Expr(cmd.string_expr(text)?));
+    }
+    Ok(if word.eq_ignore_ascii_case("none") { Setting::None } else { Setting::Word(word.to_owned()) })
+}
+
+fn filters(word: &str) -> Vec<String> {
+    word.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn error_document(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let status: u16 = number(args.first(), 400..=599)?;
+    let target = args.word(1).unwrap_or("");
+    let text = |cmd: &Command<'_>| cmd.string_expr(target);
+    let document = if target == "default" {
+        ErrorDocument::Default
+    } else if target.contains(' ') {
+        ErrorDocument::Text(text(cmd)?)
+    } else if target.starts_with('/') {
+        ErrorDocument::Local(text(cmd)?)
+    } else if !is_url(target) {
+        ErrorDocument::Text(text(cmd)?)
+    } else if status == 401 {
+        // A client that is sent elsewhere is never asked for its password.
+        cmd.warn("a full URL cannot be the ErrorDocument of 401; ignored");
+        return Ok(());
+    } else {
+        ErrorDocument::Remote(text(cmd)?)
+    };
+    cmd.dir.core.error_documents.insert(status, document);
+    Ok(())
+}
+
+/// `ap_is_url`: a scheme and a colon.
+pub(crate) fn is_url(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once(':') else { return false };
+    !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+fn file_etag(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let mut etag = FileEtag::default();
+    for word in &args.words {
+        let (sign, name) = match word.as_bytes().first() {
+            Some(sign @ (b'+' | b'-')) => (Some(*sign), &word[1..]),
+            _ => (None, word.as_str()),
+        };
+        let part = match (name.to_ascii_lowercase().as_str(), sign) {
+            ("none", None) => EtagParts::NONE,
+            ("all", None) => EtagParts { inode: true, mtime: true, size: true, digest: false },
+            ("none" | "all", Some(_)) => return Err(format!("{name} cannot have + or -")),
+            ("inode", _) => EtagParts { inode: true, ..EtagParts::NONE },
+            ("mtime", _) => EtagParts { mtime: true, ..EtagParts::NONE },
+            ("size", _) => EtagParts { size: true, ..EtagParts::NONE },
+            ("digest", _) => EtagParts { digest: true, ..EtagParts::NONE },
+            _ => return Err(format!("\"{word}\" is not one of INode, MTime, Size, Digest, All, None")),
+        };
+        let or = |a: EtagParts| a.zip(part, |a, b| a || b);
+        match sign {
+            Some(b'+') => etag.added = or(etag.added),
+            Some(_) => etag.removed = or(etag.removed),
+            None => etag.absolute = Some(or(etag.absolute.unwrap_or(EtagParts::NONE))),
+        }
+    }
+    cmd.dir.core.etag = etag;
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Processes and sockets: who the server runs as, what it listens on, and Apache's tuning knobs.
+
+use super::types::{AssignUser, IdRange};
+use super::values::number;
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Listen, Overrides};
+use std::net::IpAddr;
+
+/// Main server only.
+const fn global(directive: Directive) -> Directive {
+    directive.allowed(Contexts::GLOBAL, Overrides::NONE)
+}
+
+/// Knobs of processes that Hostler does not have.
+const fn ignored(name: &'static str, why: &'static str) -> Directive {
+    Directive {
+        name,
+        arity: Arity::RawArgs,
+        form: "",
+        doc: "A knob of Apache's processes",
+        contexts: Contexts::CONFIG,
+        overrides: Overrides::NONE,
+        action: Action::Ignored(why),
+    }
+}
+
+const FRONT: &str = "one process answers all requests, so there is nothing to size";
+const NONE_SUCH: &str = "Hostler has no such part";
+
+pub(super) static UNIXD: &[Directive] = &[
+    global(Directive::new(
+        "User",
+        Arity::Take1,
+        "name|#uid",
+        "User of sites without AssignUserID",
+        |cmd, args| {
+            cmd.process.user = Some(not_root(args.first())?);
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "Group",
+        Arity::Take1,
+        "name|#gid",
+        "Group of sites without AssignUserID",
+        |cmd, args| {
+            cmd.process.group = Some(not_root(args.first())?);
+            Ok(())
+        },
+    )),
+    Directive {
+        action: Action::Refused(
+            "Hostler does not change its root directory, so the paths below would mean others",
+        ),
+        ..global(ignored("ChrootDir", ""))
+    },
+    ignored("Suexec", "programs always run as the site's user"),
+];
+
+pub(super) static MPM: &[Directive] = &[
+    global(Directive::new(
+        "Listen",
+        Arity::Take12,
+        "[address:]port [protocol]",
+        "Where connections arrive",
+        listen,
+    )),
+    global(Directive::new(
+        "ListenBacklog",
+        Arity::Take1,
+        "number",
+        "Queue of unaccepted connections",
+        |cmd, args| {
+            cmd.process.backlog = Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "PidFile",
+        Arity::Take1,
+        "file",
+        "Where the process id is written",
+        |cmd, args| {
+            cmd.process.pid_file = Some(cmd.server_path(args.first()));
+            Ok(())
+        },
+    )),
+    global(Directive::new("MaxRequestWorkers", Arity::Take1, "number", CONNECTIONS, max_connections)),
+    global(Directive::new("MaxClients", Arity::Take1, "number", CONNECTIONS, max_connections)),
+    global(Directive::new(
+        "GracefulShutdownTimeout",
+        Arity::Take1,
+        "seconds",
+        "How long an old generation may finish its requests; 0: any time",
+        |cmd, args| {
+            cmd.process.graceful_shutdown_timeout = Some(number(args.first(), 0..=10_000_000)?);
+            Ok(())
+        },
+    )),
+    ignored("ServerLimit", FRONT),
+    ignored("StartServers", FRONT),
+    ignored("MinSpareServers", FRONT),
+    ignored("MaxSpareServers", FRONT),
+    ignored("MinSpareThreads", FRONT),
+    ignored("MaxSpareThreads", FRONT),
+    ignored("ThreadsPerChild", FRONT),
+    ignored("ThreadLimit", FRONT),
+    ignored("ThreadStackSize", FRONT),
+    ignored("AsyncRequestWorkerFactor", FRONT),
+    ignored("MaxConnectionsPerChild", FRONT),
+    ignored("MaxRequestsPerChild", FRONT),
+    ignored("MaxMemFree", FRONT),
+    ignored("ListenCoresBucketsRatio", FRONT),
+    ignored("ListenTCPDeferAccept", NONE_SUCH),
+    ignored("SendBufferSize", "the system sizes the buffers"),
+    ignored("ReceiveBufferSize", "the system sizes the buffers"),
+    ignored("ReadBufferSize", "the system sizes the buffers"),
+    ignored("FlushMaxThreshold", "the system sizes the buffers"),
+    ignored("FlushMaxPipelined", NONE_SUCH),
+    ignored("ScoreBoardFile", NONE_SUCH),
+    ignored("ExtendedStatus", NONE_SUCH),
+    ignored("SeeRequestTail", NONE_SUCH),
+    ignored("CoreDumpDirectory", "the system decides where core dumps go"),
+    ignored("DefaultRuntimeDir", NONE_SUCH),
+    ignored("Mutex", NONE_SUCH),
+    ignored("AcceptMutex", NONE_SUCH),
+    ignored("LockFile", NONE_SUCH),
+    ignored("AcceptFilter", NONE_SUCH),
+    ignored("Protocol", "Listen and SSLEngine say which protocol is spoken"),
+    ignored("EnableExceptionHook", NONE_SUCH),
+    ignored("WatchdogInterval", NONE_SUCH),
+    ignored("LoadFile", "nothing is loaded"),
+];
+
+const CONNECTIONS: &str = "Most connections at a time";
+
+pub(super) static ITK: &[Directive] = &[
+    Directive::new(
+        "AssignUserID",
+        Arity::Take2,
+        "user|#uid group|#gid",
+        "User and group of a virtual host",
+        |cmd, args| {
+            let user = not_root(args.first())?;
+            let group = not_root(args.word(1).unwrap_or(""))?;
+            cmd.server.core.assign_user = Some(AssignUser { user, group });
+            Ok(())
+        },
+    ),
+    global(Directive::new(
+        "LimitUIDRange",
+        Arity::Take2,
+        "least most",
+        "User ids that sites may have",
+        |cmd, args| {
+            cmd.process.uid_range = Some(id_range(args)?);
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "LimitGIDRange",
+        Arity::Take2,
+        "least most",
+        "Group ids that sites may have",
+        |cmd, args| {
+            cmd.process.gid_range = Some(id_range(args)?);
+            Ok(())
+        },
+    )),
+    Directive { action: Action::Refused(BY_EXPR), ..ignored("AssignUserIDExpr", "") },
+    Directive { action: Action::Refused(BY_EXPR), ..ignored("AssignGroupIDExpr", "") },
+    ignored("MaxClientsVHost", "connections are not counted by virtual host yet"),
+    ignored("NiceValue", "priorities are not changed yet"),
+    ignored("EnableCapabilities", "site processes have no capabilities at all"),
+];
+
+const BY_EXPR: &str = "a user that depends on the request is not possible here; use AssignUserID";
+
+pub(super) static HOSTLER: &[Directive] = &[
+    global(Directive::new(
+        "HostlerUser",
+        Arity::Take12,
+        "user [group]",
+        "Who the front runs as",
+        |cmd, args| {
+            let group = args.word(1).map(not_root).transpose()?;
+            cmd.process.hostler_user = Some((not_root(args.first())?, group));
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "HostlerSiteIdle",
+        Arity::Take1,
+        "seconds",
+        "How long a site process lives without a request",
+        |cmd, args| {
+            cmd.process.site_idle = Some(number(args.first(), 1..=10_000_000)?);
+            Ok(())
+        },
+    )),
+];
+
+/// Root never serves anything. Names are resolved later, and checked again.
+fn not_root(word: &str) -> Result<String, String> {
+    let id = word.strip_prefix('#');
+    if word.is_empty() || id.is_some_and(|digits| digits.parse::<u32>().is_err()) {
+        return Err(format!("\"{word}\" is neither a name nor # and a number"));
+    }
+    if word == "root" || id.is_some_and(|digits| digits.parse() == Ok(0u32)) {
+        return Err("root is refused".to_owned());
+    }
+    Ok(word.to_owned())
+}
+
+fn id_range(args: &Args) -> Result<IdRange, String> {
+    let least = number(args.first(), 0..=u32::MAX)?;
+    let most = number(args.word(1).unwrap_or(""), 0..=u32::MAX)?;
+    if least > most { Err("the range is empty".to_owned()) } else { Ok(IdRange { least, most }) }
+}
+
+fn max_connections(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    cmd.process.max_connections = Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
+    Ok(())
+}
+
+fn listen(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (ip, port) = listen_address(args.first())?;
+    let protocol = match args.word(1) {
+        Some(word) => word.to_ascii_lowercase(),
+        None => if port == 443 { "https" } else { "http" }.to_owned(),
+    };
+    if cmd.process.listen.iter().any(|other| (other.ip, other.port) == (ip, port)) {
+        return Err(format!("\"{}\" is listened on already", args.first()));
+    }
+    cmd.process.listen.push(Listen { ip, port, protocol });
+    Ok(())
+}
+
+/// `80`, `*:80`, `192.0.2.1:80`, `[2001:db8::1]:80`
+fn listen_address(word: &str) -> Result<(Option<IpAddr>, u16), String> {
+    let (host, port) = word.rsplit_once(':').unwrap_or(("*", word));
+    let port = number(port, 1..=u16::MAX).map_err(|_| format!("\"{word}\" has no port from 1 to 65535"))?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let ip = match (host, bare) {
+        ("*", _) => None,
+        (_, Some(bare)) => {
+            Some(bare.parse().map(IpAddr::V6).map_err(|_| format!("\"{word}\" is no IPv6 address"))?)
+        }
+        (host, None) => Some(host.parse().map(IpAddr::V4).map_err(|_| {
+            format!("\"{word}\" is neither a port nor an address with a port (IPv6 addresses need [ ])")
+        })?),
+    };
+    Ok((ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listen_takes_ports_and_addresses() {
+        assert_eq!(listen_address("80"), Ok((None, 80)));
+        assert_eq!(listen_address("*:8080"), Ok((None, 8080)));
+        assert_eq!(listen_address("127.0.0.1:80"), Ok((Some([127, 0, 0, 1].into()), 80)));
+        assert_eq!(listen_address("[::1]:443"), Ok((Some("::1".parse().unwrap()), 443)));
+        for bad in ["", "0", "65536", "::1:80", "127.0.0.1", "localhost:80", "[::1]", "[127.0.0.1]:80"] {
+            assert!(listen_address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn root_is_refused_in_every_spelling() {
+        for bad in ["root", "#0", "#00", "", "#", "#x", "#-1"] {
+            assert!(not_root(bad).is_err(), "{bad}");
+        }
+        assert_eq!(not_root("#1000"), Ok("#1000".to_owned()));
+    }
+}

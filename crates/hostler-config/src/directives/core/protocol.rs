@@ -1,0 +1,327 @@
+//! How HTTP is spoken: keep-alive, timeouts, protocols, methods.
+
+use super::types::{EncodedSlashes, Http2, HttpProtocol, ReadTimeout, ReadTimeouts, Trace};
+use super::values::{choice, milliseconds, number};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Overrides};
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "Timeout",
+        Arity::Take1,
+        "seconds",
+        "How long a peer may keep the server waiting",
+        |cmd, args| {
+            cmd.server.core.timeout = Some(number(args.first(), 0..=10_000_000)?);
+            Ok(())
+        },
+    ),
+    Directive::new("KeepAlive", Arity::Take1, "On|Off", "Whether connections stay open", |cmd, args| {
+        let off = args.first().eq_ignore_ascii_case("off") || args.first() == "0";
+        cmd.server.core.keep_alive = Some(!off);
+        Ok(())
+    }),
+    Directive::new(
+        "KeepAliveTimeout",
+        Arity::Take1,
+        "seconds|number ms",
+        "How long an idle connection stays open",
+        |cmd, args| {
+            cmd.server.core.keep_alive_timeout = Some(milliseconds(args.first(), 1000)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "MaxKeepAliveRequests",
+        Arity::Take1,
+        "number",
+        "Most requests on a connection; 0: any number",
+        |cmd, args| {
+            cmd.server.core.max_keep_alive_requests =
+                Some(number(args.first(), 0..=i32::MAX.unsigned_abs())?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "TraceEnable",
+        Arity::Take1,
+        "On|Off|extended",
+        "Whether TRACE is answered",
+        |cmd, args| {
+            let choices = [("On", Trace::On), ("Off", Trace::Off), ("extended", Trace::Extended)];
+            cmd.server.core.trace = Some(choice(args.first(), &choices)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "MergeSlashes",
+        Arity::Flag,
+        "On|Off",
+        "Whether // in a path is as good as /",
+        |cmd, args| {
+            cmd.server.core.merge_slashes = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "MergeTrailers",
+        Arity::Flag,
+        "On|Off",
+        "Whether trailers count as headers",
+        |cmd, args| {
+            cmd.server.core.merge_trailers = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "StrictHostCheck",
+        Arity::Flag,
+        "On|Off",
+        "Whether a request must name a host of the virtual host",
+        |cmd, args| {
+            cmd.server.core.strict_host_check = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "AllowEncodedSlashes",
+        Arity::Take1,
+        "On|Off|NoDecode",
+        "What becomes of %2F in a path",
+        |cmd, args| {
+            let choices = [
+                ("On", EncodedSlashes::On),
+                ("Off", EncodedSlashes::Off),
+                ("NoDecode", EncodedSlashes::NoDecode),
+            ];
+            cmd.server.core.encoded_slashes = Some(choice(args.first(), &choices)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HttpProtocolOptions",
+        Arity::Iterate,
+        "Strict|Unsafe RegisteredMethods|LenientMethods Allow0.9|Require1.0",
+        "How strictly requests are read",
+        http_protocol_options,
+    ),
+    Directive::new(
+        "Protocols",
+        Arity::TakeArgv,
+        "protocol ...",
+        "Protocols of a server, in order",
+        protocols,
+    ),
+    Directive::new(
+        "ProtocolsHonorOrder",
+        Arity::Flag,
+        "On|Off",
+        "Whether the order of Protocols counts",
+        |cmd, args| {
+            cmd.server.core.protocols_honor_order = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new("RegisterHttpMethod", Arity::Iterate, "method ...", "Makes methods known", |cmd, args| {
+        cmd.server.core.methods.push(args.first().to_owned());
+        Ok(())
+    })
+    .allowed(Contexts::GLOBAL, Overrides::NONE),
+];
+
+pub(super) static REQTIMEOUT: &[Directive] = &[Directive::new(
+    "RequestReadTimeout",
+    Arity::Iterate,
+    "handshake|header|body=seconds[-most][,MinRate=rate] ...",
+    "How long a request may take to arrive",
+    request_read_timeout,
+)];
+
+pub(super) static ALLOWMETHODS: &[Directive] = &[Directive::new(
+    "AllowMethods",
+    Arity::TakeArgv,
+    "reset|method ...",
+    "The methods that are allowed",
+    allow_methods,
+)
+.allowed(Contexts::DIRECTORY, Overrides::NONE)];
+
+pub(super) static HTTP2: &[Directive] = &[
+    Directive::new(
+        "H2MaxSessionStreams",
+        Arity::Take1,
+        "number",
+        "Most streams of a connection",
+        |cmd, args| {
+            cmd.server.core.http2.max_session_streams =
+                Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "H2WindowSize",
+        Arity::Take1,
+        "bytes",
+        "Flow-control window of a request body",
+        |cmd, args| {
+            cmd.server.core.http2.window_size = Some(number(args.first(), 1024..=i32::MAX.unsigned_abs())?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "H2MaxHeaderBlockLen",
+        Arity::Take1,
+        "bytes",
+        "Longest header block of a request",
+        |cmd, args| {
+            cmd.server.core.http2.max_header_block = Some(number(args.first(), 0..=i32::MAX.unsigned_abs())?);
+            Ok(())
+        },
+    ),
+    Directive::new("H2Direct", Arity::Flag, "On|Off", "HTTP/2 by prior knowledge", |cmd, args| {
+        cmd.server.core.http2.direct = Some(args.flag());
+        Ok(())
+    }),
+    Directive::new("H2StreamTimeout", Arity::Take1, "seconds", "Timeout of an HTTP/2 stream", |cmd, args| {
+        cmd.server.core.http2.stream_timeout = Some(milliseconds(args.first(), 1000)?);
+        Ok(())
+    }),
+    ignored("H2MinWorkers"),
+    ignored("H2MaxWorkers"),
+    ignored("H2MaxWorkerIdleSeconds"),
+    ignored("H2StreamMaxMemSize"),
+    ignored("H2SerializeHeaders"),
+    ignored("H2ModernTLSOnly"),
+    ignored("H2Upgrade"),
+    ignored("H2SessionExtraFiles"),
+    ignored("H2TLSWarmUpSize"),
+    ignored("H2TLSCoolDownSecs"),
+    ignored("H2Push"),
+    ignored("H2PushPriority"),
+    ignored("H2PushDiarySize"),
+    ignored("H2CopyFiles"),
+    ignored("H2PushResource"),
+    ignored("H2EarlyHints"),
+    ignored("H2EarlyHint"),
+    ignored("H2Padding"),
+    ignored("H2OutputBuffering"),
+    ignored("H2MaxDataFrameLen"),
+    ignored("H2MaxStreamErrors"),
+    ignored("H2WebSockets"),
+];
+
+/// A detail of mod_http2 that Hostler's HTTP/2 settles itself.
+const fn ignored(name: &'static str) -> Directive {
+    Directive {
+        name,
+        arity: Arity::RawArgs,
+        form: "",
+        doc: "A detail of mod_http2",
+        contexts: Contexts::ANYWHERE,
+        overrides: Overrides::ALL,
+        action: Action::Ignored("Hostler's HTTP/2 has no such setting"),
+    }
+}
+
+impl ReadTimeouts {
+    pub(super) fn merge(self, over: Self) -> Self {
+        Self {
+            handshake: over.handshake.or(self.handshake),
+            header: over.header.or(self.header),
+            body: over.body.or(self.body),
+        }
+    }
+}
+
+impl HttpProtocol {
+    pub(super) fn merge(self, over: Self) -> Self {
+        Self {
+            lenient: over.lenient.or(self.lenient),
+            registered_methods: over.registered_methods.or(self.registered_methods),
+            require_1_0: over.require_1_0.or(self.require_1_0),
+        }
+    }
+}
+
+impl Http2 {
+    pub(super) fn merge(self, over: Self) -> Self {
+        Self {
+            max_session_streams: over.max_session_streams.or(self.max_session_streams),
+            window_size: over.window_size.or(self.window_size),
+            max_header_block: over.max_header_block.or(self.max_header_block),
+            direct: over.direct.or(self.direct),
+            stream_timeout: over.stream_timeout.or(self.stream_timeout),
+        }
+    }
+}
+
+fn http_protocol_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let options = &mut cmd.server.core.http_protocol;
+    match args.first().to_ascii_lowercase().as_str() {
+        "strict" => options.lenient = Some(false),
+        "unsafe" => options.lenient = Some(true),
+        "registeredmethods" => options.registered_methods = Some(true),
+        "lenientmethods" => options.registered_methods = Some(false),
+        "allow0.9" => options.require_1_0 = Some(false),
+        "require1.0" => options.require_1_0 = Some(true),
+        other => return Err(format!("\"{other}\" is not one of its words")),
+    }
+    Ok(())
+}
+
+fn protocols(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if args.words.is_empty() {
+        return Err("needs at least one protocol".to_owned());
+    }
+    let names: Vec<String> = args.words.iter().map(|name| name.to_ascii_lowercase()).collect();
+    for name in names.iter().filter(|name| !["h2", "h2c", "http/1.1"].contains(&name.as_str())) {
+        cmd.warn(format!("the protocol \"{name}\" is not spoken here (h2, h2c and http/1.1 are)"));
+    }
+    cmd.server.core.protocols = Some(names);
+    Ok(())
+}
+
+fn allow_methods(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if args.words.is_empty() {
+        return Err("needs at least one method".to_owned());
+    }
+    let reset = args.first().eq_ignore_ascii_case("reset");
+    cmd.dir.core.allow_methods = Some(if reset { Vec::new() } else { args.words.clone() });
+    Ok(())
+}
+
+fn request_read_timeout(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (stage, value) =
+        args.first().split_once('=').ok_or_else(|| format!("\"{}\" has no =", args.first()))?;
+    let timeout = Some(read_timeout(value)?);
+    let timeouts = &mut cmd.server.core.read_timeouts;
+    match stage.to_ascii_lowercase().as_str() {
+        "handshake" => timeouts.handshake = timeout,
+        "header" => timeouts.header = timeout,
+        "body" => timeouts.body = timeout,
+        _ => return Err(format!("\"{stage}\" is not one of handshake, header, body")),
+    }
+    Ok(())
+}
+
+fn read_timeout(value: &str) -> Result<ReadTimeout, String> {
+    let (time, rate) = match value.split_once(',') {
+        None => (value, None),
+        Some((time, rest)) => match rest.split_once('=') {
+            Some((name, rate)) if name.eq_ignore_ascii_case("minrate") => (time, Some(rate)),
+            _ => return Err(format!("\"{rest}\" is not MinRate=number")),
+        },
+    };
+    let (seconds, most) = match time.split_once('-') {
+        Some((seconds, most)) => (seconds, Some(number(most, 0..=10_000_000)?)),
+        None => (time, None),
+    };
+    let seconds = number(seconds, 0..=10_000_000)?;
+    if most.is_some_and(|most| most <= seconds) {
+        return Err("the second time must be above the first".to_owned());
+    }
+    if most.is_some() && rate.is_none() {
+        return Err("two times need a MinRate".to_owned());
+    }
+    let min_rate = rate.map_or(Ok(0), |rate| number(rate, 1..=i32::MAX.unsigned_abs()))?;
+    Ok(ReadTimeout { seconds, most, min_rate })
+}
