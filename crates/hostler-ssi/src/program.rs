@@ -114,15 +114,15 @@ impl Element {
         }
         let given = !attributes.is_empty();
         match name.as_slice() {
-            b"config" => list("config", attributes, 1, config, Element::Config),
-            b"echo" => with_codings("echo", attributes, 1, CodingState::echo(), echo, Element::Echo),
-            b"set" => with_codings("set", attributes, 2, CodingState::set(), set, Element::Set),
-            b"include" => list("include", attributes, 1, include, Element::Include),
-            b"fsize" => list("fsize", attributes, 1, file, |actions| Element::File(FileFact::Size, actions)),
+            b"config" => list("config", &attributes, 1, config, Element::Config),
+            b"echo" => with_codings("echo", &attributes, 1, CodingState::echo(), echo, Element::Echo),
+            b"set" => with_codings("set", &attributes, 2, CodingState::set(), set, Element::Set),
+            b"include" => list("include", &attributes, 1, include, Element::Include),
+            b"fsize" => list("fsize", &attributes, 1, file, |actions| Element::File(FileFact::Size, actions)),
             b"flastmod" => {
-                list("flastmod", attributes, 1, file, |actions| Element::File(FileFact::Modified, actions))
+                list("flastmod", &attributes, 1, file, |actions| Element::File(FileFact::Modified, actions))
             }
-            b"exec" => list("exec", attributes, 1, exec, Element::Exec),
+            b"exec" => list("exec", &attributes, 1, exec, Element::Exec),
             b"if" => Element::If(Condition::compile(attributes, legacy_expressions)),
             b"elif" => Element::Elif(Condition::compile(attributes, legacy_expressions)),
             b"else" => Element::Else(given),
@@ -137,7 +137,7 @@ impl Element {
 /// One action for each attribute, up to the first without a value: mod_include stops there in silence.
 fn list<T>(
     name: &'static str,
-    attributes: Vec<RawAttribute>,
+    attributes: &[RawAttribute],
     least: usize,
     action: fn(&[u8], &[u8]) -> T,
     element: impl FnOnce(Vec<T>) -> Element,
@@ -152,7 +152,7 @@ fn list<T>(
 /// The same for `echo` and `set`, where some attributes only change what follows.
 fn with_codings<T>(
     name: &'static str,
-    attributes: Vec<RawAttribute>,
+    attributes: &[RawAttribute],
     least: usize,
     mut state: CodingState,
     action: fn(&[u8], &[u8], &mut CodingState) -> Option<T>,

@@ -7,6 +7,8 @@
 mod branch;
 mod outside;
 mod scene;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::sync::Arc;

@@ -226,9 +226,9 @@ fn push_text(conversion: u8, time: &CivilTime<'_>, out: &mut Vec<u8>) -> bool {
     let day = DAYS[time.week_day as usize % 7];
     let month = MONTHS[(time.month as usize + 11) % 12];
     let nested: &[u8] = match conversion {
-        b'a' => day[..3].as_bytes(),
+        b'a' => &day.as_bytes()[..3],
         b'A' => day.as_bytes(),
-        b'b' | b'h' => month[..3].as_bytes(),
+        b'b' | b'h' => &month.as_bytes()[..3],
         b'B' => month.as_bytes(),
         b'p' => [&b"AM"[..], b"PM"][usize::from(time.hour() >= 12)],
         b'P' => [&b"am"[..], b"pm"][usize::from(time.hour() >= 12)],
