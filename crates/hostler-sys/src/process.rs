@@ -200,3 +200,9 @@ pub fn kill(pid: Pid, signal: Signal) {
 pub fn kill_group(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
+
+/// Whether this process is root (by its effective user).
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,118 @@
+//! A generation: one plan being served, by one front at a time.
+
+use hostler_sys::memfd;
+use hostler_sys::process::Pid;
+use hostler_wire::control::FromMaster;
+use hostler_wire::plan::MasterPlan;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::control::Channel;
+use crate::listen::{self, Listener};
+use crate::plan::Planned;
+use crate::throttle::Throttle;
+
+/// Where a generation is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its front has not reported ready yet; the generation before it still serves.
+    Starting,
+    /// It serves.
+    Serving,
+    /// It finishes what is open and takes nothing new, at most until then.
+    Draining {
+        /// When its front is killed.
+        until: Instant,
+    },
+}
+
+/// A front process.
+pub(crate) struct Front {
+    /// Its process id.
+    pub(crate) pid: Pid,
+    /// The control socket to it.
+    pub(crate) channel: Channel,
+    /// When it was started.
+    pub(crate) since: Instant,
+    /// By when it must report ready; `None`: it has.
+    pub(crate) ready_by: Option<Instant>,
+    /// Its end of the control socket is closed: it is about to end, or should be.
+    pub(crate) closed: bool,
+}
+
+/// One plan and who serves it.
+pub(crate) struct Generation {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    /// The master's part.
+    pub(crate) plan: MasterPlan,
+    /// Where it is in its life.
+    pub(crate) phase: Phase,
+    /// Its front, while there is one.
+    pub(crate) front: Option<Front>,
+    /// When the next front may be started.
+    pub(crate) respawn: Throttle,
+    /// The same for each site.
+    pub(crate) sites: Vec<Throttle>,
+    /// Its sockets, in the plan's order; empty once it drains.
+    pub(crate) listeners: Vec<Listener>,
+    front_plan: Rc<OwnedFd>,
+    front_plan_bytes: u64,
+    logs: Vec<Rc<OwnedFd>>,
+}
+
+impl Generation {
+    /// Prepares a plan to be served; `bound` are the sockets of older generations.
+    ///
+    /// # Errors
+    /// What can't be had, as a sentence.
+    pub(crate) fn new(number: u64, planned: Planned, bound: &[Listener]) -> Result<Self, String> {
+        let Planned { plan, logs } = planned;
+        let listeners = listen::bind_all(&plan.master.listeners, plan.master.backlog, bound)?;
+        let front_plan = memfd::sealed("hostler-plan", &plan.front)
+            .map_err(|e| format!("can't make a memory file for the plan: {e}"))?;
+        Ok(Self {
+            number,
+            phase: Phase::Starting,
+            front: None,
+            respawn: Throttle::default(),
+            sites: plan.master.sites.iter().map(|_| Throttle::default()).collect(),
+            listeners,
+            front_plan: Rc::new(front_plan),
+            front_plan_bytes: plan.front.len() as u64,
+            logs,
+            plan: plan.master,
+        })
+    }
+
+    /// How long a front may take until it reports ready.
+    pub(crate) fn ready_timeout(&self) -> Duration {
+        Duration::from_millis(u64::from(self.plan.ready_timeout_ms))
+    }
+
+    /// Queues everything a new front needs to know.
+    pub(crate) fn brief(&self, channel: &mut Channel) {
+        let sockets: Vec<Rc<OwnedFd>> = self.listeners.iter().map(|l| l.socket.clone()).collect();
+        let plan = FromMaster::Plan { bytes: self.front_plan_bytes };
+        channel.queue(plan, vec![self.front_plan.clone()]);
+        channel.queue_batches(&sockets, |index, count| FromMaster::Listeners { index, count });
+        channel.queue_batches(&self.logs, |index, count| FromMaster::Logs { index, count });
+        channel.queue(FromMaster::Go, Vec::new());
+    }
+
+    /// Has its front finish what is open, at most until then. The sockets are left to newer generations.
+    pub(crate) fn drain(&mut self, until: Instant) {
+        self.phase = Phase::Draining { until };
+        self.listeners.clear();
+        self.logs.clear();
+        if let Some(front) = &mut self.front {
+            front.channel.queue(FromMaster::Drain, Vec::new());
+        }
+    }
+
+    /// Whether this process is its front.
+    pub(crate) fn has_front(&self, pid: Pid) -> bool {
+        self.front.as_ref().is_some_and(|front| front.pid == pid)
+    }
+}

@@ -1,0 +1,217 @@
+//! The master's loop: signals, the planner, the fronts and the clock, one event after the other.
+
+use hostler_sys::poll::{self, Ready, Watch};
+use hostler_sys::process::Signal;
+use hostler_sys::signal::Signals;
+use hostler_sys::{harden, limits};
+use std::io::{ErrorKind, IsTerminal};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use crate::generation::{Generation, Phase};
+use crate::options::Options;
+use crate::pid_file::PidFile;
+use crate::plan::Planning;
+use crate::programs::Programs;
+use crate::report;
+use crate::site::SiteProcess;
+use crate::spawn::Nursery;
+use crate::stop::Ending;
+
+const SIGNALS: [Signal; 8] = [
+    Signal::TERM,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::HUP,
+    Signal::USR1,
+    Signal::WINCH,
+    Signal::CHILD,
+    Signal::PIPE,
+];
+
+/// Everything that the master knows.
+pub(crate) struct Master {
+    /// Starts children.
+    pub(crate) nursery: Nursery,
+    /// We are root, and hand out identities.
+    pub(crate) root: bool,
+    /// Oldest first.
+    pub(crate) generations: Vec<Generation>,
+    /// The site processes of all generations.
+    pub(crate) sites: Vec<SiteProcess>,
+    /// A planner that runs.
+    pub(crate) planning: Option<Planning>,
+    /// A reload was asked for while another was under way.
+    pub(crate) reload_wanted: bool,
+    /// Number of the next generation.
+    pub(crate) next_number: u64,
+    /// The PidFile that we wrote.
+    pub(crate) pid_file: Option<PidFile>,
+    /// The server is stopping.
+    pub(crate) ending: Option<Ending>,
+    signals: Signals,
+}
+
+/// Whose descriptor woke us.
+#[derive(Clone, Copy)]
+enum Source {
+    Signals,
+    Planner,
+    Front(u64),
+}
+
+impl Master {
+    /// # Errors
+    /// What the master can't be without, as a sentence.
+    pub(crate) fn new(options: Options) -> Result<Self, String> {
+        let say = |what: &'static str| move |e: std::io::Error| format!("{what}: {e}");
+        harden::settle(c"hostler-master").map_err(say("can't protect this process"))?;
+        let signals = Signals::block(&SIGNALS).map_err(say("can't take signals"))?;
+        let descriptors = limits::raise_descriptors().map_err(say("can't raise the limit of open files"))?;
+        let programs = Programs::open(&options.planner, options.libexec.as_deref())?;
+        Ok(Self {
+            nursery: Nursery::new(programs, options.planner_args, descriptors)?,
+            root: hostler_sys::process::is_root(),
+            generations: Vec::new(),
+            sites: Vec::new(),
+            planning: None,
+            reload_wanted: false,
+            next_number: 1,
+            pid_file: None,
+            ending: None,
+            signals,
+        })
+    }
+
+    /// Serves until told to stop; returns the exit status.
+    pub(crate) fn run(mut self) -> u8 {
+        self.begin_reload(Instant::now());
+        let status = loop {
+            self.handle_events();
+            let now = Instant::now();
+            self.on_time(now);
+            self.flush();
+            if let Some(status) = self.ended(now) {
+                break status;
+            }
+        };
+        if let Some(file) = self.pid_file.take() {
+            file.remove();
+        }
+        status
+    }
+
+    fn handle_events(&mut self) {
+        let ready = self.wait();
+        let now = Instant::now();
+        for (source, ready) in ready {
+            match source {
+                Source::Signals => self.handle_signals(now),
+                Source::Planner => self.planner_said(now),
+                Source::Front(number) if ready.read => self.front_said(number, now),
+                Source::Front(_) => {}
+            }
+        }
+    }
+
+    fn wait(&self) -> Vec<(Source, Ready)> {
+        let mut sources = vec![Source::Signals];
+        let mut watches = vec![Watch { fd: self.signals.as_fd(), write: false }];
+        if let Some(planning) = self.planning.as_ref().filter(|planning| !planning.closed) {
+            sources.push(Source::Planner);
+            watches.push(Watch { fd: planning.socket.as_fd(), write: false });
+        }
+        for generation in &self.generations {
+            if let Some(front) = generation.front.as_ref().filter(|front| !front.closed) {
+                sources.push(Source::Front(generation.number));
+                watches.push(Watch { fd: front.channel.socket(), write: front.channel.waiting() });
+            }
+        }
+        let now = Instant::now();
+        let timeout = self.next_deadline(now).map(|at| at.saturating_duration_since(now));
+        match poll::wait(&watches, timeout) {
+            Ok(ready) => {
+                let woken = sources.into_iter().zip(ready);
+                woken.filter(|(_, ready)| ready.read || ready.write).collect()
+            }
+            Err(e) => {
+                report::error(&format_args!("poll: {e}"));
+                std::thread::sleep(Duration::from_millis(100));
+                vec![(Source::Signals, Ready::default())]
+            }
+        }
+    }
+
+    /// The next moment at which something is due.
+    fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let planning = self.planning.iter().map(|planning| planning.until);
+        let generations = self.generations.iter().filter_map(|g| match (g.phase, &g.front) {
+            (Phase::Draining { until }, _) => Some(until),
+            (_, Some(front)) => front.ready_by,
+            (_, None) => g.respawn.wait_until(now),
+        });
+        let sites = self.sites.iter().filter_map(|process| process.kill_at);
+        let ending = self.ending.iter().filter_map(|ending| match ending {
+            Ending::Now { kill_at, .. } => Some((*kill_at).max(now + Duration::from_millis(100))),
+            Ending::Gracefully => None,
+        });
+        planning.chain(generations).chain(sites).chain(ending).min()
+    }
+
+    fn handle_signals(&mut self, now: Instant) {
+        while let Ok(Some(signal)) = self.signals.next() {
+            match signal {
+                Signal::TERM | Signal::INT | Signal::QUIT => self.stop(now),
+                Signal::HUP | Signal::USR1 => self.begin_reload(now),
+                // A terminal says so when its size changes; there it means nothing.
+                Signal::WINCH if !std::io::stdin().is_terminal() => self.stop_gracefully(now),
+                Signal::CHILD => self.reap_all(now),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        if self.planning.as_ref().is_some_and(|planning| planning.until <= now) {
+            if let Some(planning) = self.planning.take() {
+                hostler_sys::process::kill(planning.pid, Signal::KILL);
+            }
+            self.no_new_generation(1, "the planner takes too long");
+        }
+        let late: Vec<(u64, &str)> =
+            self.generations.iter().filter_map(|g| Some((g.number, late(g, now)?))).collect();
+        for (number, why) in late {
+            self.condemn_front(number, why, now);
+        }
+        self.kill_late_sites(now);
+        self.respawn_fronts(now);
+        if self.reload_wanted {
+            self.begin_reload(now);
+        }
+    }
+
+    /// Sends the fronts what waits for them.
+    pub(crate) fn flush(&mut self) {
+        for front in self.generations.iter_mut().filter_map(|g| g.front.as_mut()) {
+            match front.channel.flush().map_err(|e| e.kind()) {
+                Ok(()) => {}
+                // It has ended, or will be found closed.
+                Err(ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => front.channel.forget(),
+                Err(e) => {
+                    report::error(&format_args!("can't send to a front: {e}"));
+                    front.channel.forget();
+                    hostler_sys::process::kill(front.pid, Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+/// Why the front of this generation has had its time, if so.
+fn late(generation: &Generation, now: Instant) -> Option<&'static str> {
+    if let Phase::Draining { until } = generation.phase {
+        return (until <= now).then_some("its connections are open for too long");
+    }
+    let front = generation.front.as_ref().filter(|front| front.ready_by.is_some_and(|at| at <= now))?;
+    Some(if front.closed { "it closed its control socket" } else { "it did not report ready in time" })
+}

@@ -1,0 +1,25 @@
+//! The master's words to the operator, on stderr. A message is one line and can't fail: a stderr that is gone is
+//! no reason to stop serving.
+
+use std::fmt::Display;
+use std::io::Write;
+
+fn say(severity: &str, message: &dyn Display) {
+    let line = format!("hostler-master: {severity}: {message}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// What an operator may want to know.
+pub(crate) fn info(message: &dyn Display) {
+    say("info", message);
+}
+
+/// Something failed; the server goes on.
+pub(crate) fn error(message: &dyn Display) {
+    say("error", message);
+}
+
+/// The server ends.
+pub(crate) fn fatal(message: &dyn Display) {
+    say("fatal", message);
+}

@@ -1,0 +1,174 @@
+//! Starting the planner, fronts and sites: who gets which descriptors, limits and identity.
+//!
+//! Every child has `/dev/null` as its input, our stderr for what it can tell nobody else, and one socket as
+//! descriptor 3. Front and site lead their own sessions, so that a terminal's Ctrl-C is the master's to handle;
+//! and the kernel kills each of them when the master dies.
+
+use hostler_sys::limits::{Bounds, Limit};
+use hostler_sys::process::{Identity, Pid, Program, Spawn, SpawnError, spawn};
+use hostler_sys::socket::{seqpacket_pair, stream_pair};
+use hostler_wire::plan::{self, SitePlan};
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::time::Instant;
+
+use crate::control::Channel;
+use crate::generation::{Front, Generation};
+use crate::plan::Planning;
+use crate::programs::Programs;
+
+/// The number of the socket in every child.
+const SOCKET: i32 = 3;
+
+/// What of our environment fronts and sites get; the planner gets all of it, for `${NAME}` in the configuration.
+const PASSED_ON: [&str; 4] = ["PATH", "TZ", "RUST_BACKTRACE", "HOSTLER_LOG"];
+
+/// What all children have in common.
+pub(crate) struct Nursery {
+    programs: Programs,
+    planner_args: Vec<CString>,
+    null: File,
+    environment: Vec<CString>,
+    few: Vec<CString>,
+    /// The limit of open descriptors as it was before we raised ours: what programs of sites expect.
+    descriptors: Bounds,
+}
+
+/// Why there is no such child.
+fn failed(name: &str, error: &SpawnError) -> String {
+    format!("can't start {name}: {error}")
+}
+
+fn no_socket(error: &io::Error) -> SpawnError {
+    SpawnError { step: "socketpair", errno: error.raw_os_error().unwrap_or_default() }
+}
+
+fn identity(planned: Option<&plan::Identity>) -> Option<Identity> {
+    planned.map(|i| Identity { uid: i.uid, gid: i.gid, groups: i.groups.clone() })
+}
+
+impl Nursery {
+    /// # Errors
+    /// `/dev/null` can't be opened.
+    pub(crate) fn new(
+        programs: Programs,
+        planner_args: Vec<CString>,
+        descriptors: Bounds,
+    ) -> Result<Self, String> {
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let entries = |only: Option<&[&str]>| -> Vec<CString> {
+            let wanted = |name: &OsString| only.is_none_or(|only| only.iter().any(|passed| name == passed));
+            let all = std::env::vars_os().filter(|(name, _)| wanted(name));
+            all.filter_map(|(name, value)| entry(name, value)).collect()
+        };
+        Ok(Self {
+            programs,
+            planner_args,
+            null: null.map_err(|e| format!("can't open /dev/null: {e}"))?,
+            environment: entries(None),
+            few: entries(Some(&PASSED_ON)),
+            descriptors,
+        })
+    }
+
+    /// Starts the planner.
+    ///
+    /// # Errors
+    /// Why it can't be started.
+    pub(crate) fn planner(&self, now: Instant) -> Result<Planning, String> {
+        let why = |e: SpawnError| failed("the planner", &e);
+        let (ours, theirs) = stream_pair().map_err(|e| why(no_socket(&e)))?;
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let pid = spawn(&Spawn {
+            program: &self.programs.planner,
+            args: &self.planner_args,
+            env: &self.environment,
+            fds: &[
+                (self.null.as_fd(), 0),
+                (stdout.as_fd(), 1),
+                (stderr.as_fd(), 2),
+                (theirs.as_fd(), SOCKET),
+            ],
+            identity: None,
+            limits: &[],
+            directory: None,
+            no_new_privs: false,
+            dies_with_parent: true,
+            own_session: true,
+        });
+        Ok(Planning::new(pid.map_err(why)?, ours, now))
+    }
+
+    /// Starts a front for a generation and briefs it.
+    ///
+    /// # Errors
+    /// Why it can't be started.
+    pub(crate) fn front(&self, generation: &Generation, now: Instant) -> Result<Front, String> {
+        let why = |e: SpawnError| failed("hostler-front", &e);
+        let (ours, theirs) = seqpacket_pair().map_err(|e| why(no_socket(&e)))?;
+        let number = CString::new(generation.number.to_string()).unwrap_or_default();
+        let args = [c"hostler-front:".to_owned(), c"generation".to_owned(), number];
+        let identity = identity(generation.plan.front.as_ref());
+        // A front runs nobody's programs: nothing it could start may gain privileges.
+        let pid =
+            self.daemon(&self.programs.front, &args, &theirs, identity.as_ref(), &[], true).map_err(why)?;
+        let mut channel = Channel::new(ours);
+        generation.brief(&mut channel);
+        Ok(Front {
+            pid,
+            channel,
+            since: now,
+            ready_by: Some(now + generation.ready_timeout()),
+            closed: false,
+        })
+    }
+
+    /// Starts a site process; returns it and the front's end of its socket.
+    ///
+    /// # Errors
+    /// The failed step and its errno.
+    pub(crate) fn site(&self, site: &SitePlan) -> Result<(Pid, OwnedFd), SpawnError> {
+        let (ours, theirs) = stream_pair().map_err(|e| no_socket(&e))?;
+        let args = [c"hostler-site:".to_owned(), CString::new(site.name.as_str()).unwrap_or_default()];
+        let identity = identity(site.identity.as_ref());
+        let limits = [(Limit::Descriptors, self.descriptors)];
+        // Its CGI programs may be set-id ones or use them: `sendmail` of most mail servers is.
+        let pid = self.daemon(&self.programs.site, &args, &theirs, identity.as_ref(), &limits, false)?;
+        Ok((pid, ours))
+    }
+
+    fn daemon(
+        &self,
+        program: &Program,
+        args: &[CString],
+        socket: &OwnedFd,
+        identity: Option<&Identity>,
+        limits: &[(Limit, Bounds)],
+        no_new_privs: bool,
+    ) -> Result<Pid, SpawnError> {
+        let stderr = io::stderr();
+        let null = self.null.as_fd();
+        spawn(&Spawn {
+            program,
+            args,
+            env: &self.few,
+            fds: &[(null, 0), (null, 1), (stderr.as_fd(), 2), (socket.as_fd(), SOCKET)],
+            identity,
+            limits,
+            directory: Some(c"/"),
+            no_new_privs,
+            dies_with_parent: true,
+            own_session: true,
+        })
+    }
+}
+
+fn entry(name: OsString, value: OsString) -> Option<CString> {
+    let mut entry = name.into_vec();
+    entry.push(b'=');
+    entry.extend(value.into_vec());
+    CString::new(entry).ok()
+}
