@@ -2,3 +2,5 @@
 //! program, request and expectation.
 
 mod files;
+mod readme;
+mod showcase;

@@ -29,7 +29,7 @@ impl Server {
         config: &Path,
         port: u16,
         arguments: &[OsString],
-        environment: &[(OsString, OsString)],
+        environment: &[(String, String)],
     ) -> Result<Self, String> {
         let console = File::create(site.path("logs/console")).expect("the console log");
         let mut command = Command::new(hostler());

@@ -19,7 +19,7 @@ pub struct Site {
     config: String,
     plain: bool,
     arguments: Vec<OsString>,
-    environment: Vec<(OsString, OsString)>,
+    environment: Vec<(String, String)>,
 }
 
 impl Default for Site {
@@ -117,10 +117,10 @@ impl Site {
         self
     }
 
-    /// Sets a variable in the server's own environment.
+    /// Sets a variable in the server's own environment; `@ROOT@` and `@PORT@` as in [`Site::config`].
     #[must_use]
-    pub fn environment(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.environment.push((name.into(), value.into()));
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -149,7 +149,8 @@ impl Site {
         let port = free_port();
         let file = self.write_config(port);
         let arguments = self.arguments.clone();
-        let environment = self.environment.clone();
+        let filled = |(name, value): &(String, String)| (name.clone(), self.filled(value, port));
+        let environment: Vec<_> = self.environment.iter().map(filled).collect();
         Server::start(self, &file, port, &arguments, &environment)
     }
 
@@ -162,6 +163,10 @@ impl Site {
         site
     }
 
+    fn filled(&self, text: &str, port: u16) -> String {
+        text.replace("@ROOT@", &self.root().to_string_lossy()).replace("@PORT@", &port.to_string())
+    }
+
     fn configuration(&self, port: u16) -> String {
         let identity =
             if is_root() { format!("User #{SITE_UID}\nGroup #{SITE_UID}\n") } else { String::new() };
@@ -171,7 +176,7 @@ impl Site {
              DocumentRoot \"@ROOT@/htdocs\"\n<Directory \"@ROOT@/htdocs\">\n  Require all granted\n</Directory>\n{identity}"
         );
         let text = if self.plain { self.config.clone() } else { prologue + &self.config };
-        text.replace("@ROOT@", &self.root().to_string_lossy()).replace("@PORT@", &port.to_string())
+        self.filled(&text, port)
     }
 }
 
