@@ -9,8 +9,8 @@ use std::process::Command;
 fn block(language: &str, text: &str) -> String {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let readme = std::fs::read_to_string(readme).expect("the README");
-    let blocks =
-        readme.split(&format!("```{language}\n")).skip(1).filter_map(|rest| rest.split("```").next());
+    let begin = format!("```{language}\n");
+    let blocks = readme.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
     let mut found = blocks.filter(|block| block.contains(text));
     found.next().unwrap_or_else(|| panic!("no {language} block with {text:?} in the README")).to_owned()
 }
