@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::coding::{shell_escape, unescape_url};
+
 /// Longest name that is compared without an allocation of its own.
 const USUAL_NAME: usize = 64;
 
@@ -58,6 +60,16 @@ impl Environment {
     /// Makes a variable deferred.
     pub fn defer(&mut self, name: &'static str) {
         self.put(name, OnceLock::new());
+    }
+
+    /// Sets `QUERY_STRING` and `QUERY_STRING_UNESCAPED` for a document that was asked for with a query. Of an
+    /// included document they stay when the outer one goes on; one without a query leaves them as they are.
+    pub fn set_query(&mut self, query: &[u8]) {
+        let (mut unescaped, mut escaped) = (Vec::new(), Vec::new());
+        unescape_url(query, &mut unescaped);
+        shell_escape(&unescaped, &mut escaped);
+        self.set(b"QUERY_STRING", query);
+        self.set(b"QUERY_STRING_UNESCAPED", &escaped);
     }
 
     /// A variable's value. `compute` makes a deferred one from its name.

@@ -33,9 +33,9 @@ pub use size::{abbreviated_size, size_with_commas};
 /// Names that the host's environment has for every parsed document, beside all CGI meta-variables
 /// (mod_include, `add_include_vars`). Lookup ignores the case of names.
 ///
-/// The first four are formatted when first used ([`Environment::defer`]); `QUERY_STRING_UNESCAPED`, `DOCUMENT_ARGS`
-/// exist only with a query string, `DOCUMENT_PATH_INFO` only with path information. A nested document
-/// sees the outer document's values.
+/// The first four are computed when first used ([`Environment::defer`]). `QUERY_STRING_UNESCAPED` exists only
+/// with a query ([`Environment::set_query`]), `DOCUMENT_PATH_INFO` only with path information; `DOCUMENT_ARGS`
+/// is empty without a query. A nested document sees the outer document's values, but its own query.
 pub const DOCUMENT_VARIABLES: [&str; 9] = [
     "DATE_LOCAL",
     "DATE_GMT",

@@ -109,6 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pages_can_be_shared_by_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Page>();
+        fn movable<T: Send>() {}
+        movable::<crate::Run>();
+    }
+
+    #[test]
     fn markers_are_checked() {
         assert_eq!(Markers::new(b"", b"x"), Err(MarkersError::Empty));
         assert_eq!(Markers::new(b"<", b"- >"), Err(MarkersError::WhiteSpace));

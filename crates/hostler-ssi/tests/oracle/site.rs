@@ -13,7 +13,6 @@ use hostler_expr::{Captures, SubrequestTest, Variable};
 use hostler_ssi::time::{self, CivilTime};
 use hostler_ssi::{
     Answer, Environment, FileReference, Host, Markers, Need, Page, Run, Settings, Severity, Step, Zone,
-    shell_escape, unescape_url,
 };
 
 /// Time of all files.
@@ -165,7 +164,7 @@ impl Site {
         if name.ends_with(".shtml") {
             let folder = self.folder;
             if let Some(query) = &found.query {
-                self.environment.set(b"QUERY_STRING", query.as_bytes());
+                self.environment.set_query(query.as_bytes());
             }
             self.run(&source, &format!("/{folder}/{}", name.rsplit('/').next().unwrap_or_default()), out);
         } else {
@@ -250,10 +249,7 @@ fn environment(script: &str, info: &str, query: Option<&str>) -> Environment {
     environment.defer("USER_NAME");
     environment.set(b"DOCUMENT_NAME", name.as_bytes());
     if !search.is_empty() {
-        let (mut unescaped, mut escaped) = (Vec::new(), Vec::new());
-        unescape_url(query.as_bytes(), &mut unescaped);
-        shell_escape(&unescaped, &mut escaped);
-        environment.set(b"QUERY_STRING_UNESCAPED", &escaped);
+        environment.set_query(query.as_bytes());
     }
     environment
 }
@@ -308,7 +304,11 @@ impl Host for Site {
 
 impl hostler_expr::Host for Site {
     fn variable(&self, variable: Variable) -> hostler_expr::Answer<Option<Cow<'_, [u8]>>> {
-        hostler_expr::Answer::Ready((variable == Variable::RequestMethod).then_some(Cow::Borrowed(b"GET")))
+        hostler_expr::Answer::Ready(match variable {
+            Variable::RequestMethod => Some(Cow::Borrowed(b"GET")),
+            Variable::QueryString => Some(Cow::Borrowed(self.query.as_bytes())),
+            _ => None,
+        })
     }
 
     fn request_header(&self, _name: &[u8]) -> Option<Cow<'_, [u8]>> {
