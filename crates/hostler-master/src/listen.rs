@@ -29,15 +29,20 @@ pub(crate) fn bind_all(
         let known = bound.iter().chain(&all).find(|listener| listener.address == *address).cloned();
         let listener = match known {
             Some(listener) => listener,
-            None => Listener { address: *address, socket: Rc::new(bind(*address, backlog)?) },
+            None => {
+                // `Listen [::]:80` leaves IPv4 to a `Listen 0.0.0.0:80` beside it.
+                let beside = SocketAddr::from(([0, 0, 0, 0], address.port()));
+                let socket = bind(*address, backlog, addresses.contains(&beside))?;
+                Listener { address: *address, socket: Rc::new(socket) }
+            }
         };
         all.push(listener);
     }
     Ok(all)
 }
 
-fn bind(address: SocketAddr, backlog: u32) -> Result<OwnedFd, String> {
-    socket::listen(address, backlog).map_err(|e| {
+fn bind(address: SocketAddr, backlog: u32, v6_only: bool) -> Result<OwnedFd, String> {
+    socket::listen(address, backlog, v6_only).map_err(|e| {
         let hint = match e.kind() {
             std::io::ErrorKind::AddrInUse => {
                 "; another program, or a server that is still stopping, listens there (see `ss -ltnp`)"

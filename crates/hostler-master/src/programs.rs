@@ -2,7 +2,7 @@
 //! server are of one build although a package upgrade replaces the files.
 
 use hostler_sys::process::Program;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The three programs.
 #[derive(Debug)]

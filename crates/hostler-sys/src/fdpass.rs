@@ -12,6 +12,8 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+pub use crate::exec::inherited;
+
 /// Most descriptors in one call of [`send`]; a message with more of them is refused by [`recv`].
 pub const MAX_FDS: usize = 64;
 

@@ -3,7 +3,7 @@
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 const SEALS: SealFlags =
@@ -25,18 +25,17 @@ pub fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `InvalidData` when the file is not sealed against writing and shrinking, or longer than `limit`.
-pub fn read(fd: BorrowedFd<'_>, limit: usize) -> io::Result<Vec<u8>> {
+pub fn read(fd: impl AsFd, limit: u64) -> io::Result<Vec<u8>> {
     let unusable = |why| io::Error::new(io::ErrorKind::InvalidData, why);
+    let fd = fd.as_fd();
     let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
     if !seals.contains(SealFlags::WRITE | SealFlags::SHRINK) {
         return Err(unusable("not a sealed memory file"));
     }
-    let size = usize::try_from(fstat(fd)?.st_size).unwrap_or(usize::MAX);
-    if size > limit {
-        return Err(unusable("a memory file is longer than announced"));
-    }
-    let mut bytes = vec![0; size];
-    File::from(fd.as_fd().try_clone_to_owned()?).read_exact_at(&mut bytes, 0)?;
+    let size = u64::try_from(fstat(fd)?.st_size).ok().filter(|size| *size <= limit);
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    let mut bytes = vec![0; size.ok_or_else(|| unusable("a memory file is longer than announced"))?];
+    File::from(fd.try_clone_to_owned()?).read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
 }
 

@@ -28,15 +28,15 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// A listening TCP socket: close-on-exec, non-blocking, `SO_REUSEADDR`; accepted sockets inherit `TCP_NODELAY`
 /// and `SO_KEEPALIVE`.
 ///
-/// `[::]` also takes IPv4 connections, as `Listen 80` does in an Apache built with v4-mapped addresses; on a
-/// machine without IPv6 it is bound as `0.0.0.0`.
+/// An IPv6 address also takes IPv4 connections unless `v6_only`: `[::]` is what `Listen 80` means in an Apache
+/// built with v4-mapped addresses. On a machine without IPv6 it is bound as `0.0.0.0`.
 ///
 /// # Errors
 /// The kernel's, EADDRINUSE and EACCES above all.
-pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
-    match listen_exactly(address, backlog) {
+pub fn listen(address: SocketAddr, backlog: u32, v6_only: bool) -> io::Result<OwnedFd> {
+    match listen_exactly(address, backlog, v6_only) {
         Err(e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) && address.ip() == UNSPECIFIED_V6 => {
-            listen_exactly(SocketAddr::from(([0, 0, 0, 0], address.port())), backlog)
+            listen_exactly(SocketAddr::from(([0, 0, 0, 0], address.port())), backlog, false)
         }
         other => other,
     }
@@ -44,7 +44,7 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
 
 const UNSPECIFIED_V6: std::net::IpAddr = std::net::IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
 
-fn listen_exactly(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
+fn listen_exactly(address: SocketAddr, backlog: u32, v6_only: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
@@ -52,7 +52,7 @@ fn listen_exactly(address: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
     sockopt::set_socket_keepalive(&socket, true)?;
     sockopt::set_tcp_nodelay(&socket, true)?;
     if address.is_ipv6() {
-        sockopt::set_ipv6_v6only(&socket, false)?;
+        sockopt::set_ipv6_v6only(&socket, v6_only)?;
     }
     bind(&socket, &address)?;
     rustix_listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_listener_takes_connections_at_once_and_is_non_blocking() {
-        let socket = listen("127.0.0.1:0".parse().unwrap(), 5).unwrap();
+        let socket = listen("127.0.0.1:0".parse().unwrap(), 5, false).unwrap();
         let address = local_address(socket.as_fd()).unwrap();
         let _client = std::net::TcpStream::connect(address).unwrap();
         let listener = std::net::TcpListener::from(socket);
@@ -82,14 +82,21 @@ mod tests {
 
     #[test]
     fn the_same_port_twice_is_in_use() {
-        let socket = listen("127.0.0.1:0".parse().unwrap(), 5).unwrap();
-        let again = listen(local_address(socket.as_fd()).unwrap(), 5).unwrap_err();
+        let socket = listen("127.0.0.1:0".parse().unwrap(), 5, false).unwrap();
+        let again = listen(local_address(socket.as_fd()).unwrap(), 5, false).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]
+    fn both_unspecified_addresses_can_stand_side_by_side() {
+        let v6 = listen("[::]:0".parse().unwrap(), 5, true).unwrap();
+        let port = local_address(v6.as_fd()).unwrap().port();
+        assert!(listen(SocketAddr::from(([0, 0, 0, 0], port)), 5, false).is_ok());
+    }
+
+    #[test]
     fn the_unspecified_address_takes_ipv4_too() {
-        let socket = listen("[::]:0".parse().unwrap(), 5).unwrap();
+        let socket = listen("[::]:0".parse().unwrap(), 5, false).unwrap();
         let port = local_address(socket.as_fd()).unwrap().port();
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     }
