@@ -180,7 +180,7 @@ fn length(path: &Path) -> u64 {
 /// The bytes of a request, placeholders still in them.
 fn wire(request: &Request) -> String {
     if let Some(raw) = &request.raw {
-        return raw.clone();
+        return repeated(raw);
     }
     let line = match (&request.get, &request.request) {
         (Some(path), _) => format!("GET {path}"),
@@ -214,6 +214,26 @@ fn wire(request: &Request) -> String {
     text
 }
 
+/// `@120*text@` stands for the text 120 times.
+fn repeated(raw: &str) -> String {
+    let mut result = String::new();
+    let mut rest = raw;
+    while let Some((before, after)) = rest.split_once('@') {
+        result.push_str(before);
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let parsed = after[..digits].parse::<usize>().ok().zip(after[digits..].strip_prefix('*'));
+        let parsed = parsed.and_then(|(times, text)| Some((times, text.split_once('@')?)));
+        if let Some((times, (text, more))) = parsed {
+            result.push_str(&text.repeat(times));
+            rest = more;
+        } else {
+            result.push('@');
+            rest = after;
+        }
+    }
+    result + rest
+}
+
 fn printed(kind: Kind, subject: &str, case: &str, observed: &Observed) -> String {
     let mut text = format!("==== {kind:?} {subject}/{case} {:?}\n", observed.exchange.interim);
     for response in &observed.exchange.responses {
@@ -228,4 +248,23 @@ fn printed(kind: Kind, subject: &str, case: &str, observed: &Observed) -> String
         text.push_str(&format!("-- {what}: {}\n", value.trim_end()));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetition_leaves_placeholders_alone() {
+        assert_eq!(repeated("a@3*xy@b @PORT@ u@h"), "axyxyxyb @PORT@ u@h");
+    }
+
+    #[test]
+    fn a_request_gets_what_it_does_not_name() {
+        let request =
+            Request { get: Some("/x".to_owned()), body: Some("ab".to_owned()), ..Request::default() };
+        let expected =
+            "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab";
+        assert_eq!(wire(&request), expected);
+    }
 }

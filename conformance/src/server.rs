@@ -158,7 +158,9 @@ fn spawn(kind: Kind, configuration: &Path, subject: &Subject, tree: &Tree) -> Re
     let mut command = match kind {
         Kind::Apache => {
             let mut command = Command::new(APACHE);
-            command.arg("-DFOREGROUND").arg("-f").arg(configuration);
+            // The default, a robust mutex, is lost now and then when a program is killed.
+            let mutex = format!("Mutex fcntl:{}/logs", tree.root.display());
+            command.args(["-DFOREGROUND", "-c", &mutex, "-f"]).arg(configuration);
             command
         }
         Kind::Hostler => {

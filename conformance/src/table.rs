@@ -79,7 +79,7 @@ pub struct Request {
     pub get: Option<String>,
     /// `METHOD target` of anything else.
     pub request: Option<String>,
-    /// Every byte that is sent; excludes the rest.
+    /// Every byte that is sent; excludes the rest. `@9*a@` stands for nine times `a`.
     pub raw: Option<String>,
     /// The Host field; `localhost` where absent.
     pub host: Option<String>,
@@ -167,7 +167,17 @@ impl OneOrMany {
 }
 
 const REQUEST_KEYS: [&str; 12] = [
-    "get", "request", "raw", "host", "version", "headers", "body", "chunked", "port2", "write", "remove",
+    "get",
+    "request",
+    "raw",
+    "host",
+    "version",
+    "headers",
+    "body",
+    "chunked",
+    "port2",
+    "write",
+    "remove",
     "body_times",
 ];
 
