@@ -1,0 +1,104 @@
+//! Carrying out SetEnvIf rules.
+
+use super::{Attribute, Rule, Subject, Test, substitute};
+use hostler_expr::{Answer, Captures, EvalError, Host, Question, Regex};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What rules read and write.
+pub trait Request {
+    /// One of the six attributes.
+    fn attribute(&self, attribute: Attribute) -> Answer<Option<Cow<'_, [u8]>>>;
+    /// A field of the request's header; several of a name joined with `, `.
+    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+    /// The first field of the request's header whose name matches.
+    fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>>;
+    /// A variable of the request's environment.
+    fn env(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+    /// Sets a variable.
+    fn set_env(&mut self, name: &str, value: Vec<u8>);
+    /// Unsets a variable.
+    fn unset_env(&mut self, name: &str);
+    /// For expressions.
+    fn expression_host(&self) -> &dyn Host;
+    /// A rule that could not be tested, for the error log; it does not apply.
+    fn failed(&self, reason: &str);
+}
+
+/// What must be fetched before the rules can go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The client's name.
+    RemoteHost,
+    /// What an expression asks.
+    Expression(Box<Question>),
+}
+
+/// The rules have stopped: fetch what is needed and apply them again, beginning at this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Index of the rule.
+    pub at: usize,
+    /// What to fetch.
+    pub need: Need,
+}
+
+/// Applies the rules in order, beginning with the one of this index.
+///
+/// # Errors
+/// [`Pause`] when a rule needs something that is not known yet.
+pub fn apply(rules: &[Arc<Rule>], from: usize, request: &mut dyn Request) -> Result<(), Pause> {
+    for (at, rule) in rules.iter().enumerate().skip(from) {
+        let mut captures = Captures::new();
+        let holds = rule.test.holds(request, &mut captures).map_err(|need| Pause { at, need })?;
+        if holds {
+            assign(rule, &captures, request);
+        }
+    }
+    Ok(())
+}
+
+fn assign(rule: &Rule, captures: &Captures, request: &mut dyn Request) {
+    for assignment in &rule.assignments {
+        match &assignment.value {
+            Some(value) => request.set_env(&assignment.name, substitute(value.as_bytes(), captures)),
+            None => request.unset_env(&assignment.name),
+        }
+    }
+}
+
+impl Test {
+    fn holds(&self, request: &dyn Request, captures: &mut Captures) -> Result<bool, Need> {
+        match self {
+            Self::Match(subject, regex) => {
+                let value = subject.value(request)?;
+                let matched = regex.capture(value.as_deref().unwrap_or_default(), captures);
+                Ok(matched.unwrap_or_else(|error| {
+                    request.failed(&error.to_string());
+                    false
+                }))
+            }
+            Self::Expr(expr) => match expr.test(request.expression_host(), captures) {
+                Ok(holds) => Ok(holds),
+                Err(EvalError::Pending(question)) => Err(Need::Expression(question)),
+                Err(error) => {
+                    request.failed(&error.to_string());
+                    Ok(false)
+                }
+            },
+        }
+    }
+}
+
+impl Subject {
+    fn value<'r>(&self, request: &'r dyn Request) -> Result<Option<Cow<'r, [u8]>>, Need> {
+        match self {
+            Self::Attribute(attribute) => match request.attribute(*attribute) {
+                Answer::Ready(value) => Ok(value),
+                Answer::Pending => Err(Need::RemoteHost),
+            },
+            Self::Header(name) => Ok(request.header(name).or_else(|| request.env(name))),
+            Self::HeaderMatching(regex) => Ok(request.header_matching(regex)),
+        }
+    }
+}
