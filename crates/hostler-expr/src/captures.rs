@@ -36,6 +36,12 @@ impl Captures {
         self.subject.get(start..end)
     }
 
+    /// Where group `index` begins and ends in the text that was searched.
+    #[must_use]
+    pub fn span(&self, index: usize) -> Option<(usize, usize)> {
+        *self.spans.get(index)?
+    }
+
     /// Whether a regular expression has matched and not been cleared since.
     #[must_use]
     pub fn has_match(&self) -> bool {
