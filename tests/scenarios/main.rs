@@ -1,6 +1,7 @@
 //! Hostler seen from outside: each module is a technique or a promise, each test a scenario of configuration,
 //! program, request and expectation.
 
+mod applications;
 mod files;
 mod readme;
 mod showcase;
