@@ -97,7 +97,9 @@ fn awstats_shows_statistics_of_a_log() {
     let open = "<Directory \"/usr/lib/cgi-bin\">\n  Require all granted\n</Directory>";
     let server =
         site.config("SetEnv AWSTATS_ENABLE_CONFIG_DIR \"@ROOT@\"").config(open).config(&include).start();
-    let page = server.get(&format!("/cgi-bin/awstats.pl?config=example&configdir={root}&month=11&year=2026"));
+    let page = server.get(&format!(
+        "/cgi-bin/awstats.pl?config=example&configdir={root}&month=11&year=2026&framename=mainright"
+    ));
     assert_eq!(page.status, 200, "{}", server.error_log());
     assert!(page.text().contains("Statistics for") && page.text().contains("/pony.html"), "{}", page.text());
 }
