@@ -1,2 +1,46 @@
-//! hostler-front
-fn main() {}
+//! The front: everything that speaks HTTP with clients. It maps URLs, checks access, sends files, expands
+//! server-side includes, and hands the rest to the sites' processes.
+//!
+//! **Runs as** an unprivileged user of its own that is no site's user; it can read no site's files but through
+//! that site's process. **Diagnostics**: the ErrorLogs of the configuration; before they are open, stderr.
+
+mod access;
+mod access_log;
+mod body;
+mod conditional;
+mod connection;
+mod deadline;
+mod error;
+mod fast;
+mod files;
+mod handler;
+mod http1;
+mod http2;
+mod hub;
+mod io;
+mod listen;
+mod log;
+mod map;
+mod merge;
+mod reply;
+mod request;
+mod serve;
+mod site;
+mod start;
+mod status;
+mod table;
+mod text;
+mod thread;
+mod tls;
+mod uri;
+mod vhost;
+
+fn main() -> std::process::ExitCode {
+    match start::run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hostler-front: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

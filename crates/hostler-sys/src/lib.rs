@@ -10,6 +10,7 @@ pub mod harden;
 pub mod limits;
 pub mod memfd;
 pub mod poll;
+pub mod names;
 pub mod process;
 pub mod signal;
 pub mod socket;

@@ -1,0 +1,341 @@
+//! Who may see it: Order/Allow/Deny, Require, basic authentication, Satisfy; in the order of Apache's
+//! `ap_process_request_internal`.
+//!
+//! Everything here fails closed: what can't be evaluated is an error, never a pass.
+
+use crate::expr_host::RequestHost;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::serve::{Halt, Phase};
+use bytes::Bytes;
+use hostler_config::directives::authz::{Decision, Facts, Need, Stop, Verdict, decide};
+use hostler_config::directives::auth;
+use hostler_expr::{Answer, EvalError, Host};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Whether the answer is "yes" for every request, whatever it looks like.
+pub(crate) fn is_open(request: &Request) -> bool {
+    let dir = &request.dir;
+    dir.authz.static_verdict() == Some(Verdict::Granted)
+        && (!dir.access_compat.is_set() || dir.access_compat.static_answer() == Some(true))
+}
+
+/// Checks access; may log the user in.
+pub(crate) async fn check(request: &mut Request) -> Phase {
+    if !crate::filter::methods_allowed(request) {
+        return Err(Halt::Status(405));
+    }
+    if is_open(request) {
+        return Ok(());
+    }
+    // An internal redirect or include under the same rules was already checked (the user stays known).
+    if let Some(prev) = &request.prev
+        && Arc::ptr_eq(&prev.dir, &request.dir)
+        && prev.status < 400
+        && request.user.is_none()
+    {
+        request.user.clone_from(&prev.user);
+        request.auth_type.clone_from(&prev.auth_type);
+    }
+    let mut known = Known::default();
+    let dir = request.dir.clone();
+    let method = String::from_utf8_lossy(&request.method).into_owned();
+    let by_address = ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
+    let any = dir.access_compat.satisfies_any(&method);
+    if !by_address && !any {
+        denied(request, "client denied by server configuration");
+        return Err(Halt::Status(403));
+    }
+    if any && by_address {
+        return Ok(());
+    }
+    match require(request, &mut known).await {
+        Err(Halt::Status(403)) => {
+            denied(request, "client denied by server configuration");
+            Err(Halt::Status(403))
+        }
+        done => done,
+    }
+}
+
+fn denied(request: &Request, why: &str) {
+    let path = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    log::request(request, Severity::Error, "authz_core", &format!("{why}: {}", String::from_utf8_lossy(path)));
+}
+
+/// Require, with a login where it asks for one.
+async fn require(request: &mut Request, known: &mut Known) -> Phase {
+    let dir = request.dir.clone();
+    let has_type = dir.auth.auth_type.is_some();
+    let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
+    let logged_in = request.user.is_some();
+    match decide(verdict, logged_in, has_type, &dir.authz) {
+        Decision::Allow => return Ok(()),
+        Decision::Authenticate => {}
+        Decision::Forbidden => return Err(Halt::Status(403)),
+        Decision::Unauthorized => return unauthorized(request),
+    }
+    login(request, known).await?;
+    let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
+    match decide(verdict, true, has_type, &dir.authz) {
+        Decision::Allow => Ok(()),
+        Decision::Forbidden => Err(Halt::Status(403)),
+        Decision::Authenticate | Decision::Unauthorized => {
+            let user = String::from_utf8_lossy(request.user.as_deref().unwrap_or_default()).into_owned();
+            let message = format!("user {user}: authorization failure for \"{}\"", String::from_utf8_lossy(&request.uri));
+            log::request(request, Severity::Error, "authz_core", &message);
+            unauthorized(request)
+        }
+    }
+}
+
+fn unauthorized(request: &mut Request) -> Phase {
+    if let Some(realm) = &request.dir.auth.auth_name {
+        let quoted = realm.replace('\\', "\\\\").replace('"', "\\\"");
+        request.err_headers_out.set("WWW-Authenticate", format!("Basic realm=\"{quoted}\""));
+    }
+    Err(Halt::Status(401))
+}
+
+/// Basic authentication (RFC 7617) against AuthUserFile.
+async fn login(request: &mut Request, known: &mut Known) -> Phase {
+    let dir = request.dir.clone();
+    let configuration = |request: &Request, what: &str| {
+        let message = format!("need {what} to authenticate: {}", String::from_utf8_lossy(&request.uri));
+        log::request(request, Severity::Error, "auth_basic", &message);
+        Halt::Status(500)
+    };
+    match dir.auth.auth_type.as_deref() {
+        Some(kind) if kind.eq_ignore_ascii_case("basic") => {}
+        _ => return Err(configuration(request, "AuthType Basic")),
+    }
+    if dir.auth.auth_name.is_none() {
+        return Err(configuration(request, "AuthName"));
+    }
+    let field = request.header("Authorization").map(<[u8]>::to_vec);
+    let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else { return unauthorized(request) };
+    let Some(file) = dir.auth.user_file.clone() else { return Err(configuration(request, "AuthUserFile")) };
+    let user = String::from_utf8_lossy(&credentials.user).into_owned();
+    let text = known.file(request, &file).await?;
+    let failure = match auth::password_hash(&text, &user) {
+        None => Some("not found"),
+        Some(hash) if !verified(request, &credentials.password, hash).await => Some("password mismatch"),
+        Some(_) => None,
+    };
+    if let Some(failure) = failure {
+        let message = format!("user {user}: {failure}: {}", String::from_utf8_lossy(&request.uri));
+        log::request(request, Severity::Error, "auth_basic", &message);
+        return unauthorized(request);
+    }
+    request.user = Some(Bytes::from(credentials.user));
+    request.auth_type = Some(Bytes::from_static(b"Basic"));
+    Ok(())
+}
+
+/// bcrypt takes long by design, so it happens on another thread; what it said is remembered for a while, since
+/// browsers send the password with every request.
+async fn verified(request: &Request, password: &[u8], hash: &str) -> bool {
+    if let Some(known) = request.thread.passwords.borrow_mut().find(password, hash) {
+        return known;
+    }
+    let (password_copy, hash_copy) = (password.to_vec(), hash.to_owned());
+    let checked = tokio::task::spawn_blocking(move || auth::verify(&password_copy, &hash_copy)).await;
+    let fits = checked.unwrap_or(false);
+    request.thread.passwords.borrow_mut().keep(password, hash, fits);
+    fits
+}
+
+/// What had to be fetched for the rules.
+#[derive(Default)]
+struct Known {
+    client_name: Option<Option<String>>,
+    addresses: HashMap<String, Vec<IpAddr>>,
+    members: HashMap<String, bool>,
+    files: HashMap<String, Arc<str>>,
+}
+
+impl Known {
+    /// A password or group file, read as the site's user.
+    async fn file(&mut self, request: &Request, path: &str) -> Result<Arc<str>, Halt> {
+        if let Some(text) = self.files.get(path) {
+            return Ok(text.clone());
+        }
+        let site = request.thread.site(&request.server);
+        let facts = site.walk(path.as_bytes(), &crate::map::walk::no_access_files()).await;
+        let text = match facts {
+            Ok(facts) => facts.file.as_ref().and_then(|f| f.text(16 << 20)),
+            Err(_) => None,
+        };
+        let Some(text) = text else {
+            let message = format!("could not open password or group file {path}: the site's user must be able to read it");
+            log::request(request, Severity::Error, "authn_file", &message);
+            return Err(Halt::Status(500));
+        };
+        let text: Arc<str> = String::from_utf8_lossy(&text).into();
+        self.files.insert(path.to_owned(), text.clone());
+        Ok(text)
+    }
+
+    async fn fetch(&mut self, request: &Request, need: Need) -> Result<(), Halt> {
+        match need {
+            Need::ClientName => {
+                let name = client_name(request.peer.remote.ip()).await;
+                self.client_name = Some(name);
+            }
+            Need::Addresses(name) => {
+                let found = addresses(&name).await;
+                self.addresses.insert(name, found);
+            }
+            Need::Membership(group) => {
+                let member = match (&request.dir.auth.group_file, &request.user) {
+                    (Some(file), Some(user)) => {
+                        let text = self.file(request, &file.clone()).await?;
+                        auth::is_member(&text, &group, &String::from_utf8_lossy(user))
+                    }
+                    _ => false,
+                };
+                self.members.insert(group, member);
+            }
+            Need::Expression(_) => {}
+        }
+        Ok(())
+    }
+}
+
+async fn addresses(name: &str) -> Vec<IpAddr> {
+    match tokio::net::lookup_host((name, 0)).await {
+        Ok(found) => found.map(|a| a.ip()).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// A name counts only if it leads back to the address.
+async fn client_name(ip: IpAddr) -> Option<String> {
+    let name = tokio::task::spawn_blocking(move || hostler_sys::names::reverse_lookup(ip)).await.ok()??;
+    addresses(&name).await.contains(&ip).then_some(name)
+}
+
+/// Asks rules until they need nothing more.
+async fn ask<T>(
+    request: &Request,
+    known: &mut Known,
+    rules: impl Fn(&dyn Facts) -> Result<T, Stop>,
+) -> Result<T, Halt> {
+    loop {
+        let mut need = None;
+        let outcome = crate::expr_host::with_host(request, |host| {
+            let facts = View { request, known, host, method: String::from_utf8_lossy(&request.method).into_owned() };
+            match rules(&facts) {
+                Ok(value) => Ok(Some(value)),
+                Err(Stop::Pending(Need::Expression(question))) => Err(EvalError::Pending(question)),
+                Err(Stop::Pending(other)) => {
+                    need = Some(other);
+                    Ok(None)
+                }
+                Err(Stop::Failed(why)) => Err(EvalError::Invalid(why)),
+            }
+        });
+        match outcome.await {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) => {}
+            Err(error) => {
+                log::request(request, Severity::Error, "authz_core", &format!("access can't be decided: {error}"));
+                return Err(Halt::Status(500));
+            }
+        }
+        if let Some(need) = need {
+            known.fetch(request, need).await?;
+        }
+    }
+}
+
+/// A request as rules see it.
+struct View<'a> {
+    request: &'a Request,
+    known: &'a Known,
+    host: &'a RequestHost<'a>,
+    method: String,
+}
+
+impl Facts for View<'_> {
+    fn method(&self) -> &str {
+        &self.method
+    }
+
+    fn user(&self) -> Option<&str> {
+        std::str::from_utf8(self.request.user.as_deref()?).ok()
+    }
+
+    fn has_env(&self, name: &str) -> bool {
+        self.request.env.contains(name)
+    }
+
+    fn client_ip(&self) -> IpAddr {
+        self.request.peer.remote.ip()
+    }
+
+    fn local_ip(&self) -> IpAddr {
+        self.request.peer.local.ip()
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.request.peer.tls.is_some()
+    }
+
+    fn client_name(&self) -> Answer<Option<Cow<'_, str>>> {
+        match &self.known.client_name {
+            None => Answer::Pending,
+            Some(name) => Answer::Ready(name.as_deref().map(Cow::Borrowed)),
+        }
+    }
+
+    fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>> {
+        self.known.addresses.get(name).map_or(Answer::Pending, |found| Answer::Ready(found.clone()))
+    }
+
+    fn is_member(&self, group: &str) -> Answer<bool> {
+        self.known.members.get(group).map_or(Answer::Pending, |member| Answer::Ready(*member))
+    }
+
+    fn expression_host(&self) -> &dyn Host {
+        self.host
+    }
+}
+
+/// Passwords that were checked lately. Only digests are kept.
+#[derive(Default)]
+pub(crate) struct Passwords {
+    checked: HashMap<[u8; 20], (bool, std::time::Instant)>,
+}
+
+impl Passwords {
+    const KEEP: std::time::Duration = std::time::Duration::from_secs(60);
+
+    fn digest(password: &[u8], hash: &str) -> [u8; 20] {
+        use sha1::Digest as _;
+        let mut digest = sha1::Sha1::new();
+        digest.update(hash.as_bytes());
+        digest.update([0]);
+        digest.update(password);
+        digest.finalize().into()
+    }
+
+    fn find(&mut self, password: &[u8], hash: &str) -> Option<bool> {
+        let (fits, when) = self.checked.get(&Self::digest(password, hash))?;
+        (when.elapsed() < Self::KEEP).then_some(*fits)
+    }
+
+    fn keep(&mut self, password: &[u8], hash: &str, fits: bool) {
+        // Wrong guesses are not remembered: each costs what it costs.
+        if !fits {
+            return;
+        }
+        if self.checked.len() >= 1024 {
+            self.checked.clear();
+        }
+        self.checked.insert(Self::digest(password, hash), (fits, std::time::Instant::now()));
+    }
+}

@@ -1,0 +1,421 @@
+//! What stands at a path, as a site's user sees it: asked of the site's process, remembered until inotify says
+//! that it may have changed.
+//!
+//! Each thread has its own memory and its own inotify descriptor per site. An event that was queued before a
+//! request arrived is read before that request is answered, because both come through one event loop in order.
+
+use crate::body::BodyError;
+use crate::hub::Hub;
+use crate::site::{Link, SiteError};
+use bytes::Bytes;
+use hostler_wire::plan::SiteId;
+use hostler_wire::site::{Entry, FileInfo, Walk, Walked};
+use serde_bytes::ByteBuf;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Files up to this size are kept in memory, in bytes.
+pub(crate) const SMALL: u64 = 64 << 10;
+/// Paths remembered per thread and site.
+const MAX_FACTS: usize = 8192;
+/// Bytes of file contents kept per thread.
+const MAX_CONTENT: usize = 64 << 20;
+/// Descriptors of larger files kept per thread and site.
+const MAX_OPEN: usize = 256;
+
+/// A file opened by its site's process.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    descriptor: OwnedFd,
+    pub(crate) info: FileInfo,
+    content: OnceCell<Bytes>,
+}
+
+impl OpenFile {
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
+    /// Up to `length` bytes from `offset` on; never empty.
+    pub(crate) fn read(&self, offset: u64, length: usize) -> Result<Bytes, BodyError> {
+        let mut piece = Vec::with_capacity(length);
+        let spare = rustix::buffer::spare_capacity(&mut piece);
+        match rustix::io::pread(&self.descriptor, spare, offset) {
+            Ok(0) => Err(BodyError::Truncated),
+            Ok(_) => Ok(piece.into()),
+            Err(error) => Err(BodyError::Read(error.to_string())),
+        }
+    }
+
+    /// The whole content of a small file, read once. `None`: it is large, or changed while it was read.
+    pub(crate) fn content(&self) -> Option<Bytes> {
+        if let Some(content) = self.content.get() {
+            return Some(content.clone());
+        }
+        if self.info.size > SMALL {
+            return None;
+        }
+        let mut content = Vec::with_capacity(self.info.size as usize);
+        while (content.len() as u64) < self.info.size {
+            let left = self.info.size as usize - content.len();
+            content.extend_from_slice(&self.read(content.len() as u64, left).ok()?);
+        }
+        let content = Bytes::from(content);
+        let _ = self.content.set(content.clone());
+        Some(content)
+    }
+}
+
+impl OpenFile {
+    /// All of a file that has no more than `limit` bytes, however large [`SMALL`] is.
+    pub(crate) fn text(&self, limit: u64) -> Option<Bytes> {
+        if self.info.size <= SMALL {
+            return self.content();
+        }
+        if self.info.size > limit {
+            return None;
+        }
+        let mut text = Vec::with_capacity(self.info.size as usize);
+        while (text.len() as u64) < self.info.size {
+            text.extend_from_slice(&self.read(text.len() as u64, SMALL as usize).ok()?);
+        }
+        Some(text.into())
+    }
+}
+
+/// The answer to a walk.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) walked: Walked,
+    pub(crate) file: Option<Rc<OpenFile>>,
+    /// It stays true until the site's epoch changes.
+    pub(crate) lasting: bool,
+}
+
+/// What decides about `.htaccess` files in a walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AccessFiles {
+    /// `AccessFileName`.
+    pub(crate) names: Arc<[ByteBuf]>,
+    /// Depth from which on they are read; `u32::MAX`: nowhere.
+    pub(crate) from: u32,
+}
+
+#[derive(Default)]
+struct Watched {
+    /// The directory's path as requests name it (several where links lead to it).
+    directories: Vec<Vec<u8>>,
+    /// Something outside the levels: any event makes all facts stale.
+    other: bool,
+}
+
+/// One thread's view of one site.
+pub(crate) struct Site {
+    pub(crate) id: SiteId,
+    hub: Arc<Hub>,
+    link: RefCell<Option<Rc<Link>>>,
+    connecting: tokio::sync::Mutex<()>,
+    facts: RefCell<BTreeMap<Vec<u8>, Rc<Facts>>>,
+    watches: RefCell<HashMap<i32, Watched>>,
+    access_names: RefCell<Vec<Vec<u8>>>,
+    content_bytes: Cell<usize>,
+    open_files: Cell<usize>,
+    /// Changes whenever something remembered may have changed.
+    epoch: Cell<u64>,
+    /// Counts inotify events, the uninteresting too.
+    events: Cell<u64>,
+}
+
+impl Site {
+    pub(crate) fn new(id: SiteId, hub: Arc<Hub>) -> Rc<Self> {
+        Rc::new(Self {
+            id,
+            hub,
+            link: RefCell::default(),
+            connecting: tokio::sync::Mutex::new(()),
+            facts: RefCell::default(),
+            watches: RefCell::default(),
+            access_names: RefCell::default(),
+            content_bytes: Cell::new(0),
+            open_files: Cell::new(0),
+            epoch: Cell::new(1),
+            events: Cell::new(0),
+        })
+    }
+
+    /// What is derived from facts of this epoch holds while it lasts.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.get()
+    }
+
+    /// Closes the connection if the site has been idle; its process ends when all threads have.
+    pub(crate) fn close_if_idle(&self, now: u32) {
+        let idle = self.hub.is_idle(self.id, now);
+        let link = self.link.borrow().clone();
+        if let Some(link) = link
+            && (link.is_dead() || (idle && link.is_idle()))
+        {
+            self.forget();
+            self.link.borrow_mut().take();
+            link.close();
+        }
+    }
+
+    /// The connection to the site's process, which is started if need be.
+    pub(crate) async fn link(self: &Rc<Self>) -> Result<Rc<Link>, SiteError> {
+        if let Some(link) = self.link.borrow().as_ref().filter(|l| !l.is_dead()) {
+            return Ok(link.clone());
+        }
+        let _one_at_a_time = self.connecting.lock().await;
+        if let Some(link) = self.link.borrow().as_ref().filter(|l| !l.is_dead()) {
+            return Ok(link.clone());
+        }
+        self.forget();
+        let spawn = |error: io::Error| SiteError::Spawn(error.to_string());
+        let mut last = SiteError::Gone;
+        // A connection handed out just as the process ends is one more try, not an error.
+        for _ in 0..3 {
+            let socket = self.hub.connect(self.id).await.map_err(spawn)?;
+            match Link::open(socket).await {
+                Ok((link, inotify)) => {
+                    if let Some(inotify) = inotify {
+                        tokio::task::spawn_local(self.clone().follow(inotify, Rc::downgrade(&link)));
+                    }
+                    *self.link.borrow_mut() = Some(link.clone());
+                    return Ok(link);
+                }
+                Err(error) => last = spawn(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// What stands at `path`, from memory if it is known to be so.
+    pub(crate) fn remembered(&self, path: &[u8], access: &AccessFiles) -> Option<Rc<Facts>> {
+        self.facts.borrow().get(&key(path, access)).cloned()
+    }
+
+    /// What stands at `path` (absolute, no dot segments).
+    pub(crate) async fn walk(self: &Rc<Self>, path: &[u8], access: &AccessFiles) -> Result<Rc<Facts>, SiteError> {
+        if let Some(facts) = self.remembered(path, access) {
+            return Ok(facts);
+        }
+        // A process that ends while it is asked is asked again, once: looking changes nothing.
+        for last in [false, true] {
+            let link = self.link().await?;
+            let (epoch, events) = (self.epoch.get(), self.events.get());
+            let walk = Walk {
+                id: 0,
+                path: path.to_vec().into(),
+                htaccess_from: access.from,
+                access_files: access.names.to_vec(),
+                open: true,
+                watch: true,
+            };
+            match link.walk(walk).await {
+                Ok((walked, descriptor)) => {
+                    let undisturbed = epoch == self.epoch.get() && events == self.events.get();
+                    return Ok(self.remember(path, access, walked, descriptor, undisturbed));
+                }
+                Err(SiteError::Gone) if !last => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(SiteError::Gone)
+    }
+
+    /// A directory's entries; not remembered.
+    pub(crate) async fn list(self: &Rc<Self>, path: &[u8]) -> Result<Result<Vec<Entry>, i32>, SiteError> {
+        match self.link().await?.list(path).await {
+            Err(SiteError::Gone) => self.link().await?.list(path).await,
+            done => done,
+        }
+    }
+
+    fn remember(
+        &self,
+        path: &[u8],
+        access: &AccessFiles,
+        walked: Walked,
+        descriptor: Option<OwnedFd>,
+        undisturbed: bool,
+    ) -> Rc<Facts> {
+        let file = match (descriptor, walked.levels.last()) {
+            (Some(descriptor), Some(level)) if walked.opened => {
+                Some(Rc::new(OpenFile { descriptor, info: level.info, content: OnceCell::new() }))
+            }
+            _ => None,
+        };
+        let lasting = walked.watched && undisturbed;
+        let facts = Rc::new(Facts { walked, file, lasting });
+        if lasting {
+            self.keep(path, access, &facts);
+        }
+        facts
+    }
+
+    fn keep(&self, path: &[u8], access: &AccessFiles, facts: &Rc<Facts>) {
+        if let Some(file) = &facts.file {
+            self.content_bytes.set(self.content_bytes.get() + file.info.size.min(SMALL) as usize);
+            self.open_files.set(self.open_files.get() + 1);
+        }
+        let full = self.facts.borrow().len() >= MAX_FACTS
+            || self.content_bytes.get() > MAX_CONTENT
+            || self.open_files.get() > MAX_OPEN.max(MAX_FACTS / 4);
+        if full {
+            self.forget();
+        }
+        for name in access.names.iter() {
+            let mut known = self.access_names.borrow_mut();
+            if !known.iter().any(|k| k.as_slice() == name.as_slice()) {
+                known.push(name.to_vec());
+            }
+        }
+        let mut watches = self.watches.borrow_mut();
+        let mut end = 0;
+        for (depth, level) in facts.walked.levels.iter().enumerate() {
+            if depth > 0 {
+                end = path[end + 1..].iter().position(|&b| b == b'/').map_or(path.len(), |n| end + 1 + n);
+            }
+            if let Some(wd) = level.watch {
+                let directory = &path[..end];
+                let watched = watches.entry(wd).or_default();
+                if !watched.directories.iter().any(|d| d == directory) {
+                    watched.directories.push(directory.to_vec());
+                }
+            }
+        }
+        for wd in &facts.walked.watches {
+            watches.entry(*wd).or_default().other = true;
+        }
+        self.facts.borrow_mut().insert(key(path, access), facts.clone());
+    }
+
+    /// Forgets everything remembered.
+    fn forget(&self) {
+        self.facts.borrow_mut().clear();
+        self.watches.borrow_mut().clear();
+        self.content_bytes.set(0);
+        self.open_files.set(0);
+        self.epoch.set(self.epoch.get() + 1);
+    }
+
+    /// Reads inotify events until the connection they belong to is gone.
+    async fn follow(self: Rc<Self>, inotify: OwnedFd, link: std::rc::Weak<Link>) {
+        let Ok(inotify) = AsyncFd::with_interest(inotify, Interest::READABLE) else { return };
+        loop {
+            let events = inotify.async_io(Interest::READABLE, |fd| read_events(fd));
+            let events = tokio::select! {
+                events = events => events,
+                () = tokio::time::sleep(std::time::Duration::from_secs(5)) => Ok(Vec::new()),
+            };
+            if link.upgrade().is_none_or(|l| l.is_dead()) {
+                break;
+            }
+            match events {
+                Ok(events) => events.iter().for_each(|event| self.changed(event)),
+                Err(_) => break,
+            }
+        }
+        self.forget();
+    }
+
+    fn changed(&self, event: &Event) {
+        self.events.set(self.events.get() + 1);
+        if event.overflow {
+            self.forget();
+            return;
+        }
+        let mut stale: Vec<Vec<u8>> = Vec::new();
+        {
+            let watches = self.watches.borrow();
+            let Some(watched) = watches.get(&event.wd) else { return };
+            if watched.other {
+                drop(watches);
+                self.forget();
+                return;
+            }
+            for directory in &watched.directories {
+                let mut path = directory.clone();
+                // An access file decides about everything below its directory.
+                let whole = event.name.is_empty() || self.access_names.borrow().contains(&event.name);
+                if !whole {
+                    path.push(b'/');
+                    path.extend_from_slice(&event.name);
+                }
+                stale.push(path);
+            }
+        }
+        let dropped = stale.iter().map(|path| self.forget_below(path)).fold(false, |any, d| any | d);
+        if dropped {
+            self.epoch.set(self.epoch.get() + 1);
+        }
+    }
+
+    /// Forgets what stands at `path` and below; whether there was anything.
+    fn forget_below(&self, path: &[u8]) -> bool {
+        let mut facts = self.facts.borrow_mut();
+        let stale: Vec<Vec<u8>> = facts
+            .range(path.to_vec()..)
+            .map(|(key, _)| key)
+            .take_while(|key| key.starts_with(path))
+            .filter(|key| matches!(key.get(path.len()), Some(0 | b'/')))
+            .cloned()
+            .collect();
+        for key in &stale {
+            if let Some(facts) = facts.remove(key)
+                && let Some(file) = &facts.file
+            {
+                self.content_bytes.set(self.content_bytes.get().saturating_sub(file.info.size.min(SMALL) as usize));
+                self.open_files.set(self.open_files.get().saturating_sub(1));
+            }
+        }
+        !stale.is_empty()
+    }
+}
+
+/// Paths have no NUL; after it comes what else the answer depends on.
+fn key(path: &[u8], access: &AccessFiles) -> Vec<u8> {
+    let mut key = Vec::with_capacity(path.len() + 16);
+    key.extend_from_slice(path);
+    key.push(0);
+    key.extend_from_slice(&access.from.to_be_bytes());
+    if access.from != u32::MAX {
+        for name in access.names.iter() {
+            key.extend_from_slice(name);
+            key.push(b'/');
+        }
+    }
+    key
+}
+
+struct Event {
+    wd: i32,
+    name: Vec<u8>,
+    overflow: bool,
+}
+
+fn read_events(inotify: &OwnedFd) -> io::Result<Vec<Event>> {
+    let mut space = [MaybeUninit::uninit(); 8 << 10];
+    let mut reader = rustix::fs::inotify::Reader::new(inotify, &mut space);
+    let mut events = Vec::new();
+    loop {
+        let event = reader.next()?;
+        events.push(Event {
+            wd: event.wd(),
+            name: event.file_name().map(|n| n.to_bytes().to_vec()).unwrap_or_default(),
+            overflow: event.events().contains(rustix::fs::inotify::ReadFlags::QUEUE_OVERFLOW),
+        });
+        if reader.is_buffer_empty() {
+            return Ok(events);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What is done to an answer between handler and client: environment and header directives, compression, ranges.
+
+pub(crate) mod compress;
+pub(crate) mod env;
+pub(crate) mod expires;
+pub(crate) mod headers;
+pub(crate) mod range;
+
+use crate::body::Body;
+use crate::request::Request;
+use bytes::Bytes;
+
+/// Output filters by name, in order; unknown names were refused when the configuration was read.
+pub(crate) async fn apply(request: &mut Request, body: Body) -> Body {
+    let filters = std::mem::take(&mut request.filters);
+    compress::apply(request, body, &filters)
+}
+
+/// `AllowMethods` (mod_allowmethods).
+pub(crate) fn methods_allowed(request: &mut Request) -> bool {
+    let Some(methods) = request.dir.core.allow_methods.clone() else { return true };
+    let method: &[u8] = if request.is_head() { b"GET" } else { &request.method };
+    let allowed = methods.is_empty() || methods.iter().any(|m| m.as_bytes() == method);
+    if !allowed {
+        request.headers_out.set("Allow", Bytes::from(methods.join(",")));
+    }
+    allowed
+}

@@ -1,0 +1,83 @@
+//! Handlers: who makes the answer. A handler's name comes from SetHandler, AddHandler, ScriptAlias, or, without
+//! one, from the file's type.
+
+pub(crate) mod action;
+pub(crate) mod cgi;
+pub(crate) mod directory;
+pub(crate) mod file;
+pub(crate) mod options;
+pub(crate) mod ssi;
+
+use crate::body::Body;
+use crate::log::{self, Severity};
+use crate::map::types::DIRECTORY;
+use crate::request::Request;
+use crate::serve::Halt;
+use bytes::Bytes;
+
+/// The note of an answer that is sent as the script wrote it (nph-).
+pub(crate) const RAW: &str = "raw-answer";
+
+/// Types that mean a program by themselves (old configurations use AddType).
+const CGI_TYPE: &[u8] = b"application/x-httpd-cgi";
+const SSI_TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-parsed-html3"];
+
+/// Runs the request's handler.
+pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
+    request.body.limit(request.dir.core.limit_request_body.unwrap_or(1 << 30));
+    options::check_length(request)?;
+    if &*request.uri == b"*" {
+        return options::star(request);
+    }
+    if &*request.method == b"TRACE" {
+        return options::trace(request).await;
+    }
+    action::check(request)?;
+    let handler = request.handler.clone().or_else(|| by_type(request));
+    match handler.as_deref() {
+        None | Some(b"default-handler") => file::handle(request).await,
+        Some(DIRECTORY) => directory::handle(request).await,
+        Some(b"cgi-script") => cgi::handle(request).await,
+        Some(b"server-parsed") => {
+            request.filters.push(Bytes::from_static(b"includes"));
+            if request.content_type.is_none() {
+                request.content_type = Some(Bytes::from_static(b"text/html"));
+            }
+            file::handle(request).await
+        }
+        Some(b"send-as-is") => crate::handler::file::as_is(request).await,
+        Some(other) => unknown(request, other),
+    }
+}
+
+fn by_type(request: &Request) -> Option<Bytes> {
+    let content_type = request.content_type.as_deref()?;
+    let kind = content_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+    match kind {
+        DIRECTORY => Some(Bytes::from_static(DIRECTORY)),
+        CGI_TYPE => Some(Bytes::from_static(b"cgi-script")),
+        kind if SSI_TYPES.contains(&kind) => Some(Bytes::from_static(b"server-parsed")),
+        // A type that means "run me" for an engine that is not there must not become a download of the source.
+        kind if kind.starts_with(b"application/x-httpd-") => Some(Bytes::copy_from_slice(kind)),
+        _ => None,
+    }
+}
+
+/// Apache would send the file itself, and with it perhaps a program's source. We don't.
+fn unknown(request: &Request, handler: &[u8]) -> Result<Body, Halt> {
+    let handler = String::from_utf8_lossy(handler);
+    let file = String::from_utf8_lossy(&request.filename);
+    let message = format!(
+        "there is no handler \"{handler}\" for {file}; the file is not sent, it may be a program's source (SetHandler, \
+         AddHandler, AddType)"
+    );
+    log::request(request, Severity::Error, "core", &message);
+    Err(Halt::Status(500))
+}
+
+impl Request {
+    /// Whether the request's handler needs no file (SetHandler in a Location).
+    pub(crate) fn handler_takes_nothing(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,91 @@
+//! Methods that no file answers: OPTIONS, TRACE; and what a method may send.
+
+use crate::body::Body;
+use crate::http1::framing;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::serve::Halt;
+use bytes::Bytes;
+use hostler_config::directives::core::Trace;
+
+/// Methods that Apache knows by themselves; others are 501 where no handler takes them.
+const KNOWN: [&[u8]; 26] = [
+    b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT", b"PATCH", b"PROPFIND", b"PROPPATCH",
+    b"MKCOL", b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"VERSION-CONTROL", b"CHECKOUT", b"UNCHECKOUT", b"CHECKIN",
+    b"UPDATE", b"LABEL", b"REPORT", b"MKWORKSPACE", b"MKACTIVITY", b"MERGE",
+];
+
+pub(crate) fn is_known_method(request: &Request) -> bool {
+    KNOWN.contains(&&*request.method)
+        || request.server.conf.core.methods.iter().any(|m| m.as_bytes() == &*request.method)
+}
+
+/// The Allow field of a file.
+pub(crate) fn allowed(request: &Request) -> Bytes {
+    let trace = request.server.conf.core.trace.unwrap_or_default() != Trace::Off;
+    let scripts = super::ssi::wanted(request);
+    Bytes::from_static(match (scripts, trace) {
+        (true, true) => b"GET,POST,OPTIONS,HEAD,TRACE",
+        (true, false) => b"GET,POST,OPTIONS,HEAD",
+        (false, true) => b"GET,POST,OPTIONS,HEAD,TRACE",
+        (false, false) => b"GET,POST,OPTIONS,HEAD",
+    })
+}
+
+/// `OPTIONS` on a file.
+pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
+    let allow = allowed(request);
+    request.headers_out.set("Allow", allow);
+    request.content_type = (!request.found.is_nothing()).then(|| request.content_type.clone()).flatten();
+    Ok(Body::Empty)
+}
+
+/// `OPTIONS *`; other methods mean nothing there.
+pub(crate) fn star(request: &mut Request) -> Result<Body, Halt> {
+    if &*request.method != b"OPTIONS" {
+        return Err(Halt::Status(if is_known_method(request) { 404 } else { 501 }));
+    }
+    handle(request)
+}
+
+/// `TRACE` (RFC 9110 §9.3.8), unless `TraceEnable` is off.
+pub(crate) async fn trace(request: &mut Request) -> Result<Body, Halt> {
+    let mode = request.server.conf.core.trace.unwrap_or_default();
+    if mode == Trace::Off {
+        log::request(request, Severity::Error, "core", "TRACE is denied by the server's configuration (TraceEnable)");
+        request.headers_out.set("Allow", allowed(request));
+        return Err(Halt::Status(405));
+    }
+    if !request.body.is_empty() && mode != Trace::Extended {
+        return Err(Halt::Status(413));
+    }
+    let mut text = request.line.to_vec();
+    text.extend_from_slice(b"\r\n");
+    for (name, value) in request.headers_in.iter() {
+        text.extend_from_slice(name);
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value);
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    while let Some(chunk) = request.body.chunk().await {
+        text.extend_from_slice(&chunk.map_err(|error| Halt::Status(error.status()))?);
+        if text.len() > 64 << 10 {
+            return Err(Halt::Status(413));
+        }
+    }
+    request.content_type = Some(Bytes::from_static(b"message/http"));
+    Ok(Body::Bytes(text.into()))
+}
+
+/// `LimitRequestBody` against the announced length.
+pub(crate) fn check_length(request: &Request) -> Result<(), Halt> {
+    let limit = request.dir.core.limit_request_body.unwrap_or(1 << 30);
+    let announced = request.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
+    if limit > 0 && !request.body.is_empty() && announced.is_some_and(|n| n > limit) {
+        let message = format!("the request body is larger than LimitRequestBody ({limit} bytes)");
+        log::request(request, Severity::Error, "core", &message);
+        return Err(Halt::Status(413));
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Chunked transfer coding (RFC 9112 §7.1), decoded in place and strictly: sizes are hexadecimal digits and
+//! nothing else, lines end in CR LF, and the sum of extensions is bounded.
+
+/// Why a chunked body can't be read on; the connection can't be used afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ChunkError {
+    #[error("a chunk's size is not a hexadecimal number")]
+    Size,
+    #[error("a chunk is not followed by CR LF")]
+    LineEnd,
+    #[error("chunk extensions or trailer fields are too long")]
+    TooLong,
+    #[error("a trailer field is malformed")]
+    Trailer,
+}
+
+/// Longest chunk line with its extensions, in bytes.
+const LINE_LIMIT: usize = 8190;
+/// Longest trailer section, in bytes.
+const TRAILER_LIMIT: usize = 32 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Size,
+    Data(u64),
+    DataEnd,
+    Trailer,
+    Done,
+}
+
+/// The decoder's state between two reads.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    state: State,
+    trailer: usize,
+}
+
+/// What a step found at the start of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Skip the first number of bytes; the second number of bytes after them are data.
+    Data { skip: usize, data: usize },
+    /// Skip these bytes and give more (0: the line isn't complete).
+    More { skip: usize },
+    /// Skip these bytes: the body has ended.
+    End { skip: usize },
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Self { state: State::Size, trailer: 0 }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Looks at the start of `input` and consumes at most one run of data.
+    pub(crate) fn step(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
+        let mut at = 0;
+        loop {
+            match self.state {
+                State::Done => return Ok(Step::End { skip: at }),
+                State::Data(0) => self.state = State::DataEnd,
+                State::Data(left) => {
+                    let n = left.min((input.len() - at) as u64) as usize;
+                    if n == 0 {
+                        return Ok(Step::More { skip: at });
+                    }
+                    self.state = State::Data(left - n as u64);
+                    return Ok(Step::Data { skip: at, data: n });
+                }
+                State::DataEnd => match &input[at..] {
+                    [b'\r', b'\n', ..] => {
+                        at += 2;
+                        self.state = State::Size;
+                    }
+                    [] | [b'\r'] => return Ok(Step::More { skip: at }),
+                    _ => return Err(ChunkError::LineEnd),
+                },
+                State::Size => match line(&input[at..], LINE_LIMIT)? {
+                    None => return Ok(Step::More { skip: at }),
+                    Some(text) => {
+                        at += text.len() + 2;
+                        let size = size(text)?;
+                        self.state = if size == 0 { State::Trailer } else { State::Data(size) };
+                    }
+                },
+                State::Trailer => match line(&input[at..], LINE_LIMIT)? {
+                    None => return Ok(Step::More { skip: at }),
+                    Some(b"") => {
+                        at += 2;
+                        self.state = State::Done;
+                    }
+                    Some(text) => {
+                        self.trailer += text.len();
+                        if self.trailer > TRAILER_LIMIT {
+                            return Err(ChunkError::TooLong);
+                        }
+                        check_trailer(text)?;
+                        at += text.len() + 2;
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The line at the start of `input` without its CR LF.
+fn line(input: &[u8], limit: usize) -> Result<Option<&[u8]>, ChunkError> {
+    match memchr::memchr(b'\n', input) {
+        Some(0) => Err(ChunkError::LineEnd),
+        Some(end) if end > limit => Err(ChunkError::TooLong),
+        Some(end) if input[end - 1] == b'\r' => Ok(Some(&input[..end - 1])),
+        Some(_) => Err(ChunkError::LineEnd),
+        None if input.len() > limit => Err(ChunkError::TooLong),
+        None => Ok(None),
+    }
+}
+
+/// `chunk-size [ chunk-ext ]`: at most 16 digits, so that it can't overflow.
+fn size(text: &[u8]) -> Result<u64, ChunkError> {
+    let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    if digits == 0 || digits > 16 {
+        return Err(ChunkError::Size);
+    }
+    let rest = text[digits..].trim_ascii_start();
+    if !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| b < b' ' && b != b'\t') {
+        return Err(ChunkError::Size);
+    }
+    let number = text[..digits].iter().fold(0u64, |n, &b| n << 4 | u64::from((b as char).to_digit(16).unwrap_or(0)));
+    if number > i64::MAX as u64 { Err(ChunkError::Size) } else { Ok(number) }
+}
+
+fn check_trailer(text: &[u8]) -> Result<(), ChunkError> {
+    let colon = memchr::memchr(b':', text).ok_or(ChunkError::Trailer)?;
+    let bad_value = text[colon..].iter().any(|&b| (b < b' ' && b != b'\t') || b == 0x7f);
+    if colon == 0 || !text[..colon].iter().copied().all(super::head::is_token) || bad_value {
+        return Err(ChunkError::Trailer);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decodes `text` given in pieces of `piece` bytes; the data, and what is left over.
+    fn decoded(text: &[u8], piece: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, ChunkError> {
+        let (mut decoder, mut out, mut buffer, mut fed) = (Decoder::new(), Vec::new(), Vec::new(), 0);
+        loop {
+            match decoder.step(&buffer)? {
+                Step::Data { skip, data } => {
+                    out.extend_from_slice(&buffer[skip..skip + data]);
+                    buffer.drain(..skip + data);
+                }
+                Step::End { skip } => {
+                    buffer.drain(..skip);
+                    buffer.extend_from_slice(&text[fed..]);
+                    return Ok(Some((out, buffer)));
+                }
+                Step::More { skip } => {
+                    buffer.drain(..skip);
+                    if fed == text.len() {
+                        return Ok(None);
+                    }
+                    let n = piece.min(text.len() - fed);
+                    buffer.extend_from_slice(&text[fed..fed + n]);
+                    fed += n;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_split_gives_the_same() {
+        let text = b"5\r\nhello\r\n6;x=\"y\"\r\n world\r\n0\r\nT: v\r\n\r\nnext";
+        for piece in 1..text.len() {
+            let (data, rest) = decoded(text, piece).unwrap().unwrap();
+            assert_eq!((data.as_slice(), rest.as_slice()), (&b"hello world"[..], &b"next"[..]), "{piece}");
+        }
+    }
+
+    #[test]
+    fn bad_sizes_are_refused() {
+        for size in ["0x2", "+2", "2_0", " 2", "", "00000000000000001", "-1", "g", "2\r", "ffffffffffffffff", ";x"] {
+            let text = format!("{size}\r\nab\r\n0\r\n\r\n");
+            assert!(decoded(text.as_bytes(), 100).is_err(), "{size:?}");
+        }
+    }
+
+    #[test]
+    fn bad_line_ends_and_trailers_are_refused() {
+        assert!(decoded(b"2\nab\r\n0\r\n\r\n", 100).is_err());
+        assert!(decoded(b"2\r\nabX\r\n0\r\n\r\n", 100).is_err());
+        assert!(decoded(b"2\r\nab\n0\r\n\r\n", 100).is_err());
+        assert_eq!(decoded(b"0\r\nno colon\r\n\r\n", 100), Err(ChunkError::Trailer));
+        assert_eq!(decoded(format!("0;{}\r\n\r\n", "x".repeat(9000)).as_bytes(), 100), Err(ChunkError::TooLong));
+    }
+
+    #[test]
+    fn an_unfinished_body_is_not_an_end() {
+        assert_eq!(decoded(b"5\r\nhel", 100).unwrap(), None);
+        assert_eq!(decoded(b"5\r\nhello\r\n0\r\n", 100).unwrap(), None);
+    }
+}

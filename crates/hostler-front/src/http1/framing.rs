@@ -1,0 +1,137 @@
+//! What a request's fields say about its body and its connection (RFC 9112 §6.3, §9.3).
+//!
+//! Anything that two readers could take differently is refused.
+
+use super::head::{HTTP_10, HTTP_11, Head};
+
+/// How long a request's body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+}
+
+/// Why a request's framing is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FramingError {
+    #[error("Content-Length is not a number, or there are several")]
+    Length,
+    #[error("Transfer-Encoding doesn't end in chunked")]
+    TransferEncoding,
+    #[error("Transfer-Encoding in a request before HTTP/1.1")]
+    TransferEncodingVersion,
+    #[error("Transfer-Encoding names a coding that is not known here")]
+    UnknownCoding,
+}
+
+impl FramingError {
+    pub(crate) fn status(self) -> u16 {
+        if self == Self::UnknownCoding { 501 } else { 400 }
+    }
+}
+
+/// The body's framing, and whether the connection must close after it (both fields were there).
+pub(crate) fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), FramingError> {
+    let mut length = None;
+    let mut codings: Vec<&[u8]> = Vec::new();
+    let mut encoded = false;
+    for field in &head.fields {
+        let name = field.name.of(buffer);
+        if name.eq_ignore_ascii_case(b"content-length") {
+            if length.is_some() {
+                return Err(FramingError::Length);
+            }
+            length = Some(decimal(field.value.of(buffer)).ok_or(FramingError::Length)?);
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            encoded = true;
+            codings.extend(field.value.of(buffer).split(|&b| b == b',').map(<[u8]>::trim_ascii));
+        }
+    }
+    if !encoded {
+        return Ok((length.map_or(Framing::None, Framing::Length), false));
+    }
+    if head.version < HTTP_11 {
+        return Err(FramingError::TransferEncodingVersion);
+    }
+    match codings.as_slice() {
+        [only] if only.eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, length.is_some())),
+        [.., last] if last.eq_ignore_ascii_case(b"chunked") => {
+            let again = codings[..codings.len() - 1].iter().any(|c| c.is_empty() || c.eq_ignore_ascii_case(b"chunked"));
+            Err(if again { FramingError::TransferEncoding } else { FramingError::UnknownCoding })
+        }
+        _ => Err(FramingError::TransferEncoding),
+    }
+}
+
+/// `1*DIGIT` that fits 63 bits; nothing else (no sign, no blanks, no list).
+pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = std::str::from_utf8(text).ok()?.parse::<u64>().ok()?;
+    i64::try_from(number).ok().map(|_| number)
+}
+
+/// Whether a comma-separated field value has this token (without case).
+pub(crate) fn has_token(value: &[u8], token: &[u8]) -> bool {
+    value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(token))
+}
+
+/// What the client wants to become of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeepAlive {
+    /// It may stay open.
+    pub(crate) persistent: bool,
+    /// The client asked for it in words and is told so in words.
+    pub(crate) explicit: bool,
+}
+
+/// RFC 9112 §9.3.
+pub(crate) fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
+    let (mut close, mut keep) = (false, false);
+    for field in head.fields.iter().filter(|f| f.name.of(buffer).eq_ignore_ascii_case(b"connection")) {
+        let value = field.value.of(buffer);
+        close |= has_token(value, b"close");
+        keep |= has_token(value, b"keep-alive");
+    }
+    let persistent = !close && (head.version >= HTTP_11 || (head.version == HTTP_10 && keep));
+    KeepAlive { persistent, explicit: persistent && keep }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::head::{Limits, parse};
+    use super::*;
+
+    fn of(fields: &str) -> Result<(Framing, bool), FramingError> {
+        let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
+        framing(&parse(text.as_bytes(), &Limits::default()).unwrap().unwrap(), text.as_bytes())
+    }
+
+    #[test]
+    fn ordinary_bodies() {
+        assert_eq!(of(""), Ok((Framing::None, false)));
+        assert_eq!(of("Content-Length: 5\r\n"), Ok((Framing::Length(5), false)));
+        assert_eq!(of("Transfer-Encoding: Chunked\r\n"), Ok((Framing::Chunked, false)));
+    }
+
+    #[test]
+    fn a_length_is_digits_and_nothing_else() {
+        for value in ["+5", "0x5", "5_0", "-1", "", "5, 5", "5 5", "18446744073709551616", "9223372036854775808"] {
+            assert_eq!(of(&format!("Content-Length: {value}\r\n")), Err(FramingError::Length), "{value}");
+        }
+        assert_eq!(of("Content-Length: 5\r\nContent-Length: 6\r\n"), Err(FramingError::Length));
+        assert_eq!(of("Content-Length: 5\r\nContent-Length: 5\r\n"), Err(FramingError::Length));
+    }
+
+    #[test]
+    fn transfer_codings() {
+        assert_eq!(of("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"), Ok((Framing::Chunked, true)));
+        for value in [",chunked", "chunked, chunked", "identity", "chunked, gzip", ""] {
+            assert_eq!(of(&format!("Transfer-Encoding: {value}\r\n")), Err(FramingError::TransferEncoding), "{value}");
+        }
+        assert_eq!(of("Transfer-Encoding: gzip, chunked\r\n"), Err(FramingError::UnknownCoding));
+        assert!(of("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n").is_err());
+    }
+}

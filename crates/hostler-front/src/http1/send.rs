@@ -1,0 +1,239 @@
+//! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
+
+use super::conn::{Ended, Wire};
+use super::head::{HTTP_09, HTTP_11, Version};
+use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
+use crate::files::OpenFile;
+use crate::status;
+use crate::table::Table;
+use bytes::Bytes;
+use std::future::poll_fn;
+use std::rc::Rc;
+
+/// An answer ready to be written.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) version: Version,
+    pub(crate) status: u16,
+    /// A reason phrase of the script's own.
+    pub(crate) reason: Option<&'a [u8]>,
+    pub(crate) headers: &'a Table,
+    pub(crate) body: Body,
+    /// The answer to a HEAD request: everything but the body.
+    pub(crate) head_only: bool,
+    /// What becomes of the connection.
+    pub(crate) connection: Connection,
+    /// An nph- script's bytes: no head of ours.
+    pub(crate) raw: bool,
+}
+
+/// The Connection field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    Close,
+    /// Persistent, as the protocol has it.
+    Keep,
+    /// Persistent, and the client is told: (seconds, requests left or `None` for no limit).
+    Tell(u64, Option<u32>),
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Bytes of head and body on the wire (`%O`).
+    pub(crate) total: u64,
+    /// Bytes of the body without transfer coding (`%B`).
+    pub(crate) body: u64,
+}
+
+/// Whether this status never has a body (RFC 9110 §6.4.1).
+pub(crate) fn bodiless(status: u16) -> bool {
+    status < 200 || status == 204 || status == 304
+}
+
+/// Writes the answer. An error means that the connection is of no further use.
+pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent) -> Result<(), Ended> {
+    let no_body = answer.head_only || bodiless(answer.status);
+    let length = answer.body.len();
+    let chunked = length.is_none() && !no_body && answer.version >= HTTP_11 && !answer.raw && !answer.headers.contains("Content-Length");
+    let mut head = Vec::with_capacity(512);
+    if !answer.raw && answer.version != HTTP_09 {
+        write_head(&mut head, &answer, length, chunked);
+    }
+    sent.total += head.len() as u64;
+    if no_body {
+        return wire.write(&[&head]).await;
+    }
+    match answer.body {
+        Body::Empty => wire.write(&[&head]).await,
+        Body::Bytes(bytes) => {
+            sent.total += bytes.len() as u64;
+            sent.body += bytes.len() as u64;
+            wire.write(&[&head, &bytes]).await
+        }
+        Body::Segments(segments) => send_segments(wire, head, segments, sent).await,
+        Body::Stream(stream) => send_stream(wire, head, stream, chunked, declared(answer.headers), sent).await,
+    }
+}
+
+fn declared(headers: &Table) -> Option<u64> {
+    super::framing::decimal(headers.find("Content-Length")?)
+}
+
+fn write_head(out: &mut Vec<u8>, answer: &Outgoing<'_>, length: Option<u64>, chunked: bool) {
+    // The version is ours, not the request's (RFC 9110 §2.5).
+    out.extend_from_slice(b"HTTP/1.1 ");
+    status_line(out, answer.status, answer.reason);
+    for (name, value) in answer.headers.iter() {
+        if length.is_some() && name.eq_ignore_ascii_case(b"content-length") && !answer.head_only {
+            continue;
+        }
+        field(out, name, value);
+    }
+    if let Some(n) = length
+        && !bodiless(answer.status)
+        && !(answer.head_only && (answer.headers.contains("Content-Length") || n == 0))
+    {
+        field(out, b"Content-Length", crate::text::decimal(n).as_bytes());
+    }
+    if chunked {
+        field(out, b"Transfer-Encoding", b"chunked");
+    }
+    connection(out, answer.connection);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
+    out.extend_from_slice(crate::text::decimal(u64::from(code)).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reason.unwrap_or_else(|| status::reason(code).as_bytes()));
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A field; a value that could end the line early is made harmless (response splitting).
+fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
+        out.extend(value.iter().map(|&b| if matches!(b, b'\r' | b'\n' | 0) { b' ' } else { b }));
+    } else {
+        out.extend_from_slice(value);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(crate) fn connection(out: &mut Vec<u8>, connection: Connection) {
+    match connection {
+        Connection::Close => out.extend_from_slice(b"Connection: close\r\n"),
+        Connection::Keep => {}
+        Connection::Tell(timeout, left) => {
+            let mut value = format!("timeout={timeout}");
+            if let Some(left) = left {
+                value.push_str(&format!(", max={left}"));
+            }
+            field(out, b"Keep-Alive", value.as_bytes());
+            out.extend_from_slice(b"Connection: Keep-Alive\r\n");
+        }
+    }
+}
+
+async fn send_segments(
+    wire: &Rc<Wire>,
+    head: Vec<u8>,
+    segments: Vec<Segment>,
+    sent: &mut Sent,
+) -> Result<(), Ended> {
+    let mut text = head;
+    for segment in segments {
+        match segment {
+            Segment::Bytes(bytes) => {
+                sent.body += bytes.len() as u64;
+                sent.total += bytes.len() as u64;
+                text.extend_from_slice(&bytes);
+            }
+            Segment::File { file, offset, length } => {
+                wire.write_more(&[&text]).await?;
+                text.clear();
+                send_file(wire, &file, offset, length, sent).await?;
+            }
+        }
+    }
+    if text.is_empty() { Ok(()) } else { wire.write(&[&text]).await }
+}
+
+async fn send_file(
+    wire: &Rc<Wire>,
+    file: &OpenFile,
+    mut offset: u64,
+    mut left: u64,
+    sent: &mut Sent,
+) -> Result<(), Ended> {
+    while left > 0 {
+        let n = if wire.is_tls() {
+            let piece = file.read(offset, left.min(FILE_PIECE as u64) as usize).map_err(Ended::Body)?;
+            wire.write(&[&piece]).await?;
+            piece.len() as u64
+        } else {
+            match wire.send_file(file, offset, left.min(1 << 30) as usize).await? {
+                0 => return Err(Ended::Body(crate::body::BodyError::Truncated)),
+                n => n as u64,
+            }
+        };
+        offset += n;
+        left -= n;
+        sent.body += n;
+        sent.total += n;
+    }
+    Ok(())
+}
+
+async fn send_stream(
+    wire: &Rc<Wire>,
+    head: Vec<u8>,
+    mut stream: Box<dyn BodyStream>,
+    chunked: bool,
+    declared: Option<u64>,
+    sent: &mut Sent,
+) -> Result<(), Ended> {
+    let mut text = head;
+    let mut left = declared;
+    loop {
+        let chunk: Option<Bytes> = match poll_fn(|cx| stream.poll_chunk(cx)).await.transpose() {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                // What has come so far is sent; the missing end makes the break visible.
+                if !text.is_empty() {
+                    wire.write(&[&text]).await?;
+                }
+                return Err(Ended::Body(error));
+            }
+        };
+        let Some(mut chunk) = chunk else { break };
+        if let Some(left) = &mut left {
+            chunk.truncate((*left).min(chunk.len() as u64) as usize);
+            *left -= chunk.len() as u64;
+        }
+        if chunk.is_empty() {
+            continue;
+        }
+        let start = text.len();
+        if chunked {
+            text.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        }
+        sent.total += (text.len() - start + chunk.len()) as u64;
+        sent.body += chunk.len() as u64;
+        wire.write(&[&text, &chunk]).await?;
+        text.clear();
+        if chunked {
+            text.extend_from_slice(b"\r\n");
+            sent.total += 2;
+        }
+    }
+    if left.is_some_and(|n| n > 0) {
+        return Err(Ended::Body(crate::body::BodyError::Script("it sent less than its Content-Length".into())));
+    }
+    if chunked {
+        text.extend_from_slice(b"0\r\n\r\n");
+        sent.total += 5;
+    }
+    if text.is_empty() { Ok(()) } else { wire.write(&[&text]).await }
+}

@@ -1,0 +1,221 @@
+//! The way to site processes for all threads: asks the master to start one, and gets each thread a connection of
+//! its own to it.
+//!
+//! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
+
+use hostler_sys::fdpass::{self, Wait};
+use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
+use hostler_wire::frame;
+use hostler_wire::plan::SiteId;
+use hostler_wire::site::ToSite;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How long the master may take to start a site process.
+const SPAWN_TIMEOUT: Duration = Duration::from_secs(20);
+
+struct Ask {
+    site: SiteId,
+    reply: oneshot::Sender<io::Result<OwnedFd>>,
+}
+
+/// The threads' handle.
+pub(crate) struct Hub {
+    asks: mpsc::UnboundedSender<Ask>,
+    /// Second of the last use, by site; seconds since the front's start.
+    last_used: Vec<AtomicU32>,
+    idle_secs: u32,
+}
+
+/// The other end of a [`Hub`], for the control task.
+pub(crate) struct Asks(mpsc::UnboundedReceiver<Ask>);
+
+impl Hub {
+    pub(crate) fn new(sites: usize, idle_secs: u32) -> (Arc<Self>, Asks) {
+        let (asks, receiver) = mpsc::unbounded_channel();
+        let last_used = (0..sites).map(|_| AtomicU32::new(0)).collect();
+        (Arc::new(Self { asks, last_used, idle_secs }), Asks(receiver))
+    }
+
+    /// A new connection to the site's process, which is started if need be.
+    pub(crate) async fn connect(&self, site: SiteId) -> io::Result<OwnedFd> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the server is stopping");
+        self.asks.send(Ask { site, reply }).map_err(|_| gone())?;
+        match tokio::time::timeout(SPAWN_TIMEOUT, answer).await {
+            Ok(answer) => answer.map_err(|_| gone())?,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    /// Notes that the site is in use in second `now`.
+    pub(crate) fn touch(&self, site: SiteId, now: u32) {
+        if let Some(last) = self.last_used.get(site as usize)
+            && last.load(Ordering::Relaxed) != now
+        {
+            last.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the site has not been used for its idle time.
+    pub(crate) fn is_idle(&self, site: SiteId, now: u32) -> bool {
+        self.last_used.get(site as usize).is_none_or(|last| now.saturating_sub(last.load(Ordering::Relaxed)) > self.idle_secs)
+    }
+}
+
+struct Control {
+    socket: AsyncFd<OwnedFd>,
+    roots: RefCell<HashMap<SiteId, Rc<OwnedFd>>>,
+    waiting: RefCell<HashMap<SiteId, Vec<oneshot::Sender<io::Result<OwnedFd>>>>>,
+}
+
+/// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so.
+pub(crate) async fn control(
+    socket: OwnedFd,
+    mut asks: Asks,
+    hub: Arc<Hub>,
+    drain: watch::Sender<bool>,
+    seconds: impl Fn() -> u32,
+) -> io::Result<()> {
+    let control = Rc::new(Control {
+        socket: AsyncFd::with_interest(socket, Interest::READABLE)?,
+        roots: RefCell::default(),
+        waiting: RefCell::default(),
+    });
+    control.tell(FromFront::Ready)?;
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        tokio::select! {
+            message = control.receive() => {
+                let Some((message, fds)) = message? else { return Ok(()) };
+                if message == FromMaster::Drain {
+                    let _ = drain.send(true);
+                } else {
+                    control.take(message, fds);
+                }
+            }
+            ask = asks.0.recv() => match ask {
+                Some(ask) => control.ask(ask)?,
+                None => return Ok(()),
+            },
+            _ = ticks.tick() => {
+                let now = seconds();
+                control.roots.borrow_mut().retain(|site, _| !hub.is_idle(*site, now));
+            }
+        }
+    }
+}
+
+impl Control {
+    fn tell(&self, message: FromFront) -> io::Result<()> {
+        fdpass::send(self.socket.get_ref().as_fd(), &message.encode(), &[], Wait::Yes).map(drop)
+    }
+
+    async fn receive(&self) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+        self.socket
+            .async_io(Interest::READABLE, |socket| receive_message(socket.as_fd(), Wait::No))
+            .await
+    }
+
+    fn take(self: &Rc<Self>, message: FromMaster, fds: Vec<OwnedFd>) {
+        match message {
+            FromMaster::Site(site) => {
+                let Some(root) = fds.into_iter().next() else { return };
+                let root = Rc::new(root);
+                self.roots.borrow_mut().insert(site, root.clone());
+                self.watch_root(site, &root);
+                for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
+                    let _ = reply.send(attach(&root));
+                }
+            }
+            FromMaster::SiteFailed(site, errno) => {
+                for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
+                    let _ = reply.send(Err(io::Error::from_raw_os_error(errno)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ask(&self, ask: Ask) -> io::Result<()> {
+        let root = self.roots.borrow().get(&ask.site).cloned();
+        if let Some(root) = root {
+            match attach(&root) {
+                Ok(end) => {
+                    let _ = ask.reply.send(Ok(end));
+                    return Ok(());
+                }
+                // It has died, and we notice before the watcher does.
+                Err(_) => drop(self.roots.borrow_mut().remove(&ask.site)),
+            }
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        let queue = waiting.entry(ask.site).or_default();
+        // Askers that gave up no longer wait for a start that failed without a word.
+        queue.retain(|reply| !reply.is_closed());
+        queue.push(ask.reply);
+        if queue.len() == 1 { self.tell(FromFront::SpawnSite(ask.site)) } else { Ok(()) }
+    }
+
+    /// Forgets the site's process when it ends. What it sends here (its Hello) is of no use to us.
+    fn watch_root(self: &Rc<Self>, site: SiteId, root: &Rc<OwnedFd>) {
+        let control = Rc::downgrade(self);
+        let Ok(copy) = root.try_clone() else { return };
+        let mine = Rc::downgrade(root);
+        tokio::task::spawn_local(async move {
+            let Ok(socket) = AsyncFd::with_interest(copy, Interest::READABLE) else { return };
+            loop {
+                let read = socket.async_io(Interest::READABLE, |socket| {
+                    let (mut bytes, mut fds) = ([0; 64], Vec::new());
+                    fdpass::recv(socket.as_fd(), &mut bytes, &mut fds, Wait::No)
+                });
+                // Once the idle check has dropped the root, this copy must go too, or the site never ends.
+                let n = tokio::select! {
+                    n = read => n,
+                    () = tokio::time::sleep(Duration::from_secs(1)) => if mine.strong_count() == 0 { return } else { continue },
+                };
+                if !matches!(n, Ok(1..)) {
+                    break;
+                }
+            }
+            if let Some(control) = control.upgrade() {
+                let mut roots = control.roots.borrow_mut();
+                if roots.get(&site).is_some_and(|root| std::ptr::eq(Rc::as_ptr(root), mine.as_ptr())) {
+                    roots.remove(&site);
+                }
+            }
+        });
+    }
+}
+
+/// A further connection to a site's process.
+fn attach(root: &OwnedFd) -> io::Result<OwnedFd> {
+    let (ours, theirs) = hostler_sys::socket::stream_pair()?;
+    let mut bytes = Vec::new();
+    frame::encode(&ToSite::Attach, 1, &mut bytes).map_err(io::Error::other)?;
+    let sent = fdpass::send(root.as_fd(), &bytes, &[theirs.as_fd()], Wait::No)?;
+    if sent == bytes.len() { Ok(ours) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+/// One message of the master; `None` when it is gone.
+pub(crate) fn receive_message(
+    socket: std::os::fd::BorrowedFd<'_>,
+    wait: Wait,
+) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+    let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
+    let n = fdpass::recv(socket, &mut bytes, &mut fds, wait)?;
+    if n == 0 {
+        return Ok(None);
+    }
+    let message = FromMaster::decode(&bytes[..n]).map_err(io::Error::other)?;
+    Ok(Some((message, fds)))
+}

@@ -1,0 +1,199 @@
+//! Listening sockets and connections: each thread accepts, and hands a connection on when another thread has
+//! fewer, so that a burst of keep-alive clients doesn't end up on one processor.
+
+use crate::connection::{self, Peer, Settings, Tls};
+use crate::deadline;
+use crate::http1;
+use crate::io::Io;
+use crate::thread::{Shared, Thread};
+use hostler_config::Server;
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+/// A connection on its way to another thread.
+pub(crate) struct Accepted {
+    stream: std::net::TcpStream,
+    remote: SocketAddr,
+    /// `Listen ... https`.
+    https: bool,
+}
+
+/// What the threads know of each other.
+pub(crate) struct Balance {
+    pub(crate) loads: Vec<AtomicUsize>,
+    pub(crate) senders: Vec<mpsc::UnboundedSender<Accepted>>,
+}
+
+/// Accepts until the front drains.
+pub(crate) async fn accept(thread: Rc<Thread>, listener: std::net::TcpListener, https: bool, balance: Arc<Balance>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mine = thread.index as usize;
+    let mut drain = thread.shared.drain.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = drain.wait_for(|draining| *draining) => return,
+        };
+        let (stream, remote) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                pause_after(&thread, &error).await;
+                continue;
+            }
+        };
+        let target = least_loaded(&balance.loads, mine);
+        balance.loads[target].fetch_add(1, Ordering::Relaxed);
+        if target == mine {
+            serve_one(&thread, stream, remote, https, &balance);
+        } else if let Ok(stream) = stream.into_std() {
+            let _ = balance.senders[target].send(Accepted { stream, remote, https });
+        }
+        at_capacity(&thread).await;
+    }
+}
+
+/// EMFILE and its like pass; a loop that spins on them would not let them.
+async fn pause_after(thread: &Thread, error: &std::io::Error) {
+    let broken = matches!(
+        error.kind(),
+        std::io::ErrorKind::ConnectionAborted | std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::Interrupted
+    );
+    if !broken {
+        crate::log::server(thread, crate::log::Severity::Error, &format!("accept failed: {error}"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The connection cap (MaxRequestWorkers): further clients wait in the kernel's queue.
+async fn at_capacity(thread: &Thread) {
+    while thread.shared.connections.load(Ordering::Relaxed) >= thread.shared.max_connections {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
+    let own = loads[mine].load(Ordering::Relaxed);
+    let (index, least) = loads
+        .iter()
+        .map(|load| load.load(Ordering::Relaxed))
+        .enumerate()
+        .min_by_key(|(_, load)| *load)
+        .unwrap_or((mine, own));
+    if own > least { index } else { mine }
+}
+
+/// Takes over connections that other threads accepted.
+pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>, balance: Arc<Balance>) {
+    while let Some(accepted) = from.recv().await {
+        match TcpStream::from_std(accepted.stream) {
+            Ok(stream) => serve_one(&thread, stream, accepted.remote, accepted.https, &balance),
+            Err(_) => drop(balance.loads[thread.index as usize].fetch_sub(1, Ordering::Relaxed)),
+        }
+    }
+}
+
+/// Counts a connection for as long as it lives.
+struct Counted {
+    shared: Arc<Shared>,
+    balance: Arc<Balance>,
+    index: usize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        self.balance.loads[self.index].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve_one(thread: &Rc<Thread>, stream: TcpStream, remote: SocketAddr, https: bool, balance: &Arc<Balance>) {
+    thread.shared.connections.fetch_add(1, Ordering::Relaxed);
+    let counted =
+        Counted { shared: thread.shared.clone(), balance: balance.clone(), index: thread.index as usize };
+    let _ = stream.set_nodelay(true);
+    let Ok(local) = stream.local_addr() else { return };
+    let (local, remote) = (connection::plain(local), connection::plain(remote));
+    let hosts = thread.hosts(local);
+    let thread = thread.clone();
+    let tls = https || crate::tls::is_on(hosts.default_server());
+    if tls {
+        tokio::task::spawn_local(async move {
+            secure(&thread, stream, local, remote).await;
+            drop(counted);
+        });
+    } else {
+        let peer = peer(&thread, local, remote, None);
+        let h2c = thread.shared.config_allows_h2c(hosts.default_server());
+        tokio::task::spawn_local(async move {
+            if h2c {
+                Box::pin(crate::http2::sniff(thread, stream, peer)).await;
+            } else {
+                http1::conn::serve(thread, Io::Plain(stream), peer).await;
+            }
+            drop(counted);
+        });
+    }
+}
+
+/// TLS first, then the protocol that was agreed on.
+async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
+    let handshake = crate::tls::accept(thread, stream, local);
+    let timeout = settings(thread.hosts(local).default_server()).header_timeout;
+    let Ok(Some((stream, tls, h2))) = tokio::time::timeout(timeout, handshake).await else { return };
+    let peer = peer(thread, local, remote, Some(tls));
+    if h2 {
+        crate::http2::serve(thread.clone(), stream, peer).await;
+    } else {
+        http1::conn::serve(thread.clone(), Io::Tls(Box::new(stream)), peer).await;
+    }
+}
+
+fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<Tls>) -> Rc<Peer> {
+    let hosts = thread.hosts(local);
+    let server = hosts.default_server();
+    Rc::new(Peer {
+        id: u64::from(thread.shared.next_connection.fetch_add(1, Ordering::Relaxed)),
+        local,
+        remote,
+        settings: settings(server),
+        limits: limits(server),
+        hosts: hosts.clone(),
+        tls,
+        requests: Cell::new(0),
+    })
+}
+
+fn settings(server: &Server) -> Settings {
+    let core = &server.conf.core;
+    Settings {
+        timeout: core.timeout(),
+        header_timeout: core.header_timeout(),
+        keep_alive_timeout: core.keep_alive_timeout(),
+        keep_alive: core.keep_alive(),
+        max_requests: core.max_keep_alive_requests(),
+    }
+}
+
+fn limits(server: &Server) -> http1::head::Limits {
+    let core = &server.conf.core;
+    http1::head::Limits {
+        line: core.limit_request_line(),
+        fields: core.limit_request_fields(),
+        field_size: core.limit_request_field_size(),
+        strict: core.strict(),
+        registered_methods: core.registered_methods(),
+        allow_09: core.allow_09(),
+    }
+}
+
+/// Starts the tasks that every thread has.
+pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
+    tokio::task::spawn_local(deadline::sweep());
+    tokio::task::spawn_local(thread.clone().housekeeping());
+}

@@ -1,0 +1,85 @@
+//! The first steps of a request: its target taken apart, and the virtual host chosen.
+
+use crate::http1::head::{HTTP_11, HTTP_2};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::uri;
+use crate::vhost::{self, Authority};
+use bytes::Bytes;
+use hostler_config::Server;
+
+/// Splits the target and selects the virtual host; then what belongs to the server as a whole (SetEnvIf).
+pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
+    let target = request.target.clone();
+    let parts = uri::split(&target).map_err(|error| refused(request, error.status(), &error.to_string()))?;
+    request.uri = parts.path.to_vec();
+    request.args = parts.query.map(|q| target.slice_ref(q));
+    let strict = request.peer.limits.strict;
+    let authority = match parts.authority {
+        Some(text) => {
+            let host = text.iter().rposition(|&b| b == b'@').map_or(text, |at| &text[at + 1..]);
+            Some(vhost::authority(host, strict).ok_or_else(|| refused(request, 400, "the target's host is malformed"))?)
+        }
+        None => host_field(request, strict)?,
+    };
+    if let Some(Authority { host, port }) = authority {
+        choose(request, host, port)?;
+    }
+    crate::filter::env::set_env_if_server(request);
+    Ok(())
+}
+
+fn refused(request: &Request, status: u16, why: &str) -> u16 {
+    log::request(request, Severity::Info, "core", why);
+    status
+}
+
+/// The Host field: one, and required since HTTP/1.1 (RFC 9112 §3.2).
+fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16> {
+    let mut fields = request.headers_in.all(b"host");
+    let Some(field) = fields.next() else {
+        return if matches!(request.version, HTTP_11 | HTTP_2) {
+            Err(refused(request, 400, "the request has no Host field"))
+        } else {
+            Ok(None)
+        };
+    };
+    if fields.next().is_some() {
+        return Err(refused(request, 400, "the request has several Host fields"));
+    }
+    if field.is_empty() {
+        return Ok(None);
+    }
+    match vhost::authority(field, strict) {
+        Some(authority) => Ok(Some(authority)),
+        None => Err(refused(request, 400, "the Host field is malformed")),
+    }
+}
+
+fn choose(request: &mut Request, host: Vec<u8>, port: Option<u16>) -> Result<(), u16> {
+    let found = request.peer.hosts.find(&host).cloned();
+    if let Some(server) = &found {
+        request.server = server.clone();
+        request.dir = server.defaults.clone();
+    } else if request.server.conf.core.strict_host_check == Some(true) {
+        return Err(refused(request, 400, "no virtual host has the name (StrictHostCheck)"));
+    }
+    misdirected(request)?;
+    request.hostname = Some(Bytes::from(host));
+    request.host_port = port;
+    Ok(())
+}
+
+/// A connection whose handshake was for one virtual host must not reach another with other TLS settings
+/// (RFC 9110 §15.5.20).
+fn misdirected(request: &Request) -> Result<(), u16> {
+    let Some(tls) = &request.peer.tls else { return Ok(()) };
+    let hosts = &request.peer.hosts;
+    let asked = tls.server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
+    let shaken: &Server = asked.unwrap_or_else(|| hosts.default_server());
+    if shaken.id == request.server.id || crate::tls::same_settings(shaken, &request.server) {
+        Ok(())
+    } else {
+        Err(refused(request, 421, "the handshake was for a virtual host with other TLS settings"))
+    }
+}

@@ -1,0 +1,74 @@
+//! What a file is: media type, encoding, language, handler, filters, from its name and from sections.
+
+use crate::request::{Found, Request};
+use bytes::Bytes;
+use hostler_config::directives::core::Setting;
+use hostler_config::directives::mime;
+
+/// The handler and type of directories.
+pub(crate) const DIRECTORY: &[u8] = b"httpd/unix-directory";
+
+/// Fills type, encoding, languages, handler and filters.
+pub(crate) fn check(request: &mut Request) {
+    let (server, dir) = (request.server.clone(), request.dir.clone());
+    if request.found.is_directory() {
+        request.content_type = Some(Bytes::from_static(DIRECTORY));
+    } else {
+        from_name(request, &server.conf.mime, &dir.mime);
+    }
+    if let Some(setting) = &dir.core.force_type {
+        match word(request, setting) {
+            Some(forced) => request.content_type = Some(forced),
+            None if *setting == Setting::None => {}
+            None => {}
+        }
+    }
+    if let Some(setting) = &dir.core.handler {
+        request.handler = word(request, setting);
+    }
+    if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
+        request.handler = Some(forced);
+    }
+    if let Some(filters) = &dir.core.output_filters {
+        let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
+        request.filters = named.chain(std::mem::take(&mut request.filters)).collect();
+    }
+}
+
+fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
+    let name = request.basename().to_vec();
+    let facts = mime::check(&name, &request.path_info, dir, server.types());
+    if let Some(content_type) = facts.content_type {
+        request.content_type = Some(Bytes::copy_from_slice(content_type.as_bytes()));
+    }
+    if let Some(encoding) = facts.encoding {
+        request.content_encoding = Some(Bytes::copy_from_slice(encoding.as_bytes()));
+    }
+    request.content_languages = facts.languages.iter().map(|l| Bytes::copy_from_slice(l.as_bytes())).collect();
+    if request.content_languages.is_empty()
+        && let Some(language) = &dir.default_language
+    {
+        request.content_languages.push(Bytes::copy_from_slice(language.as_bytes()));
+    }
+    if let Some(handler) = facts.handler {
+        request.handler = Some(Bytes::copy_from_slice(handler.as_bytes()));
+    }
+    request.filters = facts.output_filters.iter().map(|f| Bytes::from(f.to_ascii_lowercase())).collect();
+    if matches!(request.found, Found::Nothing) && request.handler.is_none() {
+        // Nothing is served from here; a type would only decide about filters of the error page.
+        request.filters.clear();
+    }
+}
+
+/// A setting's word; `None` undoes.
+fn word(request: &Request, setting: &Setting) -> Option<Bytes> {
+    match setting {
+        Setting::None => None,
+        Setting::Word(word) => Some(Bytes::copy_from_slice(word.as_bytes())),
+        Setting::Expr(expr) => {
+            let host = crate::expr_host::RequestHost::new(request);
+            let text = expr.string(&host, &hostler_expr::Captures::new()).ok()?;
+            (!text.is_empty()).then(|| text.into())
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! From a file name to what stands there: the site's process walks the path, and this applies to each level what
+//! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
+
+use super::sections::{self, Overs};
+use crate::files::{AccessFiles, Facts, OpenFile};
+use crate::log::{self, Severity};
+use crate::request::{Found, Request};
+use crate::serve::{Halt, Phase};
+use bytes::Bytes;
+use hostler_config::directives::core::OptionBits;
+use hostler_config::{DirConfig, HtaccessScope, Server, lookup, parse_htaccess};
+use hostler_wire::site::{FileKind, Level};
+use serde_bytes::ByteBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// For looking at a path without regard to access files.
+pub(crate) fn no_access_files() -> AccessFiles {
+    AccessFiles { names: Arc::from([]), from: u32::MAX }
+}
+
+/// Walks the request's file name; fills `found`, `path_info` and `dir`.
+pub(crate) async fn run(request: &mut Request) -> Phase {
+    if request.filename.first() != Some(&b'/') {
+        return Ok(());
+    }
+    if request.filename.contains(&0) {
+        return Err(Halt::Status(404));
+    }
+    let server = request.server.clone();
+    let asked = std::mem::take(&mut request.filename);
+    let trimmed = trim_slashes(&asked);
+    let access = access_files(&server, trimmed);
+    let site = request.thread.site(&server);
+    let facts = site.walk(trimmed, &access).await.map_err(|error| {
+        log::request(request, Severity::Error, "core", &format!("the path can't be looked up: {error}"));
+        Halt::Status(503)
+    })?;
+    let mut walk = Walk { request, server: &server, path: trimmed, facts: &facts, overs: Overs::new() };
+    walk.levels()?;
+    walk.finish(&asked)
+}
+
+fn trim_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |n| n + 1);
+    &path[..end]
+}
+
+/// From which depth on `.htaccess` files may count, judged by the configuration files alone.
+fn access_files(server: &Server, path: &[u8]) -> AccessFiles {
+    let mut allowed = !server.defaults.core.allow().is_none();
+    let mut from = if allowed { 0 } else { u32::MAX };
+    if !allowed {
+        for (depth, prefix) in prefixes(path).enumerate() {
+            for section in lookup::directories_at(&server.directories, prefix) {
+                allowed |= !section.conf.core.allow().is_none();
+            }
+            if allowed {
+                from = depth as u32;
+                break;
+            }
+        }
+    }
+    if from == u32::MAX {
+        return no_access_files();
+    }
+    let names: Arc<[ByteBuf]> = match &server.conf.core.access_file_names {
+        Some(names) => names.iter().map(|n| ByteBuf::from(n.as_bytes())).collect(),
+        None => Arc::from([ByteBuf::from(&b".htaccess"[..])]),
+    };
+    AccessFiles { names, from }
+}
+
+/// `/`, `/srv`, `/srv/www` ... of a path without a slash at its end.
+fn prefixes(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = path.iter().enumerate().skip(1).filter(|(_, b)| **b == b'/').map(|(n, _)| n);
+    std::iter::once(&b"/"[..]).chain(ends.chain([path.len()]).filter(|&n| n > 0).map(|n| &path[..n]))
+}
+
+struct Walk<'a> {
+    request: &'a mut Request,
+    server: &'a Server,
+    /// Without a slash at the end; empty for the root.
+    path: &'a [u8],
+    facts: &'a Rc<Facts>,
+    overs: Overs,
+}
+
+impl Walk<'_> {
+    /// Goes down the levels, merging what applies to each directory.
+    fn levels(&mut self) -> Phase {
+        let facts = self.facts.clone();
+        for (level, prefix) in facts.walked.levels.iter().zip(prefixes(self.path)) {
+            self.check_link(prefix, level.link_owner, level.info.uid)?;
+            if level.info.kind == FileKind::Directory {
+                self.enter(prefix, level)?;
+            }
+        }
+        if let Some(owner) = facts.walked.stopped_link {
+            // A link whose target can't be reached: whoever may not follow links is not told more.
+            self.check_link(self.path, Some(owner), owner)?;
+        }
+        self.apply_patterns();
+        Ok(())
+    }
+
+    fn merged(&self) -> Arc<DirConfig> {
+        self.request.thread.merges.borrow_mut().merge(&self.request.dir, &self.overs)
+    }
+
+    fn check_link(&self, path: &[u8], link_owner: Option<u32>, owner: u32) -> Phase {
+        let Some(link_owner) = link_owner else { return Ok(()) };
+        let options = self.merged().core.options;
+        let follow = options.contains(OptionBits::FOLLOW_SYM_LINKS)
+            || (options.contains(OptionBits::SYM_LINKS_IF_OWNER_MATCH) && link_owner == owner);
+        if follow {
+            return Ok(());
+        }
+        let path = String::from_utf8_lossy(path);
+        let message = format!("symbolic link not allowed or link target not accessible: {path} (Options)");
+        log::request(self.request, Severity::Error, "core", &message);
+        Err(Halt::Status(403))
+    }
+
+    fn enter(&mut self, prefix: &[u8], level: &Level) -> Phase {
+        for section in lookup::directories_at(&self.server.directories, prefix) {
+            self.overs.push(section.conf.clone());
+        }
+        let Some(file) = &level.htaccess else { return Ok(()) };
+        let merged = self.merged();
+        let allow = merged.core.allow();
+        if allow.is_none() {
+            return Ok(());
+        }
+        let directory = String::from_utf8_lossy(if prefix == b"/" { b"" } else { prefix }).into_owned();
+        let name = format!("{directory}/{}", String::from_utf8_lossy(&file.name));
+        let text = match &file.text {
+            Ok(text) => text,
+            Err(errno) => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                let message = format!("{name} exists but can't be read ({error}): make it readable, or remove it");
+                log::request(self.request, Severity::Crit, "core", &message);
+                return Err(Halt::Status(403));
+            }
+        };
+        let conf = self.parse(&name, &directory, text, Arc::new(allow))?;
+        self.overs.push(conf);
+        Ok(())
+    }
+
+    fn parse(
+        &self,
+        file: &str,
+        directory: &str,
+        text: &[u8],
+        allow: Arc<hostler_config::directives::core::Allow>,
+    ) -> Result<Arc<DirConfig>, Halt> {
+        let thread = self.request.thread.clone();
+        if let Some(conf) = thread.htaccess.borrow().find(file, text, &allow) {
+            return Ok(conf);
+        }
+        let scope = HtaccessScope { config: &thread.shared.config, file, directory, allow: allow.clone() };
+        match parse_htaccess(text, &scope) {
+            Ok(parsed) => {
+                for warning in &parsed.warnings {
+                    log::request(self.request, Severity::Warn, "core", &warning.to_string());
+                }
+                thread.htaccess.borrow_mut().keep(file, text, allow, parsed.conf.clone());
+                Ok(parsed.conf)
+            }
+            Err(error) => {
+                log::request(self.request, Severity::Alert, "core", &error.to_string());
+                Err(Halt::Status(500))
+            }
+        }
+    }
+
+    /// `<DirectoryMatch>` and `<Directory ~>` come after all plain ones.
+    fn apply_patterns(&mut self) {
+        let directory = self.directory().to_vec();
+        for (section, matches) in lookup::directory_patterns(&self.server.directories, &directory) {
+            sections::set_matches(self.request, &matches);
+            self.overs.push(section.conf.clone());
+        }
+    }
+
+    /// The deepest directory that was reached.
+    fn directory(&self) -> &[u8] {
+        let levels = &self.facts.walked.levels;
+        let count = levels.iter().take_while(|l| l.info.kind == FileKind::Directory).count();
+        prefixes(self.path).nth(count.saturating_sub(1)).unwrap_or(b"/")
+    }
+
+    fn finish(self, asked: &[u8]) -> Phase {
+        let Self { request, path, facts, overs, .. } = self;
+        sections::merge(request, &overs);
+        let walked = &facts.walked;
+        let reached = walked.levels.len().saturating_sub(1);
+        let end = prefixes(path).nth(reached).map_or(0, |p| if p == b"/" { 0 } else { p.len() });
+        let Some(last) = walked.levels.last() else { return Err(Halt::Status(404)) };
+        let rest = &asked[end..];
+        if let Some(errno) = walked.stopped
+            && last.info.kind == FileKind::Directory
+        {
+            return stopped(request, asked, end, errno);
+        }
+        match last.info.kind {
+            FileKind::Directory => {
+                request.filename = if rest.is_empty() { asked[..end].to_vec() } else { asked.to_vec() };
+                request.found = Found::Directory(last.info);
+            }
+            FileKind::Regular => {
+                request.filename = asked[..end].to_vec();
+                request.path_info = rest.to_vec();
+                request.found = Found::File(last.info, opened(facts));
+            }
+            FileKind::Symlink | FileKind::Other => {
+                request.filename = asked[..end].to_vec();
+                request.path_info = rest.to_vec();
+                request.found = Found::Other(last.info);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn opened(facts: &Facts) -> Result<Rc<OpenFile>, i32> {
+    match (&facts.file, facts.walked.open_errno) {
+        (Some(file), _) => Ok(file.clone()),
+        (None, errno) => Err(errno.unwrap_or(rustix::io::Errno::ACCESS.raw_os_error())),
+    }
+}
+
+/// The walk ended before the path did: nothing there, or no permission to look.
+fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Phase {
+    use rustix::io::Errno;
+    let next = asked[end + 1..].iter().position(|&b| b == b'/').map_or(asked.len(), |n| end + 1 + n);
+    request.filename = asked[..next].to_vec();
+    request.path_info = asked[next..].to_vec();
+    request.found = Found::Nothing;
+    match Errno::from_raw_os_error(errno) {
+        Errno::NOENT | Errno::NOTDIR => Ok(()),
+        errno => {
+            let path = String::from_utf8_lossy(&request.filename).into_owned();
+            let message = format!(
+                "{path} can't be reached: {errno}; every directory above it must be searchable by the site's user"
+            );
+            log::request(request, Severity::Error, "core", &message);
+            Err(Halt::Status(403))
+        }
+    }
+}
+
+/// Parsed `.htaccess` files of a thread.
+#[derive(Default)]
+pub(crate) struct HtaccessCache {
+    parsed: hashbrown::HashMap<String, Parsed, foldhash::fast::RandomState>,
+}
+
+struct Parsed {
+    text: Bytes,
+    allow: Arc<hostler_config::directives::core::Allow>,
+    conf: Arc<DirConfig>,
+}
+
+impl HtaccessCache {
+    fn find(&self, file: &str, text: &[u8], allow: &hostler_config::directives::core::Allow) -> Option<Arc<DirConfig>> {
+        let parsed = self.parsed.get(file)?;
+        (parsed.text == text && *parsed.allow == *allow).then(|| parsed.conf.clone())
+    }
+
+    fn keep(
+        &mut self,
+        file: &str,
+        text: &[u8],
+        allow: Arc<hostler_config::directives::core::Allow>,
+        conf: Arc<DirConfig>,
+    ) {
+        if self.parsed.len() >= 1024 {
+            self.parsed.clear();
+        }
+        self.parsed.insert(file.to_owned(), Parsed { text: Bytes::copy_from_slice(text), allow, conf });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_go_down() {
+        let all = |p: &[u8]| prefixes(p).map(|p| String::from_utf8(p.to_vec()).unwrap()).collect::<Vec<_>>();
+        assert_eq!(all(b"/srv/www"), ["/", "/srv", "/srv/www"]);
+        assert_eq!(all(b""), ["/"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! The last steps of an answer: fields that belong to the content, output filters, header directives; and what
+//! remains to be done when it is sent (the log).
+
+use crate::body::Body;
+use crate::http1::conn::Ended;
+use crate::http1::send::Sent;
+use crate::request::Request;
+use crate::text;
+use crate::thread::Thread;
+use crate::{access_log, handler, log};
+use bytes::Bytes;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// An answer ready to be sent.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) reason: Option<Bytes>,
+    pub(crate) headers: crate::table::Table,
+    pub(crate) body: Body,
+    /// The connection can't be used afterwards.
+    pub(crate) close: bool,
+    pub(crate) head_only: bool,
+    /// An nph- script's bytes.
+    pub(crate) raw: bool,
+    /// `Timeout` of the virtual host.
+    pub(crate) timeout: Duration,
+    pub(crate) request: Box<Request>,
+}
+
+/// Statuses after which Apache closes the connection: the request's end can't be trusted, or it costs too much.
+fn drops_connection(status: u16) -> bool {
+    matches!(status, 400 | 408 | 411 | 413 | 414 | 500 | 501 | 503)
+}
+
+/// Completes an ordinary answer.
+pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
+    if request.notes.contains(handler::RAW) {
+        return assemble(request, body, true);
+    }
+    content_fields(&mut request);
+    crate::filter::expires::apply(&mut request);
+    let body = crate::filter::apply(&mut request, body).await;
+    crate::filter::headers::apply(&mut request, false).await;
+    let (request, body) = crate::filter::range::apply(request, body);
+    assemble(request, body, false)
+}
+
+/// Completes an error page: only what survives errors is kept.
+pub(crate) fn finish_error(mut request: Request, body: Body) -> Reply {
+    crate::filter::headers::apply_now(&mut request, true);
+    assemble(request, body, false)
+}
+
+/// Content-Type, -Encoding and -Language from what the phases and the handler found out.
+pub(crate) fn content_fields(request: &mut Request) {
+    if let Some(encoding) = request.content_encoding.clone() {
+        request.headers_out.set("Content-Encoding", encoding);
+    }
+    if !request.content_languages.is_empty() {
+        request.headers_out.set("Content-Language", request.content_languages.join(&b", "[..]));
+    }
+    if let Some(content_type) = request.content_type.clone() {
+        let with_charset = map_charset(request, content_type);
+        request.headers_out.set("Content-Type", with_charset);
+    }
+}
+
+/// `AddDefaultCharset`: for text/plain and text/html without a charset.
+fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
+    let Some(charset) = request.dir.core.default_charset() else { return content_type };
+    let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
+    let kind = content_type[..end].trim_ascii();
+    let plain = kind.eq_ignore_ascii_case(b"text/html") || kind.eq_ignore_ascii_case(b"text/plain");
+    let has = content_type.to_ascii_lowercase().windows(8).any(|w| w == b"charset=");
+    if !plain || has {
+        return content_type;
+    }
+    let mut out = content_type.to_vec();
+    out.extend_from_slice(b"; charset=");
+    out.extend_from_slice(charset.as_bytes());
+    out.into()
+}
+
+fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
+    let mut headers = crate::table::Table::with_capacity(request.headers_out.len() + 4);
+    let now = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    if !request.headers_out.contains("Date") {
+        headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
+    }
+    if let Some(product) = request.server.conf.core.server_field() {
+        headers.add("Server", Bytes::from_static(product.as_bytes()));
+    }
+    // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
+    for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
+        headers.add(name.clone(), value.clone());
+    }
+    if request.status == 304 {
+        for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Last-Modified"] {
+            headers.unset(name);
+        }
+    }
+    let close = drops_connection(request.status) || request.notes.contains("nokeepalive") || request.env.contains("nokeepalive");
+    Reply {
+        status: request.status,
+        reason: request.reason.take(),
+        headers,
+        body,
+        close,
+        head_only: request.is_head() && request.original().is_head(),
+        raw,
+        timeout: request.server.conf.core.timeout(),
+        request: Box::new(request),
+    }
+}
+
+impl Reply {
+    /// The answer is sent, or has broken off: log it. `received`: bytes of the request; `kept`: the connection stays.
+    pub(crate) fn finish(self, thread: &Rc<Thread>, sent: Sent, result: &Result<(), Ended>, received: u64, kept: bool) {
+        if let Err(Ended::Body(error)) = result {
+            log::request(&self.request, log::Severity::Error, "core", &format!("the answer broke off: {error}"));
+        }
+        let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
+        access_log::write(thread, &self, &outcome);
+    }
+}

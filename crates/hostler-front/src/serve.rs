@@ -1,0 +1,119 @@
+//! The way of a request through its phases, in Apache's order:
+//!
+//! ```text
+//! host -> decode -> (Location) -> translate -> walk: Directory + .htaccess, Files -> Location -> If
+//!      -> header_parser -> access -> authentication -> authorisation -> type -> fixups -> handler
+//!      -> (internal redirect: once more from "decode")
+//!      -> filters, header directives -> reply
+//! ```
+//!
+//! A phase either goes on or halts with a status, a finished answer, or a redirect to another URL.
+
+use crate::body::Body;
+use crate::connection::Peer;
+use crate::error;
+use crate::log::{self, Severity};
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::thread::Thread;
+use crate::{access, handler, map};
+use bytes::Bytes;
+use std::rc::Rc;
+
+/// Why a request leaves the ordinary way.
+pub(crate) enum Halt {
+    /// An error or redirect status: ErrorDocument, or a standard page.
+    Status(u16),
+    /// Go on as a request for this escaped local target.
+    Redirect { method: Bytes, target: Vec<u8> },
+    /// The answer is complete; the request holds its status and headers.
+    Done(Body),
+}
+
+impl From<u16> for Halt {
+    fn from(status: u16) -> Self {
+        Self::Status(status)
+    }
+}
+
+/// What most phases return.
+pub(crate) type Phase = Result<(), Halt>;
+
+/// Answers a client's request.
+pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
+    let first = match crate::map::host::select(&mut request) {
+        Ok(()) => Box::pin(run(&mut request)).await,
+        Err(status) => Err(Halt::Status(status)),
+    };
+    complete(request, first).await
+}
+
+/// Answers something that could not be parsed as a request.
+pub(crate) async fn refuse(thread: &Rc<Thread>, peer: &Rc<Peer>, status: u16, why: &str, head: &Bytes) -> Reply {
+    let mut request = Request::new(thread, peer);
+    // What of the request line could be read is logged; nothing of it is acted on.
+    let end = head.iter().position(|&b| matches!(b, b'\r' | b'\n')).unwrap_or(head.len());
+    request.line = head.slice(..end);
+    request.version = crate::http1::head::HTTP_11;
+    log::request(&request, Severity::Info, "http", &format!("refused with {status}: {why}"));
+    complete(request, Err(Halt::Status(status))).await
+}
+
+/// Follows redirects and errors until there is an answer.
+async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Reply {
+    loop {
+        match outcome {
+            Ok(body) | Err(Halt::Done(body)) => return Box::pin(crate::reply::finish(request, body)).await,
+            Err(Halt::Status(status)) => match error::document(&mut request, status) {
+                error::Answer::Page(body) => return crate::reply::finish_error(request, body),
+                error::Answer::Redirect(target) => {
+                    request = request.redirected(Bytes::from_static(b"GET"), &target);
+                    outcome = Box::pin(run(&mut request)).await;
+                }
+            },
+            Err(Halt::Redirect { method, target }) => {
+                let limit = request.server.conf.core.limit_internal_redirects();
+                if request.redirects >= limit {
+                    let message = format!(
+                        "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
+                         error; raise LimitInternalRecursion if it is none"
+                    );
+                    log::request(&request, Severity::Error, "core", &message);
+                    outcome = Err(Halt::Status(500));
+                    continue;
+                }
+                request = request.redirected(method, &target);
+                outcome = Box::pin(run(&mut request)).await;
+            }
+        }
+    }
+}
+
+/// All phases of one request.
+pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
+    prepare(request).await?;
+    handler::invoke(request).await
+}
+
+/// The phases before the handler (`ap_process_request_internal`).
+pub(crate) async fn prepare(request: &mut Request) -> Phase {
+    map::locate(request).await?;
+    if !request.is_sub() {
+        map::header_parser(request)?;
+    }
+    access::check(request).await?;
+    map::types::check(request);
+    map::fixup::run(request).await
+}
+
+/// Looks a URL up as a sub-request: all phases but the handler.
+pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase) {
+    let mut sub = request.sub(target);
+    let phase = if sub.depth() > 25 {
+        log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
+        Err(Halt::Status(500))
+    } else {
+        Box::pin(prepare(&mut sub)).await
+    };
+    (sub, phase)
+}

@@ -1,0 +1,152 @@
+//! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
+//! ready, and stay until drained.
+
+use crate::hub::{self, Hub};
+use crate::listen::{self, Balance};
+use crate::log::Logs;
+use crate::thread::{Shared, Thread};
+use hostler_config::{Config, Tree};
+use hostler_sys::fdpass::Wait;
+use hostler_wire::control::FromMaster;
+use hostler_wire::plan::FrontPlan;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// What the master has sent before `Go`.
+struct Inherited {
+    plan: FrontPlan,
+    listeners: Vec<TcpListener>,
+    logs: Vec<OwnedFd>,
+}
+
+fn bad(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the master sent {what}"))
+}
+
+fn receive(control: &OwnedFd) -> io::Result<Inherited> {
+    let (mut plan, mut listeners, mut logs) = (None, Vec::new(), Vec::new());
+    loop {
+        let (message, fds) =
+            hub::receive_message(control.as_fd(), Wait::Yes)?.ok_or_else(|| bad("nothing and is gone"))?;
+        match message {
+            FromMaster::Plan { bytes } => {
+                let memfd = fds.into_iter().next().ok_or_else(|| bad("a plan without its descriptor"))?;
+                let encoded = hostler_sys::memfd::read(&memfd, bytes)?;
+                plan = Some(postcard::from_bytes(&encoded).map_err(|_| bad("a plan of another release"))?);
+            }
+            FromMaster::Listeners { .. } => listeners.extend(fds.into_iter().map(TcpListener::from)),
+            FromMaster::Logs { .. } => logs.extend(fds),
+            FromMaster::Go => {
+                let plan = plan.ok_or_else(|| bad("no plan"))?;
+                return Ok(Inherited { plan, listeners, logs });
+            }
+            FromMaster::Drain => return Err(bad("Drain before Go")),
+            FromMaster::Site(_) | FromMaster::SiteFailed(..) => {}
+        }
+    }
+}
+
+/// Runs the front until it has drained or the master is gone.
+pub(crate) fn run() -> io::Result<()> {
+    let control = hostler_sys::fdpass::inherited(3)?;
+    let Inherited { plan, listeners, logs } = receive(&control)?;
+    let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
+    let config = Config::build(&tree).map_err(|errors| {
+        io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
+    let (hub, asks) = Hub::new(plan.site_names.len(), plan.site_idle_secs);
+    let (drain, draining) = watch::channel(false);
+    let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
+    let shared = Arc::new(Shared {
+        logs: Logs::new(&plan.logs, logs),
+        max_connections: config.process.max_connections.map_or(usize::MAX, |n| n as usize),
+        config: Arc::new(config),
+        hub: hub.clone(),
+        site_of: plan.sites,
+        site_names: plan.site_names,
+        tls,
+        started: Instant::now(),
+        draining: AtomicBool::new(false),
+        drain: draining,
+        connections: AtomicUsize::new(0),
+        next_connection: AtomicU32::new(1),
+        pid: std::process::id(),
+    });
+    raise_descriptor_limit();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
+    let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
+    let mut receivers = receivers.into_iter().enumerate();
+    let first = receivers.next().map(|(_, r)| r);
+    let mut joins = Vec::new();
+    for (index, receiver) in receivers {
+        let listeners = duplicate(&listeners)?;
+        let (shared, balance) = (shared.clone(), balance.clone());
+        let name = format!("front-{index}");
+        joins.push(std::thread::Builder::new().name(name).spawn(move || {
+            run_thread(shared, index as u32, listeners, receiver, balance, None)
+        })?);
+    }
+    let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
+    let control = Some((control, asks, drain));
+    run_thread(shared, 0, listeners, receiver, balance, control)?;
+    joins.into_iter().try_for_each(|join| join.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
+}
+
+fn duplicate(listeners: &[TcpListener]) -> io::Result<Vec<TcpListener>> {
+    listeners.iter().map(TcpListener::try_clone).collect()
+}
+
+/// As many descriptors as the hard limit permits: connections, files and pipes need them.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let now = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
+}
+
+type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>)>;
+
+fn run_thread(
+    shared: Arc<Shared>,
+    index: u32,
+    listeners: Vec<TcpListener>,
+    receiver: mpsc::UnboundedReceiver<listen::Accepted>,
+    balance: Arc<Balance>,
+    controls: Controls,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async move {
+        let thread = Thread::new(shared.clone(), index);
+        listen::start_thread_tasks(&thread);
+        tokio::task::spawn_local(listen::receive(thread.clone(), receiver, balance.clone()));
+        for (listener, listen) in listeners.into_iter().zip(&shared.config.process.listen) {
+            listener.set_nonblocking(true)?;
+            let https = listen.protocol == "https";
+            tokio::task::spawn_local(listen::accept(thread.clone(), listener, https, balance.clone()));
+        }
+        let mut drain = shared.drain.clone();
+        if let Some((control, asks, drain)) = controls {
+            let seconds = { let shared = shared.clone(); move || shared.seconds() };
+            let hub = shared.hub.clone();
+            let master_gone = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds));
+            // Without a master nobody may go on serving (DESIGN: its death takes everything down).
+            tokio::task::spawn_local(async move {
+                let _ = master_gone.await;
+                std::process::exit(0);
+            });
+        }
+        let _ = drain.wait_for(|d| *d).await;
+        shared.draining.store(true, Ordering::Relaxed);
+        while balance.loads[index as usize].load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        crate::access_log::flush_all(&thread);
+        Ok(())
+    })
+}

@@ -1,0 +1,122 @@
+//! What one of the front's threads owns. Threads share the configuration and the logs, nothing that is written
+//! to while a request is answered; so there is no lock on the way.
+
+use crate::fast::UrlCache;
+use crate::files::Site;
+use crate::hub::Hub;
+use crate::access_log::Buffers;
+use crate::log::Logs;
+use crate::merge::MergeCache;
+use crate::vhost::AddressHosts;
+use hashbrown::HashMap;
+use hostler_config::{Config, Server};
+use hostler_wire::plan::SiteId;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) logs: Logs,
+    /// Site of each virtual host, by [`Server::id`].
+    pub(crate) site_of: Vec<SiteId>,
+    pub(crate) site_names: Vec<String>,
+    /// TLS settings by virtual host.
+    pub(crate) tls: crate::tls::Hosts,
+    pub(crate) started: Instant,
+    pub(crate) draining: AtomicBool,
+    /// Open connections.
+    pub(crate) connections: AtomicUsize,
+    /// MaxRequestWorkers.
+    pub(crate) max_connections: usize,
+    pub(crate) next_connection: AtomicU32,
+    pub(crate) drain: watch::Receiver<bool>,
+    pub(crate) pid: u32,
+}
+
+impl Shared {
+    /// Whole seconds since the front's start.
+    pub(crate) fn seconds(&self) -> u32 {
+        self.started.elapsed().as_secs() as u32
+    }
+}
+
+/// A thread.
+pub(crate) struct Thread {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: u32,
+    sites: RefCell<Vec<Option<Rc<Site>>>>,
+    hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
+    pub(crate) merges: RefCell<MergeCache>,
+    pub(crate) urls: RefCell<UrlCache>,
+    pub(crate) htaccess: RefCell<crate::map::walk::HtaccessCache>,
+    pub(crate) passwords: RefCell<crate::access::Passwords>,
+    pub(crate) access_logs: Buffers,
+    requests: Cell<u64>,
+    second: Cell<u32>,
+}
+
+impl Thread {
+    pub(crate) fn new(shared: Arc<Shared>, index: u32) -> Rc<Self> {
+        let sites = RefCell::new(vec![None; shared.site_names.len()]);
+        Rc::new(Self {
+            access_logs: Buffers::new(&shared),
+            shared,
+            index,
+            sites,
+            hosts: RefCell::default(),
+            merges: RefCell::default(),
+            urls: RefCell::default(),
+            htaccess: RefCell::default(),
+            passwords: RefCell::default(),
+            requests: Cell::new(0),
+            second: Cell::new(0),
+        })
+    }
+
+    /// The site that serves a virtual host.
+    pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
+        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        self.shared.hub.touch(id, self.second.get());
+        let mut sites = self.sites.borrow_mut();
+        let slot = &mut sites[id as usize];
+        slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
+    }
+
+    /// The virtual hosts behind a local address.
+    pub(crate) fn hosts(&self, local: SocketAddr) -> Arc<AddressHosts> {
+        let mut hosts = self.hosts.borrow_mut();
+        hosts.entry(local).or_insert_with(|| Arc::new(AddressHosts::new(&self.shared.config, local))).clone()
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Relaxed)
+    }
+
+    /// A number for a request, unique among this front's threads.
+    pub(crate) fn next_request(&self) -> u64 {
+        let n = self.requests.get() + 1;
+        self.requests.set(n);
+        n << 8 | u64::from(self.index)
+    }
+
+    /// Once a second: the coarse clock, and sites that nobody uses.
+    pub(crate) async fn housekeeping(self: Rc<Self>) {
+        let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
+        loop {
+            ticks.tick().await;
+            let now = self.shared.seconds();
+            self.second.set(now);
+            let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
+            for site in sites {
+                site.close_if_idle(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Values of the server's variables (`REQUEST_URI`, `TIME_YEAR` ...), for expressions and programs alike.
+
+use crate::request::Request;
+use crate::settings;
+use hostler_config::directives::core::CanonicalName;
+use hostler_expr::Variable;
+use hostler_sys::time::{Zone, strftime};
+use std::borrow::Cow;
+
+type Value<'a> = Option<Cow<'a, [u8]>>;
+
+fn owned(value: impl Into<Vec<u8>>) -> Value<'static> {
+    Some(Cow::Owned(value.into()))
+}
+
+/// The value of a variable of Apache's core; `None` if it has none.
+#[allow(clippy::too_many_lines, reason = "one line per variable")]
+pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
+    let borrowed = |value: &'_ [u8]| -> Value<'_> { Some(Cow::Owned(value.to_vec())) };
+    match variable {
+        Variable::RequestMethod => Some(Cow::Borrowed(&request.method)),
+        Variable::RequestScheme => borrowed(request.scheme().as_bytes()),
+        Variable::RequestUri => Some(Cow::Borrowed(&request.uri)),
+        Variable::DocumentUri => Some(Cow::Borrowed(&request.uri)),
+        Variable::RequestFilename | Variable::ScriptFilename => Some(Cow::Borrowed(&request.filename)),
+        Variable::RemoteHost | Variable::RemoteAddr | Variable::ConnRemoteAddr => {
+            owned(request.peer.remote.ip().to_string())
+        }
+        Variable::RemotePort => owned(request.peer.remote.port().to_string()),
+        Variable::RemoteUser => request.user.as_deref().map(Cow::Borrowed),
+        Variable::AuthType => request.auth_type.as_deref().map(Cow::Borrowed),
+        Variable::ServerAdmin => request.server.conf.core.admin.as_deref().and_then(owned),
+        Variable::ServerName => owned(server_name(request)),
+        Variable::ServerPort => owned(server_port(request).to_string()),
+        Variable::ServerProtocol => borrowed(protocol(request).as_bytes()),
+        Variable::PathInfo => Some(Cow::Borrowed(&request.path_info)),
+        Variable::QueryString => request.args.as_deref().map(Cow::Borrowed),
+        Variable::IsSubreq => borrowed(if request.is_sub() { b"true" } else { b"false" }),
+        Variable::DocumentRoot => borrowed(settings::document_root(&request.server).as_bytes()),
+        Variable::TheRequest => Some(Cow::Borrowed(&request.line)),
+        Variable::ContentType => request.content_type.as_deref().map(Cow::Borrowed),
+        Variable::Handler => request.handler.as_deref().map(Cow::Borrowed),
+        Variable::RequestLogId => owned(crate::log::error_id(request)),
+        Variable::ConnLogId => owned(format!("{:x}", request.peer.id)),
+        Variable::ScriptUser => request.found.info().and_then(|i| owned(i.uid.to_string())),
+        Variable::ScriptGroup => request.found.info().and_then(|i| owned(i.gid.to_string())),
+        Variable::LastModified => request.found.info().and_then(|i| owned(time(b"%Y%m%d%H%M%S", i.mtime))),
+        Variable::ContextPrefix => Some(Cow::Borrowed(&request.context_prefix)),
+        Variable::ContextDocumentRoot => owned(context_document_root(request)),
+        Variable::RequestStatus => (request.status != 0).then(|| Cow::Owned(request.status.to_string().into_bytes())),
+        Variable::Https => borrowed(if request.peer.tls.is_some() { b"on" } else { b"off" }),
+        Variable::TimeYear => now(request, b"%Y"),
+        Variable::TimeMon => now(request, b"%m"),
+        Variable::TimeDay => now(request, b"%d"),
+        Variable::TimeHour => now(request, b"%H"),
+        Variable::TimeMin => now(request, b"%M"),
+        Variable::TimeSec => now(request, b"%S"),
+        Variable::TimeWday => now(request, b"%w"),
+        Variable::Time => now(request, b"%Y%m%d%H%M%S"),
+        Variable::ServerSoftware => borrowed(settings::product(&request.server).as_bytes()),
+        // Module magic number of Apache 2.4, as far as scripts compare it.
+        Variable::ApiVersion => borrowed(b"20120211:145"),
+        _ => None,
+    }
+}
+
+fn time(format: &[u8], seconds: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    strftime(format, seconds, Zone::Local, &mut out);
+    out
+}
+
+fn now(request: &Request, format: &[u8]) -> Value<'static> {
+    let seconds = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+    owned(time(format, seconds))
+}
+
+/// `SERVER_PROTOCOL`.
+pub(crate) fn protocol(request: &Request) -> &'static str {
+    use crate::http1::head::{HTTP_2, HTTP_09, HTTP_10};
+    match request.version {
+        HTTP_09 => "HTTP/0.9",
+        HTTP_10 => "HTTP/1.0",
+        HTTP_2 => "HTTP/2.0",
+        _ => "HTTP/1.1",
+    }
+}
+
+/// `SERVER_NAME`: what the client asked for, or ServerName (`UseCanonicalName`).
+pub(crate) fn server_name(request: &Request) -> Vec<u8> {
+    let canonical = request.dir.core.use_canonical_name.unwrap_or_default() == CanonicalName::On;
+    if !canonical && let Some(host) = &request.hostname {
+        return host.to_vec();
+    }
+    canonical_name(request)
+}
+
+fn canonical_name(request: &Request) -> Vec<u8> {
+    match &request.server.conf.core.server_name {
+        Some(name) => name.host.clone().into_bytes(),
+        None => request.hostname.as_ref().map_or_else(|| request.peer.local.ip().to_string().into_bytes(), |h| h.to_vec()),
+    }
+}
+
+/// `SERVER_PORT`.
+pub(crate) fn server_port(request: &Request) -> u16 {
+    let core = &request.dir.core;
+    let physical = core.use_canonical_physical_port == Some(true);
+    let named = request.server.conf.core.server_name.as_ref().and_then(|n| n.port);
+    let default = if request.peer.tls.is_some() { 443 } else { 80 };
+    let local = request.peer.local.port();
+    if core.use_canonical_name.unwrap_or_default() == CanonicalName::On {
+        return named.or(physical.then_some(local)).unwrap_or(default);
+    }
+    if request.hostname.is_some() && request.host_port.is_some() {
+        return request.host_port.unwrap_or(default);
+    }
+    if request.hostname.is_some() && !physical {
+        return request.host_port.unwrap_or(local);
+    }
+    named.filter(|_| !physical).unwrap_or(local)
+}
+
+/// `CONTEXT_DOCUMENT_ROOT`.
+pub(crate) fn context_document_root(request: &Request) -> Vec<u8> {
+    match &request.context_document_root {
+        Some(root) => root.clone(),
+        None => settings::document_root(&request.server).as_bytes().to_vec(),
+    }
+}
+
+/// An absolute URL on this server for an escaped path (`ap_construct_url`).
+pub(crate) fn absolute_url(request: &Request, path: &[u8]) -> Vec<u8> {
+    let mut url = format!("{}://", request.scheme()).into_bytes();
+    url.extend_from_slice(&server_name(request));
+    let port = server_port(request);
+    if port != if request.peer.tls.is_some() { 443 } else { 80 } {
+        url.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    url.extend_from_slice(path);
+    url
+}
