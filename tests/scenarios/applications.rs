@@ -73,7 +73,7 @@ fn the_package_s_aliases_and_redirects_hold() {
 fn awstats_shows_statistics_of_a_log() {
     const SNIPPET: &str = "/usr/share/doc/awstats/examples/apache.conf";
     needs_program!("/usr/lib/cgi-bin/awstats.pl");
-    let line = "203.0.113.9 - - [20/Nov/2026:10:00:00 +0000] \"GET /pony.html HTTP/1.1\" 200 5 \"-\" \"Mozilla/5.0\"\n";
+    let line = "203.0.113.9 - - [20/Nov/2026:10:00:00 +0000] \"GET /pony.html HTTP/1.1\" 200 5 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:120.0) Gecko/20100101 Firefox/120.0\"\n";
     let site = Site::new().file("visits.log", line.repeat(3)).dir("statistics");
     let root = site.root().to_string_lossy().into_owned();
     let site = site.file(
