@@ -148,10 +148,10 @@ impl Launcher {
         // the stack live long enough and are never used by both. The child only makes system calls and
         // writes to the two atomics.
         let pid = unsafe { libc::clone(child, top, flags, (&raw const *plan).cast_mut().cast()) };
-        match Pid::from_raw(pid) {
-            Some(found) if pid > 0 => Ok(found),
-            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN)),
+        if pid < 0 {
+            return Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN));
         }
+        Pid::from_raw(pid).ok_or(libc::EAGAIN)
     }
 }
 
@@ -279,9 +279,12 @@ pub fn occupy_standard() -> io::Result<()> {
 /// Signals ignored by whoever started this process, SIGPIPE above all, do what they do by default again: what is
 /// ignored here would be ignored in every program started here.
 pub fn default_signals() {
+    // The kernel's `sigaction` with a default handler, no flags and an empty mask is all zeroes. libc's function
+    // would refuse the two signals that it keeps for itself.
+    let default = [0_u64; 4];
     for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: sets a default action; for signals that have none of their own it fails without effect.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        // SAFETY: the kernel reads the 32 bytes and writes nothing; SIGKILL and SIGSTOP fail without effect.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), 0, 8) };
     }
 }
 
