@@ -36,7 +36,9 @@ copy() { # copy FOLDER FILE...: those that exist
   done
 }
 copy share/man/man1 packaging/man/*.1
-copy share/bash-completion/completions packaging/completions/hostler
+if [ -e packaging/completions/hostler.bash ]; then
+  install -D -m 644 packaging/completions/hostler.bash "$root/share/bash-completion/completions/hostler"
+fi
 copy share/zsh/site-functions packaging/completions/_hostler
 copy share/fish/vendor_completions.d packaging/completions/hostler.fish
 echo "installed below $root"
