@@ -11,22 +11,46 @@ pub static MODULE: Module =
     Module { name: "access_compat_module", file: "mod_access_compat.c", directives: DIRECTIVES };
 
 static DIRECTIVES: &[Directive] = &[
-    Directive::new("Order", Arity::Take1, "allow,deny|deny,allow|mutual-failure", "Which of Allow and Deny counts last", order)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::LIMIT),
-    Directive::new("Allow", Arity::Iterate2, "from all|host|env=[!]variable ...", "Who may see a directory", |command, args| {
-        let entry = entry(command, args)?;
-        command.dir.access_compat.allow.push(entry);
-        Ok(())
-    })
+    Directive::new(
+        "Order",
+        Arity::Take1,
+        "allow,deny|deny,allow|mutual-failure",
+        "Which of Allow and Deny counts last",
+        order,
+    )
     .allowed(Contexts::DIR_HTACCESS, Overrides::LIMIT),
-    Directive::new("Deny", Arity::Iterate2, "from all|host|env=[!]variable ...", "Who may not see a directory", |command, args| {
-        let entry = entry(command, args)?;
-        command.dir.access_compat.deny.push(entry);
-        Ok(())
-    })
+    Directive::new(
+        "Allow",
+        Arity::Iterate2,
+        "from all|host|env=[!]variable ...",
+        "Who may see a directory",
+        |command, args| {
+            let entry = entry(command, args)?;
+            command.dir.access_compat.allow.push(entry);
+            Ok(())
+        },
+    )
     .allowed(Contexts::DIR_HTACCESS, Overrides::LIMIT),
-    Directive::new("Satisfy", Arity::Take1, "all|any", "Whether host and user must both be allowed, or one of them", satisfy)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "Deny",
+        Arity::Iterate2,
+        "from all|host|env=[!]variable ...",
+        "Who may not see a directory",
+        |command, args| {
+            let entry = entry(command, args)?;
+            command.dir.access_compat.deny.push(entry);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::LIMIT),
+    Directive::new(
+        "Satisfy",
+        Arity::Take1,
+        "all|any",
+        "Whether host and user must both be allowed, or one of them",
+        satisfy,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
 ];
 
 /// Whom an Allow or Deny names.
@@ -114,7 +138,9 @@ impl Dir {
     pub fn allows(&self, facts: &dyn Facts) -> Result<bool, Stop> {
         Ok(match self.order(facts.method()) {
             Order::DenyAllow => !matches(&self.deny, facts)? || matches(&self.allow, facts)?,
-            Order::AllowDeny | Order::MutualFailure => matches(&self.allow, facts)? && !matches(&self.deny, facts)?,
+            Order::AllowDeny | Order::MutualFailure => {
+                matches(&self.allow, facts)? && !matches(&self.deny, facts)?
+            }
         })
     }
 
@@ -135,7 +161,8 @@ impl Dir {
 }
 
 fn last_for<T: Copy>(list: &ByMethod<T>, method: &str) -> Option<T> {
-    let applies = |limited: &Option<Arc<MethodSet>>| limited.as_ref().is_none_or(|methods| methods.contains(method));
+    let applies =
+        |limited: &Option<Arc<MethodSet>>| limited.as_ref().is_none_or(|methods| methods.contains(method));
     list.iter().rev().find(|(_, limited)| applies(limited)).map(|(value, _)| *value)
 }
 
@@ -207,7 +234,9 @@ fn who(word: &str) -> Result<Who, String> {
     match Subnet::parse(word) {
         Ok(subnet) => Ok(Who::Ip(subnet)),
         Err(error @ SubnetError::Mask) => Err(format!("\"{word}\" is wrong: {error}")),
-        Err(error @ SubnetError::Address) if looks_like_address(word) => Err(format!("\"{word}\" is wrong: {error}")),
+        Err(error @ SubnetError::Address) if looks_like_address(word) => {
+            Err(format!("\"{word}\" is wrong: {error}"))
+        }
         Err(SubnetError::Address) => Ok(Who::Host(word.into())),
     }
 }

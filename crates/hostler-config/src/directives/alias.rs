@@ -256,7 +256,11 @@ fn server_root(command: &Command<'_>) -> Box<str> {
     format!("{root}/").into()
 }
 
-fn location_alias(command: &mut Command<'_>, text: &str, handler: Option<&'static str>) -> Result<(), String> {
+fn location_alias(
+    command: &mut Command<'_>,
+    text: &str,
+    handler: Option<&'static str>,
+) -> Result<(), String> {
     if !command.inside.location || command.inside.files || command.inside.directory {
         return Err("with one argument it can only stand in <Location>".into());
     }

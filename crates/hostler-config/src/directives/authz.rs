@@ -12,7 +12,8 @@ use crate::{Merge, over, unset_part};
 use std::sync::Arc;
 
 /// mod_authz_core.
-pub static MODULE: Module = Module { name: "authz_core_module", file: "mod_authz_core.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "authz_core_module", file: "mod_authz_core.c", directives: DIRECTIVES };
 
 /// mod_authz_host: providers of Require only.
 pub static HOST: Module = Module { name: "authz_host_module", file: "mod_authz_host.c", directives: &[] };

@@ -136,7 +136,13 @@ fn directory_index(command: &mut Command<'_>, args: &Args) -> Result<(), String>
 }
 
 fn directory_index_redirect(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let named = [("on", Some(302)), ("off", None), ("temp", Some(302)), ("seeother", Some(303)), ("permanent", Some(301))];
+    let named = [
+        ("on", Some(302)),
+        ("off", None),
+        ("temp", Some(302)),
+        ("seeother", Some(303)),
+        ("permanent", Some(301)),
+    ];
     let word = args.first();
     let known = named.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, status)| *status);
     let number = || word.parse().ok().filter(|status| (300..400).contains(status)).map(Some);

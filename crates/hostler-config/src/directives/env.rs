@@ -6,17 +6,35 @@ use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides,
 pub static MODULE: Module = Module { name: "env_module", file: "mod_env.c", directives: DIRECTIVES };
 
 static DIRECTIVES: &[Directive] = &[
-    Directive::new("SetEnv", Arity::Take12, "variable [value]", "Sets a variable for programs", |command, args| {
-        command.dir.env.set(args.first(), args.word(1).unwrap_or_default());
-        Ok(())
-    })
+    Directive::new(
+        "SetEnv",
+        Arity::Take12,
+        "variable [value]",
+        "Sets a variable for programs",
+        |command, args| {
+            command.dir.env.set(args.first(), args.word(1).unwrap_or_default());
+            Ok(())
+        },
+    )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
-    Directive::new("PassEnv", Arity::Iterate, "variable ...", "Passes a variable on from the server's environment", pass_env)
-        .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
-    Directive::new("UnsetEnv", Arity::Iterate, "variable ...", "Takes a variable away from programs", |command, args| {
-        command.dir.env.unset(args.first());
-        Ok(())
-    })
+    Directive::new(
+        "PassEnv",
+        Arity::Iterate,
+        "variable ...",
+        "Passes a variable on from the server's environment",
+        pass_env,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    Directive::new(
+        "UnsetEnv",
+        Arity::Iterate,
+        "variable ...",
+        "Takes a variable away from programs",
+        |command, args| {
+            command.dir.env.unset(args.first());
+            Ok(())
+        },
+    )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
 ];
 

@@ -38,7 +38,12 @@ macro_rules! removal {
 static DIRECTIVES: &[Directive] = &[
     attribute!("AddType", "media-type extension ...", "Media type of files with an extension", media_type),
     attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", handler),
-    attribute!("AddEncoding", "encoding extension ...", "Content coding of files with an extension", encoding),
+    attribute!(
+        "AddEncoding",
+        "encoding extension ...",
+        "Content coding of files with an extension",
+        encoding
+    ),
     attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", charset),
     attribute!("AddLanguage", "language extension ...", "Language of files with an extension", language),
     attribute!(
@@ -90,7 +95,13 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),
-    Directive::new("TypesConfig", Arity::Take1, "file-path", "File with media types and their extensions", types_config),
+    Directive::new(
+        "TypesConfig",
+        Arity::Take1,
+        "file-path",
+        "File with media types and their extensions",
+        types_config,
+    ),
 ];
 
 /// What an extension says. All values are lower case, as mod_mime keeps them.

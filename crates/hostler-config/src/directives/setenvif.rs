@@ -6,12 +6,15 @@ mod apply;
 pub use apply::{Need, Pause, Request, apply};
 
 use super::alias::substitute;
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, first_word, unset_part, words};
+use crate::{
+    Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, first_word, unset_part, words,
+};
 use hostler_expr::{Expr, Flags, Kind, Regex};
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module = Module { name: "setenvif_module", file: "mod_setenvif.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "setenvif_module", file: "mod_setenvif.c", directives: DIRECTIVES };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -169,9 +172,15 @@ fn subject(command: &Command<'_>, name: &str, ignore_case: bool) -> Result<Subje
     Ok(Subject::HeaderMatching(command.regex(name, ignore_case)?))
 }
 
-fn matching(command: &mut Command<'_>, subject: Subject, text: &str, ignore_case: bool) -> Result<(), String> {
-    let (pattern, rest) =
-        first_word(text).filter(|(pattern, _)| !pattern.is_empty()).ok_or("the regular expression is missing")?;
+fn matching(
+    command: &mut Command<'_>,
+    subject: Subject,
+    text: &str,
+    ignore_case: bool,
+) -> Result<(), String> {
+    let (pattern, rest) = first_word(text)
+        .filter(|(pattern, _)| !pattern.is_empty())
+        .ok_or("the regular expression is missing")?;
     let regex = command.regex(&pattern, ignore_case)?;
     add(command, Test::Match(subject, regex), rest)
 }

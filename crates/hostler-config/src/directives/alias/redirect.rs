@@ -65,7 +65,9 @@ fn listed(
     match url {
         None if is_redirect(status) => return Err("the URL is missing".into()),
         Some(_) if !is_redirect(status) => return Err(format!("a URL makes no sense with status {status}")),
-        Some(url) if form == Form::Plain && !url.starts_with('/') && !super::request::is_url(url.as_bytes()) => {
+        Some(url)
+            if form == Form::Plain && !url.starts_with('/') && !super::request::is_url(url.as_bytes()) =>
+        {
             return Err(format!("\"{url}\" is neither a URL nor a path that begins with a slash"));
         }
         _ => {}

@@ -100,7 +100,9 @@ impl Redirect {
             })),
             Matcher::Regex(regex) => {
                 let mut captures = Captures::new();
-                let found = regex.capture(path, &mut captures).map_err(|error| EvalError::Regex(error.to_string()))?;
+                let found = regex
+                    .capture(path, &mut captures)
+                    .map_err(|error| EvalError::Regex(error.to_string()))?;
                 Ok(found.then(|| escaped_url(&substitute(target, &captures))))
             }
         }
@@ -207,7 +209,9 @@ impl Alias {
             }
             Matcher::Regex(regex) => {
                 let mut captures = Captures::new();
-                let found = regex.capture(path, &mut captures).map_err(|error| EvalError::Regex(error.to_string()))?;
+                let found = regex
+                    .capture(path, &mut captures)
+                    .map_err(|error| EvalError::Regex(error.to_string()))?;
                 if !found {
                     return Ok(None);
                 }

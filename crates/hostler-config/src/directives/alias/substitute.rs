@@ -36,9 +36,13 @@ mod tests {
         let mut captures = Captures::new();
         let regex = Regex::new("/(a+)(x)?/", RegexOptions::default()).unwrap();
         assert!(regex.capture(b"b/aa/c", &mut captures).unwrap());
-        for (template, expected) in
-            [("$1", "aa"), ("$0$2$9.", "/aa/."), ("$x\\$1\\\\$", "$x$1\\$"), ("a&b", "a&b"), ("end\\", "end\\")]
-        {
+        for (template, expected) in [
+            ("$1", "aa"),
+            ("$0$2$9.", "/aa/."),
+            ("$x\\$1\\\\$", "$x$1\\$"),
+            ("a&b", "a&b"),
+            ("end\\", "end\\"),
+        ] {
             assert_eq!(String::from_utf8(substitute(template.as_bytes(), &captures)).unwrap(), expected);
         }
     }

@@ -275,7 +275,9 @@ fn forward_dns(names: &Words, facts: &dyn Facts) -> Result<bool, Stop> {
     for name in &*names.list(facts)? {
         match facts.addresses(name) {
             Answer::Pending => return Err(Stop::Pending(Need::Addresses(name.to_string()))),
-            Answer::Ready(addresses) if addresses.iter().any(|ip| ip.to_canonical() == client) => return Ok(true),
+            Answer::Ready(addresses) if addresses.iter().any(|ip| ip.to_canonical() == client) => {
+                return Ok(true);
+            }
             Answer::Ready(_) => {}
         }
     }

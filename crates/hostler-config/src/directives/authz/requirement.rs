@@ -85,9 +85,33 @@ impl Words {
 
 fn methods(text: &str) -> Result<Vec<Box<str>>, String> {
     const KNOWN: [&str; 27] = [
-        "GET", "HEAD", "PUT", "POST", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH",
-        "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "VERSION-CONTROL", "CHECKOUT", "UNCHECKOUT", "CHECKIN", "UPDATE",
-        "LABEL", "REPORT", "MKWORKSPACE", "MKACTIVITY", "BASELINE-CONTROL", "MERGE",
+        "GET",
+        "HEAD",
+        "PUT",
+        "POST",
+        "DELETE",
+        "CONNECT",
+        "OPTIONS",
+        "TRACE",
+        "PATCH",
+        "PROPFIND",
+        "PROPPATCH",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "VERSION-CONTROL",
+        "CHECKOUT",
+        "UNCHECKOUT",
+        "CHECKIN",
+        "UPDATE",
+        "LABEL",
+        "REPORT",
+        "MKWORKSPACE",
+        "MKACTIVITY",
+        "BASELINE-CONTROL",
+        "MERGE",
     ];
     let given = words(text);
     match given.iter().find(|method| !KNOWN.contains(&method.as_str())) {
@@ -112,5 +136,8 @@ fn subnets(text: &str) -> Result<Vec<Subnet>, String> {
     if given.is_empty() {
         return Err("after \"ip\" must come an address".into());
     }
-    given.iter().map(|word| Subnet::parse(word).map_err(|error| format!("\"{word}\" is wrong: {error}"))).collect()
+    given
+        .iter()
+        .map(|word| Subnet::parse(word).map_err(|error| format!("\"{word}\" is wrong: {error}")))
+        .collect()
 }

@@ -109,7 +109,8 @@ impl Rule {
             Action::Append(value) => append(table, name, value.text(message)?, message),
             Action::Merge(value) => {
                 let value = value.text(message)?;
-                let present = message.values(table, name).first().is_some_and(|list| has_element(list, &value));
+                let present =
+                    message.values(table, name).first().is_some_and(|list| has_element(list, &value));
                 if !present {
                     append(table, name, value, message);
                 }
@@ -192,7 +193,8 @@ fn edit(regex: &Regex, value: &[u8], replacement: &[u8], all: bool) -> Result<Ve
     let mut rest = value;
     loop {
         let mut captures = Captures::new();
-        let found = regex.capture(rest, &mut captures).map_err(|error| EvalError::Regex(error.to_string()))?;
+        let found =
+            regex.capture(rest, &mut captures).map_err(|error| EvalError::Regex(error.to_string()))?;
         let Some((start, end)) = captures.span(0).filter(|_| found) else { break };
         out.extend_from_slice(&rest[..start]);
         out.extend_from_slice(&substitute(replacement, &captures));
@@ -276,7 +278,15 @@ mod tests {
     #[test]
     fn elements_of_lists() {
         let list = b"a, \"b, c\",d e ,f";
-        for (element, expected) in [("a", true), ("\"b, c\"", true), ("c\"", false), ("d e ", true), ("d e", false), ("f", true), ("", false)] {
+        for (element, expected) in [
+            ("a", true),
+            ("\"b, c\"", true),
+            ("c\"", false),
+            ("d e ", true),
+            ("d e", false),
+            ("f", true),
+            ("", false),
+        ] {
             assert_eq!(has_element(list, element.as_bytes()), expected, "{element}");
         }
     }

@@ -108,7 +108,11 @@ fn directive(text: &str) -> Result<(Piece, usize), String> {
         Some(b'b') => Piece::Busy,
         Some(b'e') => Piece::Env(name.into()),
         Some(b's') => Piece::Ssl(name.into()),
-        _ => return Err(format!("\"%{text}\" begins with no directive of a header value; a percent sign is %%")),
+        _ => {
+            return Err(format!(
+                "\"%{text}\" begins with no directive of a header value; a percent sign is %%"
+            ));
+        }
     };
     Ok((piece, used))
 }
@@ -124,14 +128,17 @@ mod tests {
     #[test]
     fn values() {
         assert_eq!(pieces("100%% \\t\\x").unwrap(), [text("100% \t\\x")]);
-        assert_eq!(pieces("%t%D %{A B}e-%{SSL_X}s").unwrap(), [
-            Piece::Began,
-            Piece::Duration,
-            text(" "),
-            Piece::Env("A B".into()),
-            text("-"),
-            Piece::Ssl("SSL_X".into())
-        ]);
+        assert_eq!(
+            pieces("%t%D %{A B}e-%{SSL_X}s").unwrap(),
+            [
+                Piece::Began,
+                Piece::Duration,
+                text(" "),
+                Piece::Env("A B".into()),
+                text("-"),
+                Piece::Ssl("SSL_X".into())
+            ]
+        );
         assert_eq!(pieces("").unwrap(), []);
         assert_eq!(pieces("\u{e4}").unwrap(), [text("\u{e4}")]);
     }

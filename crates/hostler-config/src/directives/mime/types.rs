@@ -67,7 +67,9 @@ mod tests {
 
     #[test]
     fn the_built_in_table() {
-        for (extension, expected) in [("html", "text/html"), ("png", "image/png"), ("woff2", "font/woff2"), ("gz", "application/gzip")] {
+        for (extension, expected) in
+            [("html", "text/html"), ("png", "image/png"), ("woff2", "font/woff2"), ("gz", "application/gzip")]
+        {
             assert_eq!(Types::built_in().of(extension), Some(expected));
         }
     }
