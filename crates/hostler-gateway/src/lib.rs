@@ -1,1 +1,9 @@
-//! hostler-gateway
+//! The gateway between a request and the program that answers it: one way of naming errors for all techniques,
+//! and under [`backend`] a thin file for each protocol in which programs are spoken to.
+//!
+//! It knows nothing of HTTP connections and parses no configuration; it names no programming language.
+
+pub mod backend;
+mod error;
+
+pub use error::{Error, Kind, Origin, Severity};

@@ -1,0 +1,3 @@
+//! How programs are spoken to; a file for each protocol.
+
+pub mod cgi;

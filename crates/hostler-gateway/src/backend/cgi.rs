@@ -1,0 +1,381 @@
+//! A CGI program's pipes: the request's body in, the answer and the error lines out, all three at once, so that
+//! no order in which a program reads and writes can block it for ever.
+//!
+//! How the program is started, and what its answer means, is the caller's. Nothing is read ahead of whoever takes
+//! the answer but for one bounded buffer, so a slow client slows the program down.
+
+mod pipes;
+mod stderr;
+mod stdin;
+mod timer;
+
+pub use pipes::{Ends, Pipes};
+
+use crate::{Error, Kind};
+use bytes::{Bytes, BytesMut};
+use hostler_cgi::{Header, HeaderError, HeaderParser, Limits, NphHeader, NphParser, Progress};
+use hostler_wire::site::Exit;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use stderr::Stderr;
+use stdin::Stdin;
+use timer::Timer;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+
+/// Where the request's body comes from.
+pub trait Input {
+    /// The next piece; `None` at the end.
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>>;
+}
+
+/// The running program.
+pub trait Process {
+    /// How it has ended; `None` if that will never be known.
+    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>>;
+
+    /// Ends it, with all processes of its group. Called at most once, and not after its end is known.
+    fn kill(&mut self);
+}
+
+/// Where the program's error lines go.
+pub trait Sink {
+    /// A line without its end.
+    fn line(&mut self, line: &[u8]);
+}
+
+/// How long after a program's end its output may stay silent while somebody (a process it has left behind) still
+/// holds it open.
+const HELD_OPEN: Duration = Duration::from_secs(2);
+/// How long to wait after the end of the output for the program's own end, which tells how it ended.
+const FAREWELL: Duration = Duration::from_millis(250);
+/// First space for reading output, in bytes; most answers are small.
+const FIRST_READ: usize = 8 << 10;
+/// Space for reading output once it turns out to be more; a pipe holds as much.
+const NEXT_READ: usize = 64 << 10;
+
+/// How far the output has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It may go on.
+    Open,
+    /// The program's output has ended, its process perhaps not.
+    Closed(Instant),
+    /// All is said.
+    Over,
+}
+
+/// A conversation with a program.
+pub struct Exchange<I, P: Process, S: Sink> {
+    stdin: Option<Stdin<I>>,
+    stdout: pipe::Receiver,
+    buffer: BytesMut,
+    space: usize,
+    stderr: Stderr<S>,
+    process: P,
+    /// Known once the program has ended; the inner `None`: nobody can say how.
+    exit: Option<Option<Exit>>,
+    stage: Stage,
+    /// Output that was read before anybody took it.
+    gathered: VecDeque<Bytes>,
+    /// An error to be told after the gathered output.
+    failed: Option<Error>,
+    timeout: Duration,
+    /// Since when the program has been the one to move; `None`: it has not been waited for.
+    waiting: Option<Instant>,
+    timer: Timer,
+}
+
+impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
+    /// Takes over the conversation with a program that has just been started. `timeout`: how long it may neither
+    /// read nor write when it is its turn.
+    ///
+    /// Must be called within a tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    /// [`Kind::System`] if the pipes can't be watched.
+    pub fn new(
+        pipes: Pipes,
+        input: Option<I>,
+        process: P,
+        sink: S,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
+        let Pipes { stdin, stdout, stderr } = pipes;
+        let stdin = stdin.zip(input).map(|(pipe, input)| Stdin::new(pipe, input));
+        Ok(Self {
+            stdin,
+            stdout: pipe::Receiver::from_owned_fd_unchecked(stdout)?,
+            buffer: BytesMut::new(),
+            space: FIRST_READ,
+            stderr: Stderr::new(stderr, sink)?,
+            process,
+            exit: None,
+            stage: Stage::Open,
+            gathered: VecDeque::new(),
+            failed: None,
+            timeout,
+            waiting: None,
+            timer: Timer::default(),
+        })
+    }
+
+    /// Reads the answer's header (RFC 3875 §6.3).
+    ///
+    /// # Errors
+    /// A cause of 4xx or 5xx; the program is killed if it still runs.
+    pub async fn header(&mut self, limits: Limits) -> Result<Header, Error> {
+        let mut parser = HeaderParser::new(limits);
+        match self.parse(|bytes| parser.parse(bytes)).await? {
+            true => Ok(parser.into_header()),
+            false => Err(self.premature(&parser.ended())),
+        }
+    }
+
+    /// Reads the header of an `nph-` program, where its answer is not passed on as it is.
+    ///
+    /// # Errors
+    /// As [`Self::header`].
+    pub async fn nph_header(&mut self, limits: Limits) -> Result<NphHeader, Error> {
+        let mut parser = NphParser::new(limits);
+        match self.parse(|bytes| parser.parse(bytes)).await? {
+            true => Ok(parser.into_header()),
+            false => Err(self.premature(&parser.ended())),
+        }
+    }
+
+    /// Feeds a parser; false if the output ended first.
+    async fn parse(&mut self, mut feed: impl FnMut(&[u8]) -> Progress) -> Result<bool, Error> {
+        while let Some(chunk) = poll_fn(|context| self.poll_output(context)).await {
+            let mut chunk = chunk?;
+            match feed(&chunk) {
+                Progress::More => {}
+                Progress::Complete { consumed } => {
+                    let body = chunk.split_off(consumed);
+                    if !body.is_empty() {
+                        self.gathered.push_back(body);
+                    }
+                    return Ok(true);
+                }
+                Progress::Failed(error) => return Err(self.fail(error.into())),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The output has ended before its header: why, as far as the program's end tells.
+    fn premature(&mut self, parsed: &HeaderError) -> Error {
+        let mut error = Error::from(parsed.clone());
+        match self.exit {
+            Some(Some(Exit::Status(status))) if status != 0 && error.source.is_none() => {
+                error.source = Some(format!("it exited with status {status}").into());
+            }
+            _ => {}
+        }
+        self.fail(error)
+    }
+
+    /// Reads on until the answer is complete, or more than `most` bytes of it are there, or `patience` is over;
+    /// but as long as the program is still being sent its input, patience lasts.
+    ///
+    /// So short answers are known in full before they are sent (`true`, see [`Self::whole`]), and a request's
+    /// body is given to the program before its answer begins, as clients expect who send first and read then.
+    pub async fn gather(&mut self, most: usize, patience: Duration) -> bool {
+        let mut length: usize = self.gathered.iter().map(Bytes::len).sum();
+        let mut patience = pin!(tokio::time::sleep(patience));
+        poll_fn(|context| {
+            while length <= most && self.failed.is_none() {
+                match self.poll_output(context) {
+                    Poll::Ready(Some(Ok(chunk))) => {
+                        length += chunk.len();
+                        self.gathered.push_back(chunk);
+                    }
+                    Poll::Ready(Some(Err(error))) => self.failed = Some(error),
+                    Poll::Ready(None) => return Poll::Ready(true),
+                    Poll::Pending if self.stdin.is_some() => return Poll::Pending,
+                    Poll::Pending => return patience.as_mut().poll(context).map(|()| false),
+                }
+            }
+            Poll::Ready(false)
+        })
+        .await
+    }
+
+    /// The answer as one piece, after [`Self::gather`] has said that it is complete.
+    pub fn whole(&mut self) -> Bytes {
+        if self.gathered.len() < 2 {
+            return self.gathered.pop_front().unwrap_or_default();
+        }
+        let mut whole = BytesMut::with_capacity(self.gathered.iter().map(Bytes::len).sum());
+        for chunk in self.gathered.drain(..) {
+            whole.extend_from_slice(&chunk);
+        }
+        whole.freeze()
+    }
+
+    /// Reads the rest of the output and drops it, until the program is done.
+    ///
+    /// # Errors
+    /// As [`Self::header`].
+    pub async fn discard(&mut self) -> Result<(), Error> {
+        self.gathered.clear();
+        while let Some(chunk) = poll_fn(|context| self.poll_output(context)).await {
+            chunk?;
+        }
+        Ok(())
+    }
+
+    /// The next piece of the answer, never empty; `None` at its end. After an error, which the program does not
+    /// survive, there is nothing more.
+    pub fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        if let Some(chunk) = self.gathered.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        match self.failed.take() {
+            Some(error) => Poll::Ready(Some(Err(error))),
+            None => self.poll_output(context),
+        }
+    }
+
+    /// Moves everything that can be moved; gives the next piece of output.
+    fn poll_output(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        if self.stage == Stage::Over {
+            return Poll::Ready(None);
+        }
+        let polled = self.poll_moves(context);
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(Some(chunk))) => {
+                self.waiting = None;
+                Poll::Ready(Some(Ok(chunk)))
+            }
+            Poll::Ready(Ok(None)) => {
+                self.end();
+                let signal = match self.exit {
+                    Some(Some(Exit::Signal(signal))) => signal,
+                    _ => return Poll::Ready(None),
+                };
+                let mut error = killed(signal);
+                error.last_lines = self.stderr.last_lines();
+                Poll::Ready(Some(Err(error)))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(self.fail(error)))),
+        }
+    }
+
+    fn poll_moves(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        let mut moved = self.stderr.poll(context);
+        if let Some(stdin) = &mut self.stdin {
+            let step = stdin.poll(context);
+            moved |= stdin.has_moved() || stdin.awaits_input();
+            if let Poll::Ready(done) = step {
+                // Closing it tells the program that the body is complete.
+                self.stdin = None;
+                done?;
+            }
+        }
+        if self.exit.is_none()
+            && let Poll::Ready(exit) = self.process.poll_exit(context)
+        {
+            self.exit = Some(exit);
+        }
+        if moved {
+            self.waiting = None;
+        }
+        if self.stage == Stage::Open {
+            match self.poll_read(context) {
+                Poll::Ready(Ok(0)) => {
+                    self.stdin = None;
+                    self.stage = Stage::Closed(Instant::now());
+                }
+                Poll::Ready(Ok(_)) => return Poll::Ready(Ok(Some(self.buffer.split().freeze()))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                Poll::Pending => return self.poll_patience(context).map(|()| self.out_of_patience()),
+            }
+        }
+        self.poll_farewell(context).map(|()| Ok(None))
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
+        self.buffer.reserve(self.space);
+        let read = pin!(self.stdout.read_buf(&mut self.buffer)).poll(context);
+        if matches!(read, Poll::Ready(Ok(n)) if n >= self.space) {
+            self.space = NEXT_READ;
+        }
+        read
+    }
+
+    /// Nothing can be read: how long that may go on.
+    fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let since = *self.waiting.get_or_insert_with(Instant::now);
+        let patience = if self.exit.is_some() { HELD_OPEN.min(self.timeout) } else { self.timeout };
+        self.timer.poll_due(since + patience, context)
+    }
+
+    /// A program that has ended is done, whoever still holds its output; one that hasn't is late.
+    fn out_of_patience(&self) -> Result<Option<Bytes>, Error> {
+        if self.exit.is_some() { Ok(None) } else { Err(Error::new(Kind::Timeout)) }
+    }
+
+    /// After the end of the output: a moment for the program's own end.
+    fn poll_farewell(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self.stage {
+            Stage::Closed(since) if self.exit.is_none() => self.timer.poll_due(since + FAREWELL, context),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// The answer is complete.
+    fn end(&mut self) {
+        self.stage = Stage::Over;
+        self.stdin = None;
+        self.stderr.finish();
+    }
+
+    /// The answer can't be completed: the program is ended, if it has not ended by itself.
+    fn fail(&mut self, mut error: Error) -> Error {
+        if self.exit.is_none() {
+            self.process.kill();
+            self.exit = Some(None);
+        }
+        self.end();
+        error.last_lines = self.stderr.last_lines();
+        error
+    }
+}
+
+/// Nobody wants the rest of the answer. A program whose output has ended may go on working, though.
+impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
+    fn drop(&mut self) {
+        if self.exit.is_none() && self.stage == Stage::Open {
+            self.process.kill();
+        }
+    }
+}
+
+fn killed(signal: i32) -> Error {
+    let name = match signal {
+        2 => " (INT)",
+        4 => " (ILL)",
+        6 => " (ABRT)",
+        7 => " (BUS)",
+        8 => " (FPE)",
+        9 => " (KILL: out of memory, over RLimitCPU, or by hand)",
+        11 => " (SEGV)",
+        13 => " (PIPE)",
+        14 => " (ALRM)",
+        15 => " (TERM)",
+        24 => " (XCPU: over RLimitCPU)",
+        25 => " (XFSZ)",
+        31 => " (SYS)",
+        _ => "",
+    };
+    Error::because(Kind::Killed, format!("signal {signal}{name}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! What can go wrong between a request and its program: whose fault it is, what is answered, and one sentence
+//! for the error log.
+
+use hostler_cgi::HeaderError;
+use hostler_wire::site::RunError;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The client's.
+    Client,
+    /// The program's, or of whoever installed it.
+    Script,
+    /// The site's process, or what it runs in.
+    Worker,
+    /// Our own process, or the machine.
+    Front,
+    /// The server's configuration.
+    Config,
+}
+
+/// How serious an error is for the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Clients do such things.
+    Info,
+    /// Worth a look when it happens often.
+    Warn,
+    /// Somebody did not get an answer, and it is not their fault.
+    Error,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The client closed the connection before its request was complete.
+    ClientGone,
+    /// The client sent nothing for too long.
+    ClientTimeout,
+    /// The request body can't be understood.
+    ClientMalformed,
+    /// The request body is over the limit.
+    ClientTooLarge,
+    /// There is no such program.
+    NotFound,
+    /// The program may not or can't be executed.
+    NotRunnable,
+    /// No process could be made for it.
+    NoProcess,
+    /// The site's process can't be started.
+    WorkerNotStarted,
+    /// The site's process ended while the program was being started.
+    WorkerGone,
+    /// The program ended, or closed its output, without a header.
+    NoHeader,
+    /// What the program sent is no header.
+    BadHeader,
+    /// A signal ended the program.
+    Killed,
+    /// The program neither read nor wrote anything for too long.
+    Timeout,
+    /// A system call of ours failed.
+    System,
+}
+
+/// A row of the table of errors.
+struct Facts {
+    origin: Origin,
+    /// HTTP status while nothing has been answered yet.
+    status: u16,
+    severity: Severity,
+    /// Whether the request may be sent once more: nothing has been done for it yet.
+    retry: bool,
+    cause: &'static str,
+}
+
+impl Kind {
+    /// The table.
+    #[rustfmt::skip]
+    const fn facts(self) -> Facts {
+        use Origin::{Client, Front, Script, Worker};
+        use Severity::{Error, Info};
+        const fn row(origin: Origin, status: u16, severity: Severity, retry: bool, cause: &'static str) -> Facts {
+            Facts { origin, status, severity, retry, cause }
+        }
+        match self {
+            Self::ClientGone =>       row(Client, 400, Info,  false, "the client closed the connection before its request was complete"),
+            Self::ClientTimeout =>    row(Client, 408, Info,  false, "the client sent nothing of its request body for too long"),
+            Self::ClientMalformed =>  row(Client, 400, Info,  false, "the request body is malformed"),
+            Self::ClientTooLarge =>   row(Client, 413, Info,  false, "the request body is larger than LimitRequestBody"),
+            Self::NotFound =>         row(Script, 404, Error, false, "the program was not found"),
+            Self::NotRunnable =>      row(Script, 500, Error, false, "the program can't be run"),
+            Self::NoProcess =>        row(Worker, 503, Error, true,  "no process could be made for the program"),
+            Self::WorkerNotStarted => row(Worker, 503, Error, true,  "the site's process can't be started"),
+            Self::WorkerGone =>       row(Worker, 503, Error, false, "the site's process ended while it started the program"),
+            Self::NoHeader =>         row(Script, 500, Error, false, "End of script output before headers"),
+            Self::BadHeader =>        row(Script, 500, Error, false, "the program's answer has no proper header"),
+            Self::Killed =>           row(Script, 500, Error, false, "the program was killed"),
+            Self::Timeout =>          row(Script, 504, Error, false, "the program neither read nor wrote anything for too long"),
+            Self::System =>           row(Front,  503, Error, false, "a system call failed"),
+        }
+    }
+
+    /// The HTTP status, as long as nothing has been answered.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        self.facts().status
+    }
+
+    /// How serious it is.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        self.facts().severity
+    }
+}
+
+/// An error, complete for the error log: its [`Display`](fmt::Display) is the cause in one line.
+#[derive(Debug)]
+pub struct Error {
+    /// What went wrong.
+    pub kind: Kind,
+    /// Whose fault it is.
+    pub origin: Origin,
+    /// Whether the request may safely be sent once more.
+    pub retry: bool,
+    /// The details.
+    pub source: Option<Box<dyn StdError + Send + Sync>>,
+    /// The last lines that the program wrote to stderr.
+    pub last_lines: Vec<String>,
+}
+
+impl Error {
+    /// An error that needs no details.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        let Facts { origin, retry, .. } = kind.facts();
+        Self { kind, origin, retry, source: None, last_lines: Vec::new() }
+    }
+
+    /// An error with its details.
+    pub fn because(kind: Kind, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..Self::new(kind) }
+    }
+
+    /// The HTTP status, as long as nothing has been answered.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.kind.status()
+    }
+
+    /// How serious it is.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.kind.severity()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.facts().cause)?;
+        if let Some(source) = &self.source {
+            write!(f, ": {source}")?;
+        }
+        if !self.last_lines.is_empty() {
+            write!(f, "; last on stderr: {}", self.last_lines.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        let kind = match error {
+            RunError::NotFound => Kind::NotFound,
+            RunError::Fork { .. } => Kind::NoProcess,
+            _ => Kind::NotRunnable,
+        };
+        Self::because(kind, error)
+    }
+}
+
+impl From<HeaderError> for Error {
+    fn from(error: HeaderError) -> Self {
+        match error {
+            HeaderError::Nothing => Self::new(Kind::NoHeader),
+            error => Self::because(Kind::BadHeader, error),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::because(Kind::System, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_with_its_cause() {
+        let mut error = Error::from(RunError::Writable { mode: 0o777 });
+        assert_eq!((error.status(), error.origin, error.retry), (500, Origin::Script, false));
+        error.last_lines = vec!["a".into(), "b".into()];
+        assert_eq!(
+            error.to_string(),
+            "the program can't be run: it is writable by group or others (mode 0777): chmod go-w it; \
+             last on stderr: a | b"
+        );
+        assert_eq!(Error::from(HeaderError::Nothing).to_string(), "End of script output before headers");
+        assert!(Error::from(RunError::Fork { errno: 11 }).retry);
+    }
+}
