@@ -4,7 +4,7 @@
 //! site's user and root can change either, or the checks would have refused them.
 
 use hostler_sys::exec::{Launch, LaunchError, Launcher, Strings};
-use hostler_sys::fs::{self, Node, Stat};
+use hostler_sys::fs::{self, Found, Node, Stat};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Limits, Program, Run, RunError};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::interpreter::{HEAD, Interpreter};
 use crate::walk::errno;
@@ -26,7 +26,7 @@ pub(crate) fn run(launcher: &mut Launcher, run: &Run, standard: &[OwnedFd; 3]) -
     let env = strings(&run.env)?;
     let limits = limits(&run.limits);
     let launch = Launch {
-        directory: ready.found_in.as_ref().map(AsFd::as_fd),
+        directory: ready.directory(),
         name: &ready.name,
         fallback: ready.path.as_deref(),
         args: &ready.args,
@@ -40,8 +40,8 @@ pub(crate) fn run(launcher: &mut Launcher, run: &Run, standard: &[OwnedFd; 3]) -
 
 /// A program that has been judged and can be started.
 struct Ready {
-    /// Where `name` was judged; `None`: `name` is a path.
-    found_in: Option<Node>,
+    place: Place,
+    /// Its name at that place.
     name: CString,
     /// The script's path, for what can't be run by descriptor.
     path: Option<CString>,
@@ -50,18 +50,22 @@ struct Ready {
     interpreter: Option<Interpreter>,
 }
 
+/// Where a program's name is looked up when it is run.
+enum Place {
+    /// Nowhere: the name is a path.
+    Path,
+    /// In the working directory.
+    Working,
+    /// In the directory that a link has led to.
+    Directory(Node),
+}
+
 impl Ready {
     fn script(path: &[u8], more: &[ByteBuf]) -> Result<Self, RunError> {
         let cut = path.iter().rposition(|byte| *byte == b'/').ok_or(RunError::NotFound)?;
-        let (parent, name) = (&path[..=cut], &path[cut + 1..]);
-        let working = Node::directory(parent).map_err(|e| unreachable_program(&e))?;
-        let judged = judge(&working, name)?;
-        let directory = judged.directory.as_ref().unwrap_or(&working);
-        let interpreter = interpreter(&judged.node)?;
-        directory.may_execute(&judged.name).map_err(|e| match Errno::from_io_error(&e) {
-            Some(Errno::ACCESS) => not_executable(judged.node.stat()),
-            _ => unreachable_program(&e),
-        })?;
+        let working = Node::directory(&path[..=cut]).map_err(|e| unreachable_program(&e))?;
+        let Judged { node, place, name } = judge(&working, &path[cut + 1..])?;
+        let interpreter = interpreter(&node)?;
         let mut args = Strings::with_capacity(path.len() + 64);
         if let Some(interpreter) = &interpreter {
             add(&mut args, &interpreter.path)?;
@@ -69,21 +73,27 @@ impl Ready {
         }
         add(&mut args, path)?;
         more.iter().try_for_each(|argument| add(&mut args, argument))?;
-        let path = Some(text(path)?);
-        Ok(match interpreter {
-            Some(found) => {
-                let name = text(&found.path)?;
-                Self { found_in: None, name, path: None, args, working, interpreter: Some(found) }
-            }
-            None => {
-                let name = text(&judged.name)?;
-                let found_in = match judged.directory {
-                    Some(directory) => directory,
-                    None => working.again().map_err(|e| unreachable_program(&e))?,
-                };
-                Self { found_in: Some(found_in), name, path, args, working, interpreter: None }
-            }
-        })
+        if let Some(interpreter) = interpreter {
+            let name = text(&interpreter.path)?;
+            return Ok(Self {
+                place: Place::Path,
+                name,
+                path: None,
+                args,
+                working,
+                interpreter: Some(interpreter),
+            });
+        }
+        Ok(Self { place, name: text(&name)?, path: Some(text(path)?), args, working, interpreter: None })
+    }
+
+    /// Where [`Self::name`] is looked up; `None`: it is a path.
+    fn directory(&self) -> Option<BorrowedFd<'_>> {
+        match &self.place {
+            Place::Path => None,
+            Place::Working => Some(self.working.as_fd()),
+            Place::Directory(directory) => Some(directory.as_fd()),
+        }
     }
 
     fn shell(command: &[u8], directory: &[u8]) -> Result<Self, RunError> {
@@ -93,7 +103,7 @@ impl Ready {
             add(&mut args, argument)?;
         }
         let name = c"/bin/sh".to_owned();
-        Ok(Self { found_in: None, name, path: None, args, working, interpreter: None })
+        Ok(Self { place: Place::Path, name, path: None, args, working, interpreter: None })
     }
 
     fn failed(&self, error: LaunchError) -> RunError {
@@ -109,8 +119,7 @@ impl Ready {
 /// A program that passed the checks: what it is, and where, under which name.
 struct Judged {
     node: Node,
-    /// `None`: the directory of the path itself.
-    directory: Option<Node>,
+    place: Place,
     name: Vec<u8>,
 }
 
@@ -122,18 +131,15 @@ fn judge(working: &Node, name: &[u8]) -> Result<Judged, RunError> {
     }
     let node = working.child(name).map_err(|e| unreachable_program(&e))?;
     check_directory(working.stat())?;
-    let judged = if node.is_link() {
-        let found = node.follow(working, &mut |_| ()).map_err(|e| unreachable_program(&e))?;
-        check_directory(found.directory.stat())?;
-        Judged { node: found.node, directory: Some(found.directory), name: found.name }
-    } else {
-        Judged { node, directory: None, name: name.to_vec() }
-    };
-    if !judged.node.is_regular() {
-        return Err(RunError::NotRegular);
+    if !node.is_link() {
+        check_file(&node, working, name)?;
+        return Ok(Judged { node, place: Place::Working, name: name.to_vec() });
     }
-    check_file(judged.node.stat(), rustix::process::geteuid().as_raw())?;
-    Ok(judged)
+    let Found { node, directory, name } =
+        node.follow(working, &mut |_| ()).map_err(|e| unreachable_program(&e))?;
+    check_directory(directory.stat())?;
+    check_file(&node, &directory, &name)?;
+    Ok(Judged { node, place: Place::Directory(directory), name })
 }
 
 /// A directory that is sticky is writable all the same: others can put a program there.
@@ -146,23 +152,25 @@ fn check_directory(stat: &Stat) -> Result<(), RunError> {
 }
 
 /// A hard link to another user's program has that user as its owner, so it is refused as well.
-fn check_file(stat: &Stat, uid: u32) -> Result<(), RunError> {
-    let mode = permissions(stat);
-    if mode & 0o6000 != 0 {
-        Err(RunError::SetId { mode })
-    } else if mode & 0o022 != 0 {
-        Err(RunError::Writable { mode })
-    } else if stat.st_uid != uid && stat.st_uid != 0 {
-        Err(RunError::WrongOwner { owner: stat.st_uid, uid })
-    } else if mode & 0o111 == 0 {
-        Err(not_executable(stat))
-    } else {
-        Ok(())
+fn check_file(node: &Node, directory: &Node, name: &[u8]) -> Result<(), RunError> {
+    if !node.is_regular() {
+        return Err(RunError::NotRegular);
     }
-}
-
-fn not_executable(stat: &Stat) -> RunError {
-    RunError::NotExecutable { uid: rustix::process::geteuid().as_raw(), mode: permissions(stat) }
+    let (mode, owner) = (permissions(node.stat()), node.stat().st_uid);
+    let uid = rustix::process::geteuid().as_raw();
+    if mode & 0o6000 != 0 {
+        return Err(RunError::SetId { mode });
+    }
+    if mode & 0o022 != 0 {
+        return Err(RunError::Writable { mode });
+    }
+    if owner != uid && owner != 0 {
+        return Err(RunError::WrongOwner { owner, uid });
+    }
+    directory.may_execute(name).map_err(|e| match Errno::from_io_error(&e) {
+        Some(Errno::ACCESS) => RunError::NotExecutable { uid, mode },
+        _ => unreachable_program(&e),
+    })
 }
 
 fn permissions(stat: &Stat) -> u32 {

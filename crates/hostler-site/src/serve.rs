@@ -108,16 +108,22 @@ impl Site {
         Ok(())
     }
 
-    /// Reads what a connection has and answers all whole requests.
+    /// Reads from a connection and answers the whole requests that it has, up to and with a `Run`: starting a
+    /// program takes its time, and whoever else waits comes first.
     fn serve_connection(&mut self, id: ConnectionId) -> io::Result<()> {
         let Some(connection) = self.connection(id) else { return Ok(()) };
-        if connection.is_open_for_requests() && connection.receive()? == Received::Closed {
+        let reads = connection.is_open_for_requests() && !connection.has_request();
+        if reads && connection.receive()? == Received::Closed {
             self.detach(id);
             return Ok(());
         }
         while let Some(connection) = self.connection(id).filter(|c| c.is_open_for_requests()) {
             let Some((request, descriptors)) = connection.next_request()? else { break };
+            let slow = matches!(request, ToSite::Run(_));
             self.serve_request(id, request, descriptors)?;
+            if slow {
+                break;
+            }
         }
         Ok(())
     }

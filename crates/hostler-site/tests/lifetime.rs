@@ -1,5 +1,7 @@
 //! Beginnings and ends: connections, kills, daemons, and what remains when.
 
+#![allow(clippy::unwrap_used)]
+
 mod client;
 
 use client::*;

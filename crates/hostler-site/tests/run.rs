@@ -1,5 +1,7 @@
 //! Running programs: what a program gets, and each reason why one is not started.
 
+#![allow(clippy::unwrap_used)]
+
 mod client;
 
 use client::*;

@@ -76,11 +76,7 @@ impl Node {
         Ok(Self { fd, stat })
     }
 
-    /// The same node once more.
-    ///
-    /// # Errors
-    /// The kernel's (EMFILE).
-    pub fn again(&self) -> io::Result<Self> {
+    fn again(&self) -> io::Result<Self> {
         Ok(Self { fd: rustix::io::fcntl_dupfd_cloexec(&self.fd, 3)?, stat: self.stat })
     }
 
