@@ -3,11 +3,11 @@
 
 use crate::command::{Context, Inside};
 use crate::error::{ConfigError, Warning};
-use crate::lexer::{first_word, words};
-use crate::section::{Section, Setting};
-use crate::table::{Action, Args, Arity, Contexts, Directive};
-use crate::{Command, Facts, Node, Origin, Place, directives};
-use crate::{DirConfig, MethodSet};
+use crate::lexer::words;
+use crate::section::Setting;
+use crate::server::RawServer;
+use crate::table::{Action, Args, Arity, Contexts, Directive, Overrides};
+use crate::{Command, DirConfig, Facts, Node, Origin, Place, directives};
 use hostler_expr::RegexOptions;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,12 +30,18 @@ pub(crate) struct Builder {
     pub(crate) allow: Option<Arc<directives::core::Allow>>,
     /// Settings of the section being filled.
     pub(crate) trail: Vec<Setting>,
+    /// Virtual hosts, not yet merged.
+    pub(crate) hosts: Vec<RawServer>,
     next_section: u32,
     depth: u32,
     warned: HashSet<String>,
 }
 
 impl Builder {
+    pub(crate) fn new(facts: Arc<Facts>, files: Vec<Arc<str>>) -> Self {
+        Self { facts, files, ..Self::default() }
+    }
+
     fn file(&self, origin: Origin) -> Arc<str> {
         self.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"))
     }
@@ -100,57 +106,90 @@ fn step(cmd: &mut Command<'_>, node: &Node) {
         return unknown(cmd, node);
     };
     cmd.directive = directive;
-    if let Err(message) = check(cmd, directive, node).and_then(|()| carry_out(cmd, directive, node)) {
-        cmd.builder.error(node.origin, directive.name, message, form(directive));
-    }
-}
-
-fn form(directive: &Directive) -> String {
-    match directive.action {
-        Action::Set(_) => format!("{} {}", directive.name, directive.form).trim_end().to_owned(),
-        Action::Section(_) => directive.form.to_owned(),
-        Action::Ignored(_) | Action::Refused(_) => String::new(),
+    let done = match check(cmd, directive, node) {
+        Verdict::Go => carry_out(cmd, directive, node),
+        Verdict::Skip => Ok(()),
+        Verdict::Wrong(message) => Err(message),
+    };
+    if let Err(message) = done {
+        cmd.builder.error(node.origin, directive.name, message, directive.full_form());
     }
 }
 
 fn unknown(cmd: &mut Command<'_>, node: &Node) {
-    let message = "there is no such directive".to_owned();
+    if cmd.builder.allow.as_ref().is_some_and(|allow| allow.nonfatal.unknown) {
+        return cmd.warn(format!("there is no directive {}", node.name));
+    }
+    let mut message = "there is no such directive".to_owned();
+    if let Some(nearest) = directives::nearest(&node.name) {
+        message += &format!("; did you mean {nearest}?");
+    }
     cmd.builder.error(node.origin, &node.name, message, String::new());
 }
 
+/// What becomes of a line.
+enum Verdict {
+    Go,
+    Skip,
+    Wrong(String),
+}
+
 /// Whether the directive may stand here.
-fn check(cmd: &Command<'_>, directive: &Directive, node: &Node) -> Result<(), String> {
-    if node.children.is_some() != matches!(directive.action, Action::Section(_)) {
-        return Err(match node.children {
-            Some(_) => "is not a section".to_owned(),
-            None => "is a section and needs its brackets".to_owned(),
-        });
+fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
+    match (directive.action, &node.children) {
+        (Action::Set(_), Some(_)) => return Verdict::Wrong("is not a section".to_owned()),
+        (Action::Section(_), None) => {
+            return Verdict::Wrong("is a section and needs its brackets".to_owned());
+        }
+        _ => {}
     }
     let bit = match cmd.context {
-        Context::Htaccess => Contexts::HTACCESS_BIT,
+        Context::Htaccess => return check_htaccess(cmd, directive),
         _ if cmd.inside.any() => Contexts::DIR_BIT,
         Context::VirtualHost => Contexts::VHOST_BIT,
         Context::Main => Contexts::MAIN_BIT,
     };
     if directive.contexts.has(bit) {
-        return Ok(());
+        return Verdict::Go;
     }
-    Err(match cmd.context {
-        Context::Htaccess => "is not allowed in .htaccess files".to_owned(),
-        _ if cmd.inside.any() => "is not allowed inside a section".to_owned(),
-        Context::VirtualHost => "is not allowed in <VirtualHost>".to_owned(),
-        Context::Main => "is only allowed in sections like <Directory>".to_owned(),
-    })
+    let place = match cmd.context {
+        _ if cmd.inside.any() => "inside a section",
+        Context::VirtualHost => "in <VirtualHost>",
+        _ => "outside of sections like <Directory>",
+    };
+    Verdict::Wrong(format!("is not allowed {place}"))
+}
+
+fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
+    if !directive.contexts.in_htaccess() {
+        return Verdict::Wrong("is not allowed in .htaccess files".to_owned());
+    }
+    let Some(allow) = &cmd.builder.allow else { return Verdict::Go };
+    if allow.permits(directive) {
+        return Verdict::Go;
+    }
+    let names = directive.overrides.names().join(" or ");
+    let classes = if directive.overrides == Overrides::ALL { "some class".to_owned() } else { names };
+    let message = format!("is not allowed here (AllowOverride would need {classes})");
+    if allow.nonfatal.overrides {
+        cmd.warn(format!("{} {message}", directive.name));
+        return Verdict::Skip;
+    }
+    Verdict::Wrong(message)
 }
 
 fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) -> Result<(), String> {
-    let setting = Setting { directive: directive.name, args: node.args.as_str().into(), origin: node.origin };
+    let setting =
+        || Setting { directive: directive.name, args: node.args.as_str().into(), origin: node.origin };
     match directive.action {
         Action::Set(set) => {
-            cmd.builder.trail.push(setting);
+            cmd.builder.trail.push(setting());
             apply(cmd, directive.arity, set, &node.args)
         }
         Action::Section(open) => {
+            if directive.name.starts_with("Require") || directive.name.starts_with("Limit") {
+                cmd.builder.trail.push(setting());
+            }
             let args = Args { words: words(&node.args), raw: node.args.clone() };
             open(cmd, &args, node.children.as_deref().unwrap_or_default())
         }
@@ -158,7 +197,13 @@ fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) 
             cmd.warn_once(directive.name, format!("{} is ignored: {why}", directive.name));
             Ok(())
         }
-        Action::Refused(why) => Err(why.to_owned()),
+        Action::RefusedUnless(word, _)
+            if words(&node.args).iter().map(|w| w.to_ascii_lowercase()).eq([word]) =>
+        {
+            Ok(())
+        }
+        Action::Refused(why) | Action::RefusedUnless(_, why) => Err(format!("is not possible: {why}")),
+        Action::Read => Err("is not possible here".to_owned()),
     }
 }
 
@@ -222,7 +267,7 @@ impl Command<'_> {
             context: self.context,
             inside,
             place: place.or(self.place),
-            limited: None::<Arc<MethodSet>>,
+            limited: None,
             origin: self.origin,
             directive: self.directive,
             directories: self.directories,
@@ -235,19 +280,10 @@ impl Command<'_> {
     }
 }
 
-impl crate::Config {
-    /// Builds the configuration from the tree, without touching a file.
-    ///
-    /// # Errors
-    /// All errors that could be found in one go.
-    pub fn build(tree: &crate::Tree) -> Result<Self, Vec<ConfigError>> {
-        let mut builder = Builder {
-            facts: Arc::new(tree.facts.clone()),
-            files: tree.files.iter().map(|name| Arc::from(name.as_str())).collect(),
-            ..Builder::default()
-        };
-        builder.trail.clear();
-        let _ = (first_word(""), None::<Section>);
-        Ok(Self { facts: builder.facts, files: builder.files, ..Self::default() })
+/// The host part of an address of VirtualHost.
+pub(crate) fn vhost_host(word: &str) -> &str {
+    match word.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') && !host.is_empty() => host,
+        _ => word,
     }
 }

@@ -1,8 +1,17 @@
 //! `.htaccess` files: the same directives, at request time, from text that a tenant wrote.
+//!
+//! **Runs as** the front's user, which can open none of the files that a tenant may name; nothing here tries to.
 
+use crate::build::Builder;
+use crate::command::{Command, Context, Inside, Place};
 use crate::directives::core::Allow;
-use crate::{Config, ConfigError, DirConfig, Setting, Warning};
+use crate::read::Reader;
+use crate::section::Kind;
+use crate::{Config, ConfigError, DirConfig, Origin, ProcessConfig, ServerConfig, Setting, Warning};
 use std::sync::Arc;
+
+/// Largest .htaccess file in bytes.
+const MAX_FILE: usize = 1024 * 1024;
 
 /// Where the file stands and what it may contain.
 #[derive(Clone, Debug)]
@@ -24,14 +33,57 @@ pub struct Htaccess {
     pub conf: Arc<DirConfig>,
     /// For the error log.
     pub warnings: Vec<Warning>,
-    /// The directives in it, in order, for `hostler explain`. Their `origin.file` is 0.
+    /// The directives in it, in order, for `hostler explain`. Their `origin.file` is 0 and means this file.
     pub settings: Vec<Setting>,
 }
 
 /// Reads an .htaccess file. Total: any bytes give a result, in bounded time.
 ///
 /// # Errors
-/// The first mistake; the directory then answers 500.
-pub fn parse_htaccess(_text: &[u8], _scope: &HtaccessScope<'_>) -> Result<Htaccess, Box<ConfigError>> {
-    Ok(Htaccess::default())
+/// The first mistake; the directory and all below it then answer 500.
+pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess, Box<ConfigError>> {
+    let file: Arc<str> = scope.file.into();
+    if text.len() > MAX_FILE {
+        let (directive, form) = (String::new(), String::new());
+        let message = format!("is larger than {MAX_FILE} bytes");
+        return Err(Box::new(ConfigError { file, line: 0, directive, message, form }));
+    }
+    let mut reader = Reader::for_htaccess(&scope.config.facts, scope.file);
+    let nodes = reader.htaccess_nodes(text);
+    let (errors, mut warnings) = reader.into_report();
+    let mut builder = Builder::new(Arc::clone(&scope.config.facts), vec![file]);
+    builder.allow = Some(Arc::clone(&scope.allow));
+    builder.regex_options = scope.config.regex_options;
+    let place = Place { kind: Kind::Directory, path: scope.directory.into(), regex: None };
+    let mut dir = DirConfig::default();
+    if errors.is_empty() {
+        run(&mut dir, &mut builder, &place, &nodes);
+    }
+    let first = errors.into_iter().chain(builder.errors).min_by_key(|error| error.line);
+    match first {
+        Some(error) => Err(Box::new(error)),
+        None => {
+            warnings.append(&mut builder.warnings);
+            Ok(Htaccess { conf: Arc::new(dir), warnings, settings: builder.trail })
+        }
+    }
+}
+
+fn run(dir: &mut DirConfig, builder: &mut Builder, place: &Place, nodes: &[crate::Node]) {
+    let Some((_, directive)) = crate::directives::find("AccessFileName") else { return };
+    let mut cmd = Command {
+        dir,
+        server: &mut ServerConfig::default(),
+        process: &mut ProcessConfig::default(),
+        context: Context::Htaccess,
+        inside: Inside { directory: true, ..Inside::default() },
+        place: Some(place),
+        limited: None,
+        origin: Origin::default(),
+        directive,
+        directories: &mut Vec::new(),
+        locations: &mut Vec::new(),
+        builder,
+    };
+    cmd.run(nodes);
 }

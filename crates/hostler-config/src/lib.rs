@@ -20,6 +20,7 @@ mod model;
 mod part;
 mod read;
 mod section;
+mod server;
 mod table;
 mod tree;
 
@@ -30,7 +31,7 @@ pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess};
 pub use lexer::{first_word, words};
 pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
 pub use part::{Merge, Part, over};
-pub use read::{LoadOptions, load, read};
+pub use read::{LoadOptions, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use table::{Action, Args, Arity, Contexts, Directive, Module, Overrides};
 pub use tree::{Facts, Node, Origin, Tree};

@@ -48,6 +48,8 @@ pub struct Config {
     pub files: Vec<Arc<str>>,
     /// What the tree knew besides its lines; .htaccess files need it.
     pub facts: Arc<Facts>,
+    /// RegexDefaultOptions at the end of the files: what .htaccess files begin with.
+    pub regex_options: hostler_expr::RegexOptions,
     /// What the operator should hear.
     pub warnings: Vec<Warning>,
 }

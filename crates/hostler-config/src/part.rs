@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 /// A module's configuration for a directory or a server, and how two of them become one.
 pub trait Merge: Clone + Default + fmt::Debug + Send + Sync + 'static {
-    /// What applies when `over` is more specific than `self`.
+    /// What applies when `over` is more specific than `self`. Merging with [`Merge::unset`] on either side must
+    /// change nothing: a [`Part`] in which nothing is set is not merged at all.
     #[must_use]
     fn merge(&self, over: &Self) -> Self;
 

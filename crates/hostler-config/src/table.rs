@@ -45,6 +45,10 @@ pub enum Action {
     Ignored(&'static str),
     /// Known, not implemented, and could change who may see what: an error with this reason.
     Refused(&'static str),
+    /// The same, unless its only argument is this word, which turns the thing off.
+    RefusedUnless(&'static str, &'static str),
+    /// Settled while reading (Include, IfModule): never in a tree.
+    Read,
 }
 
 impl Directive {
@@ -72,6 +76,16 @@ impl Directive {
         let action = Action::Section(open);
         let contexts = Contexts::SERVER;
         Self { name, arity: Arity::RawArgs, form, doc, contexts, overrides: Overrides::NONE, action }
+    }
+
+    /// The accepted form, name included; empty for what is not implemented.
+    #[must_use]
+    pub fn full_form(&self) -> String {
+        match self.action {
+            Action::Ignored(_) | Action::Refused(_) | Action::RefusedUnless(..) => String::new(),
+            _ if self.form.starts_with('<') => self.form.to_owned(),
+            _ => format!("{} {}", self.name, self.form).trim_end().to_owned(),
+        }
     }
 
     /// States where it may stand and which override class it belongs to.

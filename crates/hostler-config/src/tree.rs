@@ -33,8 +33,9 @@ pub struct Node {
 pub struct Facts {
     /// ServerRoot, absolute, without a slash at the end.
     pub server_root: String,
-    /// Variables, from Define and `-D`: IfDefine and `${NAME}` in .htaccess look here.
-    pub defines: BTreeMap<String, String>,
+    /// Variables, from Define and `-D`, where they have one with their value: IfDefine and `${NAME}` in
+    /// .htaccess look here.
+    pub defines: BTreeMap<String, Option<String>>,
     /// Host names of VirtualHost and Listen, resolved when the configuration was read.
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// Contents of the files that directives name, by absolute path (TypesConfig).

@@ -14,7 +14,7 @@ pub mod expires;
 pub mod filter;
 pub mod headers;
 pub mod include;
-mod known;
+pub(crate) mod known;
 pub mod log_config;
 pub mod mime;
 pub mod setenvif;
@@ -45,14 +45,76 @@ pub static MODULES: &[&Module] = &[
     &ssl::MODULE,
 ];
 
-static BY_NAME: LazyLock<HashMap<String, (&'static Module, &'static Directive)>> = LazyLock::new(|| {
-    let all =
-        core::MODULES.iter().chain(MODULES).flat_map(|module| module.directives.iter().map(|d| (*module, d)));
+/// Modules that are built in and have no directives of their own here, or share them with another.
+pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
+    ("http_module", "http_core.c"),
+    ("logio_module", "mod_logio.c"),
+    ("unixd_module", "mod_unixd.c"),
+    ("mpm_itk_module", "mpm_itk.c"),
+];
+
+/// All modules that Hostler implements.
+pub fn all_modules() -> impl Iterator<Item = &'static Module> {
+    [&crate::read::MODULE].into_iter().chain(core::MODULES.iter().copied()).chain(MODULES.iter().copied())
+}
+
+type Entry = (&'static Module, &'static Directive);
+
+/// Later entries win, so what is implemented comes last.
+static BY_NAME: LazyLock<HashMap<String, Entry>> = LazyLock::new(|| {
+    let all = known::modules().iter().copied().chain(all_modules());
+    let all = all.flat_map(|module| module.directives.iter().map(move |directive| (module, directive)));
     all.map(|(module, directive)| (directive.name.to_ascii_lowercase(), (module, directive))).collect()
 });
 
 /// The module and the entry of a directive.
 #[must_use]
-pub fn find(name: &str) -> Option<(&'static Module, &'static Directive)> {
+pub fn find(name: &str) -> Option<Entry> {
     BY_NAME.get(&name.to_ascii_lowercase()).copied()
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    if name.len() > 60 {
+        return None;
+    }
+    let distances = BY_NAME.iter().map(|(known, (_, directive))| (distance(&name, known), directive.name));
+    let (distance, found) = distances.min()?;
+    (distance <= 1 + name.len() / 5).then_some(found)
+}
+
+/// Letters to insert, remove or change (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (diagonal + usize::from(x != y)).min(above + 1).min(row[j] + 1);
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_misspelled_names() {
+        assert_eq!(nearest("DocumentRot"), Some("DocumentRoot"));
+        assert_eq!(nearest("allowoveride"), Some("AllowOverride"));
+        assert_eq!(nearest("Xyzzyplugh"), None);
+    }
+
+    #[test]
+    fn no_directive_is_implemented_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for directive in all_modules().flat_map(|module| module.directives) {
+            assert!(seen.insert(directive.name.to_ascii_lowercase()), "{}", directive.name);
+        }
+    }
 }

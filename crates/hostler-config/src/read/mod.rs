@@ -1,4 +1,19 @@
-//! Reading: from files to a resolved [`Tree`].
+//! Reading: from files to a resolved [`Tree`]. Everything that is about text is settled here, in the order of
+//! the lines, as Apache settles it: Include, Define and `${NAME}`, IfModule and its relatives, LoadModule,
+//! ServerRoot, macros. No such line is left in the tree.
+//!
+//! **Runs as** root in the planner (files), and in the front for .htaccess (no files).
+
+mod condition;
+mod expand;
+mod files;
+mod macros;
+mod modules;
+mod parse;
+mod version;
+
+pub(crate) use expand::Reader;
+pub(crate) use modules::MODULE;
 
 use crate::{Config, ConfigError, Tree};
 use std::path::PathBuf;
@@ -8,7 +23,7 @@ use std::path::PathBuf;
 pub struct LoadOptions {
     /// `-f`: the main file.
     pub file: PathBuf,
-    /// `-d`: ServerRoot until the directive changes it.
+    /// `-d`: ServerRoot until the directive changes it; without it the directory of the file.
     pub root: Option<PathBuf>,
     /// `-D`: names, or `NAME=value`.
     pub defines: Vec<String>,
@@ -32,6 +47,23 @@ pub fn load(options: &LoadOptions) -> Result<(Tree, Config), Vec<ConfigError>> {
 ///
 /// # Errors
 /// All errors that could be found in one go.
-pub fn read(_options: &LoadOptions) -> Result<Tree, Vec<ConfigError>> {
-    Ok(Tree::default())
+pub fn read(options: &LoadOptions) -> Result<Tree, Vec<ConfigError>> {
+    let mut reader = Reader::for_files(options);
+    let mut nodes = Vec::new();
+    reader.text("-C", &options.before, &mut nodes);
+    reader.main_file(&options.file, &mut nodes);
+    reader.text("-c", &options.after, &mut nodes);
+    reader.finish(nodes)
+}
+
+/// Reads a configuration that is not in a file: what `hostler serve` and tests use. Include works and is
+/// relative to `root`.
+///
+/// # Errors
+/// All errors that could be found in one go.
+pub fn read_text(text: &str, root: &str) -> Result<Tree, Vec<ConfigError>> {
+    let mut reader = Reader::for_files(&LoadOptions { root: Some(root.into()), ..LoadOptions::default() });
+    let mut nodes = Vec::new();
+    reader.text("configuration", &[text.to_owned()], &mut nodes);
+    reader.finish(nodes)
 }

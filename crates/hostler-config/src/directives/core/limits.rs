@@ -190,7 +190,9 @@ fn regex_default_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), Strin
             "DOTALL" => options.dot_all = on,
             "DOLLAR_ENDONLY" => options.dollar_end_only = on,
             _ => {
-                return Err(format!("\"{word}\" is not one of ICASE, EXTENDED, DOTALL, DOLLAR_ENDONLY, None"));
+                return Err(format!(
+                    "\"{word}\" is not one of ICASE, EXTENDED, DOTALL, DOLLAR_ENDONLY, None"
+                ));
             }
         }
     }

@@ -232,6 +232,16 @@ pub struct Server {
     pub methods: Vec<String>,
 }
 
+impl Server {
+    /// Takes away what a virtual host does not inherit from the main server.
+    pub(crate) fn disinherit(&mut self, own: &Self) {
+        self.server_name.clone_from(&own.server_name);
+        self.aliases.clone_from(&own.aliases);
+        self.wild_aliases.clone_from(&own.wild_aliases);
+        self.server_path.clone_from(&own.server_path);
+    }
+}
+
 impl Merge for Server {
     fn merge(&self, other: &Self) -> Self {
         Self {

@@ -155,6 +155,21 @@ pub struct Allow {
     pub list: Arc<BTreeSet<String>>,
 }
 
+impl Allow {
+    /// Whether an .htaccess file is read at all.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.classes != Overrides::NONE || !self.list.is_empty()
+    }
+
+    /// Whether the directive may be used.
+    #[must_use]
+    pub fn permits(&self, directive: &Directive) -> bool {
+        self.classes.intersects(directive.overrides)
+            || self.list.contains(&directive.name.to_ascii_lowercase())
+    }
+}
+
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new("Options", Arity::TakeArgv, "[+|-]option ...", "Features of a directory", set_options)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),

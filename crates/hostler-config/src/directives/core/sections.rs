@@ -1,6 +1,8 @@
 //! The sections: Directory, Files, Location, If, Limit and their variants.
 
+use crate::command::Context;
 use crate::section::{Kind, MethodSet, Pattern, Section};
+use crate::server::RawServer;
 use crate::{Args, Command, Contexts, Directive, Inside, Node, Overrides, Place};
 use hostler_expr::Regex;
 use std::sync::Arc;
@@ -220,7 +222,19 @@ fn limit(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), Strin
     Ok(())
 }
 
-/// Virtual hosts at the top level are handled by the builder; what arrives here stands elsewhere.
-fn virtual_host(_cmd: &mut Command<'_>, _args: &Args, _nodes: &[Node]) -> Result<(), String> {
-    Err("cannot stand inside another section".to_owned())
+/// The host is merged over the main server when that is complete.
+fn virtual_host(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
+    if cmd.context != Context::Main || cmd.inside.any() {
+        return Err("cannot stand inside another section".to_owned());
+    }
+    if args.words.is_empty() {
+        return Err("needs an address; * stands for all".to_owned());
+    }
+    let mut host = RawServer::at(cmd.origin);
+    for word in &args.words {
+        host.add_address(cmd, word)?;
+    }
+    host.fill(cmd, nodes);
+    cmd.builder.hosts.push(host);
+    Ok(())
 }

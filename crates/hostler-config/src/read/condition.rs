@@ -1,0 +1,57 @@
+//! The sections that decide while reading: IfModule, IfDefine, IfVersion, IfFile, IfDirective, IfSection.
+
+use super::expand::Reader;
+use super::{modules, version};
+use crate::lexer::words;
+use crate::table::Action;
+use crate::{Origin, directives};
+
+/// Whether the section's contents count; `None`: it is not one of these sections.
+pub(super) fn test(reader: &mut Reader, at: Origin, name: &str, args: &str) -> Option<Result<bool, String>> {
+    let test: fn(&mut Reader, &str) -> Result<bool, String> = match name.to_ascii_lowercase().as_str() {
+        "ifversion" => return Some(version::holds(reader, &words(args))),
+        "ifmodule" => |_, name| Ok(modules::is_built_in(name)),
+        "ifdefine" => |reader, name| Ok(reader.facts.defines.contains_key(name)),
+        "iffile" => if_file,
+        "ifdirective" => |_, name| Ok(implemented(name, false)),
+        "ifsection" => |_, name| Ok(implemented(name, true)),
+        _ => return None,
+    };
+    let _ = at;
+    Some(negatable(reader, args, test))
+}
+
+fn negatable(
+    reader: &mut Reader,
+    args: &str,
+    test: impl FnOnce(&mut Reader, &str) -> Result<bool, String>,
+) -> Result<bool, String> {
+    let words = words(args);
+    let [word] = &words[..] else { return Err(format!("takes one argument, not {}", words.len())) };
+    let (negated, name) = match word.strip_prefix('!') {
+        Some(name) => (true, name),
+        None => (false, word.as_str()),
+    };
+    if name.is_empty() {
+        return Err("needs a name".to_owned());
+    }
+    Ok(test(reader, name)? != negated)
+}
+
+fn if_file(reader: &mut Reader, name: &str) -> Result<bool, String> {
+    if reader.htaccess {
+        return Err("cannot look at files from .htaccess".to_owned());
+    }
+    let path = crate::build::server_path(&reader.facts.server_root, name);
+    Ok(std::fs::metadata(path).is_ok())
+}
+
+/// Whether Hostler carries the directive out: one that it only knows by name does not count.
+fn implemented(name: &str, section: bool) -> bool {
+    match directives::find(name.trim_start_matches('<')).map(|(_, directive)| directive.action) {
+        Some(Action::Set(_)) => !section,
+        Some(Action::Section(_)) => section,
+        Some(Action::Read) => section == name.trim_start_matches('<').to_ascii_lowercase().starts_with("if"),
+        _ => false,
+    }
+}

@@ -1,0 +1,333 @@
+//! Carries out the directives that are about text, in the order of the lines, and copies all others with their
+//! variables replaced.
+
+use super::condition;
+use super::macros::Macro;
+use super::parse::parse;
+use super::{LoadOptions, modules};
+use crate::error::{ConfigError, Warning};
+use crate::lexer::{first_word, words};
+use crate::{Facts, Node, Origin, Tree, directives};
+use hostler_expr::RegexOptions;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Files and macros that include one another, deepest.
+const MAX_NESTING: u32 = 40;
+
+/// Directives of a whole configuration, most; macros can multiply.
+const MAX_NODES: usize = 1_000_000;
+
+/// Directives of an .htaccess file, most.
+const MAX_HTACCESS_NODES: usize = 50_000;
+
+/// Errors after which the rest is not worth reading.
+const MAX_ERRORS: usize = 100;
+
+/// The state of reading.
+#[derive(Default)]
+pub(crate) struct Reader {
+    pub(super) facts: Facts,
+    pub(super) macros: HashMap<String, Arc<Macro>>,
+    /// Macros in use, innermost last.
+    pub(super) using: Vec<String>,
+    /// An .htaccess file: no files, no environment, fewer directives.
+    pub(super) htaccess: bool,
+    /// Sections around the line, conditions aside.
+    pub(super) depth: u32,
+    /// Files and macros around the line.
+    nesting: u32,
+    nodes: usize,
+    files: Vec<String>,
+    pub(super) errors: Vec<ConfigError>,
+    warnings: Vec<(Origin, String)>,
+    warned: HashSet<String>,
+    /// LoadModule of modules that are known and not there.
+    pub(super) missing_modules: Vec<(Origin, String)>,
+}
+
+impl Reader {
+    /// A reader for configuration files.
+    pub(super) fn for_files(options: &LoadOptions) -> Self {
+        let mut reader = Self::default();
+        let root =
+            options.root.clone().or_else(|| Some(options.file.parent()?.to_path_buf())).unwrap_or_default();
+        let root = std::path::absolute(&root).unwrap_or(root);
+        reader.facts.server_root = trimmed_root(&root.to_string_lossy());
+        for define in &options.defines {
+            let (name, value) = match define.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (define.as_str(), None),
+            };
+            reader.facts.defines.insert(name.to_owned(), value);
+        }
+        reader
+    }
+
+    /// A reader for an .htaccess file.
+    pub(crate) fn for_htaccess(facts: &Facts, file: &str) -> Self {
+        let defines = facts.defines.clone();
+        let server_root = facts.server_root.clone();
+        let facts = Facts { defines, server_root, ..Facts::default() };
+        Self { facts, htaccess: true, files: vec![file.to_owned()], ..Self::default() }
+    }
+
+    /// Reads the text of an .htaccess file.
+    pub(crate) fn htaccess_nodes(&mut self, text: &[u8]) -> Vec<Node> {
+        let mut out = Vec::new();
+        self.contents(text, 0, &mut out);
+        out
+    }
+
+    /// What has been found, for an .htaccess file.
+    pub(crate) fn into_report(self) -> (Vec<ConfigError>, Vec<Warning>) {
+        let files = self.files;
+        let file = |origin: Origin| Arc::from(files.get(origin.file as usize).map_or("", String::as_str));
+        let warnings = self.warnings.into_iter();
+        let warnings =
+            warnings.map(|(at, message)| Warning { file: file(at), line: at.line, message }).collect();
+        (self.errors, warnings)
+    }
+
+    /// The tree, if there were no errors.
+    pub(super) fn finish(mut self, mut nodes: Vec<Node>) -> Result<Tree, Vec<ConfigError>> {
+        self.default_types(&mut nodes);
+        if let Some((at, _)) = self.missing_modules.first() {
+            let names: Vec<_> = self.missing_modules.iter().map(|(_, name)| name.as_str()).collect();
+            let message =
+                format!("these modules are not implemented, loading them has no effect: {}", names.join(" "));
+            self.warn(*at, message);
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        Ok(Tree { files: self.files, nodes, facts: self.facts, warnings: self.warnings })
+    }
+
+    pub(crate) fn regex_options(&self) -> RegexOptions {
+        RegexOptions::default()
+    }
+
+    pub(super) fn error(&mut self, origin: Origin, directive: &str, message: impl Into<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            let file = Arc::from(self.files.get(origin.file as usize).map_or("", String::as_str));
+            let (directive, form) = match directives::find(directive) {
+                Some((_, known)) => (known.name.to_owned(), known.full_form()),
+                None => (directive.to_owned(), String::new()),
+            };
+            self.errors.push(ConfigError {
+                file,
+                line: origin.line,
+                directive,
+                message: message.into(),
+                form,
+            });
+        }
+    }
+
+    pub(super) fn warn(&mut self, origin: Origin, message: impl Into<String>) {
+        self.warnings.push((origin, message.into()));
+    }
+
+    pub(super) fn warn_once(&mut self, key: String, origin: Origin, message: impl Into<String>) {
+        if self.warned.insert(key) {
+            self.warn(origin, message);
+        }
+    }
+
+    /// Registers a file.
+    pub(super) fn add_file(&mut self, name: &str) -> u32 {
+        self.files.push(name.to_owned());
+        u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Directives from the command line.
+    pub(super) fn text(&mut self, name: &str, lines: &[String], out: &mut Vec<Node>) {
+        if !lines.is_empty() {
+            let file = self.add_file(name);
+            self.contents(lines.join("\n").as_bytes(), file, out);
+        }
+    }
+
+    /// Parses a file's contents and carries them out.
+    pub(super) fn contents(&mut self, text: &[u8], file: u32, out: &mut Vec<Node>) {
+        let (nodes, problems) = parse(text, file);
+        for (origin, directive, message) in problems {
+            self.error(origin, &directive, message);
+        }
+        self.expand(&nodes, out);
+    }
+
+    /// Runs `inside` one file or macro deeper.
+    pub(super) fn nested(&mut self, origin: Origin, name: &str, inside: impl FnOnce(&mut Self)) {
+        if self.nesting == MAX_NESTING {
+            let message = format!("files and macros include one another deeper than {MAX_NESTING} levels");
+            return self.error(origin, name, message);
+        }
+        self.nesting += 1;
+        inside(self);
+        self.nesting -= 1;
+    }
+
+    /// Carries out nodes, appending what is left.
+    pub(super) fn expand(&mut self, nodes: &[Node], out: &mut Vec<Node>) {
+        let most = if self.htaccess { MAX_HTACCESS_NODES } else { MAX_NODES };
+        for node in nodes {
+            self.nodes += 1;
+            if self.nodes > most {
+                if self.nodes == most + 1 {
+                    self.error(node.origin, "", format!("there are more than {most} directives"));
+                }
+                return;
+            }
+            self.node(node, out);
+        }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut Vec<Node>) {
+        // What a macro's lines say is settled where it is used.
+        if node.name.eq_ignore_ascii_case("Macro") && node.children.is_some() {
+            return self.define_macro(node);
+        }
+        let name = self.variables(&node.name, node.origin);
+        let args = self.variables(&node.args, node.origin);
+        if self.htaccess && modules::is_read(&name) && !modules::is_read_in_htaccess(&name) {
+            return self.error(node.origin, &name, "is not allowed in .htaccess files");
+        }
+        if let Some(children) = &node.children {
+            return self.section(node.origin, name, args, children, out);
+        }
+        if let Err(message) = self.directive(node.origin, &name, &args, out) {
+            self.error(node.origin, &name, message);
+        }
+    }
+
+    fn section(&mut self, at: Origin, name: String, args: String, children: &[Node], out: &mut Vec<Node>) {
+        match condition::test(self, at, &name, &args) {
+            Some(Ok(true)) => self.expand(children, out),
+            Some(Ok(false)) => {}
+            Some(Err(message)) => self.error(at, &name, message),
+            None => {
+                if name.eq_ignore_ascii_case("VirtualHost") && !self.htaccess {
+                    self.resolve_hosts(&args);
+                }
+                self.depth += 1;
+                let mut inside = Vec::with_capacity(children.len());
+                self.expand(children, &mut inside);
+                self.depth -= 1;
+                out.push(Node { name, args, origin: at, children: Some(inside) });
+            }
+        }
+    }
+
+    fn directive(&mut self, at: Origin, name: &str, args: &str, out: &mut Vec<Node>) -> Result<(), String> {
+        match name.to_ascii_lowercase().as_str() {
+            "include" => self.include(at, name, args, false, out),
+            "includeoptional" => self.include(at, name, args, true, out),
+            "define" => self.define(args),
+            "undefine" => self.undefine(args),
+            "serverroot" => self.server_root(args),
+            "loadmodule" => modules::load(self, at, args),
+            "use" => self.use_macro(at, name, args, out),
+            "undefmacro" => self.undefine_macro(at, args),
+            "macroignoreemptyargs" | "macroignorebadnesting" => Ok(()),
+            "error" => Err(first_word(args).unwrap_or_default().0),
+            "warning" => {
+                self.warn(at, first_word(args).unwrap_or_default().0);
+                Ok(())
+            }
+            lower => {
+                if lower == "typesconfig" {
+                    self.attach(&first_word(args).unwrap_or_default().0);
+                }
+                out.push(Node { name: name.to_owned(), args: args.to_owned(), origin: at, children: None });
+                Ok(())
+            }
+        }
+    }
+
+    fn define(&mut self, args: &str) -> Result<(), String> {
+        let words = words(args);
+        let (name, value) = match &words[..] {
+            [name] => (name, None),
+            [name, value] => (name, Some(value.clone())),
+            _ => return Err(format!("takes one or two arguments, not {}", words.len())),
+        };
+        if name.is_empty() || name.contains(':') {
+            return Err(format!("\"{name}\" cannot be the name of a variable"));
+        }
+        self.facts.defines.insert(name.clone(), value);
+        Ok(())
+    }
+
+    fn undefine(&mut self, args: &str) -> Result<(), String> {
+        match &words(args)[..] {
+            [name] => {
+                self.facts.defines.remove(name);
+                Ok(())
+            }
+            words => Err(format!("takes one argument, not {}", words.len())),
+        }
+    }
+
+    fn server_root(&mut self, args: &str) -> Result<(), String> {
+        if self.depth > 0 {
+            return Err("is only allowed outside of sections".to_owned());
+        }
+        match &words(args)[..] {
+            [root] if root.starts_with('/') => self.facts.server_root = trimmed_root(root),
+            [root] => return Err(format!("\"{root}\" is not an absolute path")),
+            words => return Err(format!("takes one argument, not {}", words.len())),
+        }
+        Ok(())
+    }
+
+    /// Replaces `${NAME}`. An unknown one stays as it is, with a warning, as in Apache.
+    fn variables(&mut self, text: &str, at: Origin) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start + 2..].find('}') else { break };
+            let name = &rest[start + 2..start + 2 + length];
+            let end = start + 2 + length + 1;
+            out.push_str(&rest[..start]);
+            match self.variable(name) {
+                Some(value) => {
+                    out.push_str(&value);
+                    rest = &rest[end..];
+                }
+                None => {
+                    // `${map:key}` belongs to RewriteMap.
+                    if !name.contains(':') {
+                        self.warn_once(
+                            format!("${name}"),
+                            at,
+                            format!("the variable ${{{name}}} is not defined"),
+                        );
+                    }
+                    out.push_str("${");
+                    rest = &rest[start + 2..];
+                }
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        match self.facts.defines.get(name) {
+            Some(Some(value)) => Some(value.clone()),
+            // The environment of the server is none of a tenant's business.
+            _ if self.htaccess => None,
+            _ => std::env::var(name).ok(),
+        }
+    }
+}
+
+/// Without the slash at the end, except for the root itself.
+fn trimmed_root(root: &str) -> String {
+    match root.trim_end_matches('/') {
+        "" => "/".to_owned(),
+        root => root.to_owned(),
+    }
+}

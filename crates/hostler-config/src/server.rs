@@ -1,0 +1,179 @@
+//! Servers: filled one by one, then merged over the main server.
+
+use crate::build::{Builder, vhost_host};
+use crate::command::{Command, Context, Inside};
+use crate::section::{Pattern, Section, Setting};
+use crate::{
+    Config, ConfigError, DirConfig, Node, Origin, ProcessConfig, Server, ServerConfig, Tree, VhostAddress,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A server as its lines say, not merged.
+#[derive(Debug, Default)]
+pub(crate) struct RawServer {
+    origin: Origin,
+    addresses: Vec<VhostAddress>,
+    server: ServerConfig,
+    dir: DirConfig,
+    directories: Vec<Arc<Section>>,
+    locations: Vec<Arc<Section>>,
+    settings: Vec<Setting>,
+}
+
+impl RawServer {
+    pub(crate) fn at(origin: Origin) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
+    /// One address of the VirtualHost line: `*`, `*:80`, `_default_:*`, `192.0.2.1:80`, `[::1]:443`, `name:80`.
+    pub(crate) fn add_address(&mut self, cmd: &mut Command<'_>, word: &str) -> Result<(), String> {
+        let host = vhost_host(word);
+        let port = match word[host.len()..].strip_prefix(':') {
+            None | Some("*") => None,
+            Some(port) => Some(port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+                format!("the port of \"{word}\" is neither * nor a number from 1 to 65535")
+            })?),
+        };
+        if host == "*" || host.eq_ignore_ascii_case("_default_") {
+            self.addresses.push(VhostAddress { ip: None, port });
+            return Ok(());
+        }
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if let Ok(ip) = bare.parse::<IpAddr>() {
+            self.addresses.push(VhostAddress { ip: Some(ip), port });
+            return Ok(());
+        }
+        let facts = Arc::clone(&cmd.builder.facts);
+        match facts.hosts.get(host).map(Vec::as_slice) {
+            None | Some([]) => cmd.warn(format!("the host name \"{host}\" has no address; it is left out")),
+            Some(found) => {
+                self.addresses.extend(found.iter().map(|ip| VhostAddress { ip: Some(*ip), port }));
+                self.addresses.dedup();
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out the directives in the section.
+    pub(crate) fn fill(&mut self, outer: &mut Command<'_>, nodes: &[Node]) {
+        let trail = std::mem::take(&mut outer.builder.trail);
+        let mut cmd = Command {
+            dir: &mut self.dir,
+            server: &mut self.server,
+            process: outer.process,
+            context: Context::VirtualHost,
+            inside: Inside::default(),
+            place: None,
+            limited: None,
+            origin: outer.origin,
+            directive: outer.directive,
+            directories: &mut self.directories,
+            locations: &mut self.locations,
+            builder: outer.builder,
+        };
+        cmd.run(nodes);
+        self.settings = std::mem::replace(&mut outer.builder.trail, trail);
+    }
+
+    /// The main server: what is outside of virtual hosts.
+    fn main(builder: &mut Builder, process: &mut ProcessConfig, nodes: &[Node]) -> Self {
+        let mut main = Self::default();
+        let Some((_, directive)) = crate::directives::find("VirtualHost") else { return main };
+        let mut cmd = Command {
+            dir: &mut main.dir,
+            server: &mut main.server,
+            process,
+            context: Context::Main,
+            inside: Inside::default(),
+            place: None,
+            limited: None,
+            origin: Origin::default(),
+            directive,
+            directories: &mut main.directories,
+            locations: &mut main.locations,
+            builder,
+        };
+        cmd.run(nodes);
+        main.settings = std::mem::take(&mut builder.trail);
+        main
+    }
+
+    /// Merges over the main server.
+    fn merge(self, main: &Server) -> Server {
+        let mut conf = main.conf.merge(&self.server);
+        conf.core.disinherit(&self.server.core);
+        Server {
+            id: 0,
+            origin: self.origin,
+            addresses: self.addresses,
+            conf,
+            defaults: Arc::new(main.defaults.merge(&self.dir)),
+            directories: joined(&main.directories, self.directories, sorted),
+            locations: joined(&main.locations, self.locations, |all| all),
+            settings: self.settings,
+        }
+    }
+}
+
+/// The main server's sections before the virtual host's; shared when there are none of its own.
+fn joined(
+    main: &Arc<[Arc<Section>]>,
+    own: Vec<Arc<Section>>,
+    order: fn(Vec<Arc<Section>>) -> Vec<Arc<Section>>,
+) -> Arc<[Arc<Section>]> {
+    if own.is_empty() {
+        return Arc::clone(main);
+    }
+    order(main.iter().cloned().chain(own).collect()).into()
+}
+
+/// Merge order of Directory sections (`ap_core_reorder_directories`): by depth, regular expressions last, else
+/// as they stand.
+fn sorted(mut sections: Vec<Arc<Section>>) -> Vec<Arc<Section>> {
+    sections.sort_by_key(|section| match section.pattern {
+        Pattern::Regex(_) => u32::MAX,
+        _ => section.depth,
+    });
+    sections
+}
+
+impl Config {
+    /// Builds the configuration from the tree, without touching a file.
+    ///
+    /// # Errors
+    /// All errors that could be found in one go.
+    pub fn build(tree: &Tree) -> Result<Self, Vec<ConfigError>> {
+        let files = tree.files.iter().map(|name| Arc::from(name.as_str())).collect();
+        let mut builder = Builder::new(Arc::new(tree.facts.clone()), files);
+        for (origin, message) in &tree.warnings {
+            builder.warn(*origin, message.clone());
+        }
+        let mut process = ProcessConfig::default();
+        let raw = RawServer::main(&mut builder, &mut process, &tree.nodes);
+        let hosts = std::mem::take(&mut builder.hosts);
+        if !builder.errors.is_empty() {
+            return Err(builder.errors);
+        }
+        let servers = merged(raw, hosts);
+        let Builder { facts, files, warnings, regex_options, .. } = builder;
+        Ok(Self { servers, process, files, facts, warnings, regex_options })
+    }
+}
+
+fn merged(raw: RawServer, hosts: Vec<RawServer>) -> Vec<Arc<Server>> {
+    let main = Server {
+        conf: raw.server,
+        defaults: Arc::new(raw.dir),
+        directories: sorted(raw.directories).into(),
+        locations: raw.locations.into(),
+        settings: raw.settings,
+        ..Server::default()
+    };
+    let mut servers = Vec::with_capacity(hosts.len() + 1);
+    let merged: Vec<Server> = hosts.into_iter().map(|host| host.merge(&main)).collect();
+    for (server, id) in std::iter::once(main).chain(merged).zip(0..) {
+        servers.push(Arc::new(Server { id, ..server }));
+    }
+    servers
+}
