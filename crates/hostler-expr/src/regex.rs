@@ -118,6 +118,19 @@ impl Regex {
         Ok(found.is_some())
     }
 
+    /// The named groups that took part in the first match, with their texts.
+    ///
+    /// # Errors
+    /// When the match was given up at one of the limits.
+    pub fn named_groups(&self, text: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RegexError> {
+        self.run(|program| {
+            let Some(found) = program.captures(text)? else { return Ok(Vec::new()) };
+            let names = program.capture_names().iter().flatten();
+            let groups = names.filter_map(|name| Some((name.clone(), found.name(name)?.as_bytes().to_vec())));
+            Ok(groups.collect())
+        })
+    }
+
     /// The byte ranges of the groups of the first match.
     pub(crate) fn spans(&self, text: &[u8]) -> Result<Option<Spans>, RegexError> {
         self.run(|program| {
