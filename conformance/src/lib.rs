@@ -11,5 +11,6 @@ pub mod client;
 pub mod differences;
 pub mod run;
 pub mod server;
+pub mod syntax;
 pub mod table;
 pub mod tree;

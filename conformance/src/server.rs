@@ -47,6 +47,10 @@ const MODULES: [&str; 25] = [
     "allowmethods",
 ];
 
+/// What to say where there is nothing to test.
+pub(crate) const NO_BINARY: &str = "no hostler binary: run `make build` first, or name one in HOSTLER_BIN; \
+     HOSTLER_UNDER_TEST=apache checks the table against Apache alone";
+
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -108,7 +112,7 @@ impl Server {
         tree.populate(&subject.files).map_err(failed)?;
         let types = FileSpec::Text(include_str!("mime.types").to_owned());
         tree.write("conf/mime.types", &types).map_err(failed)?;
-        std::os::unix::fs::symlink(APACHE_MODULES, tree.root.join("modules")).map_err(failed)?;
+        link_modules(&tree.root).map_err(failed)?;
         let configuration = tree.root.join("conf/httpd.conf");
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
@@ -157,17 +161,14 @@ impl Drop for Server {
 fn spawn(kind: Kind, configuration: &Path, subject: &Subject, tree: &Tree) -> Result<Child, String> {
     let mut command = match kind {
         Kind::Apache => {
-            let mut command = Command::new(APACHE);
+            let mut command = apache();
             // The default, a robust mutex, is lost now and then when a program is killed.
             let mutex = format!("Mutex fcntl:{}/logs", tree.root.display());
             command.args(["-DFOREGROUND", "-c", &mutex, "-f"]).arg(configuration);
             command
         }
         Kind::Hostler => {
-            let binary = hostler_binary().ok_or(
-                "no hostler binary: run `make build` first, or name one in HOSTLER_BIN; \
-                 HOSTLER_UNDER_TEST=apache checks the table against Apache alone",
-            )?;
+            let binary = hostler_binary().ok_or(NO_BINARY)?;
             let mut command = Command::new(binary);
             command.arg("run").arg("-f").arg(configuration);
             command
@@ -184,16 +185,33 @@ fn spawn(kind: Kind, configuration: &Path, subject: &Subject, tree: &Tree) -> Re
 }
 
 fn configured(tree: &Tree, subject: &Subject) -> String {
-    let extra = subject.modules.iter().map(String::as_str);
+    tree.fill(&format!("{}\n{}", prologue(&subject.modules, tree.owner.is_some()), subject.config))
+}
+
+/// A whole configuration for a folder and two ports that nobody is going to open.
+pub(crate) fn configuration(root: &Path, config: &str) -> String {
+    let tree = Tree { root: root.to_owned(), ports: [65_534, 65_535], owner: unprivileged() };
+    tree.fill(&format!("{}\n{config}", prologue(&[], tree.owner.is_some())))
+}
+
+/// Makes `modules/mod_x.so` resolve below a ServerRoot.
+pub(crate) fn link_modules(root: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(APACHE_MODULES, root.join("modules"))
+}
+
+/// apache2, without arguments yet.
+pub(crate) fn apache() -> Command {
+    Command::new(APACHE)
+}
+
+fn prologue(extra: &[String], as_root: bool) -> String {
     let modules: Vec<String> = MODULES
         .into_iter()
-        .chain(extra)
+        .chain(extra.iter().map(String::as_str))
         .map(|name| format!("LoadModule {name}_module modules/mod_{name}.so"))
         .collect();
-    let identity = if tree.owner.is_some() { "User www-data\nGroup www-data" } else { "" };
-    let prologue = include_str!("prologue.conf");
-    let prologue = prologue.replace("@MODULES@", &modules.join("\n")).replace("@IDENTITY@", identity);
-    tree.fill(&format!("{prologue}\n{}", subject.config))
+    let identity = if as_root { "User www-data\nGroup www-data" } else { "" };
+    include_str!("prologue.conf").replace("@MODULES@", &modules.join("\n")).replace("@IDENTITY@", identity)
 }
 
 /// www-data's ids, as Debian fixes them, when run by root.

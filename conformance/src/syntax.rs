@@ -1,0 +1,80 @@
+//! Configurations that a server must accept or refuse before it starts.
+//!
+//! Apache judges with `apache2 -t`, Hostler with `hostler check`, each on the same text.
+
+use crate::server::{self, Kind};
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Unique name.
+    pub name: String,
+    /// What follows the common prologue; `@ROOT@` is a folder with `htdocs` in it.
+    pub config: String,
+    /// Whether a server starts with it.
+    pub accepted: bool,
+    /// Why Hostler judges otherwise than Apache on purpose.
+    pub differs: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    check: Vec<Check>,
+}
+
+/// Reads `syntax.toml`.
+///
+/// # Errors
+/// A sentence that names the file.
+pub fn load(path: &Path) -> Result<Vec<Check>, String> {
+    let at = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| at(&error))?;
+    toml::from_str::<Listed>(&text).map(|listed| listed.check).map_err(|error| at(&error))
+}
+
+/// Prepares a folder for [`judge`].
+///
+/// # Errors
+/// As the file system reports them.
+pub fn prepare(root: &Path) -> std::io::Result<()> {
+    for folder in ["htdocs", "logs", "conf"] {
+        fs::create_dir(root.join(folder))?;
+    }
+    fs::write(root.join("conf/mime.types"), include_str!("mime.types"))?;
+    server::link_modules(root)
+}
+
+/// What is wrong with a server's verdict on a configuration; nothing where it is as expected.
+///
+/// # Errors
+/// The server could not be run.
+pub fn judge(kind: Kind, check: &Check, root: &Path) -> Result<Option<String>, String> {
+    let configuration = root.join(format!("{}.conf", check.name));
+    let text = server::configuration(root, &check.config);
+    fs::write(&configuration, text).map_err(|error| error.to_string())?;
+    let mut command = match kind {
+        Kind::Apache => server::apache(),
+        Kind::Hostler => Command::new(server::hostler_binary().ok_or(server::NO_BINARY)?),
+    };
+    command.arg(if kind == Kind::Apache { "-t" } else { "check" }).arg("-f").arg(&configuration);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let accepted = output.status.success();
+    let expected = check.accepted != (kind == Kind::Hostler && check.differs.is_some());
+    if accepted != expected {
+        let verdict = if expected { "accepts" } else { "refuses" };
+        return Ok(Some(format!("{kind:?} syntax/{}: {verdict} it expected, but: {said}", check.name)));
+    }
+    // An administrator must find the place.
+    let placed = said.contains(&format!("{}.conf:", check.name));
+    if kind == Kind::Hostler && !accepted && !placed {
+        return Ok(Some(format!("Hostler syntax/{}: file and line expected, but: {said}", check.name)));
+    }
+    Ok(None)
+}
