@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
+/// How often is looked whether a group that was sent SIGTERM is gone.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Whenever there are so many more groups, those that have become empty are forgotten.
 const MANY: usize = 64;
 
@@ -68,9 +71,9 @@ impl Programs {
         self.0.retain(|group| group.connection != connection || !group.ended || group.kill_at.is_some());
     }
 
-    /// Kills what has outlived its grace.
+    /// Kills what has outlived its grace, and forgets what has gone within it.
     pub(crate) fn enforce(&mut self, now: Instant) {
-        if self.deadline().is_none_or(|at| at > now) {
+        if self.0.iter().all(|group| group.kill_at.is_none()) {
             return;
         }
         self.forget_empty();
@@ -80,9 +83,14 @@ impl Programs {
         }
     }
 
-    /// When [`Self::enforce`] has something to do.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.0.iter().filter_map(|group| group.kill_at).min()
+    /// How long [`Self::enforce`] has nothing to do. The end of a leader is told by a signal, that of its group's
+    /// other members is not.
+    pub(crate) fn quiet_for(&self, now: Instant) -> Option<Duration> {
+        let waits = self.0.iter().filter_map(|group| {
+            let left = group.kill_at?.saturating_duration_since(now);
+            Some(if group.ended { left.min(LOOK) } else { left })
+        });
+        waits.min()
     }
 
     /// Whether a program still runs or waits for its end.

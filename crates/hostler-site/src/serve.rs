@@ -77,8 +77,7 @@ impl Site {
     /// One whose answers have been taken may have requests left that were received earlier.
     fn wait_for_any(&self) -> io::Result<(bool, Vec<ConnectionId>)> {
         let left_over = self.connections.iter().any(|(_, connection)| connection.has_request());
-        let deadline = self.programs.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = if left_over { Some(Duration::ZERO) } else { deadline };
+        let timeout = if left_over { Some(Duration::ZERO) } else { self.programs.quiet_for(Instant::now()) };
         let mut fds = Vec::with_capacity(1 + self.connections.len());
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         fds.extend(

@@ -20,7 +20,8 @@ fn shell(command: &str) -> Program {
 }
 
 fn exists(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 fn soon(condition: impl Fn() -> bool) -> bool {
