@@ -1,32 +1,269 @@
-//! Directives of mod_ssl.
+//! Directives of mod_ssl, as far as a server needs them: certificates, protocols, SSLRequire. Client
+//! certificates are refused, not ignored: they decide who may see what.
 
-use crate::{Directive, Merge, Module, unset_part};
+mod options;
+
+pub use options::{Options, Protocols};
+
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Module, Overrides};
+use crate::{Merge, over, unset_part};
+use hostler_expr::{Expr, Flags, Kind};
 
 /// The module.
 pub static MODULE: Module = Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES };
 
-static DIRECTIVES: &[Directive] = &[];
+const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
+const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
+const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
+const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
+const NO_CLIENT_CERTIFICATES: &str = "Hostler asks clients for no certificates";
+
+/// A directive that is known and does nothing.
+const fn ignored(name: &'static str, why: &'static str) -> Directive {
+    let directive = Directive::new(name, Arity::RawArgs, "", "Has no effect", |_, _| Ok(()));
+    Directive { action: Action::Ignored(why), ..directive }
+}
+
+/// A directive that Hostler cannot honour and must not ignore.
+const fn refused(name: &'static str, why: &'static str) -> Directive {
+    Directive { action: Action::Refused(why), ..ignored(name, why) }
+}
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new("SSLEngine", Arity::Take1, "on|off", "Speaks TLS", engine),
+    Directive::new(
+        "SSLCertificateFile",
+        Arity::Take1,
+        "file",
+        "The server's certificate, and those that vouch for it",
+        |command, args| {
+            let path = command.server_path(args.first()).into();
+            command.server.ssl.certificates.push(path);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSLCertificateKeyFile",
+        Arity::Take1,
+        "file",
+        "The certificate's private key",
+        |command, args| {
+            let path = command.server_path(args.first()).into();
+            command.server.ssl.keys.push(path);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSLCertificateChainFile",
+        Arity::Take1,
+        "file",
+        "Certificates that vouch for the server's",
+        |command, args| {
+            command.server.ssl.chain = Some(command.server_path(args.first()).into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSLProtocol",
+        Arity::TakeArgv,
+        "[+|-]all|TLSv1.2|TLSv1.3 ...",
+        "Versions of TLS",
+        |command, args| {
+            let protocols = Protocols::parse(&args.words)?;
+            command.server.ssl.protocols = Some(protocols);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSLOptions",
+        Arity::TakeArgv,
+        "[+|-]StdEnvVars|ExportCertData|StrictRequire ...",
+        "Features of TLS for a directory",
+        |command, args| command.dir.ssl.options.set(&args.words),
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    Directive::new(
+        "SSLRequireSSL",
+        Arity::NoArgs,
+        "",
+        "Refuses requests that are not encrypted",
+        |command, _| {
+            command.dir.ssl.require_ssl = Some(true);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "SSLRequire",
+        Arity::RawArgs,
+        "expression",
+        "A condition for access, in mod_ssl's old language",
+        require,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "SSLStrictSNIVHostCheck",
+        Arity::Flag,
+        "On|Off",
+        "Refuses clients that do not say which host they want",
+        |command, args| {
+            command.server.ssl.strict_sni = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSLVerifyClient",
+        Arity::Take1,
+        "none",
+        "Whether clients must show a certificate",
+        verify_client,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "SSLPassPhraseDialog",
+        Arity::Take1,
+        "builtin",
+        "How encrypted keys are opened",
+        |_, args| {
+            if args.first() == "builtin" || args.first().starts_with("exec:") {
+                return Ok(());
+            }
+            Err("encrypted keys are not supported: keep the key in a file that only root can read".into())
+        },
+    ),
+    refused("SSLUserName", "without client certificates there is no such user")
+        .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    ignored("SSLCipherSuite", OWN_CIPHERS).allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    ignored("SSLHonorCipherOrder", OWN_CIPHERS),
+    ignored("SSLCompression", "TLS compression is unsafe, and Hostler has none"),
+    ignored("SSLInsecureRenegotiation", "Hostler does not renegotiate"),
+    ignored("SSLRenegBufferSize", "Hostler does not renegotiate")
+        .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    ignored("SSLSessionCache", OWN_SESSIONS),
+    ignored("SSLSessionCacheTimeout", OWN_SESSIONS),
+    ignored("SSLSessionTickets", OWN_SESSIONS),
+    ignored("SSLSessionTicketKeyFile", OWN_SESSIONS),
+    ignored("SSLRandomSeed", "the system has random numbers"),
+    ignored("SSLCryptoDevice", NO_OPENSSL),
+    ignored("SSLFIPS", NO_OPENSSL),
+    ignored("SSLOpenSSLConfCmd", NO_OPENSSL),
+    ignored("SSLUseStapling", NO_STAPLING),
+    ignored("SSLStaplingCache", NO_STAPLING),
+    ignored("SSLStaplingErrorCacheTimeout", NO_STAPLING),
+    ignored("SSLStaplingFakeTryLater", NO_STAPLING),
+    ignored("SSLStaplingForceURL", NO_STAPLING),
+    ignored("SSLStaplingResponderTimeout", NO_STAPLING),
+    ignored("SSLStaplingResponseMaxAge", NO_STAPLING),
+    ignored("SSLStaplingResponseTimeSkew", NO_STAPLING),
+    ignored("SSLStaplingReturnResponderErrors", NO_STAPLING),
+    ignored("SSLStaplingStandardCacheTimeout", NO_STAPLING),
+    ignored("SSLVerifyDepth", NO_CLIENT_CERTIFICATES).allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    ignored("SSLCACertificateFile", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCACertificatePath", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCADNRequestFile", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCADNRequestPath", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCARevocationFile", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCARevocationPath", NO_CLIENT_CERTIFICATES),
+    ignored("SSLCARevocationCheck", NO_CLIENT_CERTIFICATES),
+    ignored("SSLOCSPEnable", NO_CLIENT_CERTIFICATES),
+];
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default)]
-pub struct Dir {}
+pub struct Dir {
+    /// SSLOptions
+    pub options: Options,
+    /// SSLRequireSSL
+    pub require_ssl: Option<bool>,
+    /// SSLRequire: all must hold.
+    pub require: Vec<Expr>,
+}
 
 impl Merge for Dir {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            options: self.options.merge(&other.options),
+            require_ssl: over(&self.require_ssl, &other.require_ssl),
+            require: [&self.require[..], &other.require].concat(),
+        }
     }
 
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// What a server sets. Files are absolute.
 #[derive(Clone, Debug, Default)]
-pub struct Server {}
+pub struct Server {
+    /// SSLEngine; unset means off.
+    pub engine: Option<bool>,
+    /// SSLCertificateFile: one for each kind of key.
+    pub certificates: Vec<Box<str>>,
+    /// SSLCertificateKeyFile, in the same order; where one is missing, the key is in the certificate's file.
+    pub keys: Vec<Box<str>>,
+    /// SSLCertificateChainFile
+    pub chain: Option<Box<str>>,
+    /// SSLProtocol; unset means all.
+    pub protocols: Option<Protocols>,
+    /// SSLStrictSNIVHostCheck; unset means off.
+    pub strict_sni: Option<bool>,
+}
 
 impl Merge for Server {
-    fn merge(&self, _over: &Self) -> Self {
-        Self {}
+    /// A virtual host's own certificates replace the main server's, its own keys likewise.
+    fn merge(&self, other: &Self) -> Self {
+        let list = |base: &Vec<Box<str>>, over: &Vec<Box<str>>| {
+            if over.is_empty() { base.clone() } else { over.clone() }
+        };
+        Self {
+            engine: over(&self.engine, &other.engine),
+            certificates: list(&self.certificates, &other.certificates),
+            keys: list(&self.keys, &other.keys),
+            chain: over(&self.chain, &other.chain),
+            protocols: over(&self.protocols, &other.protocols),
+            strict_sni: over(&self.strict_sni, &other.strict_sni),
+        }
     }
 
     unset_part!(Server);
+}
+
+impl Server {
+    /// Whether the virtual host speaks TLS.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.engine == Some(true)
+    }
+
+    /// The files of each certificate and its key.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let keys = self.keys.iter().map(Some).chain(std::iter::repeat(None));
+        self.certificates
+            .iter()
+            .zip(keys)
+            .map(|(certificate, key)| (&**certificate, key.map_or(&**certificate, |key| &**key)))
+    }
+}
+
+fn engine(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    command.server.ssl.engine = Some(match &args.first().to_ascii_lowercase()[..] {
+        "on" => true,
+        "off" => false,
+        "optional" => return Err("Hostler does not upgrade connections to TLS: use on or off".into()),
+        _ => return Err(format!("\"{}\" is neither on nor off", args.first())),
+    });
+    Ok(())
+}
+
+fn require(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let flags = Flags { dont_vary: true, ssl_compat: true, ..Flags::default() };
+    let condition = command.expr(&args.raw, Kind::Boolean, flags)?;
+    command.dir.ssl.require.push(condition);
+    Ok(())
+}
+
+fn verify_client(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    match &args.first().to_ascii_lowercase()[..] {
+        "none" | "off" => Ok(()),
+        _ => Err("Hostler cannot verify clients' certificates yet".into()),
+    }
 }
