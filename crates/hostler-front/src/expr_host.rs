@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::ops::Deref;
 
 /// Answers fetched for an evaluation.
 #[derive(Default)]
@@ -24,31 +25,32 @@ struct FileFacts {
     link: bool,
 }
 
-/// A request as expressions see it.
-pub(crate) struct RequestHost<'a> {
-    request: &'a Request,
+/// A request as expressions see it; `R` is `&Request`, or `&mut Request` for rules that also change it.
+pub(crate) struct RequestHost<R> {
+    pub(crate) request: R,
     fetched: Fetched,
     /// Request headers that the outcome depends on.
     pub(crate) varies: RefCell<Vec<Vec<u8>>>,
 }
 
-impl<'a> RequestHost<'a> {
-    pub(crate) fn new(request: &'a Request) -> Self {
+impl<R: Deref<Target = Request>> RequestHost<R> {
+    pub(crate) fn new(request: R) -> Self {
         Self { request, fetched: Fetched::default(), varies: RefCell::default() }
     }
 
-    async fn fetch(&mut self, question: &Question) {
+    /// Fetches the answer to a question, so that evaluation can be tried again.
+    pub(crate) async fn fetch(&mut self, question: &Question) {
         match question {
             Question::File(_, path) | Question::FileSize(path) | Question::FileModified(path) => {
-                let facts = look(self.request, path).await;
+                let facts = look(&self.request, path).await;
                 self.fetched.files.insert(path.clone(), facts);
             }
             Question::FileContents(path) => {
-                let content = contents(self.request, path).await;
+                let content = contents(&self.request, path).await;
                 self.fetched.contents.insert(path.clone(), content);
             }
             Question::Subrequest(test, target) => {
-                let outcome = subrequest(self.request, *test, target).await;
+                let outcome = subrequest(&self.request, *test, target).await;
                 self.fetched.subrequests.insert((*test, target.clone()), outcome);
             }
             // Never asked for: we answer these at once.
@@ -80,7 +82,7 @@ pub(crate) async fn string(request: &Request, expr: &Expr, captures: &Captures) 
 /// Runs `f` until it no longer asks for something that has to be fetched.
 pub(crate) async fn with_host<T>(
     request: &Request,
-    mut f: impl FnMut(&RequestHost<'_>) -> Result<T, EvalError>,
+    mut f: impl FnMut(&RequestHost<&Request>) -> Result<T, EvalError>,
 ) -> Result<T, EvalError> {
     let mut host = RequestHost::new(request);
     loop {
@@ -137,9 +139,9 @@ fn owned(value: impl Into<Vec<u8>>) -> Option<Cow<'static, [u8]>> {
     Some(Cow::Owned(value.into()))
 }
 
-impl Host for RequestHost<'_> {
+impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     fn variable(&self, variable: Variable) -> Answer<Option<Cow<'_, [u8]>>> {
-        Answer::Ready(crate::variables::value(self.request, variable))
+        Answer::Ready(crate::variables::value(&self.request, variable))
     }
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
@@ -157,7 +159,7 @@ impl Host for RequestHost<'_> {
     }
 
     fn response_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let request = self.request;
+        let request = &*self.request;
         request.headers_out.find(name).or_else(|| request.err_headers_out.find(name)).map(|v| Cow::Borrowed(&**v))
     }
 

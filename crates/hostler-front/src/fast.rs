@@ -1,26 +1,209 @@
 //! The short way: a request for a file whose whole way through the phases is known and depends on nothing but
-//! its URL is answered from memory, without a task, a wait or a system call of its own.
+//! host and URL is answered from memory, without a task, a wait or a system call of its own.
+//!
+//! What is remembered was made by the long way ([`remember`]), and holds while the site's epoch does.
 
+use crate::access_log::{self, FastRecord};
 use crate::connection::Peer;
+use crate::files::Site;
 use crate::http1::conn::Fast;
-use crate::http1::head::Head;
+use crate::http1::head::{HTTP_11, Head};
+use crate::http1::send::{self, Connection};
+use crate::reply::Reply;
+use crate::request::{Found, Origin, Request};
+use crate::text;
 use crate::thread::Thread;
+use crate::vhost::AddressHosts;
+use crate::{access, body::Body};
+use bytes::Bytes;
+use hashbrown::HashMap;
+use hostler_config::Server;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What is needed for the log line.
-pub(crate) struct Logged {}
+/// URLs remembered per thread; beyond this all are forgotten.
+const MAX: usize = 16_384;
+
+/// An answer that needs only a date.
+pub(crate) struct Remembered {
+    site: Rc<Site>,
+    epoch: u64,
+    server: Arc<Server>,
+    /// Header lines but for Date and Connection.
+    fields: Box<[u8]>,
+    body: Bytes,
+    /// Keeps the address in the key taken.
+    _hosts: Arc<AddressHosts>,
+}
 
 /// URLs whose answer is known.
 #[derive(Default)]
-pub(crate) struct UrlCache {}
+pub(crate) struct UrlCache {
+    known: HashMap<Box<[u8]>, Rc<Remembered>, foldhash::fast::RandomState>,
+    /// Space to put keys together in.
+    key: Vec<u8>,
+}
+
+/// What is needed for the log line.
+pub(crate) struct Logged {
+    remembered: Rc<Remembered>,
+    head: Option<(Head, Bytes)>,
+    started: Instant,
+    received: SystemTime,
+}
+
+/// Address, host and target; neither of the latter has a space.
+fn write_key(key: &mut Vec<u8>, peer: &Peer, host: &[u8], target: &[u8]) {
+    key.clear();
+    key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
+    key.extend_from_slice(host);
+    key.push(b' ');
+    key.extend_from_slice(target);
+}
+
+/// What the fields of a request mean for the short way.
+struct Fields<'a> {
+    host: &'a [u8],
+    /// The client asks for keep-alive in words.
+    told: bool,
+}
+
+/// `None`: some field may change the answer.
+fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
+    let (mut host, mut told) = (None, false);
+    for field in &head.fields {
+        let name = field.name.of(buffer);
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                if field.folded || host.replace(field.value.of(buffer)).is_some() {
+                    return None;
+                }
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                let value = field.value.of(buffer);
+                if !value.eq_ignore_ascii_case(b"keep-alive") {
+                    return None;
+                }
+                told = true;
+            }
+            // Range, If-..., Expect, Upgrade, Transfer-Encoding, Content-Length, Authorization.
+            5 if name.eq_ignore_ascii_case(b"range") => return None,
+            6 if name.eq_ignore_ascii_case(b"expect") => return None,
+            7 if name.eq_ignore_ascii_case(b"upgrade") => return None,
+            14 if name.eq_ignore_ascii_case(b"content-length") => return None,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return None,
+            13 if name.eq_ignore_ascii_case(b"authorization") => return None,
+            8.. if name[..3].eq_ignore_ascii_case(b"if-") => return None,
+            _ => {}
+        }
+    }
+    Some(Fields { host: host?, told })
+}
 
 /// The answer, if it is known.
 pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Fast> {
-    let _ = (thread, peer, head, buffer);
-    None
+    if head.version != HTTP_11 || head.method.of(buffer) != b"GET" || !peer.may_continue() || thread.draining() {
+        return None;
+    }
+    let fields = fields(head, buffer)?;
+    let remembered = {
+        let mut urls = thread.urls.borrow_mut();
+        let UrlCache { known, key } = &mut *urls;
+        write_key(key, peer, fields.host, head.target.of(buffer));
+        let remembered = known.get(key.as_slice())?;
+        if remembered.epoch != remembered.site.epoch() {
+            known.remove(key.as_slice());
+            return None;
+        }
+        remembered.clone()
+    };
+    thread.touch(remembered.site.id);
+    let received = SystemTime::now();
+    let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let mut out = Vec::with_capacity(remembered.fields.len() + 160);
+    out.extend_from_slice(b"HTTP/1.1 200 OK\r\nDate: ");
+    out.extend_from_slice(&text::http_date(seconds as i64));
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(&remembered.fields);
+    if fields.told {
+        let timeout = peer.settings.keep_alive_timeout.as_secs();
+        send::connection(&mut out, Connection::Tell(timeout, peer.requests_left()));
+    }
+    out.extend_from_slice(b"\r\n");
+    let logged = access_log::is_wanted(thread, &remembered.server)
+        .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
+    let log = Logged { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
+    Some(Fast { out, body: remembered.body.clone(), keep: true, log })
 }
 
 /// Logs an answer given by [`answer`].
 pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
-    let _ = (thread, peer, fast, whole);
+    let Some((head, buffer)) = &fast.log.head else { return };
+    let record = FastRecord {
+        peer,
+        server: &fast.log.remembered.server,
+        head,
+        buffer,
+        received: fast.log.received,
+        elapsed: fast.log.started.elapsed(),
+        body: fast.body.len() as u64,
+        sent: (fast.out.len() + fast.body.len()) as u64,
+        whole,
+    };
+    access_log::write_fast(thread, &record);
+}
+
+/// Remembers the answer that the long way has made, if it would be the same for everybody.
+pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8], reply: &Reply) {
+    let request = &reply.request;
+    let Body::Bytes(body) = &reply.body else { return };
+    if reply.status != 200 || reply.raw || reply.close || reply.head_only || head.version != HTTP_11 {
+        return;
+    }
+    let Some(fields) = fields(head, buffer) else { return };
+    let site = thread.site(&request.server);
+    if !is_same_for_all(request) || site.epoch() != request.epoch {
+        return;
+    }
+    let mut lines = Vec::new();
+    for (name, value) in reply.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"date")) {
+        send::field(&mut lines, name, value);
+    }
+    send::field(&mut lines, b"Content-Length", text::decimal(body.len() as u64).as_bytes());
+    let mut urls = thread.urls.borrow_mut();
+    let UrlCache { known, key } = &mut *urls;
+    if known.len() >= MAX {
+        known.clear();
+    }
+    write_key(key, peer, fields.host, head.target.of(buffer));
+    let remembered = Remembered {
+        site,
+        epoch: request.epoch,
+        server: request.server.clone(),
+        fields: lines.into(),
+        body: body.clone(),
+        _hosts: peer.hosts.clone(),
+    };
+    known.insert(key.as_slice().into(), Rc::new(remembered));
+}
+
+/// Whether every request for this URL would be answered alike: nothing on its way looked at the request.
+pub(crate) fn is_same_for_all(request: &Request) -> bool {
+    let Found::File(info, Ok(_)) = &request.found else { return false };
+    // A young file's entity tag is weak for a moment.
+    let settled = crate::handler::file::now(request) - info.mtime > 2;
+    let dir = &request.dir;
+    request.origin == Origin::Client
+        && settled
+        && request.lasting
+        && request.args.is_none()
+        && &*request.method == b"GET"
+        && request.user.is_none()
+        && access::is_open(request)
+        && dir.core.ifs.is_empty()
+        && dir.core.allow_methods.is_none()
+        && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
+        && !request.headers_out.contains("Vary")
+        && !crate::filter::depends_on_request(request)
 }

@@ -1,30 +1,309 @@
-//! HTTP/2 (RFC 9113), by hyper.
+//! HTTP/2 (RFC 9113): hyper speaks it, this turns its requests into ours and our answers into its.
+//!
+//! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here.
 
-use crate::body::BodyError;
+use crate::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::connection::Peer;
+use crate::http1::conn::Ended;
+use crate::http1::head::HTTP_2;
+use crate::http1::send::{Sent, bodiless};
+use crate::reply::Reply;
+use crate::request::Request;
 use crate::thread::Thread;
 use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::rt::Executor;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+
+/// The connection preface, RFC 9113 §3.4.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What the streams of a connection share, so that a connection that makes no progress can be ended.
+struct Activity {
+    last: Cell<Instant>,
+    /// Handlers at work: they have their own timeouts.
+    working: Cell<u32>,
+    /// Answers being sent.
+    sending: Cell<u32>,
+}
+
+impl Activity {
+    fn moved(&self) {
+        self.last.set(Instant::now());
+    }
+}
 
 /// A request's body.
 pub(crate) struct Incoming {
+    body: hyper::body::Incoming,
+    activity: Rc<Activity>,
+    received: u64,
+    /// `LimitRequestBody`, in bytes; 0 is none.
     pub(crate) limit: u64,
 }
 
 impl Incoming {
-    pub(crate) fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        Poll::Ready(None)
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else { return Poll::Ready(None) };
+            self.activity.moved();
+            let Ok(frame) = frame else { return Poll::Ready(Some(Err(BodyError::ClientGone))) };
+            let Ok(chunk) = frame.into_data() else { continue };
+            if chunk.is_empty() {
+                continue;
+            }
+            self.received += chunk.len() as u64;
+            if self.limit > 0 && self.received > self.limit {
+                return Poll::Ready(Some(Err(BodyError::TooLarge)));
+            }
+            return Poll::Ready(Some(Ok(chunk)));
+        }
     }
 }
 
-/// A plain connection that may begin with HTTP/2's preface.
+/// Streams run on the connection's own thread.
+#[derive(Clone, Copy)]
+struct Here;
+
+impl<F: Future + 'static> Executor<F> for Here
+where
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+/// A plain connection that may begin with HTTP/2's preface (`Protocols h2c`).
 pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>) {
-    crate::http1::conn::serve(thread, crate::io::Io::Plain(stream), peer).await;
+    let mut start = [0; PREFACE.len()];
+    let until = Instant::now() + peer.settings.header_timeout;
+    loop {
+        let Ok(Ok(n)) = tokio::time::timeout_at(until.into(), stream.peek(&mut start)).await else { return };
+        if n == 0 || start[..n] != PREFACE[..n] {
+            return crate::http1::conn::serve(thread, crate::io::Io::Plain(stream), peer).await;
+        }
+        if n == PREFACE.len() {
+            return serve(thread, stream, peer).await;
+        }
+        // Peeking returns at once while anything is there.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// A connection on which HTTP/2 was agreed.
-pub(crate) async fn serve(thread: Rc<Thread>, stream: tokio_rustls::server::TlsStream<TcpStream>, peer: Rc<Peer>) {
-    let _ = (thread, stream, peer);
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(thread: Rc<Thread>, stream: S, peer: Rc<Peer>) {
+    let activity =
+        Rc::new(Activity { last: Cell::new(Instant::now()), working: Cell::new(0), sending: Cell::new(0) });
+    let service = {
+        let (thread, peer, activity) = (thread.clone(), peer.clone(), activity.clone());
+        hyper::service::service_fn(move |request| answer(thread.clone(), peer.clone(), activity.clone(), request))
+    };
+    let settings = &peer.hosts.default_server().conf.core.http2;
+    let mut builder = hyper::server::conn::http2::Builder::new(Here);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(settings.max_session_streams.unwrap_or(100))
+        .initial_stream_window_size(settings.window_size.unwrap_or(65_535))
+        .max_header_list_size(settings.max_header_block.unwrap_or(64 << 10))
+        .max_send_buf_size(64 << 10);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut drain = thread.shared.drain.clone();
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = drain.wait_for(|d| *d), if !draining => {
+                draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = tokio::time::sleep(Duration::from_millis(500)) => {
+                let still = activity.last.get().elapsed();
+                let busy = activity.working.get() > 0;
+                let sending = activity.sending.get() > 0;
+                if !busy && sending && still > peer.settings.timeout {
+                    return;
+                }
+                if !busy && !sending && still > peer.settings.keep_alive_timeout && !draining {
+                    draining = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+async fn answer(
+    thread: Rc<Thread>,
+    peer: Rc<Peer>,
+    activity: Rc<Activity>,
+    request: hyper::Request<hyper::body::Incoming>,
+) -> Result<hyper::Response<Sending>, Infallible> {
+    activity.moved();
+    activity.working.set(activity.working.get() + 1);
+    let working = Working(activity.clone());
+    let request = convert(&thread, &peer, &activity, request);
+    let reply = crate::serve::serve(&thread, request).await;
+    peer.requests.set(peer.requests.get() + 1);
+    drop(working);
+    Ok(respond(thread, activity, reply))
+}
+
+struct Working(Rc<Activity>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.working.set(self.0.working.get() - 1);
+        self.0.moved();
+    }
+}
+
+/// hyper's request as ours. h2 has checked names, values and pseudo-fields.
+fn convert(
+    thread: &Rc<Thread>,
+    peer: &Rc<Peer>,
+    activity: &Rc<Activity>,
+    from: hyper::Request<hyper::body::Incoming>,
+) -> Request {
+    let (parts, body) = from.into_parts();
+    let mut request = Request::new(thread, peer);
+    request.version = HTTP_2;
+    request.method = Bytes::copy_from_slice(parts.method.as_str().as_bytes());
+    let target = parts.uri.path_and_query().map_or("/", |p| p.as_str());
+    request.target = Bytes::copy_from_slice(target.as_bytes());
+    request.line = format!("{} {target} HTTP/2.0", parts.method).into();
+    for (name, value) in &parts.headers {
+        let (name, value) = (name.as_str(), value.as_bytes());
+        if name == "cookie" && request.headers_in.contains(name) {
+            // RFC 9113 §8.2.3: pieces of one cookie field.
+            let joined = [request.headers_in.find(name).map_or(&b""[..], |v| v), b"; ", value].concat();
+            request.headers_in.set(Bytes::from_static(b"cookie"), joined);
+        } else {
+            request.headers_in.add(Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value));
+        }
+    }
+    if let Some(authority) = parts.uri.authority() {
+        request.headers_in.set(Bytes::from_static(b"Host"), Bytes::copy_from_slice(authority.as_str().as_bytes()));
+    }
+    if !body.is_end_stream() {
+        let incoming = Incoming { body, activity: activity.clone(), received: 0, limit: 0 };
+        request.body = RequestBody::Http2(Rc::new(RefCell::new(incoming)));
+    }
+    request
+}
+
+/// Fields that speak of a connection have no place in HTTP/2 (RFC 9113 §8.2.2).
+const CONNECTION_FIELDS: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hyper::Response<Sending> {
+    let body = std::mem::take(&mut reply.body);
+    let no_body = reply.head_only || bodiless(reply.status);
+    let length = body.len();
+    let mut response = hyper::Response::new(());
+    *response.status_mut() = hyper::StatusCode::from_u16(reply.status).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
+    let mut total = 9;
+    for (name, value) in reply.headers.iter() {
+        let (Ok(name), Ok(value)) =
+            (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value))
+        else {
+            continue;
+        };
+        if !CONNECTION_FIELDS.contains(&name.as_str()) && !(name == http::header::CONTENT_LENGTH && length.is_some()) {
+            total += name.as_str().len() + value.len();
+            response.headers_mut().append(name, value);
+        }
+    }
+    if let Some(n) = length.filter(|_| !bodiless(reply.status)) {
+        response.headers_mut().insert(http::header::CONTENT_LENGTH, n.into());
+    }
+    let body = if no_body { Body::Empty } else { body };
+    activity.sending.set(activity.sending.get() + 1);
+    let sending = Sending {
+        length: body.len(),
+        stream: body.into_stream(),
+        reply: Some(reply),
+        sent: Sent { total: total as u64, body: 0 },
+        failed: None,
+        done: false,
+        thread,
+        activity,
+    };
+    response.map(|()| sending)
+}
+
+/// An answer on its way; the log line is written when it has gone or broken off.
+struct Sending {
+    stream: Box<dyn BodyStream>,
+    length: Option<u64>,
+    reply: Option<Reply>,
+    sent: Sent,
+    failed: Option<BodyError>,
+    done: bool,
+    thread: Rc<Thread>,
+    activity: Rc<Activity>,
+}
+
+impl http_body::Body for Sending {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        let chunk = ready!(this.stream.poll_chunk(cx));
+        this.activity.moved();
+        Poll::Ready(match chunk {
+            None => {
+                this.done = true;
+                None
+            }
+            Some(Err(error)) => {
+                this.failed = Some(error.clone());
+                Some(Err(error))
+            }
+            Some(Ok(chunk)) => {
+                this.sent.body += chunk.len() as u64;
+                this.sent.total += chunk.len() as u64 + 9;
+                this.done = this.length == Some(this.sent.body);
+                Some(Ok(Frame::data(chunk)))
+            }
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length == Some(self.sent.body)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::default, |n| SizeHint::with_exact(n.saturating_sub(self.sent.body)))
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.activity.sending.set(self.activity.sending.get() - 1);
+        self.activity.moved();
+        let result = match self.failed.take() {
+            Some(error) => Err(Ended::Body(error)),
+            None if self.done || self.is_end_stream_now() => Ok(()),
+            None => Err(Ended::Gone),
+        };
+        if let Some(reply) = self.reply.take() {
+            reply.finish(&self.thread, self.sent, &result, 0, true);
+        }
+    }
+}
+
+impl Sending {
+    fn is_end_stream_now(&self) -> bool {
+        self.length == Some(self.sent.body)
+    }
 }

@@ -6,6 +6,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::unix::AsyncFd;
 use tokio::net::TcpStream;
 
 /// A connection.
@@ -80,6 +81,15 @@ impl Io {
             Self::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
         }
     }
+}
+
+/// Makes a descriptor known to the thread's event loop.
+///
+/// # Errors
+/// The kernel's.
+#[allow(deprecated, reason = "the replacement is unsafe for types that may close their descriptor early; OwnedFd can't")]
+pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(descriptor, interest)
 }
 
 impl std::fmt::Debug for Io {

@@ -5,6 +5,7 @@ use crate::connection::{self, Peer, Settings, Tls};
 use crate::deadline;
 use crate::http1;
 use crate::io::Io;
+use crate::settings;
 use crate::thread::{Shared, Thread};
 use hostler_config::Server;
 use std::cell::Cell;
@@ -129,7 +130,7 @@ fn serve_one(thread: &Rc<Thread>, stream: TcpStream, remote: SocketAddr, https: 
         });
     } else {
         let peer = peer(&thread, local, remote, None);
-        let h2c = thread.shared.config_allows_h2c(hosts.default_server());
+        let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
                 Box::pin(crate::http2::sniff(thread, stream, peer)).await;
@@ -162,7 +163,7 @@ fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<
         local,
         remote,
         settings: settings(server),
-        limits: limits(server),
+        limits: settings::head_limits(server),
         hosts: hosts.clone(),
         tls,
         requests: Cell::new(0),
@@ -170,26 +171,18 @@ fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<
 }
 
 fn settings(server: &Server) -> Settings {
-    let core = &server.conf.core;
     Settings {
-        timeout: core.timeout(),
-        header_timeout: core.header_timeout(),
-        keep_alive_timeout: core.keep_alive_timeout(),
-        keep_alive: core.keep_alive(),
-        max_requests: core.max_keep_alive_requests(),
+        timeout: settings::timeout(server),
+        header_timeout: settings::header_timeout(server),
+        keep_alive_timeout: settings::keep_alive_timeout(server),
+        keep_alive: settings::keep_alive(server),
+        max_requests: settings::max_keep_alive_requests(server),
     }
 }
 
-fn limits(server: &Server) -> http1::head::Limits {
-    let core = &server.conf.core;
-    http1::head::Limits {
-        line: core.limit_request_line(),
-        fields: core.limit_request_fields(),
-        field_size: core.limit_request_field_size(),
-        strict: core.strict(),
-        registered_methods: core.registered_methods(),
-        allow_09: core.allow_09(),
-    }
+/// `Protocols h2c`: HTTP/2 by prior knowledge on plain connections.
+fn allows_h2c(server: &Server) -> bool {
+    server.conf.core.protocols.as_ref().is_some_and(|p| p.iter().any(|p| p == "h2c"))
 }
 
 /// Starts the tasks that every thread has.

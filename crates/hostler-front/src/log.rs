@@ -63,3 +63,8 @@ pub(crate) fn request(request: &Request, severity: Severity, module: &str, messa
 pub(crate) fn server(thread: &Thread, severity: Severity, message: &str) {
     let _ = (thread, severity, message);
 }
+
+/// The id under which the error log tells the cause of a 5xx.
+pub(crate) fn error_id(request: &Request) -> String {
+    format!("{:x}", request.number)
+}

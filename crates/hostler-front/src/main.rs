@@ -11,8 +11,10 @@ mod conditional;
 mod connection;
 mod deadline;
 mod error;
+mod expr_host;
 mod fast;
 mod files;
+mod filter;
 mod handler;
 mod http1;
 mod http2;
@@ -25,6 +27,7 @@ mod merge;
 mod reply;
 mod request;
 mod serve;
+mod settings;
 mod site;
 mod start;
 mod status;
@@ -33,6 +36,7 @@ mod text;
 mod thread;
 mod tls;
 mod uri;
+mod variables;
 mod vhost;
 
 fn main() -> std::process::ExitCode {

@@ -47,8 +47,8 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
 }
 
 /// Completes an error page: only what survives errors is kept.
-pub(crate) fn finish_error(mut request: Request, body: Body) -> Reply {
-    crate::filter::headers::apply_now(&mut request, true);
+pub(crate) async fn finish_error(mut request: Request, body: Body) -> Reply {
+    crate::filter::headers::apply(&mut request, true).await;
     assemble(request, body, false)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn content_fields(request: &mut Request) {
 
 /// `AddDefaultCharset`: for text/plain and text/html without a charset.
 fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
-    let Some(charset) = request.dir.core.default_charset() else { return content_type };
+    let Some(charset) = crate::settings::default_charset(&request.dir) else { return content_type };
     let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
     let kind = content_type[..end].trim_ascii();
     let plain = kind.eq_ignore_ascii_case(b"text/html") || kind.eq_ignore_ascii_case(b"text/plain");
@@ -88,9 +88,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     if !request.headers_out.contains("Date") {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
-    if let Some(product) = request.server.conf.core.server_field() {
-        headers.add("Server", Bytes::from_static(product.as_bytes()));
-    }
+    headers.add("Server", Bytes::from_static(crate::settings::product(&request.server).as_bytes()));
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
     for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
         headers.add(name.clone(), value.clone());
@@ -109,7 +107,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         close,
         head_only: request.is_head() && request.original().is_head(),
         raw,
-        timeout: request.server.conf.core.timeout(),
+        timeout: crate::settings::timeout(&request.server),
         request: Box::new(request),
     }
 }

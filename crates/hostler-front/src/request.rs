@@ -116,6 +116,10 @@ pub(crate) struct Request {
     pub(crate) prev: Option<Box<Request>>,
     /// Sub-requests: names of environment variables start from the parent's.
     pub(crate) redirects: u32,
+    /// All that was looked up so far stays true while the site's epoch is [`Request::epoch`].
+    pub(crate) lasting: bool,
+    /// The site's epoch when the request began.
+    pub(crate) epoch: u64,
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
 }
@@ -182,6 +186,8 @@ impl Request {
             body: RequestBody::Empty,
             prev: None,
             redirects: 0,
+            lasting: true,
+            epoch: 0,
             no_cache: false,
         }
     }

@@ -41,8 +41,11 @@ pub(crate) type Phase = Result<(), Halt>;
 
 /// Answers a client's request.
 pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
-    let first = match crate::map::host::select(&mut request) {
-        Ok(()) => Box::pin(run(&mut request)).await,
+    let first = match map::host::select(&mut request) {
+        Ok(()) => {
+            crate::filter::env::set_env_if_server(&mut request).await;
+            Box::pin(run(&mut request)).await
+        }
         Err(status) => Err(Halt::Status(status)),
     };
     complete(request, first).await
@@ -65,14 +68,14 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => return Box::pin(crate::reply::finish(request, body)).await,
             Err(Halt::Status(status)) => match error::document(&mut request, status) {
-                error::Answer::Page(body) => return crate::reply::finish_error(request, body),
+                error::Answer::Page(body) => return Box::pin(crate::reply::finish_error(request, body)).await,
                 error::Answer::Redirect(target) => {
                     request = request.redirected(Bytes::from_static(b"GET"), &target);
                     outcome = Box::pin(run(&mut request)).await;
                 }
             },
             Err(Halt::Redirect { method, target }) => {
-                let limit = request.server.conf.core.limit_internal_redirects();
+                let limit = crate::settings::recursion(&request.server).0;
                 if request.redirects >= limit {
                     let message = format!(
                         "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
@@ -99,7 +102,7 @@ pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
 pub(crate) async fn prepare(request: &mut Request) -> Phase {
     map::locate(request).await?;
     if !request.is_sub() {
-        map::header_parser(request)?;
+        map::header_parser(request).await;
     }
     access::check(request).await?;
     map::types::check(request);
@@ -109,7 +112,7 @@ pub(crate) async fn prepare(request: &mut Request) -> Phase {
 /// Looks a URL up as a sub-request: all phases but the handler.
 pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase) {
     let mut sub = request.sub(target);
-    let phase = if sub.depth() > 25 {
+    let phase = if u32::from(sub.depth()) > crate::settings::recursion(&request.server).1.max(1) {
         log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
         Err(Halt::Status(500))
     } else {

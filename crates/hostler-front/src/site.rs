@@ -77,7 +77,7 @@ impl Link {
     /// Takes over a connection; returns it with its inotify descriptor once the site has said hello.
     pub(crate) async fn open(socket: OwnedFd) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
         let link = Rc::new(Self {
-            socket: AsyncFd::new(socket)?,
+            socket: crate::io::register(socket, Interest::READABLE | Interest::WRITABLE)?,
             unsent: RefCell::default(),
             waiting: RefCell::default(),
             next: Cell::new(1),

@@ -83,10 +83,15 @@ impl Thread {
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
         let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
-        self.shared.hub.touch(id, self.second.get());
+        self.touch(id);
         let mut sites = self.sites.borrow_mut();
         let slot = &mut sites[id as usize];
         slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
+    }
+
+    /// Notes that a site is in use.
+    pub(crate) fn touch(&self, site: SiteId) {
+        self.shared.hub.touch(site, self.second.get());
     }
 
     /// The virtual hosts behind a local address.

@@ -35,15 +35,11 @@ impl AddressHosts {
         let (mut exact, mut wild) = (HashMap::default(), Vec::new());
         for (index, server) in servers.iter().enumerate() {
             let core = &server.conf.core;
-            let names = core.server_name.iter().map(|n| n.host.as_str());
-            for name in names.chain(core.server_aliases.iter().map(|a| &**a)) {
-                let name = name.to_ascii_lowercase().into_bytes();
-                if name.iter().any(|b| matches!(b, b'*' | b'?')) {
-                    wild.push((name, index));
-                } else {
-                    exact.entry(name).or_insert(index);
-                }
+            let names = core.server_name.iter().map(|n| &n.host);
+            for name in names.chain(&core.aliases) {
+                exact.entry(name.clone().into_bytes()).or_insert(index);
             }
+            wild.extend(core.wild_aliases.iter().map(|name| (name.clone().into_bytes(), index)));
         }
         Self { default, servers, exact, wild }
     }

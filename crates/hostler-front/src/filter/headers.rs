@@ -1,18 +1,135 @@
-//! Header and RequestHeader.
+//! Header and RequestHeader (mod_headers).
 
+use crate::expr_host::RequestHost;
+use crate::log::{self, Severity};
 use crate::request::Request;
+use hostler_config::directives::headers::{self, Message, Pause, Phase, Rule, Table};
+use hostler_expr::Host;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `early` ones, before access control.
-pub(crate) fn early(request: &mut Request) {
-    let _ = request;
+pub(crate) async fn early(request: &mut Request) {
+    let dir = request.dir.clone();
+    if dir.headers.is_set() {
+        carry_out(request, &dir.headers.request, Phase::Early, Table::Request).await;
+        carry_out(request, &dir.headers.response, Phase::Early, Table::Response).await;
+        carry_out(request, &dir.headers.always, Phase::Early, Table::Always).await;
+    }
 }
 
-/// On the way out; `error`: only the `always` table is left.
+/// RequestHeader, among the fixups.
+pub(crate) async fn request_fields(request: &mut Request) {
+    let dir = request.dir.clone();
+    if dir.headers.is_set() {
+        carry_out(request, &dir.headers.request, Phase::Late, Table::Request).await;
+    }
+}
+
+/// Header, on the way out; an error's answer has only the `always` table.
 pub(crate) async fn apply(request: &mut Request, error: bool) {
-    let _ = (request, error);
+    let dir = request.dir.clone();
+    if !dir.headers.is_set() {
+        return;
+    }
+    carry_out(request, &dir.headers.always, Phase::Late, Table::Always).await;
+    if !error {
+        carry_out(request, &dir.headers.response, Phase::Late, Table::Response).await;
+    }
 }
 
-/// As [`apply`], where nothing can be waited for.
-pub(crate) fn apply_now(request: &mut Request, error: bool) {
-    let _ = (request, error);
+async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], phase: Phase, table: Table) {
+    let mut from = 0;
+    let mut host = RequestHost::new(request);
+    while let Err(Pause { at, need }) = headers::apply(rules, from, phase, table, &mut host) {
+        from = at;
+        Box::pin(host.fetch(&need)).await;
+    }
+}
+
+impl RequestHost<&mut Request> {
+    fn table(&self, table: Table) -> &crate::table::Table {
+        match table {
+            Table::Request => &self.request.headers_in,
+            Table::Response => &self.request.headers_out,
+            Table::Always => &self.request.err_headers_out,
+        }
+    }
+
+    fn table_mut(&mut self, table: Table) -> &mut crate::table::Table {
+        match table {
+            Table::Request => &mut self.request.headers_in,
+            Table::Response => &mut self.request.headers_out,
+            Table::Always => &mut self.request.err_headers_out,
+        }
+    }
+}
+
+fn micros(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+}
+
+impl Message for RequestHost<&mut Request> {
+    fn values(&self, table: Table, name: &str) -> Vec<Vec<u8>> {
+        self.table(table).all(name.as_bytes()).map(|v| v.to_vec()).collect()
+    }
+
+    fn add(&mut self, table: Table, name: &str, value: Vec<u8>) {
+        if table == Table::Response && name.eq_ignore_ascii_case("content-type") {
+            self.request.content_type = Some(value.clone().into());
+        }
+        self.table_mut(table).add(name.to_owned(), value);
+    }
+
+    fn remove(&mut self, table: Table, name: &str) {
+        self.table_mut(table).unset(name);
+    }
+
+    fn request_fields(&self) -> Vec<(String, Vec<u8>)> {
+        let fields = self.request.headers_in.iter();
+        fields.map(|(n, v)| (String::from_utf8_lossy(n).into_owned(), v.to_vec())).collect()
+    }
+
+    fn env(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.request.env.find(name).map(|v| Cow::Borrowed(&**v))
+    }
+
+    fn ssl_variable(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        match Host::ssl_variable(self, name) {
+            hostler_expr::Answer::Ready(value) => value,
+            hostler_expr::Answer::Pending => None,
+        }
+    }
+
+    fn set_note(&mut self, name: &str, value: Option<Vec<u8>>) {
+        match value {
+            Some(value) => self.request.notes.set(name.to_owned(), value),
+            None => self.request.notes.unset(name),
+        }
+    }
+
+    fn times(&self) -> (i64, i64) {
+        (micros(self.request.received), micros(SystemTime::now()))
+    }
+
+    fn load(&self) -> [f64; 3] {
+        let info = rustix::system::sysinfo();
+        // The kernel counts in 65536ths.
+        std::array::from_fn(|n| info.loads[n] as f64 / 65_536.0)
+    }
+
+    fn busy_percent(&self) -> u32 {
+        let shared = &self.request.thread.shared;
+        let busy = shared.connections.load(std::sync::atomic::Ordering::Relaxed);
+        if shared.max_connections == usize::MAX { 0 } else { (busy * 100 / shared.max_connections.max(1)) as u32 }
+    }
+
+    fn expression_host(&self) -> &dyn Host {
+        self
+    }
+
+    fn failed(&self, reason: &str) {
+        log::request(&self.request, Severity::Error, "headers", reason);
+    }
 }

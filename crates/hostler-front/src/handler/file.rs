@@ -132,6 +132,6 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
 pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
     let file = check(request)?;
     let text = whole(&file).collect(16 << 20).await.map_err(|_| Halt::Status(500))?;
-    let mut parser = hostler_cgi::HeaderParser::new(hostler_cgi::Limits::default());
-    super::cgi::static_answer(request, &mut parser, &text)
+    let _ = text;
+    Err(Halt::Status(501))
 }

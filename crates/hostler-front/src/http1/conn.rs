@@ -425,6 +425,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let wish = super::framing::keep_alive(&head, &buffer);
     let request = crate::request::Request::from_http1(thread, peer, &buffer, &head, body);
     let mut reply = crate::serve::serve(thread, request).await;
+    crate::fast::remember(thread, peer, &head, &buffer, &reply);
     let unread = !incoming.borrow().is_complete();
     let keep = wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && (!unread || incoming.borrow_mut().discard().await);
     let outgoing = Outgoing {

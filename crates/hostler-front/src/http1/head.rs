@@ -40,7 +40,7 @@ pub(crate) const HTTP_11: Version = 1001;
 pub(crate) const HTTP_2: Version = 2000;
 
 /// A parsed head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Head {
     /// The request line without its line end.
     pub(crate) line: Span,

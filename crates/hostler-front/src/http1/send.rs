@@ -110,7 +110,7 @@ fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
 }
 
 /// A field; a value that could end the line early is made harmless (response splitting).
-fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+pub(crate) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {

@@ -13,6 +13,7 @@ use hostler_config::directives::alias::escape_path;
 /// Runs the fixups in Apache's order.
 pub(crate) async fn run(request: &mut Request) -> Phase {
     filter::env::fixup(request);
+    filter::headers::request_fields(request).await;
     super::translate::redirect(request, true).await?;
     directory(request).await?;
     fallback(request)
@@ -70,6 +71,7 @@ async fn index(request: &mut Request) -> Phase {
             continue;
         }
         let (sub, phase) = look_up(request, &target).await;
+        request.lasting &= sub.lasting;
         match phase {
             Ok(()) if matches!(sub.found, Found::File(..)) || sub.handler_takes_nothing() => {
                 take_over(request, sub);

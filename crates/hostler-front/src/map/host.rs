@@ -8,7 +8,7 @@ use crate::vhost::{self, Authority};
 use bytes::Bytes;
 use hostler_config::Server;
 
-/// Splits the target and selects the virtual host; then what belongs to the server as a whole (SetEnvIf).
+/// Splits the target and selects the virtual host.
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     let target = request.target.clone();
     let parts = uri::split(&target).map_err(|error| refused(request, error.status(), &error.to_string()))?;
@@ -25,7 +25,6 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     if let Some(Authority { host, port }) = authority {
         choose(request, host, port)?;
     }
-    crate::filter::env::set_env_if_server(request);
     Ok(())
 }
 

@@ -24,13 +24,13 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
     request.uri = uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
     request.dir = request.server.defaults.clone();
     // A throw-away look at Location sections: translation may depend on them.
-    sections::locations(request);
+    sections::locations(request)?;
     sections::conditions(request).await?;
     translate::run(request).await?;
     request.dir = request.server.defaults.clone();
     walk::run(request).await?;
-    sections::files(request);
-    sections::locations(request);
+    sections::files(request)?;
+    sections::locations(request)?;
     sections::conditions(request).await
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Ph
 
 async fn look_up_phases(sub: &mut Request) -> Phase {
     walk::run(sub).await?;
-    sections::files(sub);
+    sections::files(sub)?;
     sections::conditions(sub).await?;
     crate::access::check(sub).await?;
     types::check(sub);
@@ -53,8 +53,7 @@ async fn look_up_phases(sub: &mut Request) -> Phase {
 }
 
 /// SetEnvIf and BrowserMatch of sections, early RequestHeader: what comes before access control.
-pub(crate) fn header_parser(request: &mut Request) -> Phase {
-    crate::filter::env::set_env_if_dir(request);
-    crate::filter::headers::early(request);
-    Ok(())
+pub(crate) async fn header_parser(request: &mut Request) {
+    crate::filter::env::set_env_if_dir(request).await;
+    crate::filter::headers::early(request).await;
 }

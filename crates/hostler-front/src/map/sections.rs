@@ -5,7 +5,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use hostler_config::{DirConfig, Pattern, Section, lookup};
-use hostler_expr::Captures;
+use hostler_expr::{Captures, RegexError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -21,39 +21,47 @@ pub(crate) fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) {
 }
 
 /// `<Location>`, `<LocationMatch>`.
-pub(crate) fn locations(request: &mut Request) {
+pub(crate) fn locations(request: &mut Request) -> Phase {
     let server = request.server.clone();
-    let mut overs = Overs::new();
-    for section in server.locations.iter() {
-        if let Some(found) = lookup::location_matches(section, &request.uri) {
-            set_matches(request, &found);
-            overs.push(section.conf.clone());
-        }
+    if server.locations.is_empty() {
+        return Ok(());
     }
-    merge(request, &overs);
+    let uri = request.uri.clone();
+    let sections = lookup::locations(&server, &uri).map_err(|error| gave_up(request, &error))?;
+    apply(request, &sections, &uri);
+    Ok(())
 }
 
 /// `<Files>`, `<FilesMatch>`, for everything that has a file name.
-pub(crate) fn files(request: &mut Request) {
+pub(crate) fn files(request: &mut Request) -> Phase {
     let dir = request.dir.clone();
     if dir.core.files.is_empty() || request.filename.is_empty() {
-        return;
+        return Ok(());
     }
     let name = request.basename().to_vec();
+    let sections = lookup::files(&dir, &name).map_err(|error| gave_up(request, &error))?;
+    apply(request, &sections, &name);
+    Ok(())
+}
+
+fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) {
     let mut overs = Overs::new();
-    for section in &dir.core.files {
-        if let Some(found) = lookup::file_matches(section, &name) {
-            set_matches(request, &found);
-            overs.push(section.conf.clone());
-        }
+    for section in sections {
+        set_matches(request, section, text);
+        overs.push(section.conf.clone());
     }
     merge(request, &overs);
 }
 
+pub(crate) fn gave_up(request: &Request, error: &RegexError) -> Halt {
+    log::request(request, Severity::Error, "core", &format!("a section's pattern gave up: {error}"));
+    Halt::Status(500)
+}
+
 /// Named groups of a section's expression become environment variables.
-pub(crate) fn set_matches(request: &mut Request, found: &[(String, Vec<u8>)]) {
-    for (name, value) in found {
-        request.env.set(name.clone().into_bytes(), value.clone());
+pub(crate) fn set_matches(request: &mut Request, section: &Section, text: &[u8]) {
+    for (name, value) in lookup::named_groups(section, text) {
+        request.env.set(name, value);
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     Ok(())
 }
 
-fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<'a>) -> by_alias::Request<'a> {
+fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<&'a Request>) -> by_alias::Request<'a> {
     by_alias::Request { path: &request.uri, query: request.args.as_deref(), host }
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn redirect(request: &mut Request, late: bool) -> Phase {
 pub(crate) async fn translate_only(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let mut sub = request.sub(&alias::escape_path(path));
     sub.uri = path.to_vec();
-    super::sections::locations(&mut sub);
+    super::sections::locations(&mut sub).ok()?;
     match Box::pin(run(&mut sub)).await {
         Ok(()) => Some(sub.filename),
         Err(_) => None,

@@ -1,14 +1,15 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
-use super::sections::{self, Overs};
+use super::sections::{self, Overs, gave_up};
 use crate::files::{AccessFiles, Facts, OpenFile};
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
 use hostler_config::directives::core::OptionBits;
-use hostler_config::{DirConfig, HtaccessScope, Server, lookup, parse_htaccess};
+use hostler_config::lookup::{self, Step};
+use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, parse_htaccess};
 use hostler_wire::site::{FileKind, Level};
 use serde_bytes::ByteBuf;
 use std::rc::Rc;
@@ -30,12 +31,17 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     let server = request.server.clone();
     let asked = std::mem::take(&mut request.filename);
     let trimmed = trim_slashes(&asked);
-    let access = access_files(&server, trimmed);
+    let steps = lookup::directory_walk(&server, trimmed, b"").map_err(|error| gave_up(request, &error))?;
+    let access = access_files(&server, &steps);
     let site = request.thread.site(&server);
+    if request.epoch == 0 {
+        request.epoch = site.epoch();
+    }
     let facts = site.walk(trimmed, &access).await.map_err(|error| {
         log::request(request, Severity::Error, "core", &format!("the path can't be looked up: {error}"));
         Halt::Status(503)
     })?;
+    request.lasting &= facts.lasting;
     let mut walk = Walk { request, server: &server, path: trimmed, facts: &facts, overs: Overs::new() };
     walk.levels()?;
     walk.finish(&asked)
@@ -47,28 +53,32 @@ fn trim_slashes(path: &[u8]) -> &[u8] {
 }
 
 /// From which depth on `.htaccess` files may count, judged by the configuration files alone.
-fn access_files(server: &Server, path: &[u8]) -> AccessFiles {
-    let mut allowed = !server.defaults.core.allow().is_none();
-    let mut from = if allowed { 0 } else { u32::MAX };
-    if !allowed {
-        for (depth, prefix) in prefixes(path).enumerate() {
-            for section in lookup::directories_at(&server.directories, prefix) {
-                allowed |= !section.conf.core.allow().is_none();
+fn access_files(server: &Server, steps: &[Step<'_>]) -> AccessFiles {
+    let mut allowed = permits(&server.defaults);
+    let mut depth = 0;
+    for step in steps {
+        match step {
+            Step::Section(section) => allowed |= permits(&section.conf),
+            Step::Htaccess(_) if allowed => {
+                return AccessFiles { names: access_file_names(server), from: depth };
             }
-            if allowed {
-                from = depth as u32;
-                break;
-            }
+            Step::Htaccess(_) => depth += 1,
         }
     }
-    if from == u32::MAX {
-        return no_access_files();
-    }
-    let names: Arc<[ByteBuf]> = match &server.conf.core.access_file_names {
+    no_access_files()
+}
+
+fn access_file_names(server: &Server) -> Arc<[ByteBuf]> {
+    match &server.conf.core.access_file_names {
         Some(names) => names.iter().map(|n| ByteBuf::from(n.as_bytes())).collect(),
         None => Arc::from([ByteBuf::from(&b".htaccess"[..])]),
-    };
-    AccessFiles { names, from }
+    }
+}
+
+/// Whether `.htaccess` files may contain anything at all (AllowOverride, AllowOverrideList).
+fn permits(dir: &DirConfig) -> bool {
+    let allow = dir.core.allow();
+    allow.classes != Overrides::NONE || !allow.list.is_empty()
 }
 
 /// `/`, `/srv`, `/srv/www` ... of a path without a slash at its end.
@@ -86,21 +96,32 @@ struct Walk<'a> {
     overs: Overs,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Goes down the levels, merging what applies to each directory.
     fn levels(&mut self) -> Phase {
         let facts = self.facts.clone();
+        let server = self.server;
+        let (directory, resource) = (self.directory(), self.resource());
+        let steps =
+            lookup::directory_walk(server, directory, resource).map_err(|error| gave_up(self.request, &error))?;
+        let mut steps = steps.into_iter();
         for (level, prefix) in facts.walked.levels.iter().zip(prefixes(self.path)) {
             self.check_link(prefix, level.link_owner, level.info.uid)?;
             if level.info.kind == FileKind::Directory {
-                self.enter(prefix, level)?;
+                self.enter(prefix, level, &mut steps)?;
             }
         }
         if let Some(owner) = facts.walked.stopped_link {
             // A link whose target can't be reached: whoever may not follow links is not told more.
             self.check_link(self.path, Some(owner), owner)?;
         }
-        self.apply_patterns();
+        // What is left are the regular expressions, which come after all plain sections.
+        for step in steps {
+            if let Step::Section(section) = step {
+                super::sections::set_matches(self.request, section, resource);
+                self.overs.push(section.conf.clone());
+            }
+        }
         Ok(())
     }
 
@@ -122,14 +143,22 @@ impl Walk<'_> {
         Err(Halt::Status(403))
     }
 
-    fn enter(&mut self, prefix: &[u8], level: &Level) -> Phase {
-        for section in lookup::directories_at(&self.server.directories, prefix) {
-            self.overs.push(section.conf.clone());
+    fn enter<'s>(
+        &mut self,
+        prefix: &[u8],
+        level: &Level,
+        steps: &mut impl Iterator<Item = Step<'s>>,
+    ) -> Phase {
+        for step in steps {
+            match step {
+                Step::Section(section) => self.overs.push(section.conf.clone()),
+                Step::Htaccess(_) => break,
+            }
         }
         let Some(file) = &level.htaccess else { return Ok(()) };
         let merged = self.merged();
         let allow = merged.core.allow();
-        if allow.is_none() {
+        if !permits(&merged) {
             return Ok(());
         }
         let directory = String::from_utf8_lossy(if prefix == b"/" { b"" } else { prefix }).into_owned();
@@ -175,20 +204,17 @@ impl Walk<'_> {
         }
     }
 
-    /// `<DirectoryMatch>` and `<Directory ~>` come after all plain ones.
-    fn apply_patterns(&mut self) {
-        let directory = self.directory().to_vec();
-        for (section, matches) in lookup::directory_patterns(&self.server.directories, &directory) {
-            sections::set_matches(self.request, &matches);
-            self.overs.push(section.conf.clone());
-        }
-    }
-
     /// The deepest directory that was reached.
-    fn directory(&self) -> &[u8] {
+    fn directory(&self) -> &'a [u8] {
         let levels = &self.facts.walked.levels;
         let count = levels.iter().take_while(|l| l.info.kind == FileKind::Directory).count();
         prefixes(self.path).nth(count.saturating_sub(1)).unwrap_or(b"/")
+    }
+
+    /// What was reached, or the first component that is missing: DirectoryMatch sees this.
+    fn resource(&self) -> &'a [u8] {
+        let reached = self.facts.walked.levels.len() - usize::from(self.facts.walked.stopped.is_none());
+        prefixes(self.path).nth(reached).unwrap_or(if self.path.is_empty() { b"/" } else { self.path })
     }
 
     fn finish(self, asked: &[u8]) -> Phase {

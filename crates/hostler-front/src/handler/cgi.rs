@@ -1,0 +1,273 @@
+//! CGI programs (mod_cgi): the checks before one is run, and what its answer means. Running it is
+//! [`run`]'s, what it is told is [`environment`]'s, programs in SSI pages are [`include`]'s.
+//!
+//! **Diagnostics**: everything about a program goes to its virtual host's ErrorLog under `cgi`: its own error
+//! lines as they come, and for each 5xx one line with the cause and the id that the error page shows.
+
+mod environment;
+mod include;
+mod record;
+mod run;
+
+pub(crate) use environment::environment;
+pub(crate) use include::{Included, exec_cgi, exec_cmd};
+
+use crate::body::Body;
+use crate::conditional::{self, Condition, Validators};
+use crate::log::{self, Severity};
+use crate::request::{Found, Request};
+use crate::serve::Halt;
+use crate::text;
+use bytes::Bytes;
+use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, Outcome, Progress, Status};
+use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
+use hostler_gateway::{Error, Severity as Weight};
+use run::Conversation;
+use std::time::Duration;
+
+/// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+/// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Runs the request's file as a CGI program and answers with what it says.
+pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    check(request)?;
+    let environment = environment(request).await;
+    let mut program = match run::script(request, environment).await {
+        Ok(program) => program,
+        Err(error) => return Err(fail(request, &error).await),
+    };
+    let raw = is_nph(request) && request.version < crate::http1::head::HTTP_2;
+    let answered = if raw {
+        program.first().await.map(|()| Ok(raw_answer(request)))
+    } else if is_nph(request) {
+        program.nph_header(Limits::default()).await.map(|header| Ok(nph_fields(request, header)))
+    } else {
+        match program.header(Limits::default()).await {
+            Ok(header) => Ok(answer(request, header, &mut program).await),
+            Err(error) => Err(error),
+        }
+    };
+    match answered {
+        Ok(Ok(true)) => Ok(body(program).await),
+        Ok(Ok(false)) => Ok(Body::Empty),
+        Ok(Err(halt)) => Err(halt),
+        Err(error) => {
+            drop(program);
+            Err(fail(request, &error).await)
+        }
+    }
+}
+
+/// The checks of mod_cgi, in its order.
+fn check(request: &Request) -> Result<(), Halt> {
+    let aliased = request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"cgi-script"));
+    let reject = |status, why| Err(refuse(request, status, why));
+    if !aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
+        return reject(403, "Options ExecCGI is off in this directory");
+    }
+    if request.is_sub() && is_nph(request) {
+        return reject(403, "attempt to include NPH CGI script");
+    }
+    match &request.found {
+        Found::Nothing => return reject(404, "script not found or unable to stat"),
+        Found::Directory(_) => return reject(403, "attempt to invoke directory as script"),
+        Found::File(..) | Found::Other(_) => {}
+    }
+    let rejects_path_info = request.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
+    if rejects_path_info && !request.path_info.is_empty() {
+        return reject(404, "AcceptPathInfo off disallows user's path");
+    }
+    Ok(())
+}
+
+fn refuse(request: &Request, status: u16, why: &str) -> Halt {
+    let message = format!("{why}: {}", String::from_utf8_lossy(&request.filename));
+    log::request(request, Severity::Error, "cgi", &message);
+    record::refused(request, status, why);
+    Halt::Status(status)
+}
+
+/// RFC 3875 §5: such a program makes the whole HTTP answer by itself.
+fn is_nph(request: &Request) -> bool {
+    request.basename().starts_with(b"nph-")
+}
+
+/// The program gave no answer: the cause goes to the log. The variables it got are left to an ErrorDocument.
+async fn fail(request: &mut Request, error: &Error) -> Halt {
+    log_error(request, error);
+    record::failed(request, error);
+    keep_variables(request).await;
+    Halt::Status(error.status())
+}
+
+fn log_error(request: &Request, error: &Error) {
+    let severity = match error.severity() {
+        Weight::Error => Severity::Error,
+        Weight::Warn => Severity::Warn,
+        Weight::Info => Severity::Info,
+    };
+    let mut message = format!("{error}: {}", String::from_utf8_lossy(&request.filename));
+    if error.status() >= 500 {
+        message.push_str(&format!(" [id {}]", log::error_id(request)));
+    }
+    log::request(request, severity, "cgi", &message);
+}
+
+/// Apache gives programs the very table that internal redirects hand on under `REDIRECT_` names.
+async fn keep_variables(request: &mut Request) {
+    let environment = environment(request).await;
+    for (name, value) in environment.iter() {
+        request.env.set(name.to_vec(), value.to_vec());
+    }
+}
+
+/// Carries out what the header says; true if the program's output is the answer's body.
+async fn answer(request: &mut Request, header: Header, program: &mut Conversation) -> Result<bool, Halt> {
+    for note in &header.notes {
+        let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
+        log::request(request, Severity::Error, "cgi", &message);
+    }
+    let redirect = match header.outcome(request.status) {
+        Outcome::Document | Outcome::ClientRedirectWithDocument(_) => None,
+        Outcome::LocalRedirect(target) => Some(Halt::Redirect { method: Bytes::from_static(b"GET"), target: target.to_vec() }),
+        Outcome::ClientRedirect(_) => Some(Halt::Status(302)),
+    };
+    let condition = apply(request, header);
+    if redirect.is_none() && condition == Condition::Met {
+        return Ok(true);
+    }
+    if let Err(error) = program.discard().await {
+        // The answer stands, but whoever maintains the program wants to know.
+        log_error(request, &error);
+    }
+    if let Some(redirect) = redirect {
+        keep_variables(request).await;
+        // The body has been read: the next request has none.
+        request.headers_in.unset("Content-Length");
+        return Err(redirect);
+    }
+    match condition {
+        Condition::Failed => Err(Halt::Status(412)),
+        _ => {
+            request.status = 304;
+            Ok(false)
+        }
+    }
+}
+
+/// Takes over status and fields (`ap_scan_script_header`), and asks whether the client has this answer already.
+fn apply(request: &mut Request, header: Header) -> Condition {
+    let conditional = header.status.is_none() && request.is_get();
+    if let Some(Status { code, reason }) = header.status {
+        request.status = code;
+        request.reason = reason.map(Bytes::from);
+    }
+    if let Some(content_type) = header.content_type {
+        request.content_type = Some(content_type.into());
+    }
+    let length = header.content_length.filter(|_| request.env.contains("ap_trust_cgilike_cl"));
+    let own = [
+        ("Location", header.location),
+        ("Content-Length", length),
+        ("Content-Range", header.content_range),
+        ("ETag", header.etag),
+    ];
+    for (name, value) in own {
+        if let Some(value) = value {
+            request.headers_out.set(name, value);
+        }
+    }
+    let now = super::file::now(request);
+    if let Some(modified) = header.last_modified {
+        let seconds = modified.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+        let date = text::http_date(seconds.min(now));
+        request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
+    }
+    fields(request, header.fields);
+    if !conditional || !(200..300).contains(&request.status) || request.no_cache {
+        return Condition::Met;
+    }
+    let etag = request.headers_out.find("ETag").cloned();
+    let modified = request.headers_out.find("Last-Modified").and_then(|value| conditional::date(value));
+    conditional::evaluate(request, Validators { etag: etag.as_deref(), modified, now })
+}
+
+/// All other fields survive redirects and errors, as in Apache.
+fn fields(request: &mut Request, fields: Vec<hostler_cgi::Field>) {
+    for (name, value) in fields {
+        if name.eq_ignore_ascii_case(b"Set-Cookie") {
+            request.err_headers_out.add(name, value);
+        } else if is_connections(&name) {
+            if value.eq_ignore_ascii_case(b"close") {
+                request.notes.set("nokeepalive", Bytes::from_static(b"1"));
+            }
+        } else {
+            request.err_headers_out.merge(name, value);
+        }
+    }
+}
+
+/// Fields about the connection (RFC 9110 §7.6.1), which is not the program's.
+fn is_connections(name: &[u8]) -> bool {
+    const NAMES: [&str; 6] = ["Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Upgrade"];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// An `nph-` program's bytes go out as they are.
+fn raw_answer(request: &mut Request) -> bool {
+    request.notes.set(super::RAW, Bytes::from_static(b"1"));
+    true
+}
+
+/// HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
+fn nph_fields(request: &mut Request, header: NphHeader) -> bool {
+    request.status = header.code;
+    request.reason = Some(header.reason.into());
+    for (name, value) in header.fields {
+        let framing = name.eq_ignore_ascii_case(b"Transfer-Encoding") || name.eq_ignore_ascii_case(b"Content-Length");
+        if name.eq_ignore_ascii_case(b"Content-Type") {
+            request.content_type = Some(value.into());
+        } else if !framing && !is_connections(&name) {
+            request.headers_out.add(name, value);
+        }
+    }
+    true
+}
+
+/// The rest of the output: as one piece if it comes at once, else as it comes.
+async fn body(mut program: Conversation) -> Body {
+    if !program.gather(WHOLE, PATIENCE).await {
+        return Body::Stream(Box::new(run::Output(program)));
+    }
+    let whole = program.whole();
+    if whole.is_empty() { Body::Empty } else { Body::Bytes(whole) }
+}
+
+/// mod_asis: `text` is a whole answer in a file, with a header like a program's.
+pub(crate) fn static_answer(request: &mut Request, parser: HeaderParser, text: &Bytes) -> Result<Body, Halt> {
+    let mut parser = parser;
+    let body = match parser.parse(text) {
+        Progress::Complete { consumed } => text.slice(consumed..),
+        progress => {
+            let error = if let Progress::Failed(error) = progress { error } else { parser.ended() };
+            return Err(refuse(request, 500, &error.to_string()));
+        }
+    };
+    let mut header = parser.into_header();
+    let code = header.status.as_ref().map_or(request.status, |status| status.code);
+    if let Some(target) = header.location.take_if(|l| l.starts_with(b"/") && matches!(code, 200 | 300..400)) {
+        header.status = None;
+        apply(request, header);
+        return Err(Halt::Redirect { method: Bytes::from_static(b"GET"), target });
+    }
+    match apply(request, header) {
+        Condition::Met => Ok(Body::Bytes(body)),
+        Condition::Failed => Err(Halt::Status(412)),
+        Condition::NotModified => {
+            request.status = 304;
+            Ok(Body::Empty)
+        }
+    }
+}

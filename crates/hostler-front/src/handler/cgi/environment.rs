@@ -1,0 +1,141 @@
+//! What a program, or an SSI page, is told of a request (RFC 3875 §4.1 and Apache's own variables).
+
+use crate::map::translate;
+use crate::request::Request;
+use crate::uri::escape_html;
+use crate::{settings, variables};
+use hostler_cgi::{Client, Environment, Redirected, Server};
+use hostler_config::directives::alias::escape_path;
+use hostler_config::directives::core::Signature;
+use std::sync::OnceLock;
+
+/// Where programs are searched when the server itself was started without a `PATH`.
+const USUAL_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// All variables: those of the configuration, then those of the request, which win.
+pub(crate) async fn environment(request: &Request) -> Environment {
+    let translated = match &request.path_info[..] {
+        [] => None,
+        path_info => translate::translate_only(request, path_info).await,
+    };
+    build(request, translated.as_deref())
+}
+
+fn build(request: &Request, translated: Option<&[u8]>) -> Environment {
+    let mut environment = Environment::new();
+    for (name, value) in request.env.iter() {
+        environment.set(name, &value[..]);
+    }
+    tls(request, &mut environment);
+    let (name, signature) = (variables::server_name(request), signature(request));
+    let (local, remote) = (request.peer.local.ip().to_string(), request.peer.remote.ip().to_string());
+    let (uri, root) = (request_uri(request), variables::context_document_root(request));
+    let redirect_url = request.prev.as_ref().map(|prev| redirect_url(request, prev));
+    let server = Server {
+        name: &name,
+        port: variables::server_port(request),
+        scheme: request.scheme(),
+        address: &local,
+        admin: admin(request).as_bytes(),
+        signature: &signature,
+        software: settings::product(&request.server).as_bytes(),
+        path: path(),
+    };
+    let told = hostler_cgi::Request {
+        method: &request.method,
+        protocol: if request.is_sub() { "INCLUDED" } else { variables::protocol(request) },
+        uri: &request.uri,
+        request_uri: &uri,
+        query: request.args.as_deref().unwrap_or_default(),
+        path_info: &request.path_info,
+        path_translated: translated,
+        script_filename: &request.filename,
+        context_prefix: &request.context_prefix,
+        context_document_root: &root,
+        document_root: settings::document_root(&request.server).as_bytes(),
+        auth_type: request.auth_type.as_deref(),
+        user: request.user.as_deref(),
+        pass_authorization: request.dir.core.cgi_pass_auth == Some(true),
+        server,
+        client: Client { address: &remote, port: request.peer.remote.port(), host: None, ident: None },
+        redirected: redirect_url.as_deref().map(|url| redirected(request, url)),
+    };
+    environment.add_common(&told, request.headers_in.iter().map(|(name, value)| (&name[..], &value[..])));
+    environment.add_cgi(&told);
+    environment
+}
+
+/// What mod_ssl tells of a connection without further options.
+fn tls(request: &Request, environment: &mut Environment) {
+    if let Some(tls) = &request.peer.tls {
+        environment.set("HTTPS", "on");
+        if let Some(name) = &tls.server_name {
+            environment.set("SSL_TLS_SNI", name.as_bytes());
+        }
+    }
+}
+
+/// `REQUEST_URI`: as the client sent it, or (`CGIVar REQUEST_URI current-uri`) that of this request.
+fn request_uri(request: &Request) -> Vec<u8> {
+    if request.dir.core.cgi_request_uri_is_current != Some(true) {
+        return request.target.to_vec();
+    }
+    let mut uri = escape_path(&request.uri);
+    if let Some(query) = &request.args {
+        uri.push(b'?');
+        uri.extend_from_slice(query);
+    }
+    uri
+}
+
+fn redirect_url(request: &Request, prev: &Request) -> Vec<u8> {
+    if request.dir.core.qualify_redirect_url == Some(true) {
+        variables::absolute_url(prev, &prev.uri)
+    } else {
+        prev.uri.clone()
+    }
+}
+
+fn redirected<'a>(request: &'a Request, url: &'a [u8]) -> Redirected<'a> {
+    let mut user = None;
+    let mut at = request.prev.as_deref();
+    while let Some(prev) = at.filter(|_| user.is_none()) {
+        user = prev.user.as_deref();
+        at = prev.prev.as_deref();
+    }
+    let query = request.prev.as_ref().and_then(|prev| prev.args.as_deref());
+    Redirected { url, query, user }
+}
+
+/// `ServerAdmin`, with Apache's words where there is none.
+fn admin(request: &Request) -> &str {
+    request.server.conf.core.admin.as_deref().unwrap_or("[no address given]")
+}
+
+/// `ServerSignature`'s line (`ap_psignature`); empty when it is off.
+fn signature(request: &Request) -> Vec<u8> {
+    let kind = request.dir.core.server_signature.unwrap_or_default();
+    if kind == Signature::Off {
+        return Vec::new();
+    }
+    let name = String::from_utf8_lossy(&escape_html(&variables::server_name(request))).into_owned();
+    let name = match kind {
+        Signature::Email => {
+            let admin = String::from_utf8_lossy(&escape_html(admin(request).as_bytes())).into_owned();
+            format!("<a href=\"mailto:{admin}\">{name}</a>")
+        }
+        _ => name,
+    };
+    let (product, port) = (settings::product(&request.server), variables::server_port(request));
+    format!("<address>{product} Server at {name} Port {port}</address>\n").into_bytes()
+}
+
+/// The server's own `PATH`.
+fn path() -> &'static [u8] {
+    static PATH: OnceLock<Vec<u8>> = OnceLock::new();
+    PATH.get_or_init(|| {
+        use std::os::unix::ffi::OsStringExt;
+        let own = std::env::var_os("PATH").map(OsStringExt::into_vec).filter(|path| !path.is_empty());
+        own.unwrap_or_else(|| USUAL_PATH.to_vec())
+    })
+}

@@ -1,0 +1,144 @@
+//! Running a program: the site's process starts it, its pipes are spoken to from here.
+
+use crate::body::{BodyError, BodyStream, RequestBody};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::settings;
+use crate::site::{Running, SiteError};
+use bytes::Bytes;
+use hostler_cgi::Environment;
+use hostler_config::directives::core::Rlimit;
+use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Process, Sink};
+use hostler_gateway::{Error, Kind};
+use hostler_wire::site::{Exit, Limits, Program, Run};
+use serde_bytes::ByteBuf;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+
+/// A program that is being spoken to.
+pub(super) type Conversation = Exchange<ClientBody, Started, ErrorLines>;
+
+/// Starts the request's file.
+pub(super) async fn script(request: &Request, environment: Environment) -> Result<Conversation, Error> {
+    let args = hostler_cgi::arguments(request.args.as_deref().unwrap_or_default());
+    let args = args.into_iter().map(ByteBuf::from).collect();
+    let program = Program::Script { path: request.filename.clone().into(), args };
+    let body = Some(request.body.clone()).filter(|body| !body.is_empty());
+    start(request, program, environment, body).await
+}
+
+/// Starts a command line (SSI `exec cmd`).
+pub(super) async fn shell(
+    request: &Request,
+    command: &[u8],
+    directory: &[u8],
+    environment: Environment,
+) -> Result<Conversation, Error> {
+    let (command, directory) = (command.to_vec().into(), directory.to_vec().into());
+    start(request, Program::Shell { command, directory }, environment, None).await
+}
+
+async fn start(
+    request: &Request,
+    program: Program,
+    environment: Environment,
+    body: Option<RequestBody>,
+) -> Result<Conversation, Error> {
+    let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
+    let run = Run { id: 0, program, env, limits: limits(request) };
+    let site = request.thread.site(&request.server);
+    let link = site.link().await.map_err(site_error)?;
+    let (pipes, ends) = Pipes::open(body.is_some())?;
+    let running = link.run(run, ends).await.map_err(site_error)?;
+    let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    Exchange::new(pipes, body.map(ClientBody), Started(running), ErrorLines::of(request), timeout)
+}
+
+fn site_error(error: SiteError) -> Error {
+    match error {
+        SiteError::Run(error) => error.into(),
+        SiteError::Spawn(why) => Error::because(Kind::WorkerNotStarted, why),
+        SiteError::Gone => Error::new(Kind::WorkerGone),
+    }
+}
+
+/// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`.
+fn limits(request: &Request) -> Limits {
+    let pair = |limit: Rlimit| (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX));
+    let core = &request.dir.core;
+    Limits { cpu: core.rlimit_cpu.map(pair), mem: core.rlimit_mem.map(pair), nproc: core.rlimit_nproc.map(pair) }
+}
+
+/// What the client sends.
+pub(super) struct ClientBody(RequestBody);
+
+impl Input for ClientBody {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        let chunk = ready!(self.0.poll_chunk(context));
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| client_error(&error))))
+    }
+}
+
+fn client_error(error: &BodyError) -> Error {
+    match error {
+        BodyError::Timeout => Error::new(Kind::ClientTimeout),
+        BodyError::TooLarge => Error::new(Kind::ClientTooLarge),
+        BodyError::Chunk(error) => Error::because(Kind::ClientMalformed, error.to_string()),
+        _ => Error::new(Kind::ClientGone),
+    }
+}
+
+/// The site's process watches over it.
+pub(super) struct Started(Running);
+
+impl Process for Started {
+    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {
+        pin!(self.0.exit()).poll(context)
+    }
+
+    fn kill(&mut self) {
+        self.0.kill();
+    }
+}
+
+/// Writes a program's error lines to the ErrorLog, also after its request has gone on to be answered.
+pub(super) struct ErrorLines {
+    /// What the log's lines need of the request, and nothing else of it.
+    request: Request,
+    script: String,
+}
+
+impl ErrorLines {
+    fn of(request: &Request) -> Self {
+        let mut known = Request::new(&request.thread, &request.peer);
+        known.server = request.server.clone();
+        known.dir = request.dir.clone();
+        known.number = request.number;
+        known.received = request.received;
+        known.line = request.line.clone();
+        known.method = request.method.clone();
+        known.uri.clone_from(&request.uri);
+        if let Some(referer) = request.headers_in.find("Referer") {
+            known.headers_in.set("Referer", referer.clone());
+        }
+        Self { request: known, script: String::from_utf8_lossy(&request.filename).into_owned() }
+    }
+}
+
+impl Sink for ErrorLines {
+    fn line(&mut self, line: &[u8]) {
+        let message = format!("{}: {}", self.script, String::from_utf8_lossy(line));
+        log::request(&self.request, Severity::Error, "cgi", &message);
+    }
+}
+
+/// The rest of a program's output, as it comes.
+pub(super) struct Output(pub(super) Conversation);
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let chunk = ready!(self.0.poll_chunk(context));
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| BodyError::Script(error.to_string()))))
+    }
+}
