@@ -267,4 +267,35 @@ mod tests {
             "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab";
         assert_eq!(wire(&request), expected);
     }
+
+    #[test]
+    fn a_difference_must_differ_and_be_as_listed() {
+        let not_found = || {
+            let exchange = client::Exchange {
+                responses: vec![client::Response { status: 404, ..Default::default() }],
+                ..Default::default()
+            };
+            Observed { exchange, ..Default::default() }
+        };
+        let expecting = |status| Expect { status: Some(status), ..Expect::default() };
+        let case =
+            |status| Case { name: "x".to_owned(), request: Request::default(), expect: expecting(status) };
+        let listed = |status| Plan {
+            kinds: vec![Kind::Hostler],
+            only: None,
+            differences: vec![Difference {
+                case: "s/x".to_owned(),
+                reason: "because".to_owned(),
+                hostler: expecting(status),
+            }],
+            print: false,
+        };
+        let judged = |plan: &Plan, kind, status| {
+            judge(plan, kind, "s", &case(status), &BTreeMap::new(), &not_found()).is_empty()
+        };
+        assert!(judged(&listed(404), Kind::Hostler, 200));
+        assert!(!judged(&listed(404), Kind::Hostler, 404), "no longer differs");
+        assert!(!judged(&listed(403), Kind::Hostler, 200), "differs otherwise than listed");
+        assert!(!judged(&listed(404), Kind::Apache, 200), "Apache must meet the table");
+    }
 }

@@ -50,6 +50,39 @@ pub fn prepare(root: &Path) -> std::io::Result<()> {
     server::link_modules(root)
 }
 
+/// Every configuration file below Debian's folder, each included after its module's `.load` file.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn packaged(folder: &Path) -> std::io::Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            checks.extend(packaged(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "conf" || extension == "load") {
+            checks.push(Check { config: including(&path), accepted: true, differs: None, name: flat(&path) });
+        }
+    }
+    Ok(checks)
+}
+
+/// What Debian's envvars define, then the file.
+fn including(path: &Path) -> String {
+    let defined =
+        ["RUN_DIR", "LOCK_DIR", "LOG_DIR"].map(|name| format!("Define APACHE_{name} @ROOT@/logs\n"));
+    let include = |path: &Path| format!("Include {}\n", path.display());
+    let load = path.with_extension("load");
+    let load = if load != path && load.exists() { include(&load) } else { String::new() };
+    let identity = "Define APACHE_RUN_USER www-data\nDefine APACHE_RUN_GROUP www-data\n\
+                    Define APACHE_PID_FILE @ROOT@/logs/pid\n";
+    defined.concat() + identity + &load + &include(path)
+}
+
+fn flat(path: &Path) -> String {
+    path.to_string_lossy().trim_start_matches('/').replace('/', "-")
+}
+
 /// What is wrong with a server's verdict on a configuration; nothing where it is as expected.
 ///
 /// # Errors

@@ -59,6 +59,23 @@ fn configurations_are_accepted_and_refused_as_by_apache() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
+/// Files of modules that Hostler does not have may warn, but an administrator's folder must not stop it.
+#[test]
+fn debians_configuration_files_parse() {
+    let folder = std::env::var("APACHE_CONFIGURATION").unwrap_or_else(|_| "/etc/apache2".to_owned());
+    if !kinds().contains(&Kind::Hostler) || !Path::new(&folder).exists() {
+        println!("no Hostler to check {folder} with, or no such folder");
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    syntax::prepare(root.path()).expect("its content");
+    let checks = syntax::packaged(Path::new(&folder)).expect("the files");
+    let judge = |check| syntax::judge(Kind::Hostler, check, root.path()).unwrap_or_else(Some);
+    let findings: Vec<String> = checks.iter().filter_map(judge).collect();
+    println!("{} files in {folder}: {} failures", checks.len(), findings.len());
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
 fn kinds() -> Vec<Kind> {
     match std::env::var("HOSTLER_UNDER_TEST").as_deref() {
         Ok("apache") => vec![Kind::Apache],
