@@ -16,7 +16,9 @@ pub struct Credentials {
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("user", &String::from_utf8_lossy(&self.user)).finish_non_exhaustive()
+        f.debug_struct("Credentials")
+            .field("user", &String::from_utf8_lossy(&self.user))
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,7 +67,9 @@ pub fn is_member(file: &str, group: &str, user: &str) -> bool {
     logical_lines(file).any(|line| {
         let line = line.trim();
         let members = line.split_once(':').filter(|(name, _)| *name == group && !line.starts_with('#'));
-        members.is_some_and(|(_, members)| members.split_whitespace().any(|member| member.trim_matches('"') == user))
+        members.is_some_and(|(_, members)| {
+            members.split_whitespace().any(|member| member.trim_matches('"') == user)
+        })
     })
 }
 
@@ -102,7 +106,8 @@ mod tests {
         ];
         for (field, expected) in cases {
             let found = Credentials::parse(field.as_bytes());
-            let expected = expected.map(|(user, password)| Credentials { user: user.into(), password: password.into() });
+            let expected =
+                expected.map(|(user, password)| Credentials { user: user.into(), password: password.into() });
             assert_eq!(found, expected, "{field}");
         }
     }

@@ -28,7 +28,9 @@ pub fn verify(password: &[u8], hash: &str) -> bool {
 /// Whether `hash` is of a kind that [`verify`] can check at all.
 #[must_use]
 pub fn is_known(hash: &str) -> bool {
-    ["$2a$", "$2b$", "$2x$", "$2y$", "$apr1$", "{SHA}", "$1$", "$5$", "$6$"].iter().any(|kind| hash.starts_with(kind))
+    ["$2a$", "$2b$", "$2x$", "$2y$", "$apr1$", "{SHA}", "$1$", "$5$", "$6$"]
+        .iter()
+        .any(|kind| hash.starts_with(kind))
         || (hash.len() == 13 && hash.bytes().all(|byte| is_crypt_digit(byte)))
 }
 
@@ -72,7 +74,8 @@ fn first_digest(password: &[u8], salt: &[u8]) -> [u8; 16] {
     hash.update(password);
     hash.update(b"$apr1$");
     hash.update(salt);
-    let inner: [u8; 16] = Md5::new().chain_update(password).chain_update(salt).chain_update(password).finalize().into();
+    let inner: [u8; 16] =
+        Md5::new().chain_update(password).chain_update(salt).chain_update(password).finalize().into();
     let mut left = password.len();
     while left > 0 {
         let used = left.min(16);
@@ -93,8 +96,7 @@ fn printable(digest: &[u8; 16]) -> String {
     const ORDER: [[usize; 3]; 5] = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]];
     let mut text = String::with_capacity(22);
     for [high, middle, low] in ORDER {
-        let value =
-            u32::from(digest[high]) << 16 | u32::from(digest[middle]) << 8 | u32::from(digest[low]);
+        let value = u32::from(digest[high]) << 16 | u32::from(digest[middle]) << 8 | u32::from(digest[low]);
         push_digits(value, 4, &mut text);
     }
     push_digits(u32::from(digest[11]), 2, &mut text);
@@ -136,7 +138,18 @@ mod tests {
 
     #[test]
     fn what_is_no_hash_fits_nothing() {
-        for hash in ["", "secret", "$apr1$", "$apr1$salt", "$apr1$salt$", "{SHA}", "$2y$", "$2y$05$short", "$9$x$y", "*"] {
+        for hash in [
+            "",
+            "secret",
+            "$apr1$",
+            "$apr1$salt",
+            "$apr1$salt$",
+            "{SHA}",
+            "$2y$",
+            "$2y$05$short",
+            "$9$x$y",
+            "*",
+        ] {
             assert!(!verify(b"secret", hash), "{hash}");
             assert!(!verify(b"", hash), "{hash}");
         }
