@@ -72,3 +72,19 @@ fn programs_started_per_second() {
         }
     }
 }
+
+#[test]
+#[ignore = "a measurement"]
+fn walks_per_second() {
+    let (tree, mut site) = (Tree::new(), Site::start());
+    tree.directory("a/b/c");
+    let file = tree.file("a/b/c/page", "x");
+    let start = Instant::now();
+    for _ in 0..RUNS {
+        assert!(site.walk(&file).1.is_some());
+    }
+    println!(
+        "walks of 6 components, access files and watches: {:.0}/s",
+        RUNS as f64 / start.elapsed().as_secs_f64()
+    );
+}
