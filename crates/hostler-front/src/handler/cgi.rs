@@ -14,6 +14,7 @@ pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
 use crate::conditional::{self, Condition, Validators};
+use crate::http1::head::HTTP_2;
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::Halt;
@@ -33,36 +34,50 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
-    let environment = environment(request).await;
-    let mut program = match run::script(request, environment).await {
-        Ok(program) => program,
-        Err(error) => return Err(fail(request, &error).await),
-    };
-    let raw = is_nph(request) && request.version < crate::http1::head::HTTP_2;
-    let answered = if raw {
-        program.first().await.map(|()| Ok(raw_answer(request)))
-    } else if is_nph(request) {
-        program.nph_header(Limits::default()).await.map(|header| Ok(nph_fields(request, header)))
-    } else {
-        match program.header(Limits::default()).await {
-            Ok(header) => Ok(answer(request, header, &mut program).await),
-            Err(error) => Err(error),
-        }
-    };
-    match answered {
-        Ok(Ok(true)) => Ok(body(program).await),
-        Ok(Ok(false)) => Ok(Body::Empty),
-        Ok(Err(halt)) => Err(halt),
-        Err(error) => {
-            drop(program);
-            Err(fail(request, &error).await)
-        }
+    match run(request).await {
+        Ok(body) => Ok(body),
+        Err(Failure::Halt(halt)) => Err(halt),
+        Err(Failure::Error(error)) => Err(fail(request, &error).await),
     }
+}
+
+/// Why a program's output is not the answer.
+enum Failure {
+    /// It asks for something else.
+    Halt(Halt),
+    /// It failed.
+    Error(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+async fn run(request: &mut Request) -> Result<Body, Failure> {
+    let environment = environment(request).await;
+    let mut program = run::script(request, environment).await?;
+    if !is_nph(request) {
+        let header = program.header(Limits::default()).await?;
+        if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {
+            return Ok(Body::Empty);
+        }
+    } else if request.version < HTTP_2 {
+        program.first().await?;
+        request.notes.set(super::RAW, Bytes::from_static(b"1"));
+    } else {
+        // HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
+        let header = program.nph_header(Limits::default()).await?;
+        nph_fields(request, header);
+    }
+    Ok(body(program).await)
 }
 
 /// The checks of mod_cgi, in its order.
 fn check(request: &Request) -> Result<(), Halt> {
-    let aliased = request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"cgi-script"));
+    let aliased =
+        request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"cgi-script"));
     let reject = |status, why| Err(refuse(request, status, why));
     if !aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return reject(403, "Options ExecCGI is off in this directory");
@@ -131,7 +146,9 @@ async fn answer(request: &mut Request, header: Header, program: &mut Conversatio
     }
     let redirect = match header.outcome(request.status) {
         Outcome::Document | Outcome::ClientRedirectWithDocument(_) => None,
-        Outcome::LocalRedirect(target) => Some(Halt::Redirect { method: Bytes::from_static(b"GET"), target: target.to_vec() }),
+        Outcome::LocalRedirect(target) => {
+            Some(Halt::Redirect { method: Bytes::from_static(b"GET"), target: target.to_vec() })
+        }
         Outcome::ClientRedirect(_) => Some(Halt::Status(302)),
     };
     let condition = apply(request, header);
@@ -215,25 +232,19 @@ fn is_connections(name: &[u8]) -> bool {
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// An `nph-` program's bytes go out as they are.
-fn raw_answer(request: &mut Request) -> bool {
-    request.notes.set(super::RAW, Bytes::from_static(b"1"));
-    true
-}
-
-/// HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
-fn nph_fields(request: &mut Request, header: NphHeader) -> bool {
+/// Takes over what an `nph-` program says of its answer.
+fn nph_fields(request: &mut Request, header: NphHeader) {
     request.status = header.code;
     request.reason = Some(header.reason.into());
     for (name, value) in header.fields {
-        let framing = name.eq_ignore_ascii_case(b"Transfer-Encoding") || name.eq_ignore_ascii_case(b"Content-Length");
+        let framing =
+            name.eq_ignore_ascii_case(b"Transfer-Encoding") || name.eq_ignore_ascii_case(b"Content-Length");
         if name.eq_ignore_ascii_case(b"Content-Type") {
             request.content_type = Some(value.into());
         } else if !framing && !is_connections(&name) {
             request.headers_out.add(name, value);
         }
     }
-    true
 }
 
 /// The rest of the output: as one piece if it comes at once, else as it comes.

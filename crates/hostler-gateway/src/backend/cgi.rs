@@ -148,6 +148,18 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
         }
     }
 
+    /// Waits for the first output of a program whose answer is passed on as it is (`nph-`).
+    ///
+    /// # Errors
+    /// As [`Self::header`]; [`Kind::NoHeader`] if there is none.
+    pub async fn first(&mut self) -> Result<(), Error> {
+        match poll_fn(|context| self.poll_output(context)).await {
+            Some(chunk) => self.gathered.push_back(chunk?),
+            None => return Err(self.premature(&HeaderError::Nothing)),
+        }
+        Ok(())
+    }
+
     /// Feeds a parser; false if the output ended first.
     async fn parse(&mut self, mut feed: impl FnMut(&[u8]) -> Progress) -> Result<bool, Error> {
         while let Some(chunk) = poll_fn(|context| self.poll_output(context)).await {

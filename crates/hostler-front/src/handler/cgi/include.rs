@@ -1,6 +1,6 @@
 //! Programs in SSI pages: `exec cmd` and `exec cgi`.
 
-use super::{body, fail, run};
+use super::{body, run};
 use crate::body::Body;
 use crate::request::{Found, Request};
 use crate::serve::{self, Halt};
@@ -25,7 +25,8 @@ pub(crate) async fn exec_cmd(
     directory: &[u8],
     environment: Environment,
 ) -> Result<Body, String> {
-    let program = run::shell(request, command, directory, environment).await.map_err(|error| error.to_string())?;
+    let program =
+        run::shell(request, command, directory, environment).await.map_err(|error| error.to_string())?;
     Ok(body(program).await)
 }
 

@@ -67,7 +67,11 @@ fn site_error(error: SiteError) -> Error {
 fn limits(request: &Request) -> Limits {
     let pair = |limit: Rlimit| (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX));
     let core = &request.dir.core;
-    Limits { cpu: core.rlimit_cpu.map(pair), mem: core.rlimit_mem.map(pair), nproc: core.rlimit_nproc.map(pair) }
+    Limits {
+        cpu: core.rlimit_cpu.map(pair),
+        mem: core.rlimit_mem.map(pair),
+        nproc: core.rlimit_nproc.map(pair),
+    }
 }
 
 /// What the client sends.
