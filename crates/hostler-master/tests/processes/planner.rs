@@ -1,0 +1,64 @@
+//! The planner's part: makes the plan that the file `plan` in the test's directory describes.
+//!
+//! Words in that file, one a line: `listen ADDRESS`, `front UID`, `site NAME UID`, `pid-file PATH`,
+//! `behave WORD` (what the front does when told to go), `timeout MS`, `exit STATUS`, `hang`, `garbage`.
+
+use hostler_sys::fdpass::{inherited, send_all};
+use hostler_wire::frame;
+use hostler_wire::plan::{Identity, MasterPlan, Plan, SitePlan};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn main(directory: &str) -> ExitCode {
+    let directory = Path::new(directory);
+    let text = std::fs::read_to_string(directory.join("plan")).unwrap();
+    let mut master = MasterPlan {
+        listeners: Vec::new(),
+        backlog: 50,
+        front: None,
+        sites: Vec::new(),
+        pid_file: None,
+        ready_timeout_ms: 2000,
+    };
+    let mut front = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["listen", address] => master.listeners.push(address.parse().unwrap()),
+            ["front", uid] => master.front = identity(uid),
+            ["site", name, uid] => {
+                master.sites.push(SitePlan { name: name.to_string(), identity: identity(uid) });
+            }
+            ["pid-file", path] => master.pid_file = Some(path.to_string()),
+            ["behave", word] => front = word.as_bytes().to_vec(),
+            ["timeout", ms] => master.ready_timeout_ms = ms.parse().unwrap(),
+            ["exit", status] => return ExitCode::from(status.parse::<u8>().unwrap()),
+            ["hang"] => std::thread::sleep(std::time::Duration::from_secs(60)),
+            ["garbage"] => send_all(inherited(3).unwrap().as_fd(), &[0xff; 100], &[]).unwrap(),
+            [] => {}
+            _ => panic!("{line}"),
+        }
+    }
+    send(&Plan { master, front, logs: 1 }, &log(directory));
+    ExitCode::SUCCESS
+}
+
+fn identity(uid: &str) -> Option<Identity> {
+    let uid = uid.parse().ok()?;
+    Some(Identity { uid, gid: uid, groups: Vec::new() })
+}
+
+fn log(directory: &Path) -> File {
+    OpenOptions::new().append(true).create(true).open(directory.join("log")).unwrap()
+}
+
+fn send(plan: &Plan, log: &File) {
+    let socket = inherited(3).unwrap();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    frame::encode(plan, 0, &mut first).unwrap();
+    send_all(socket.as_fd(), &first, &[]).unwrap();
+    frame::encode(&(), 1, &mut second).unwrap();
+    send_all(socket.as_fd(), &second, &[log.as_fd()]).unwrap();
+}
