@@ -83,7 +83,7 @@ impl Front {
             };
             for (listener, _) in self.listeners.iter().zip(&ready).filter(|(_, ready)| ready.read) {
                 if let Ok((stream, _)) = listener.accept() {
-                    self.answer(stream, behave);
+                    self.answer(&stream, behave);
                 }
             }
             if ready.len() > self.listeners.len() && ready[self.listeners.len()].read {
@@ -99,10 +99,10 @@ impl Front {
         }
     }
 
-    fn answer(&self, stream: TcpStream, behave: &str) {
+    fn answer(&self, mut stream: &TcpStream, behave: &str) {
         stream.set_nonblocking(false).unwrap();
         let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
+        BufReader::new(stream).read_line(&mut line).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let answer = match words[..] {
             ["behave"] => behave.to_string(),
@@ -120,14 +120,14 @@ impl Front {
             }
             ["exit", status] => std::process::exit(status.parse().unwrap()),
             ["hold"] => {
-                (&stream).write_all(b"held\n").unwrap();
+                stream.write_all(b"held\n").unwrap();
                 let mut rest = Vec::new();
-                (&stream).read_to_end(&mut rest).unwrap();
+                stream.read_to_end(&mut rest).unwrap();
                 format!("{} bytes", rest.len())
             }
             _ => "?".to_string(),
         };
-        let _ = (&stream).write_all(answer.as_bytes());
+        let _ = stream.write_all(answer.as_bytes());
     }
 
     fn say(&self, bytes: &[u8], with_descriptor: bool) -> String {

@@ -57,8 +57,8 @@ impl Server {
             std::os::unix::fs::symlink(&own, directory.join("libexec").join(name)).unwrap();
         }
         let address = free_address();
-        let server = Self { master: launch(&directory, &own, Some((plan, address))), directory, address };
-        server
+        write_plan(&directory, plan, address);
+        Self { master: launch(&directory, &own), directory, address }
     }
 
     /// Changes what the next generation will be.
@@ -152,10 +152,7 @@ fn write_plan(directory: &Path, plan: &str, address: SocketAddr) {
     fs::rename(temporary, directory.join("plan")).unwrap();
 }
 
-fn launch(directory: &Path, own: &Path, plan: Option<(&str, SocketAddr)>) -> Child {
-    if let Some((plan, address)) = plan {
-        write_plan(directory, plan, address);
-    }
+fn launch(directory: &Path, own: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostler-master"));
     command.arg("--libexec").arg(directory.join("libexec")).arg("--").arg(own).arg("fake-planner");
     command.arg(directory).stdin(Stdio::null()).env("SECRET_OF_THE_OPERATOR", "x").process_group(0);
