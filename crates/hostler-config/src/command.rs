@@ -146,6 +146,12 @@ impl Command<'_> {
         self.builder.server_path(path)
     }
 
+    /// The addresses of a host name, as the reader resolved it; none if it has none.
+    #[must_use]
+    pub fn resolved(&self, host: &str) -> &[std::net::IpAddr] {
+        self.builder.facts.hosts.get(host).map_or(&[], Vec::as_slice)
+    }
+
     /// The contents of a file that the reader attached to the tree (TypesConfig); the path is as in the
     /// directive.
     #[must_use]

@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_continuations_ends() {
-        let text = b"a\\\n".repeat(MAX_LINE);
+        let text = b"a\\\n".repeat(MAX_LINE + 2);
         assert!(Lexer::new(&text).next().unwrap().is_err());
     }
 }

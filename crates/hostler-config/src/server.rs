@@ -44,13 +44,11 @@ impl RawServer {
             self.addresses.push(VhostAddress { ip: Some(ip), port });
             return Ok(());
         }
-        let facts = Arc::clone(&cmd.builder.facts);
-        match facts.hosts.get(host).map(Vec::as_slice) {
-            None | Some([]) => cmd.warn(format!("the host name \"{host}\" has no address; it is left out")),
-            Some(found) => {
-                self.addresses.extend(found.iter().map(|ip| VhostAddress { ip: Some(*ip), port }));
-                self.addresses.dedup();
-            }
+        let found = cmd.resolved(host);
+        self.addresses.extend(found.iter().map(|ip| VhostAddress { ip: Some(*ip), port }));
+        self.addresses.dedup();
+        if found.is_empty() {
+            cmd.warn(format!("the host name \"{host}\" has no address; it is left out"));
         }
         Ok(())
     }

@@ -107,9 +107,7 @@ mod tests {
                 Some(Action::Refused(_) | Action::RefusedUnless(..))
             )
         };
-        for name in
-            ["RewriteRule", "AuthLDAPURL", "SSLVerifyClient", "PerlAccessHandler", "RemoteIPHeader", "<Proxy"]
-        {
+        for name in ["RewriteRule", "AuthLDAPURL", "PerlAccessHandler", "RemoteIPHeader", "<Proxy"] {
             assert!(refused(name.trim_start_matches('<')), "{name}");
         }
         for name in ["CacheEnable", "PerlSetVar", "SSLSessionCache", "DeflateCompressionLevel"] {

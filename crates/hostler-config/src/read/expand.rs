@@ -237,8 +237,10 @@ impl Reader {
                 Ok(())
             }
             lower => {
-                if lower == "typesconfig" {
-                    self.attach(&first_word(args).unwrap_or_default().0);
+                match lower {
+                    "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
+                    "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
+                    _ => {}
                 }
                 out.push(Node { name: name.to_owned(), args: args.to_owned(), origin: at, children: None });
                 Ok(())
@@ -275,8 +277,11 @@ impl Reader {
             return Err("is only allowed outside of sections".to_owned());
         }
         match &words(args)[..] {
-            [root] if root.starts_with('/') => self.facts.server_root = trimmed_root(root),
-            [root] => return Err(format!("\"{root}\" is not an absolute path")),
+            [root] if !root.starts_with('/') => return Err(format!("\"{root}\" is not an absolute path")),
+            [root] if !std::path::Path::new(root).is_dir() => {
+                return Err(format!("\"{root}\" is not a directory"));
+            }
+            [root] => self.facts.server_root = trimmed_root(root),
             words => return Err(format!("takes one argument, not {}", words.len())),
         }
         Ok(())

@@ -90,7 +90,8 @@ impl Reader {
     pub(super) fn resolve_hosts(&mut self, args: &str) {
         for word in words(args) {
             let host = crate::build::vhost_host(&word);
-            let plain = host.parse::<IpAddr>().is_ok() || host.starts_with('[');
+            let port = host.bytes().all(|b| b.is_ascii_digit());
+            let plain = port || host.parse::<IpAddr>().is_ok() || host.starts_with('[');
             if plain || matches!(host, "*" | "" | "_default_") || self.facts.hosts.contains_key(host) {
                 continue;
             }

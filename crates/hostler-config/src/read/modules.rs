@@ -122,9 +122,6 @@ pub(super) fn is_built_in(name: &str) -> bool {
 pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), String> {
     let words = words(args);
     let [name, _] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
-    if reader.depth > 0 {
-        return Err("is only allowed outside of sections".to_owned());
-    }
     if is_built_in(name) || known::is_superseded(name) {
         return Ok(());
     }

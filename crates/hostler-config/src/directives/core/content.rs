@@ -72,7 +72,14 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "handler|None|expr=expression",
         "Which handler answers",
         |cmd, args| {
-            cmd.dir.core.handler = Some(setting(cmd, args.first())?);
+            let handler = setting(cmd, args.first())?;
+            cmd.dir.core.handler = Some(match handler {
+                // Apache's handler names are in lower case; what follows `proxy:` may be a path.
+                Setting::Word(name) if !name.starts_with("proxy:") => {
+                    Setting::Word(name.to_ascii_lowercase())
+                }
+                other => other,
+            });
             Ok(())
         },
     )),
@@ -167,7 +174,7 @@ fn filters(word: &str) -> Vec<String> {
 }
 
 fn error_document(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let status: u16 = number(args.first(), 400..=599)?;
+    let status: u16 = number(args.first(), 100..=599)?;
     let target = args.word(1).unwrap_or("");
     let text = |cmd: &Command<'_>| cmd.string_expr(target);
     let document = if target == "default" {

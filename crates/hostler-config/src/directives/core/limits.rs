@@ -161,13 +161,8 @@ fn rlimit(args: &Args) -> Result<Rlimit, String> {
         word if word.eq_ignore_ascii_case("max") => Ok(None),
         word => number(word, 0..=i64::MAX.unsigned_abs()).map(Some),
     };
-    let soft = one(args.first())?;
     let hard = args.word(1).map_or(Ok(None), one)?;
-    if let (Some(soft), Some(hard)) = (soft, hard)
-        && soft > hard
-    {
-        return Err("the soft limit is above the hard limit".to_owned());
-    }
+    let soft = one(args.first())?.map(|soft| soft.min(hard.unwrap_or(soft)));
     Ok(Rlimit { soft, hard })
 }
 

@@ -223,33 +223,53 @@ fn max_connections(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn listen(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let (ip, port) = listen_address(args.first())?;
+    let (host, port) = listen_address(args.first())?;
     let protocol = match args.word(1) {
         Some(word) => word.to_ascii_lowercase(),
         None => if port == 443 { "https" } else { "http" }.to_owned(),
     };
-    if cmd.process.listen.iter().any(|other| (other.ip, other.port) == (ip, port)) {
-        return Err(format!("\"{}\" is listened on already", args.first()));
+    let addresses = match host {
+        Host::All => vec![None],
+        Host::Address(ip) => vec![Some(ip)],
+        Host::Name(name) => cmd.resolved(name).iter().copied().map(Some).collect(),
+    };
+    if addresses.is_empty() {
+        return Err(format!("\"{}\" names a host without an address", args.first()));
     }
-    cmd.process.listen.push(Listen { ip, port, protocol });
+    for ip in addresses {
+        if cmd.process.listen.iter().any(|other| (other.ip, other.port) == (ip, port)) {
+            return Err(format!("\"{}\" is listened on already", args.first()));
+        }
+        cmd.process.listen.push(Listen { ip, port, protocol: protocol.clone() });
+    }
     Ok(())
 }
 
-/// `80`, `*:80`, `192.0.2.1:80`, `[2001:db8::1]:80`
-fn listen_address(word: &str) -> Result<(Option<IpAddr>, u16), String> {
+/// The host part of a Listen.
+#[derive(Debug, PartialEq, Eq)]
+enum Host<'a> {
+    All,
+    Address(IpAddr),
+    Name(&'a str),
+}
+
+/// `80`, `*:80`, `192.0.2.1:80`, `[2001:db8::1]:80`, `name:80`
+fn listen_address(word: &str) -> Result<(Host<'_>, u16), String> {
     let (host, port) = word.rsplit_once(':').unwrap_or(("*", word));
     let port = number(port, 1..=u16::MAX).map_err(|_| format!("\"{word}\" has no port from 1 to 65535"))?;
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let ip = match (host, bare) {
-        ("*", _) => None,
-        (_, Some(bare)) => {
-            Some(bare.parse().map(IpAddr::V6).map_err(|_| format!("\"{word}\" is no IPv6 address"))?)
-        }
-        (host, None) => Some(host.parse().map(IpAddr::V4).map_err(|_| {
-            format!("\"{word}\" is neither a port nor an address with a port (IPv6 addresses need [ ])")
-        })?),
-    };
-    Ok((ip, port))
+    if host == "*" {
+        return Ok((Host::All, port));
+    }
+    if let Some(bare) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        let ip = bare.parse().map_err(|_| format!("\"{word}\" has no IPv6 address in its brackets"))?;
+        return Ok((Host::Address(IpAddr::V6(ip)), port));
+    }
+    if host.is_empty() || host.contains(':') {
+        return Err(format!(
+            "\"{word}\" is neither a port nor an address with a port (IPv6 addresses need [ ])"
+        ));
+    }
+    Ok((host.parse().map_or(Host::Name(host), |ip| Host::Address(IpAddr::V4(ip))), port))
 }
 
 #[cfg(test)]
@@ -258,11 +278,12 @@ mod tests {
 
     #[test]
     fn listen_takes_ports_and_addresses() {
-        assert_eq!(listen_address("80"), Ok((None, 80)));
-        assert_eq!(listen_address("*:8080"), Ok((None, 8080)));
-        assert_eq!(listen_address("127.0.0.1:80"), Ok((Some([127, 0, 0, 1].into()), 80)));
-        assert_eq!(listen_address("[::1]:443"), Ok((Some("::1".parse().unwrap()), 443)));
-        for bad in ["", "0", "65536", "::1:80", "127.0.0.1", "localhost:80", "[::1]", "[127.0.0.1]:80"] {
+        assert_eq!(listen_address("80"), Ok((Host::All, 80)));
+        assert_eq!(listen_address("*:8080"), Ok((Host::All, 8080)));
+        assert_eq!(listen_address("127.0.0.1:80"), Ok((Host::Address([127, 0, 0, 1].into()), 80)));
+        assert_eq!(listen_address("[::1]:443"), Ok((Host::Address("::1".parse().unwrap()), 443)));
+        assert_eq!(listen_address("localhost:80"), Ok((Host::Name("localhost"), 80)));
+        for bad in ["", "0", "65536", "::1:80", "127.0.0.1", ":80", "[::1]", "[127.0.0.1]:80"] {
             assert!(listen_address(bad).is_err(), "{bad}");
         }
     }

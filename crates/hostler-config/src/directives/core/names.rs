@@ -3,7 +3,7 @@
 use super::sections::normal_path;
 use super::types::{CanonicalName, HostnameLookups, ServerName, ServerTokens, Signature};
 use super::values::choice;
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -119,9 +119,6 @@ fn server_name(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         Some((scheme, rest)) => (Some(scheme.to_ascii_lowercase()), rest),
         None => (None, args.first()),
     };
-    if scheme.as_ref().is_some_and(|scheme| scheme != "http" && scheme != "https") {
-        return Err(format!("the scheme of \"{}\" is neither http nor https", args.first()));
-    }
     let (host, port) = match rest.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (rest, None),
@@ -139,6 +136,9 @@ fn server_name(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn server_alias(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if cmd.context == Context::Main {
+        return Err("is only of use in <VirtualHost>".to_owned());
+    }
     let name = args.first().to_ascii_lowercase();
     if name.contains(['*', '?']) {
         cmd.server.core.wild_aliases.push(name);

@@ -216,11 +216,8 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if signed != 0 && signed != args.words.len() {
         return Err("either all options must start with + or -, or none may".to_owned());
     }
-    if args.words.is_empty() {
-        return Err("needs at least one option".to_owned());
-    }
     let options = &mut cmd.dir.core.options;
-    if signed == 0 {
+    if signed == 0 && !args.words.is_empty() {
         *options = Options { absolute: Some(OptionBits::NONE), ..Options::default() };
     }
     for (index, word) in args.words.iter().enumerate() {
@@ -229,6 +226,9 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         let whole = name.eq_ignore_ascii_case("all") || name.eq_ignore_ascii_case("none");
         if whole && index > 0 && signed == 0 {
             return Err(format!("{name} must be the first option"));
+        }
+        if name.eq_ignore_ascii_case("none") && signed > 0 {
+            return Err("None takes no + or -".to_owned());
         }
         if !allowed.contains(bits) {
             return Err(format!("the option {name} is not allowed here (AllowOverride)"));
@@ -240,9 +240,6 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 /// `AllowOverride`
 fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    if args.words.is_empty() {
-        return Err("needs at least one class".to_owned());
-    }
     if cmd.inside.location || cmd.inside.files {
         cmd.warn("AllowOverride has no effect in <Location> and <Files>");
     }

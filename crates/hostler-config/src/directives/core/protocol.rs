@@ -15,9 +15,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    Directive::new("KeepAlive", Arity::Take1, "On|Off", "Whether connections stay open", |cmd, args| {
-        let off = args.first().eq_ignore_ascii_case("off") || args.first() == "0";
-        cmd.server.core.keep_alive = Some(!off);
+    Directive::new("KeepAlive", Arity::Flag, "On|Off", "Whether connections stay open", |cmd, args| {
+        cmd.server.core.keep_alive = Some(args.flag());
         Ok(())
     }),
     Directive::new(

@@ -184,15 +184,11 @@ fn condition(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), S
             false => return Err("takes no condition; use <ElseIf>".to_owned()),
         }
     } else {
-        // Apache takes the first word when the text is quoted, otherwise the whole line.
-        let text = match args.raw.trim_start().starts_with(['"', '\'']) {
-            true => args.words.first().map_or("", String::as_str),
-            false => args.raw.trim(),
-        };
-        if text.is_empty() {
-            return Err("needs a condition".to_owned());
+        match &args.words[..] {
+            [text] if !text.is_empty() => Some(cmd.condition(text)?),
+            [] | [_] => return Err("needs a condition".to_owned()),
+            _ => return Err("takes one argument; put the condition in quotes".to_owned()),
         }
-        Some(cmd.condition(text)?)
     };
     if otherwise && cmd.dir.core.ifs.is_empty() {
         return Err("there is no <If> before it".to_owned());

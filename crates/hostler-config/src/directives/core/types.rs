@@ -5,7 +5,7 @@ use hostler_expr::Expr;
 /// `ServerName [scheme://]host[:port]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerName {
-    /// `http` or `https`, lower case, if it was given.
+    /// Lower case, if it was given.
     pub scheme: Option<String>,
     /// Lower case.
     pub host: String,
