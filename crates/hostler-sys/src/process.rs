@@ -206,3 +206,17 @@ pub fn kill_group(leader: Pid, signal: Signal) {
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Sends a signal to one process.
+///
+/// # Errors
+/// EPERM, or ESRCH when it is gone.
+pub fn signal(pid: Pid, signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::kill_process(pid, signal)?)
+}
+
+/// Effective user and group of this process.
+#[must_use]
+pub fn effective_ids() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}

@@ -223,3 +223,11 @@ pub fn append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedF
     }
     Ok(file)
 }
+
+/// Whether this descriptor, which someone else has opened, can only be appended to, and to a regular file.
+#[must_use]
+pub fn is_open_log(fd: BorrowedFd<'_>) -> bool {
+    let regular = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let flags = rustix::fs::fcntl_getfl(fd).unwrap_or(OFlags::PATH);
+    regular && flags & (OFlags::ACCMODE | OFlags::APPEND | OFlags::PATH) == OFlags::WRONLY | OFlags::APPEND
+}

@@ -1,2 +1,53 @@
-//! hostler
-fn main() {}
+//! `hostler`: the operator's command. It starts, checks, explains and signals servers; it serves nothing itself.
+//! Hidden in it is the planner, which the master runs to turn a configuration into a plan.
+//!
+//! Exit status: 0 done, 1 the configuration (or what it needs) is at fault, 2 wrong arguments.
+
+mod check;
+mod cli;
+mod docs;
+mod explain;
+mod load;
+mod open_logs;
+mod plan;
+mod run;
+mod serve;
+mod signal;
+mod sites;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Why a command failed: a sentence, or several lines, for stderr.
+pub(crate) struct Failed(String);
+
+impl<T: std::fmt::Display> From<T> for Failed {
+    fn from(why: T) -> Self {
+        Self(why.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let done = match cli::Cli::parse().command {
+        cli::Command::Serve(args) => serve::serve(&args),
+        cli::Command::Run(args) => run::run(&args),
+        cli::Command::Check(args) => check::check(&args),
+        cli::Command::Sites(args) => sites::sites(&args),
+        cli::Command::Explain(args) => explain::explain(&args),
+        cli::Command::Reload(args) => signal::reload(&args),
+        cli::Command::Stop(args) => signal::stop(&args),
+        cli::Command::Status(args) => signal::status(&args),
+        cli::Command::Plan(args) => plan::command(&args),
+        cli::Command::OpenLogs => open_logs::command(),
+        cli::Command::Docs(args) => docs::write(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed(why)) => {
+            for line in why.lines() {
+                eprintln!("hostler: error: {line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The command line. Its texts are also the man pages (`hostler docs`).
+
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A web server configured in Apache's language, each site under its own user.
+#[derive(Debug, Parser)]
+#[command(name = "hostler", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hostler serve ~/public_html                     serve a directory on http://127.0.0.1:8080/
+  hostler check -f /etc/apache2/apache2.conf      what would Hostler say to this configuration?
+  hostler run -f /etc/hostler/httpd.conf          serve it, in the foreground
+  hostler explain -f httpd.conf https://www.example.org/cgi-bin/test.pl
+  hostler reload -f /etc/hostler/httpd.conf       take in a changed configuration";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a directory without a configuration: pages, .shtml, .cgi and .pl just work.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// Serve a configuration, in the foreground, until SIGTERM.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Read a configuration and say what is wrong with it: file:line, what, and the accepted form.
+    Check(Configuration),
+    /// List virtual hosts with their addresses, users and document roots.
+    Sites(Run),
+    /// Show which file and line decide what for a URL.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// Check the configuration, then have the running server serve it; no request fails.
+    Reload(Reload),
+    /// Stop the running server.
+    #[command(after_help = STOP_EXAMPLES)]
+    Stop(Stop),
+    /// Tell whether the server runs (exit status 0) or not (1).
+    Status(Configuration),
+    /// Make a plan of a configuration for hostler-master, on descriptor 3.
+    #[command(hide = true)]
+    Plan(Plan),
+    /// Open log files for the planner, as the user of a site, on descriptor 3.
+    #[command(hide = true)]
+    OpenLogs,
+    /// Write man pages, completions and the reference of directives.
+    #[command(hide = true)]
+    Docs(Docs),
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  hostler serve                          this directory on http://127.0.0.1:8080/
+  hostler serve site --listen 0.0.0.0:80
+
+Programs (.cgi, .pl) must be executable (chmod +x) and are run as you; started by root, everything runs as
+the directory's owner.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hostler run -f httpd.conf
+  hostler run -f httpd.conf -D SSL -D PORT=8080 -c 'LogLevel debug'
+  hostler run -f httpd.conf --single-user     accept that all sites run as one user
+
+Signals: TERM stops, HUP and USR1 reload, WINCH stops when all connections are done.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  hostler explain -f httpd.conf /cgi-bin/test.pl/info
+  hostler explain -f httpd.conf http://www.example.org:8080/~joe/index.shtml";
+
+const STOP_EXAMPLES: &str = "\
+Examples:
+  hostler stop -f httpd.conf               now
+  hostler stop -f httpd.conf --graceful    when all connections are done";
+
+/// Which configuration, as Apache's own options say it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Configuration {
+    /// The configuration file.
+    #[arg(short = 'f', value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// ServerRoot, until the directive changes it [default: the file's directory].
+    #[arg(short = 'd', value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Define a name, or a variable, for IfDefine and ${NAME}.
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub(crate) defines: Vec<String>,
+    /// A directive to read before the file.
+    #[arg(short = 'C', value_name = "DIRECTIVE")]
+    pub(crate) before: Vec<String>,
+    /// A directive to read after the file.
+    #[arg(short = 'c', value_name = "DIRECTIVE")]
+    pub(crate) after: Vec<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// Run all sites as one user, whatever AssignUserID says.
+    #[arg(long)]
+    pub(crate) single_user: bool,
+}
+
+/// Arguments of `serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Serve {
+    /// The directory to serve.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+}
+
+/// Arguments of `explain`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// An absolute URL, or a path of the main server.
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+}
+
+/// Arguments of `reload`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Reload {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// Seconds to wait until the new generation serves.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) wait: u64,
+}
+
+/// Arguments of `stop`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// Take no new connections and end when the open ones are done; do not wait for it here.
+    #[arg(long)]
+    pub(crate) graceful: bool,
+    /// Seconds to wait until the server has ended.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    pub(crate) wait: u64,
+}
+
+/// Arguments of the planner: those of `run` or of `serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Plan {
+    #[command(subcommand)]
+    pub(crate) of: PlanOf,
+}
+
+/// What the planner plans.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum PlanOf {
+    /// A configuration.
+    Run(Run),
+    /// A directory.
+    Serve(Serve),
+}
+
+/// Arguments of `docs`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Docs {
+    /// Where to write: man/*.1, completions/*, directives.md.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn directives_may_begin_with_a_dash_or_contain_spaces() {
+        let words = ["hostler", "run", "-f", "x", "-D", "SSL", "-DPORT=8080", "-c", "LogLevel debug"];
+        let Command::Run(run) = Cli::try_parse_from(words).unwrap().command else { panic!("not run") };
+        assert_eq!(run.configuration.defines, ["SSL", "PORT=8080"]);
+        assert_eq!(run.configuration.after, ["LogLevel debug"]);
+    }
+}

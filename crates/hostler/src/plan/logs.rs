@@ -1,0 +1,227 @@
+//! The log files, opened before privileges are gone.
+//!
+//! Root opens (and makes) a log only where root alone decides what a path means; see `hostler_sys::trusted`. A log
+//! in a directory that others can write is opened by a child that is the virtual host's user, so that a link
+//! planted there leads no further than that user could write anyway.
+
+use hostler_config::{Config, Server};
+use hostler_sys::trusted::{Trust, Untrusted, append_file, open_directory};
+use hostler_sys::users::group_by_id;
+use hostler_wire::plan::{Identity, LogPlan};
+use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Roles, Situation, piped};
+use crate::Failed;
+use crate::open_logs::Opener;
+
+/// A log that the configuration asks for.
+struct Wanted {
+    target: String,
+    error_log: bool,
+    /// `file:line: ErrorLog`.
+    place: String,
+    /// The virtual host's user.
+    identity: Option<Identity>,
+}
+
+/// Opens all logs, each target once.
+///
+/// # Errors
+/// All logs that can't be opened, one line each, with the directive's place.
+pub(crate) fn open(
+    config: &Config,
+    roles: &Roles,
+    situation: &Situation,
+) -> Result<Vec<(LogPlan, OwnedFd)>, Failed> {
+    let mut opening = Opening { roles, root: situation.root(), openers: Vec::new() };
+    let mut errors = Vec::new();
+    let mut opened = Vec::new();
+    for wanted in wanted(config, roles) {
+        match opening.open(&wanted) {
+            Ok(fd) => opened.push((LogPlan { target: wanted.target, error_log: wanted.error_log }, fd)),
+            Err(why) => errors.push(format!("{}: {why}", wanted.place)),
+        }
+    }
+    if errors.is_empty() { Ok(opened) } else { Err(Failed(errors.join("\n"))) }
+}
+
+/// Each target once, with the first virtual host that names it.
+fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for (server, site) in config.servers.iter().zip(&roles.site_of) {
+        let identity = roles.sites.get(*site as usize).and_then(|site| site.identity.clone());
+        let logs = server.conf.log_config.logs();
+        let access = logs.iter().map(|log| (log.target.to_string(), false));
+        for (target, error_log) in std::iter::once((error_log(config, server), true)).chain(access) {
+            if seen.insert(target.clone()) {
+                let place = place(config, server, &target, error_log);
+                all.push(Wanted { target, error_log, place, identity: identity.clone() });
+            }
+        }
+    }
+    all
+}
+
+/// A virtual host's ErrorLog, with Apache's default.
+fn error_log(config: &Config, server: &Server) -> String {
+    match &server.conf.log_config.error_log {
+        Some(target) => target.to_string(),
+        None => format!("{}/logs/error_log", config.facts.server_root.trim_end_matches('/')),
+    }
+}
+
+/// Where a log is asked for: the directive's line, as far as it can be told.
+fn place(config: &Config, server: &Server, target: &str, error_log: bool) -> String {
+    let directives: &[&str] =
+        if error_log { &["ErrorLog"] } else { &["CustomLog", "TransferLog", "GlobalLog"] };
+    let name = target.rsplit('/').next().unwrap_or(target);
+    let settings = server.settings.iter().chain(config.main().settings.iter());
+    let mut named =
+        settings.filter(|setting| directives.contains(&setting.directive) && setting.args.contains(name));
+    let Some(setting) = named.next() else { return format!("{} (default)", directives[0]) };
+    let file = config.files.get(setting.origin.file as usize).map_or("configuration", |file| &**file);
+    format!("{file}:{}: {}", setting.origin.line, setting.directive)
+}
+
+/// The kinds of targets.
+enum Target<'a> {
+    Program(&'a str),
+    Stdout,
+    Stderr,
+    Nowhere,
+    File(&'a Path),
+}
+
+fn kind(target: &str) -> Target<'_> {
+    let syslog = target.split(':').next().is_some_and(|word| word.eq_ignore_ascii_case("syslog"));
+    match target {
+        _ if target.starts_with('|') => Target::Program(target),
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Target::Stdout,
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Target::Stderr,
+        // A service manager takes the server's stderr to the system's log.
+        _ if syslog => Target::Stderr,
+        "/dev/null" => Target::Nowhere,
+        file => Target::File(Path::new(file)),
+    }
+}
+
+struct Opening<'a> {
+    roles: &'a Roles,
+    root: bool,
+    openers: Vec<(Identity, Opener)>,
+}
+
+impl Opening<'_> {
+    fn open(&mut self, wanted: &Wanted) -> Result<OwnedFd, String> {
+        let own = |fd: std::io::Result<OwnedFd>| fd.map_err(|e| format!("can't open {}: {e}", wanted.target));
+        match kind(&wanted.target) {
+            Target::Program(command) => piped::start(command, self.roles.front.as_ref()),
+            Target::Stdout => own(std::io::stdout().as_fd().try_clone_to_owned()),
+            Target::Stderr => own(std::io::stderr().as_fd().try_clone_to_owned()),
+            Target::Nowhere => own(OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from)),
+            Target::File(path) if self.root => self.open_as_root(path, wanted.identity.as_ref()),
+            Target::File(path) => open_as_self(path),
+        }
+    }
+
+    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, String> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(format!("{} is not the path of a file", path.display()));
+        };
+        let harmless = |gid| self.is_harmless(gid);
+        match open_directory(parent, Trust::Root(&harmless)) {
+            Ok(directory) => append_file(directory.as_fd(), name)
+                .map_err(|e| format!("can't open {} for appending: {e}", path.display())),
+            Err(Untrusted::Io { path, error }) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(missing(&path))
+            }
+            Err(untrusted @ (Untrusted::Writable { .. } | Untrusted::Link { .. })) => {
+                let identity =
+                    identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?.clone();
+                self.open_as(path, identity)
+                    .map_err(|why| format!("{why} (root won't write there itself: {untrusted})"))
+            }
+            Err(untrusted) => Err(format!("can't reach the directory of the log: {untrusted}")),
+        }
+    }
+
+    /// Members of this group can do with the directory what they like: fine for groups of the system without
+    /// members (`adm`, `syslog`), not for a group that people or sites are in.
+    fn is_harmless(&self, gid: u32) -> bool {
+        let of_a_site = |identity: &Identity| identity.gid == gid || identity.groups.contains(&gid);
+        let taken = self.roles.sites.iter().filter_map(|site| site.identity.as_ref()).any(of_a_site)
+            || self.roles.front.as_ref().is_some_and(of_a_site);
+        gid < 1000 && !taken && group_by_id(gid).is_ok_and(|group| group.is_none_or(|g| g.members.is_empty()))
+    }
+
+    fn open_as(&mut self, path: &Path, identity: Identity) -> Result<OwnedFd, String> {
+        let known = self.openers.iter().position(|(known, _)| *known == identity);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let opener = Opener::start(&identity)?;
+                self.openers.push((identity, opener));
+                self.openers.len() - 1
+            }
+        };
+        let (identity, opener) = &self.openers[at];
+        opener.open(path).map_err(|e| {
+            if e.kind() == std::io::ErrorKind::NotFound {
+                return missing(path.parent().unwrap_or(path));
+            }
+            format!("uid {} can't open {} for appending: {e}", identity.uid, path.display())
+        })
+    }
+}
+
+fn missing(directory: &Path) -> String {
+    format!("the directory {} does not exist; create it", directory.display())
+}
+
+fn open_as_self(path: &Path) -> Result<OwnedFd, String> {
+    let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path);
+    file.map(OwnedFd::from).map_err(|e| match path.parent() {
+        Some(parent) if e.kind() == std::io::ErrorKind::NotFound && !parent.exists() => {
+            missing(&ancestor(parent))
+        }
+        _ => format!("can't open {} for appending: {e}", path.display()),
+    })
+}
+
+/// The first directory on the way that is missing.
+fn ancestor(path: &Path) -> PathBuf {
+    let missing = path.ancestors().take_while(|at| !at.exists()).last();
+    missing.unwrap_or(path).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_told_apart() {
+        assert!(matches!(kind("|/bin/cat"), Target::Program(_)));
+        assert!(matches!(kind("||/bin/cat"), Target::Program(_)));
+        assert!(matches!(kind("syslog:local1"), Target::Stderr));
+        assert!(matches!(kind("/dev/stdout"), Target::Stdout));
+        assert!(matches!(kind("/var/log/syslog.log"), Target::File(_)));
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let why = open_as_self(Path::new("/tmp/no-such-directory-of-hostler/logs/error.log")).unwrap_err();
+        assert!(why.contains("/tmp/no-such-directory-of-hostler does not exist"), "{why}");
+        let mut opening = Opening {
+            roles: &Roles { front: None, sites: Vec::new(), site_of: Vec::new(), warnings: Vec::new() },
+            root: true,
+            openers: Vec::new(),
+        };
+        let why = opening.open_as_root(Path::new("/no/such/log"), None).unwrap_err();
+        assert!(why.contains("the directory /no does not exist"), "{why}");
+    }
+}

@@ -1,0 +1,92 @@
+//! The planner: reads a configuration and tells the master, on descriptor 3, what to do.
+//!
+//! Short-lived: one run for each generation. It reads everything that only root can read (certificates, keys) and
+//! opens everything that must be open before privileges are gone (logs), so that no other process needs root
+//! for either.
+//!
+//! **Runs as** whoever started the master, normally root.
+//! **Diagnostics** on stderr; exit status 1 when there is no plan.
+
+mod identity;
+mod logs;
+mod piped;
+mod secrets;
+mod send;
+mod situation;
+mod users;
+
+use hostler_config::Config;
+use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use crate::Failed;
+use crate::cli::{self, PlanOf};
+use crate::load::{self, Loaded};
+
+pub(crate) use identity::{Roles, Site, roles};
+pub(crate) use situation::Situation;
+
+/// How long a new generation may take until it reports ready.
+const READY_TIMEOUT_MS: u32 = 30_000;
+/// Apache's own default.
+const BACKLOG: u32 = 511;
+/// Seconds without a request until a site process ends.
+const SITE_IDLE: u32 = 60;
+
+pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
+    let master = hostler_sys::exec::inherited(3)
+        .map_err(|_| "this command is for hostler-master, which passes a socket as descriptor 3")?;
+    let (loaded, single_user) = match &args.of {
+        PlanOf::Run(run) => (load::files(&run.configuration)?, run.single_user),
+        PlanOf::Serve(serve) => (load::directory(serve)?, true),
+    };
+    load::warn(&loaded.config);
+    let situation = Situation::here(single_user);
+    let roles = roles(&loaded.config, &situation)?;
+    for warning in &roles.warnings {
+        eprintln!("hostler: warning: {warning}");
+    }
+    let logs = logs::open(&loaded.config, &roles, &situation)?;
+    let secrets = secrets::read(&loaded.config)?;
+    let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
+    let front = FrontPlan {
+        config: loaded.tree.encode()?,
+        logs: plans,
+        secrets,
+        sites: roles.site_of.clone(),
+        site_names: roles.sites.iter().map(|site| site.name.clone()).collect(),
+        site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
+    };
+    let plan = Plan {
+        master: master_plan(&loaded, &roles)?,
+        front: postcard::to_stdvec(&front)?,
+        logs: u32::try_from(descriptors.len())?,
+    };
+    send::send(&master, &plan, &descriptors)
+}
+
+fn master_plan(loaded: &Loaded, roles: &Roles) -> Result<MasterPlan, Failed> {
+    let process = &loaded.config.process;
+    if process.listen.is_empty() {
+        return Err(Failed("there is no Listen directive; for example: Listen 80".to_string()));
+    }
+    Ok(MasterPlan {
+        listeners: listeners(&loaded.config),
+        backlog: process.backlog.unwrap_or(BACKLOG),
+        front: roles.front.clone(),
+        sites: roles.sites.iter().map(Site::plan).collect(),
+        pid_file: process.pid_file.clone(),
+        ready_timeout_ms: READY_TIMEOUT_MS,
+    })
+}
+
+/// One address for each `Listen`, in order: the front tells them apart by their position.
+fn listeners(config: &Config) -> Vec<SocketAddr> {
+    let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    config
+        .process
+        .listen
+        .iter()
+        .map(|listen| SocketAddr::new(listen.ip.unwrap_or(all), listen.port))
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! `hostler reload`, `stop`, `status`: they find the running server by the configuration's PidFile.
+//!
+//! A PidFile may be older than the process that has its number by now, so the process must also be called
+//! hostler-master before it is signalled.
+
+use hostler_config::Config;
+use hostler_sys::process::{self, Pid, Signal};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::Failed;
+use crate::cli::{Configuration, Reload, Stop};
+use crate::load;
+
+/// A server that runs.
+struct Running {
+    pid: Pid,
+    pid_file: PathBuf,
+}
+
+pub(crate) fn status(configuration: &Configuration) -> Result<(), Failed> {
+    let running = find(&load::files(configuration)?.config)?;
+    println!("running (pid {}, {})", running.pid.as_raw_nonzero(), running.pid_file.display());
+    Ok(())
+}
+
+pub(crate) fn stop(args: &Stop) -> Result<(), Failed> {
+    let running = find(&load::files(&args.configuration)?.config)?;
+    if args.graceful {
+        return signal(&running, Signal::WINCH);
+    }
+    signal(&running, Signal::TERM)?;
+    wait(args.wait, || !is_master(running.pid)).ok_or_else(|| {
+        Failed(format!("pid {} has not ended after {} s", running.pid.as_raw_nonzero(), args.wait))
+    })
+}
+
+pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
+    let loaded = load::files(&args.configuration)?;
+    load::warn(&loaded.config);
+    let running = find(&loaded.config)?;
+    let before = written(&running.pid_file);
+    signal(&running, Signal::HUP)?;
+    // The master writes its PidFile anew when a generation serves.
+    wait(args.wait, || written(&running.pid_file) != before).ok_or_else(|| {
+        Failed(format!(
+            "no new generation serves after {} s; the old one goes on, and the server's error output says why",
+            args.wait
+        ))
+    })
+}
+
+fn find(config: &Config) -> Result<Running, Failed> {
+    let Some(path) = config.process.pid_file.as_deref().map(Path::new) else {
+        return Err(Failed(
+            "the configuration has no PidFile to find the server by; add, for example, \
+             PidFile /run/hostler.pid"
+                .to_string(),
+        ));
+    };
+    let not_running = || Failed(format!("not running: no server has written {}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => not_running(),
+        _ => Failed(format!("can't read the PidFile {}: {e}", path.display())),
+    })?;
+    let pid = text.trim().parse().ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| Failed(format!("{} does not contain a process id", path.display())))?;
+    if is_master(pid) {
+        Ok(Running { pid, pid_file: path.to_path_buf() })
+    } else {
+        let number = pid.as_raw_nonzero();
+        Err(Failed(format!("not running: pid {number} of {} is no hostler-master", path.display())))
+    }
+}
+
+fn is_master(pid: Pid) -> bool {
+    let comm = format!("/proc/{}/comm", pid.as_raw_nonzero());
+    std::fs::read_to_string(comm).is_ok_and(|name| name.trim_end() == "hostler-master")
+}
+
+fn signal(running: &Running, signal: Signal) -> Result<(), Failed> {
+    let number = running.pid.as_raw_nonzero();
+    process::signal(running.pid, signal).map_err(|e| Failed(format!("can't signal pid {number}: {e}")))
+}
+
+/// What changes when a file is replaced.
+fn written(path: &Path) -> Option<(u64, SystemTime)> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = path.metadata().ok()?;
+    Some((metadata.ino(), metadata.modified().ok()?))
+}
+
+/// Waits until `done`, at most `seconds`; `None` when it never was.
+fn wait(seconds: u64, done: impl Fn() -> bool) -> Option<()> {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        if done() {
+            return Some(());
+        }
+        if Instant::now() >= until {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_pid_file(text: &str) -> Result<Running, Failed> {
+        let path = std::env::temp_dir().join(format!("hostler-signal-test-{}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let mut config = Config::default();
+        config.process.pid_file = path.to_str().map(str::to_string);
+        let found = find(&config);
+        std::fs::remove_file(path).unwrap();
+        found
+    }
+
+    #[test]
+    fn only_a_master_is_found() {
+        let own = std::process::id().to_string();
+        for text in ["", "0", "-1", "1", "text", &own] {
+            assert!(with_pid_file(text).is_err(), "{text}");
+        }
+        assert!(find(&Config::default()).is_err_and(|Failed(why)| why.contains("PidFile")));
+    }
+}
