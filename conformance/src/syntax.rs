@@ -104,10 +104,30 @@ pub fn judge(kind: Kind, check: &Check, root: &Path) -> Result<Option<String>, S
         let verdict = if expected { "accepts" } else { "refuses" };
         return Ok(Some(format!("{kind:?} syntax/{}: {verdict} it expected, but: {said}", check.name)));
     }
-    // An administrator must find the place.
-    let placed = said.contains(&format!("{}.conf:", check.name));
-    if kind == Kind::Hostler && !accepted && !placed {
-        return Ok(Some(format!("Hostler syntax/{}: file and line expected, but: {said}", check.name)));
+    // An administrator must find the place, and it must not be the prologue that was refused.
+    let first = server::configuration(root, "").lines().count();
+    if kind == Kind::Hostler && !accepted && !names_line_after(first, &format!("{}.conf:", check.name), &said)
+    {
+        let name = &check.name;
+        return Ok(Some(format!("Hostler syntax/{name}: file and line after {first} expected, but: {said}")));
     }
     Ok(None)
+}
+
+/// Whether a place in `file:` after the line `first` is named.
+fn names_line_after(first: usize, file: &str, said: &str) -> bool {
+    let number = |rest: &str| rest.split(|digit: char| !digit.is_ascii_digit()).next().map(str::to_owned);
+    let lines = said.split(file).skip(1).filter_map(number);
+    lines.filter_map(|digits| digits.parse::<usize>().ok()).any(|line| line >= first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_prologue_is_no_refusal_of_the_case() {
+        assert!(names_line_after(40, "x.conf:", "x.conf:9: no\n/t/x.conf:41: yes"));
+        assert!(!names_line_after(40, "x.conf:", "/t/x.conf:9: no, y.conf:50: other"));
+    }
 }
