@@ -20,7 +20,6 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// Files up to this size are kept in memory, in bytes.
 pub(crate) const SMALL: u64 = 64 << 10;

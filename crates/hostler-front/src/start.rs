@@ -63,7 +63,7 @@ pub(crate) fn run() -> io::Result<()> {
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
     let shared = Arc::new(Shared {
-        logs: Logs::new(&plan.logs, logs),
+        logs: Logs::new(&config, &plan.logs, logs),
         max_connections: config.process.max_connections.map_or(usize::MAX, |n| n as usize),
         config: Arc::new(config),
         hub: hub.clone(),

@@ -102,6 +102,14 @@ fn canonical_name(request: &Request) -> Vec<u8> {
     }
 }
 
+/// The name of the virtual host in logs (`%v`): ServerName, whatever the client asked for.
+pub(crate) fn virtual_host<'a>(server: &'a hostler_config::Server, peer: &crate::connection::Peer) -> Cow<'a, [u8]> {
+    match &server.conf.core.server_name {
+        Some(name) => Cow::Borrowed(name.host.as_bytes()),
+        None => Cow::Owned(peer.local.ip().to_string().into_bytes()),
+    }
+}
+
 /// `SERVER_PORT`.
 pub(crate) fn server_port(request: &Request) -> u16 {
     let core = &request.dir.core;

@@ -123,10 +123,7 @@ fn log_error(request: &Request, error: &Error) {
         Weight::Warn => Severity::Warn,
         Weight::Info => Severity::Info,
     };
-    let mut message = format!("{error}: {}", String::from_utf8_lossy(&request.filename));
-    if error.status() >= 500 {
-        message.push_str(&format!(" [id {}]", log::error_id(request)));
-    }
+    let message = format!("{error}: {}", String::from_utf8_lossy(&request.filename));
     log::request(request, severity, "cgi", &message);
 }
 

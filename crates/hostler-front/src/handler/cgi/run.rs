@@ -1,7 +1,7 @@
 //! Running a program: the site's process starts it, its pipes are spoken to from here.
 
 use crate::body::{BodyError, BodyStream, RequestBody};
-use crate::log::{self, Severity};
+use crate::log;
 use crate::request::Request;
 use crate::settings;
 use crate::site::{Running, SiteError};
@@ -110,7 +110,6 @@ impl Process for Started {
 pub(super) struct ErrorLines {
     /// What the log's lines need of the request, and nothing else of it.
     request: Request,
-    script: String,
 }
 
 impl ErrorLines {
@@ -123,17 +122,19 @@ impl ErrorLines {
         known.line = request.line.clone();
         known.method = request.method.clone();
         known.uri.clone_from(&request.uri);
+        known.filename.clone_from(&request.filename);
+        known.hostname.clone_from(&request.hostname);
+        known.host_port = request.host_port;
         if let Some(referer) = request.headers_in.find("Referer") {
             known.headers_in.set("Referer", referer.clone());
         }
-        Self { request: known, script: String::from_utf8_lossy(&request.filename).into_owned() }
+        Self { request: known }
     }
 }
 
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
-        let message = format!("{}: {}", self.script, String::from_utf8_lossy(line));
-        log::request(&self.request, Severity::Error, "cgi", &message);
+        log::script_line(&self.request, "cgi", &self.request.filename, line);
     }
 }
 

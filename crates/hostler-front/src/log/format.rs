@@ -1,0 +1,359 @@
+//! `ErrorLogFormat`: what a line of the error log looks like. Apache's layout is one of these formats.
+//!
+//! A format consists of fields; a blank begins a new one, `\ ` is a blank within one, `% ` begins one without
+//! printing anything. A field that lacks something is left out whole, with the text around it.
+
+use super::escape::push_escaped;
+use super::id;
+use crate::request::Request;
+use crate::variables;
+use hostler_config::directives::log_config::Level;
+use hostler_sys::time::{Zone, strftime};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Apache's layout for servers with threads.
+const DEFAULT: &str =
+    "[%{u}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer\\ %{Referer}i";
+/// Longest message, in bytes (Apache cuts there too).
+const LONGEST: usize = 8192;
+
+/// A message and what is known about it.
+pub(super) struct Entry<'a> {
+    pub(super) time: SystemTime,
+    pub(super) level: Level,
+    pub(super) module: &'a str,
+    pub(super) message: &'a [u8],
+    /// The request's id, where it has to be told.
+    pub(super) id: Option<&'a str>,
+    pub(super) pid: u32,
+    pub(super) remote: Option<SocketAddr>,
+    pub(super) request: Option<&'a Request>,
+}
+
+/// A compiled format.
+#[derive(Debug)]
+pub(super) struct ErrorFormat {
+    pieces: Vec<Piece>,
+    /// `%L` shows the id; otherwise the message does.
+    tells_id: bool,
+}
+
+#[derive(Debug)]
+struct Piece {
+    item: Item,
+    /// Begins a field.
+    starts_field: bool,
+    /// `%-x`: a hyphen for nothing.
+    hyphen: bool,
+    /// `%+x`: without it there is no line.
+    required: bool,
+    /// `%7x`: only in messages of this level or a more talkative one.
+    least: u8,
+}
+
+/// What is printed.
+#[derive(Debug, PartialEq, Eq)]
+enum Item {
+    Text(Vec<u8>),
+    /// `%a`
+    Client,
+    /// `%A`
+    Local,
+    /// `%{name}e`
+    Env(Vec<u8>),
+    /// `%{name}i`
+    RequestHeader(Vec<u8>),
+    /// `%{name}n`
+    Note(Vec<u8>),
+    /// `%k`
+    KeepAliveRequests,
+    /// `%l`
+    Level,
+    /// `%L`
+    Id,
+    /// `%{c}L`
+    ConnectionId,
+    /// `%m`
+    Module,
+    /// `%M`
+    Message,
+    /// `%P`
+    Pid,
+    /// `%T`
+    Tid,
+    /// `%t`
+    Time { micro: bool, compact: bool },
+    /// `%v`
+    VirtualHost,
+    /// `%V`
+    ServerName,
+    /// `%E`, `%F`: Apache's error numbers and places in its source, which we don't have. And what does not exist.
+    Nothing,
+}
+
+impl Default for ErrorFormat {
+    fn default() -> Self {
+        Self::parse(DEFAULT)
+    }
+}
+
+impl ErrorFormat {
+    /// Compiles a format; directives that don't exist print nothing.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut rest = text.as_bytes();
+        while let Some(&first) = rest.first() {
+            rest = match first {
+                b'%' => directive(&rest[1..], &mut pieces),
+                _ => literal(rest, &mut pieces),
+            };
+        }
+        let tells_id = pieces.iter().any(|piece| piece.item == Item::Id);
+        Self { pieces, tells_id }
+    }
+
+    /// Appends the line, without its end; nothing if a required item is missing.
+    pub(super) fn write(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        let (mut field, mut skipping) = (start, false);
+        for piece in &self.pieces {
+            if piece.starts_field {
+                skipping = false;
+                field = out.len();
+            }
+            if skipping {
+                continue;
+            }
+            let before = out.len();
+            if (entry.level as u8) >= piece.least {
+                self.item(&piece.item, entry, out);
+            }
+            let empty = out.len() == before && !matches!(&piece.item, Item::Text(_));
+            if empty && piece.hyphen {
+                out.push(b'-');
+            } else if empty && piece.required {
+                return out.truncate(start);
+            } else if empty {
+                out.truncate(field);
+                skipping = true;
+            }
+        }
+    }
+
+    fn item(&self, item: &Item, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let request = entry.request;
+        let written = match item {
+            Item::Text(text) => out.write_all(text),
+            Item::Client => entry.remote.map_or(Ok(()), |remote| write_address(remote, out)),
+            Item::Local => request.map_or(Ok(()), |r| write_address(r.peer.local, out)),
+            Item::KeepAliveRequests => request.map_or(Ok(()), |r| write!(out, "{}", r.peer.requests.get())),
+            Item::Level => write!(out, "{}", entry.level),
+            Item::Id => entry.id.map_or(Ok(()), |id| out.write_all(id.as_bytes())),
+            Item::ConnectionId => request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.peer).as_bytes())),
+            Item::Module => out.write_all(entry.module.as_bytes()),
+            Item::Pid => write!(out, "{}", entry.pid),
+            Item::Tid => write!(out, "{}", rustix::thread::gettid()),
+            Item::Message => {
+                self.message(entry, out);
+                Ok(())
+            }
+            Item::Time { micro, compact } => {
+                write_time(entry.time, *micro, *compact, out);
+                Ok(())
+            }
+            item => {
+                if let Some(text) = request.and_then(|r| of_request(item, r)) {
+                    push_escaped(&text, out);
+                }
+                Ok(())
+            }
+        };
+        debug_assert!(written.is_ok(), "writing to memory can't fail");
+    }
+
+    fn message(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        push_escaped(&entry.message[..entry.message.len().min(LONGEST)], out);
+        if let Some(id) = entry.id.filter(|_| !self.tells_id) {
+            out.extend_from_slice(b" [id ");
+            out.extend_from_slice(id.as_bytes());
+            out.push(b']');
+        }
+    }
+}
+
+/// Items that are a text of the request.
+fn of_request(item: &Item, request: &Request) -> Option<Vec<u8>> {
+    let table = |table: &crate::table::Table, name: &[u8]| table.find(name).map(|v| v.to_vec());
+    match item {
+        Item::Env(name) => table(&request.env, name),
+        Item::Note(name) => table(&request.notes, name),
+        Item::RequestHeader(name) => table(&request.headers_in, name),
+        Item::VirtualHost => Some(variables::virtual_host(&request.server, &request.peer).into_owned()),
+        Item::ServerName => Some(variables::server_name(request)),
+        _ => None,
+    }
+}
+
+fn write_address(address: SocketAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
+    // Apache writes IPv6 addresses without brackets here.
+    write!(out, "{}:{}", address.ip(), address.port())
+}
+
+/// Local time, in the format of `ctime` or, compact, of ISO 8601.
+fn write_time(time: SystemTime, micro: bool, compact: bool, out: &mut Vec<u8>) {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs() as i64;
+    let clock: &[u8] = if compact { b"%Y-%m-%d %H:%M:%S" } else { b"%a %b %d %H:%M:%S" };
+    strftime(clock, seconds, Zone::Local, out);
+    if micro {
+        let _ = write!(out, ".{:06}", since.subsec_micros());
+    }
+    if !compact {
+        strftime(b" %Y", seconds, Zone::Local, out);
+    }
+}
+
+fn piece(item: Item, starts_field: bool) -> Piece {
+    Piece { item, starts_field, hyphen: false, required: false, least: 0 }
+}
+
+/// Text up to the next directive or the next field.
+fn literal<'t>(text: &'t [u8], pieces: &mut Vec<Piece>) -> &'t [u8] {
+    let starts_field = matches!(text[0], b' ' | b'\t');
+    let mut plain = Vec::new();
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        match (byte, after.split_first()) {
+            (b'%', _) => break,
+            (b' ' | b'\t', _) if rest.len() < text.len() => break,
+            (b'\\', Some((&escaped, after))) => {
+                plain.push(match escaped {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => other,
+                });
+                rest = after;
+            }
+            _ => {
+                plain.push(byte);
+                rest = after;
+            }
+        }
+    }
+    pieces.push(piece(Item::Text(plain), starts_field));
+    rest
+}
+
+/// One directive; `text` begins after its `%`. Returns what follows it.
+fn directive<'t>(text: &'t [u8], pieces: &mut Vec<Piece>) -> &'t [u8] {
+    let (mut hyphen, mut required, mut least, mut argument) = (false, false, 0u8, &b""[..]);
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'-' => hyphen = true,
+            b'+' => required = true,
+            b'0'..=b'9' => least = least.saturating_mul(10).saturating_add(byte - b'0'),
+            b'{' => {
+                let end = memchr::memchr(b'}', after).unwrap_or(after.len());
+                argument = &after[..end];
+                rest = after.get(end + 1..).unwrap_or_default();
+            }
+            b' ' => {
+                pieces.push(piece(Item::Text(Vec::new()), true));
+                break;
+            }
+            letter => {
+                let item = item(letter, argument);
+                pieces.push(Piece { hyphen, required, least, ..piece(item, false) });
+                break;
+            }
+        }
+    }
+    rest
+}
+
+fn item(letter: u8, argument: &[u8]) -> Item {
+    let name = || argument.to_vec();
+    match letter {
+        b'%' => Item::Text(b"%".to_vec()),
+        b'a' => Item::Client,
+        b'A' => Item::Local,
+        b'e' => Item::Env(name()),
+        b'i' => Item::RequestHeader(name()),
+        b'n' => Item::Note(name()),
+        b'k' => Item::KeepAliveRequests,
+        b'l' => Item::Level,
+        b'L' if argument.eq_ignore_ascii_case(b"c") => Item::ConnectionId,
+        b'L' => Item::Id,
+        b'm' => Item::Module,
+        b'M' => Item::Message,
+        b'P' => Item::Pid,
+        b'T' => Item::Tid,
+        b't' => Item::Time { micro: argument.contains(&b'u'), compact: argument.contains(&b'c') },
+        b'v' => Item::VirtualHost,
+        b'V' => Item::ServerName,
+        _ => Item::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn entry<'a>(level: Level, message: &'a [u8]) -> Entry<'a> {
+        Entry {
+            time: UNIX_EPOCH + Duration::from_micros(1_763_715_600_123_456),
+            level,
+            module: "cgi",
+            message,
+            id: None,
+            pid: 7,
+            remote: Some(([192, 0, 2, 1], 4711).into()),
+            request: None,
+        }
+    }
+
+    fn line(format: &str, entry: &Entry<'_>) -> String {
+        let mut out = Vec::new();
+        ErrorFormat::parse(format).write(entry, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_usual_layout() {
+        let mut about = entry(Level::Error, b"it \"broke\"\nbadly");
+        let tid = rustix::thread::gettid();
+        let usual = |entry: &Entry<'_>| line(DEFAULT, entry).split_once("] ").unwrap().1.to_owned();
+        assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] [client 192.0.2.1:4711] it \"broke\"\\nbadly"));
+        about.id = Some("abc");
+        about.remote = None;
+        assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] it \"broke\"\\nbadly [id abc]"));
+        let time = line("[%{u}t]", &about);
+        assert!(time.contains(".123456 2025]") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]".len(), "{time}");
+    }
+
+    #[test]
+    fn fields_without_their_value_are_left_out_whole() {
+        let about = entry(Level::Error, b"m");
+        assert_eq!(line("a %a b%{X}ic d", &about), "a 192.0.2.1:4711 d");
+        assert_eq!(line("%-{X}i %M", &about), "- m");
+        assert_eq!(line("%+{X}i %M", &about), "");
+        assert_eq!(line("%M% ,\\ x\\ %{X}i", &about), "m");
+        assert_eq!(line("%M% ,\\ x\\ %l", &about), "m, x error");
+        assert_eq!(line("%7l %M", &about), " m");
+        assert_eq!(line("%7l %M", &entry(Level::Debug, b"m")), "debug m");
+        assert_eq!(line("%q100%% %M %{cu}t", &about)[..2], *" m");
+    }
+
+    #[test]
+    fn an_id_is_shown_once() {
+        let about = Entry { id: Some("x1"), ..entry(Level::Crit, b"m") };
+        assert_eq!(line("%L %M", &about), "x1 m");
+        assert_eq!(line("%M", &about), "m [id x1]");
+    }
+}

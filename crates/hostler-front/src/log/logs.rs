@@ -1,0 +1,120 @@
+//! The open logs of this generation, and which of them a virtual host writes to.
+
+use super::Destination;
+use super::format::ErrorFormat;
+use hashbrown::HashMap;
+use hostler_config::directives::log_config::{Condition, Format};
+use hostler_config::{Config, Server};
+use hostler_wire::plan::LogPlan;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// An access log of a virtual host.
+#[derive(Debug)]
+pub(crate) struct AccessLog {
+    /// Index of the [`Destination`].
+    pub(crate) destination: usize,
+    pub(crate) format: Arc<Format>,
+    pub(crate) condition: Option<Condition>,
+}
+
+/// What a virtual host writes to.
+#[derive(Debug)]
+struct OfServer {
+    error_log: usize,
+    /// Index of the ErrorLogFormat.
+    format: usize,
+    access_logs: Box<[AccessLog]>,
+}
+
+/// The open logs.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    destinations: Vec<Destination>,
+    /// Targets of the destinations, as the plan names them.
+    targets: Vec<String>,
+    formats: Vec<ErrorFormat>,
+    /// By [`Server::id`].
+    servers: Vec<OfServer>,
+    /// BufferedLogs.
+    pub(crate) buffered: bool,
+}
+
+impl Logs {
+    /// Takes the descriptors, in the plan's order. A log that the plan lacks is replaced by stderr.
+    pub(crate) fn new(config: &Config, plan: &[LogPlan], descriptors: Vec<OwnedFd>) -> Self {
+        let mut destinations: Vec<Destination> = descriptors.into_iter().map(Destination::new).collect();
+        let fallback = destinations.len();
+        destinations.extend(std::io::stderr().as_fd().try_clone_to_owned().map(Destination::new));
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (index, log) in plan.iter().enumerate().take(fallback) {
+            places.entry(&log.target).or_insert(index);
+        }
+        let find = |target: &str| places.get(target).copied().unwrap_or(fallback);
+        let mut formats = vec![ErrorFormat::default()];
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let servers = config.servers.iter().map(|server| OfServer {
+            error_log: find(&error_log(config, server)),
+            format: server.conf.log_config.error_format.as_deref().map_or(0, |text| {
+                *known.entry(text).or_insert_with(|| {
+                    formats.push(ErrorFormat::parse(text));
+                    formats.len() - 1
+                })
+            }),
+            access_logs: access_logs(server, &find),
+        });
+        let servers = servers.collect();
+        let buffered = config.main().conf.log_config.buffered == Some(true);
+        let targets = plan.iter().map(|log| log.target.clone()).collect();
+        Self { destinations, targets, formats, servers, buffered }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.destinations.len()
+    }
+
+    /// By [`AccessLog::destination`].
+    pub(crate) fn destination(&self, index: usize) -> Option<&Destination> {
+        self.destinations.get(index)
+    }
+
+    /// The log with this target, as the plan names it.
+    pub(crate) fn find(&self, target: &str) -> Option<&OwnedFd> {
+        let index = self.targets.iter().position(|t| t == target)?;
+        self.destinations.get(index).map(Destination::descriptor)
+    }
+
+    /// The access logs of a virtual host.
+    pub(crate) fn access_logs(&self, server: &Server) -> &[AccessLog] {
+        self.servers.get(server.id as usize).map_or(&[], |of| &of.access_logs)
+    }
+
+    pub(super) fn error_log(&self, server: &Server) -> Option<&Destination> {
+        self.destinations.get(self.servers.get(server.id as usize)?.error_log)
+    }
+
+    pub(super) fn error_format(&self, server: &Server) -> &ErrorFormat {
+        let index = self.servers.get(server.id as usize).map_or(0, |of| of.format);
+        &self.formats[index]
+    }
+}
+
+/// As the planner names it.
+fn error_log(config: &Config, server: &Server) -> String {
+    match &server.conf.log_config.error_log {
+        Some(target) => target.to_string(),
+        None => format!("{}/logs/error_log", config.facts.server_root.trim_end_matches('/')),
+    }
+}
+
+fn access_logs(server: &Server, find: &impl Fn(&str) -> usize) -> Box<[AccessLog]> {
+    let logs = server.conf.log_config.logs().into_iter();
+    logs.filter(|log| &*log.target != "/dev/null")
+        .map(|log| AccessLog {
+            destination: find(&log.target),
+            format: log.format,
+            condition: log.condition,
+        })
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! The error log, in Apache's layout (or ErrorLogFormat's): who writes what, to which file.
+//!
+//! Every message about a request that is a warning or worse carries the request's id, which an error page and the
+//! access log (`%L`) show too. Logging never fails a request: what can't be written is lost.
+
+mod destination;
+mod escape;
+mod format;
+mod id;
+mod logs;
+
+pub(crate) use destination::Destination;
+pub(crate) use id::{connection_id, error_id, finished, was_mentioned};
+pub(crate) use logs::{AccessLog, Logs};
+
+use crate::request::Request;
+use crate::thread::Thread;
+use format::Entry;
+use hostler_config::Server;
+use hostler_config::directives::log_config::{Level, Levels};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+/// Severities, in LogLevel's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+#[allow(dead_code, reason = "the whole scale; not every grade has its event yet")]
+pub(crate) enum Severity {
+    Emerg,
+    Alert,
+    Crit,
+    Error,
+    Warn,
+    Notice,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Severity {
+    fn level(self) -> Level {
+        match self {
+            Self::Emerg => Level::Emerg,
+            Self::Alert => Level::Alert,
+            Self::Crit => Level::Crit,
+            Self::Error => Level::Error,
+            Self::Warn => Level::Warn,
+            Self::Notice => Level::Notice,
+            Self::Info => Level::Info,
+            Self::Debug => Level::Debug,
+            Self::Trace => Level::Trace1,
+        }
+    }
+}
+
+/// Writes to the ErrorLog of the request's virtual host, if LogLevel of the request's directory lets it through.
+/// `module` is Apache's name without `mod_`.
+pub(crate) fn request(request: &Request, severity: Severity, module: &str, message: &str) {
+    if !is_written(request, severity, module) {
+        return;
+    }
+    let id = (severity <= Severity::Warn).then(|| id::logged(request));
+    let entry = Entry {
+        time: SystemTime::now(),
+        level: severity.level(),
+        module,
+        message: message.as_bytes(),
+        id: id.as_deref(),
+        pid: request.thread.shared.pid,
+        remote: Some(request.peer.remote),
+        request: Some(request),
+    };
+    write(&request.thread, &request.server, &entry);
+}
+
+/// Whether [`request`] would write; for messages that are costly to make.
+pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) -> bool {
+    levels(&request.server, &request.dir.log_config.levels, request.dir.log_config.is_set())
+        .writes(module, severity.level())
+}
+
+/// A line that a program wrote to its standard error (mod_cgi); `script` is its path.
+pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: &[u8]) {
+    if !is_written(request, Severity::Error, module) {
+        return;
+    }
+    let id = id::logged(request);
+    let entry = Entry {
+        time: SystemTime::now(),
+        level: Level::Error,
+        module,
+        message: &[b"stderr from ", script, b": ", line].concat(),
+        id: Some(&id),
+        pid: request.thread.shared.pid,
+        remote: Some(request.peer.remote),
+        request: Some(request),
+    };
+    write(&request.thread, &request.server, &entry);
+}
+
+/// Writes about a connection that has not come to a request, to the ErrorLog of its virtual host.
+pub(crate) fn connection(
+    thread: &Thread,
+    server: &Server,
+    remote: SocketAddr,
+    severity: Severity,
+    module: &str,
+    message: &str,
+) {
+    about(thread, server, Some(remote), severity, module, message);
+}
+
+/// Writes to the main ErrorLog.
+pub(crate) fn server(thread: &Thread, severity: Severity, message: &str) {
+    about(thread, thread.shared.config.main(), None, severity, "core", message);
+}
+
+fn about(
+    thread: &Thread,
+    server: &Server,
+    remote: Option<SocketAddr>,
+    severity: Severity,
+    module: &str,
+    message: &str,
+) {
+    if !server.conf.log_config.levels.writes(module, severity.level()) {
+        return;
+    }
+    let entry = Entry {
+        time: SystemTime::now(),
+        level: severity.level(),
+        module,
+        message: message.as_bytes(),
+        id: None,
+        pid: thread.shared.pid,
+        remote,
+        request: None,
+    };
+    write(thread, server, &entry);
+}
+
+/// LogLevel as it applies: the virtual host's, and over it the directory's, which is rarely there.
+fn levels<'a>(server: &'a Server, dir: &Levels, dir_is_set: bool) -> Cow<'a, Levels> {
+    let base = &server.conf.log_config.levels;
+    if dir_is_set { Cow::Owned(base.merge(dir)) } else { Cow::Borrowed(base) }
+}
+
+/// One `write` for the line: lines of threads, generations and virtual hosts in one file never mix.
+fn write(thread: &Thread, server: &Server, entry: &Entry<'_>) {
+    thread_local! {
+        static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    let logs = &thread.shared.logs;
+    LINE.with_borrow_mut(|line| {
+        line.clear();
+        logs.error_format(server).write(entry, line);
+        if !line.is_empty() {
+            line.push(b'\n');
+            // Where would the failure of the error log be told?
+            let _ = logs.error_log(server).and_then(|log| log.append(line));
+        }
+    });
+}
