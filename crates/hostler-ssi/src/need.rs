@@ -12,6 +12,8 @@ use crate::Page;
 pub enum Step<'run> {
     /// The page is at its end.
     Done,
+    /// The output wants no more for now ([`Output::is_full`]); the next step goes on.
+    Full,
     /// Something from outside is needed; [`Run::resume`](crate::Run::resume) brings the answer.
     Need(Need<'run>),
 }
@@ -98,6 +100,11 @@ pub trait Output {
 
     /// Other text; called with small pieces.
     fn text(&mut self, text: &[u8]);
+
+    /// Whether the run should pause before the next element, because the output has to be sent on first.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl Output for Vec<u8> {

@@ -40,6 +40,8 @@ struct State {
     branch: Branch,
     include_failed: bool,
     finished: bool,
+    /// The output was full when the last step ended.
+    paused: bool,
     pending: Option<Pending>,
     answer: Option<Answer>,
     /// Target of what is pending.
@@ -91,6 +93,7 @@ impl Run {
             branch: Branch { printing: true, taken: true, failed: false, skipped: 0, jammed: false },
             include_failed: false,
             finished: false,
+            paused: false,
             pending: None,
             answer: None,
             target: Vec::new(),
@@ -105,7 +108,7 @@ impl Run {
         &self.page
     }
 
-    /// Goes on until the end or until something is needed. Without an answer to the last need it is
+    /// Goes on until the end, until the output is full, or until something is needed. Without an answer to the last need it is
     /// reported again.
     pub fn step<H, O>(&mut self, host: &mut H, out: &mut O) -> Step<'_>
     where
@@ -132,7 +135,12 @@ impl Run {
         O: Output + ?Sized,
     {
         let Run { page, state } = self;
+        state.paused = false;
         while let Some(node) = page.node(state.node) {
+            if out.is_full() {
+                state.paused = true;
+                return;
+            }
             if let Element::Text(end) = node.element {
                 if state.branch.printing {
                     out.literal(page, node.at..end);
@@ -158,7 +166,9 @@ impl Run {
     fn reported(&self) -> Step<'_> {
         let state = &self.state;
         let target = state.target.as_slice();
-        let Some(pending) = &state.pending else { return Step::Done };
+        let Some(pending) = &state.pending else {
+            return if state.paused { Step::Full } else { Step::Done };
+        };
         Step::Need(match pending {
             Pending::Include(reference) => {
                 Need::Include { reference: *reference, target, text_only: state.settings.no_exec }

@@ -14,6 +14,10 @@ use crate::page::Page;
 use crate::program::{Element, Node};
 use crate::value::{Part, Value};
 
+/// A value that is longer, in bytes, takes no further variables: a page that doubles one again and again must not
+/// fill the memory.
+const LONGEST_VALUE: usize = 256 << 10;
+
 pub(super) struct Scene<'a, H: ?Sized, O: ?Sized> {
     pub(super) page: &'a Arc<Page>,
     pub(super) node: &'a Node,
@@ -181,6 +185,10 @@ impl<'a, H: Host + ?Sized> Lookup<'a, H> {
 
     pub(super) fn expand(&self, value: &Value, unknown: Unknown, out: &mut Vec<u8>) {
         for part in &value.parts {
+            if out.len() > LONGEST_VALUE {
+                self.warn(format_args!("the value is cut: it is longer than {LONGEST_VALUE} bytes"));
+                return;
+            }
             match part {
                 Part::Text(text) => out.extend_from_slice(text),
                 Part::Variable { name, spelling } => match self.variable(name) {

@@ -194,3 +194,51 @@ fn a_message_names_the_line_and_quotes_safely() {
     assert_eq!(log[0], "3: unknown element \"ba\\u{1b}d\\u{7}\"");
     assert_eq!(log[1], "4: missing argument for echo element");
 }
+
+/// An output that takes one piece at a time.
+#[derive(Default)]
+struct OnePiece(Vec<u8>, bool);
+
+impl Output for OnePiece {
+    fn literal(&mut self, page: &Arc<Page>, range: Range<usize>) {
+        self.0.literal(page, range);
+        self.1 = true;
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.0.text(text);
+        self.1 = true;
+    }
+
+    fn is_full(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn a_full_output_pauses_the_run() {
+    let mut host = TestHost::default();
+    let mut out = OnePiece::default();
+    let mut run = run("a<!--#echo var='x' -->b<!--#exec cmd='c' -->c");
+    let mut pauses = 0;
+    loop {
+        match run.step(&mut host, &mut out) {
+            Step::Full => pauses += 1,
+            Step::Need(_) => run.resume(Answer::Done),
+            Step::Done => break,
+        }
+        out.1 = false;
+    }
+    assert_eq!(out.0, b"a(none)bc");
+    assert_eq!(pauses, 3);
+}
+
+#[test]
+fn doubling_values_stay_bounded() {
+    let source = format!("<!--#set var='a' value='{}' -->", "x".repeat(1000))
+        + &"<!--#set var='a' value='$a$a' -->".repeat(64);
+    let mut host = TestHost::default();
+    assert_eq!(run(&source).step(&mut host, &mut Vec::new()), Step::Done);
+    let length = host.environment.value(b"a", <[u8]>::to_vec).map_or(0, <[u8]>::len);
+    assert!((256 << 10..2 << 20).contains(&length), "{length}");
+}

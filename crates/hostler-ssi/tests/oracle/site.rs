@@ -74,6 +74,7 @@ impl Site {
         loop {
             let answer = match run.step(self, out) {
                 Step::Done => return,
+                Step::Full => continue,
                 Step::Need(need) => self.fulfil(&need, uri, out).unwrap_or_else(Answer::Failed),
             };
             run.resume(answer);
