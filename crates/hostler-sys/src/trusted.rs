@@ -75,26 +75,31 @@ const MOST_LINKS: usize = 40;
 /// [`Untrusted`], with the place that is to blame.
 pub fn open_directory(path: &Path, trust: Trust<'_>) -> Result<OwnedFd, Untrusted> {
     let mut walk = Walk::from_root(trust)?;
-    let mut left = names(path);
-    let mut links = 0;
-    while let Some(name) = left.pop_front() {
-        match walk.link(&name)? {
-            None => walk.enter(&name)?,
-            Some(target) => {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(Untrusted::Link { path: walk.path.join(name) });
-                }
-                if target.is_absolute() {
-                    walk = Walk::from_root(trust)?;
-                }
-                for name in names(&target).into_iter().rev() {
-                    left.push_front(name);
-                }
-            }
-        }
-    }
+    walk.follow(names(path), false)?;
     walk.finish()
+}
+
+/// Opens the regular file at the absolute `path` for reading; on the way to it only `trust` can change things.
+/// The file itself may be a link of root's.
+///
+/// # Errors
+/// [`Untrusted`], with the place that is to blame.
+pub fn open_file(path: &Path, trust: Trust<'_>) -> Result<OwnedFd, Untrusted> {
+    let mut walk = Walk::from_root(trust)?;
+    let name = walk.follow(names(path), true)?;
+    let at = walk.path.join(&name);
+    let directory = walk.finish()?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(&directory, &name, flags, Mode::empty());
+    let opened = file.and_then(|file| fstat(&file).map(|stat| (file, stat.st_mode)));
+    match opened {
+        Ok((file, mode)) if FileType::from_raw_mode(mode) == FileType::RegularFile => Ok(file),
+        Ok(_) => {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+            Err(Untrusted::Io { path: at, error })
+        }
+        Err(e) => Err(Untrusted::Io { path: at, error: e.into() }),
+    }
 }
 
 /// The names on a path; `..` is one of them.
@@ -115,6 +120,31 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Goes the way of these names, links followed; with `but_last` it stops in the directory of the last one,
+    /// and returns that.
+    fn follow(&mut self, mut left: VecDeque<OsString>, but_last: bool) -> Result<OsString, Untrusted> {
+        let mut links = 0;
+        while let Some(name) = left.pop_front() {
+            match self.link(&name)? {
+                None if but_last && left.is_empty() => return Ok(name),
+                None => self.enter(&name)?,
+                Some(target) => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(Untrusted::Link { path: self.path.join(name) });
+                    }
+                    if target.is_absolute() {
+                        *self = Self::from_root(self.trust)?;
+                    }
+                    for name in names(&target).into_iter().rev() {
+                        left.push_front(name);
+                    }
+                }
+            }
+        }
+        Ok(OsString::from("."))
+    }
+
     fn from_root(trust: Trust<'a>) -> Result<Self, Untrusted> {
         let path = PathBuf::from("/");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -230,4 +260,12 @@ pub fn is_open_log(fd: BorrowedFd<'_>) -> bool {
     let regular = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
     let flags = rustix::fs::fcntl_getfl(fd).unwrap_or(OFlags::PATH);
     regular && flags & (OFlags::ACCMODE | OFlags::APPEND | OFlags::PATH) == OFlags::WRONLY | OFlags::APPEND
+}
+
+/// Whether this descriptor, which someone else has opened, is of a regular file and can be read.
+#[must_use]
+pub fn is_readable_file(fd: BorrowedFd<'_>) -> bool {
+    let regular = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    let flags = rustix::fs::fcntl_getfl(fd).unwrap_or(OFlags::PATH);
+    regular && !flags.contains(OFlags::PATH) && flags & OFlags::ACCMODE != OFlags::WRONLY
 }

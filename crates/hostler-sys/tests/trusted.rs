@@ -2,7 +2,9 @@
 //! they say so and pass.
 #![allow(clippy::unwrap_used)]
 
-use hostler_sys::trusted::{Trust, Untrusted, append_file, open_directory, remove_file, replace_file};
+use hostler_sys::trusted::{
+    Trust, Untrusted, append_file, open_directory, open_file, remove_file, replace_file,
+};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::fd::AsFd;
@@ -90,6 +92,26 @@ fn only_roots_links_are_followed() {
     assert!(matches!(roots_only(&place.0.join("loop")), Err(Untrusted::Link { .. })));
     let anyone = open_directory(&place.0.join("theirs"), Trust::Anyone);
     assert!(anyone.is_ok());
+}
+
+#[test]
+fn a_file_is_read_through_roots_links_only() {
+    let Some(place) = Place::new("read") else { return };
+    let real = place.directory("archive", 0, 0o755);
+    fs::write(real.join("key1.pem"), "key").unwrap();
+    let live = place.directory("live", 0, 0o755);
+    symlink("../archive/key1.pem", live.join("key.pem")).unwrap();
+    symlink(real.join("key1.pem"), live.join("theirs.pem")).unwrap();
+    lchown(live.join("theirs.pem"), Some(TENANT), None).unwrap();
+    let read = |path: PathBuf| open_file(&path, Trust::Root(&|_| false));
+    let file = read(live.join("key.pem")).unwrap();
+    assert_eq!(std::io::read_to_string(fs::File::from(file)).unwrap(), "key");
+    assert!(matches!(read(live.join("theirs.pem")), Err(Untrusted::Link { .. })));
+    assert!(matches!(read(live.clone()), Err(Untrusted::Io { .. })));
+    assert!(matches!(read(live.join("none.pem")), Err(Untrusted::Io { .. })));
+    let home = place.directory("home", TENANT, 0o755);
+    fs::write(home.join("key.pem"), "key").unwrap();
+    assert!(matches!(read(home.join("key.pem")), Err(Untrusted::Writable { .. })));
 }
 
 #[test]

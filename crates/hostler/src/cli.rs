@@ -29,7 +29,7 @@ pub(crate) enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
     /// Read a configuration and say what is wrong with it: file:line, what, and the accepted form.
-    Check(Configuration),
+    Check(Run),
     /// List virtual hosts with their addresses, users and document roots.
     Sites(Run),
     /// Show which file and line decide what for a URL.
@@ -45,9 +45,9 @@ pub(crate) enum Command {
     /// Make a plan of a configuration for hostler-master, on descriptor 3.
     #[command(hide = true)]
     Plan(Plan),
-    /// Open log files for the planner, as the user of a site, on descriptor 3.
+    /// Open files for the planner, as the user of a site, on descriptor 3.
     #[command(hide = true)]
-    OpenLogs,
+    OpenAs,
     /// Write man pages, completions and the reference of directives.
     #[command(hide = true)]
     Docs(Docs),

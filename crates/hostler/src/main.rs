@@ -8,7 +8,7 @@ mod cli;
 mod docs;
 mod explain;
 mod load;
-mod open_logs;
+mod open_as;
 mod plan;
 mod run;
 mod serve;
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         cli::Command::Stop(args) => signal::stop(&args),
         cli::Command::Status(args) => signal::status(&args),
         cli::Command::Plan(args) => plan::command(&args),
-        cli::Command::OpenLogs => open_logs::command(),
+        cli::Command::OpenAs => open_as::command(),
         cli::Command::Docs(args) => docs::write(&args),
     };
     match done {

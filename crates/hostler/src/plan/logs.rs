@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Roles, Situation, piped};
 use crate::Failed;
-use crate::open_logs::Opener;
+use crate::open_as::Openers;
 
 /// A log that the configuration asks for.
 struct Wanted {
@@ -37,7 +37,7 @@ pub(crate) fn open(
     roles: &Roles,
     situation: &Situation,
 ) -> Result<Vec<(LogPlan, OwnedFd)>, Failed> {
-    let mut opening = Opening { roles, root: situation.root(), openers: Vec::new() };
+    let mut opening = Opening { roles, root: situation.root(), openers: Openers::default() };
     let mut errors = Vec::new();
     let mut opened = Vec::new();
     for wanted in wanted(config, roles) {
@@ -113,7 +113,7 @@ fn kind(target: &str) -> Target<'_> {
 struct Opening<'a> {
     roles: &'a Roles,
     root: bool,
-    openers: Vec<(Identity, Opener)>,
+    openers: Openers,
 }
 
 impl Opening<'_> {
@@ -142,7 +142,7 @@ impl Opening<'_> {
             }
             Err(untrusted @ (Untrusted::Writable { .. } | Untrusted::Link { .. })) => {
                 let identity =
-                    identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?.clone();
+                    identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?;
                 self.open_as(path, identity)
                     .map_err(|why| format!("{why} (root won't write there itself: {untrusted})"))
             }
@@ -159,18 +159,8 @@ impl Opening<'_> {
         gid < 1000 && !taken && group_by_id(gid).is_ok_and(|group| group.is_none_or(|g| g.members.is_empty()))
     }
 
-    fn open_as(&mut self, path: &Path, identity: Identity) -> Result<OwnedFd, String> {
-        let known = self.openers.iter().position(|(known, _)| *known == identity);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let opener = Opener::start(&identity)?;
-                self.openers.push((identity, opener));
-                self.openers.len() - 1
-            }
-        };
-        let (identity, opener) = &self.openers[at];
-        opener.open(path).map_err(|e| {
+    fn open_as(&mut self, path: &Path, identity: &Identity) -> Result<OwnedFd, String> {
+        self.openers.of(identity)?.append(path).map_err(|e| {
             if e.kind() == std::io::ErrorKind::NotFound {
                 return missing(path.parent().unwrap_or(path));
             }
@@ -219,7 +209,7 @@ mod tests {
         let mut opening = Opening {
             roles: &Roles { front: None, sites: Vec::new(), site_of: Vec::new(), warnings: Vec::new() },
             root: true,
-            openers: Vec::new(),
+            openers: Openers::default(),
         };
         let why = opening.open_as_root(Path::new("/no/such/log"), None).unwrap_err();
         assert!(why.contains("the directory /no does not exist"), "{why}");

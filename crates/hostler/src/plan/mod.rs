@@ -47,7 +47,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         eprintln!("hostler: warning: {warning}");
     }
     let logs = logs::open(&loaded.config, &roles, &situation)?;
-    let secrets = secrets::read(&loaded.config)?;
+    let secrets = secrets::read(&loaded.config, &roles, &situation)?;
     let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
     let front = FrontPlan {
         config: loaded.tree.encode()?,

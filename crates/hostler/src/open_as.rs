@@ -1,18 +1,20 @@
-//! Log files in tenants' directories: opened by a child that has the tenant's identity (`hostler open-logs`).
+//! Files in tenants' directories: opened by a child that has the tenant's identity (`hostler open-as`), logs for
+//! appending, certificates for reading.
 //!
-//! The planner sends one path in each datagram on descriptor 3, and gets an errno (four bytes, 0: opened) with
-//! the descriptor. The child belongs to the tenant: its answers are checked, and waited for only so long.
+//! The planner sends what to open in one datagram each on descriptor 3: `a` or `r`, and the path. It gets an errno
+//! (four bytes, 0: opened) with the descriptor. The child belongs to the tenant: its answers are checked, and
+//! waited for only so long.
 //!
 //! **Runs as** the site's user (the child), root (the planner's side).
 
 use hostler_sys::fdpass::{Wait, recv, send};
 use hostler_sys::poll;
 use hostler_sys::process::{self, Pid, Program, Signal, Spawn, spawn};
-use hostler_sys::trusted::is_open_log;
+use hostler_sys::trusted::{is_open_log, is_readable_file};
 use hostler_wire::plan::Identity;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -23,30 +25,35 @@ use crate::Failed;
 /// How long the child may take for one file.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_PATH: usize = 4096;
+/// The two ways to open.
+const APPEND: u8 = b'a';
+const READ: u8 = b'r';
 const O_NONBLOCK: i32 = 0o4000;
 
 /// The child's side: opens what it is told until the planner is done.
 pub(crate) fn command() -> Result<(), Failed> {
-    hostler_sys::harden::settle(c"hostler-log")?;
+    hostler_sys::harden::settle(c"hostler-open")?;
     let planner = hostler_sys::exec::inherited(3)
         .map_err(|_| "this command is for the planner, which passes a socket as descriptor 3")?;
-    let mut path = [0; LONGEST_PATH];
+    let mut asked = [0; LONGEST_PATH + 1];
     loop {
-        match recv(planner.as_fd(), &mut path, &mut Vec::new(), Wait::Yes)? {
-            0 => return Ok(()),
-            n => answer(&planner, open(Path::new(std::ffi::OsStr::from_bytes(&path[..n]))))?,
-        }
+        let n = recv(planner.as_fd(), &mut asked, &mut Vec::new(), Wait::Yes)?;
+        let Some((how, path)) = asked[..n].split_first() else { return Ok(()) };
+        answer(&planner, &open(*how, Path::new(std::ffi::OsStr::from_bytes(path))))?;
     }
 }
 
-fn open(path: &Path) -> io::Result<OwnedFd> {
+fn open(how: u8, path: &Path) -> io::Result<OwnedFd> {
     // Without blocking: a pipe may stand there instead of a file.
     let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o640).custom_flags(O_NONBLOCK);
-    options.open(path).map(OwnedFd::from)
+    match how {
+        APPEND => options.append(true).create(true).mode(0o640),
+        _ => options.read(true),
+    };
+    options.custom_flags(O_NONBLOCK).open(path).map(OwnedFd::from)
 }
 
-fn answer(planner: &OwnedFd, opened: io::Result<OwnedFd>) -> io::Result<()> {
+fn answer(planner: &OwnedFd, opened: &io::Result<OwnedFd>) -> io::Result<()> {
     let errno = opened.as_ref().err().map_or(0, |e| e.raw_os_error().unwrap_or(5));
     let fds: Vec<_> = opened.iter().map(AsFd::as_fd).collect();
     send(planner.as_fd(), &errno.to_le_bytes(), &fds, Wait::Yes).map(drop)
@@ -64,7 +71,7 @@ impl Opener {
     /// # Errors
     /// Why there is none.
     pub(crate) fn start(identity: &Identity) -> Result<Self, String> {
-        let failed = |e: &dyn std::fmt::Display| format!("can't open logs as uid {}: {e}", identity.uid);
+        let failed = |e: &dyn std::fmt::Display| format!("can't open files as uid {}: {e}", identity.uid);
         let program = Program::open(Path::new("/proc/self/exe")).map_err(|e| failed(&e))?;
         let (ours, theirs) = hostler_sys::socket::seqpacket_pair().map_err(|e| failed(&e))?;
         let null = File::options().read(true).write(true).open("/dev/null").map_err(|e| failed(&e))?;
@@ -72,7 +79,7 @@ impl Opener {
             process::Identity { uid: identity.uid, gid: identity.gid, groups: identity.groups.clone() };
         let pid = spawn(&Spawn {
             program: &program,
-            args: &[c"hostler".to_owned(), c"open-logs".to_owned()],
+            args: &[c"hostler".to_owned(), c"open-as".to_owned()],
             env: &[],
             fds: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2), (theirs.as_fd(), 3)],
             identity: Some(&identity),
@@ -89,12 +96,24 @@ impl Opener {
     ///
     /// # Errors
     /// What the child met with; `TimedOut` or `InvalidData` when it does not behave.
-    pub(crate) fn open(&self, path: &Path) -> io::Result<OwnedFd> {
+    pub(crate) fn append(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(APPEND, path).and_then(|fd| checked(fd, is_open_log))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// As [`Opener::append`].
+    pub(crate) fn read(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(READ, path).and_then(|fd| checked(fd, is_readable_file))
+    }
+
+    fn open(&self, how: u8, path: &Path) -> io::Result<OwnedFd> {
         let path = path.as_os_str().as_bytes();
         if path.len() > LONGEST_PATH {
             return Err(io::Error::from(io::ErrorKind::InvalidFilename));
         }
-        send(self.socket.as_fd(), path, &[], Wait::No)?;
+        send(self.socket.as_fd(), &[&[how], path].concat(), &[], Wait::No)?;
         let watch = poll::Watch { fd: self.socket.as_fd(), write: false };
         if !poll::wait(&[watch], Some(PATIENCE))?.iter().any(|ready| ready.read) {
             return Err(io::Error::from(io::ErrorKind::TimedOut));
@@ -102,17 +121,43 @@ impl Opener {
         let (mut errno, mut fds) = ([0; 4], Vec::new());
         let n = recv(self.socket.as_fd(), &mut errno, &mut fds, Wait::No)?;
         match (n, i32::from_le_bytes(errno), fds.pop()) {
-            (4, 0, Some(fd)) if fds.is_empty() && is_open_log(fd.as_fd()) => Ok(fd),
-            (4, 0, Some(_)) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file")),
+            (4, 0, Some(fd)) if fds.is_empty() => Ok(fd),
             (4, errno, None) if errno > 0 => Err(io::Error::from_raw_os_error(errno)),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the child that opens logs misbehaves")),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the child that opens files misbehaves")),
         }
     }
+}
+
+/// The descriptor may be of anything that the tenant could open.
+fn checked(fd: OwnedFd, is_usable: impl Fn(BorrowedFd<'_>) -> bool) -> io::Result<OwnedFd> {
+    let why = || io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file");
+    if is_usable(fd.as_fd()) { Ok(fd) } else { Err(why()) }
 }
 
 impl Drop for Opener {
     fn drop(&mut self) {
         process::kill(self.pid, Signal::KILL);
         let _ = process::wait(self.pid);
+    }
+}
+
+/// One child for each identity, started when first needed.
+#[derive(Default)]
+pub(crate) struct Openers(Vec<(Identity, Opener)>);
+
+impl Openers {
+    /// The child with this identity.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn of(&mut self, identity: &Identity) -> Result<&Opener, String> {
+        let at = match self.0.iter().position(|(known, _)| known == identity) {
+            Some(at) => at,
+            None => {
+                self.0.push((identity.clone(), Opener::start(identity)?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].1)
     }
 }
