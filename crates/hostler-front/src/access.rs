@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
 use hostler_config::directives::authz::{Decision, Facts, Need, Stop, Verdict, decide};
-use auth_pending as auth;
+use hostler_config::directives::auth::{self, AuthType};
 use hostler_expr::{Answer, EvalError, Host};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,14 +69,14 @@ fn denied(request: &Request, why: &str) {
 /// Require, with a login where it asks for one.
 async fn require(request: &mut Request, known: &mut Known) -> Phase {
     let dir = request.dir.clone();
-    let has_type = dir_auth().auth_type.is_some();
+    let has_type = dir.auth.has_auth_type();
     let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
     let logged_in = request.user.is_some();
     match decide(verdict, logged_in, has_type, &dir.authz) {
         Decision::Allow => return Ok(()),
         Decision::Authenticate => {}
         Decision::Forbidden => return Err(Halt::Status(403)),
-        Decision::Unauthorized => return unauthorized(request),
+        Decision::Unauthorized => return unauthorized(request).await,
     }
     login(request, known).await?;
     let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
@@ -87,40 +87,54 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
             let user = String::from_utf8_lossy(request.user.as_deref().unwrap_or_default()).into_owned();
             let message = format!("user {user}: authorization failure for \"{}\"", String::from_utf8_lossy(&request.uri));
             log::request(request, Severity::Error, "authz_core", &message);
-            unauthorized(request)
+            unauthorized(request).await
         }
     }
 }
 
-fn unauthorized(request: &mut Request) -> Phase {
-    if let Some(realm) = &dir_auth().auth_name {
-        let quoted = realm.replace('\\', "\\\\").replace('"', "\\\"");
-        request.err_headers_out.set("WWW-Authenticate", format!("Basic realm=\"{quoted}\""));
+async fn unauthorized(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    match crate::expr_host::with_host(request, |host| dir.auth.challenge(host)).await {
+        Ok(Some(challenge)) => request.err_headers_out.set("WWW-Authenticate", challenge),
+        Ok(None) => {}
+        Err(error) => {
+            log::request(request, Severity::Error, "auth_basic", &format!("AuthName can't be evaluated: {error}"));
+            return Err(Halt::Status(500));
+        }
     }
     Err(Halt::Status(401))
+}
+
+/// Something is missing that authentication needs: nobody gets in, and the operator is told.
+fn incomplete(request: &Request, what: &str) -> Halt {
+    let message = format!("{what} is needed to authenticate for {}", String::from_utf8_lossy(&request.uri));
+    log::request(request, Severity::Error, "auth_basic", &message);
+    Halt::Status(500)
 }
 
 /// Basic authentication (RFC 7617) against AuthUserFile.
 async fn login(request: &mut Request, known: &mut Known) -> Phase {
     let dir = request.dir.clone();
-    let configuration = |request: &Request, what: &str| {
-        let message = format!("need {what} to authenticate: {}", String::from_utf8_lossy(&request.uri));
-        log::request(request, Severity::Error, "auth_basic", &message);
-        Halt::Status(500)
-    };
-    match dir_auth().auth_type.as_deref() {
-        Some(kind) if kind.eq_ignore_ascii_case("basic") => {}
-        _ => return Err(configuration(request, "AuthType Basic")),
+    if dir.auth.kind != Some(AuthType::Basic) {
+        return Err(incomplete(request, "AuthType Basic"));
     }
-    if dir_auth().auth_name.is_none() {
-        return Err(configuration(request, "AuthName"));
+    if dir.auth.realm.is_none() {
+        return Err(incomplete(request, "AuthName"));
+    }
+    match crate::expr_host::with_host(request, |host| dir.auth.fake_authorization(host)).await {
+        Ok(Some(field)) => request.headers_in.set("Authorization", field),
+        Ok(None) => {}
+        Err(error) => return Err(incomplete(request, &format!("a value for AuthBasicFake ({error})"))),
     }
     let field = request.header("Authorization").map(<[u8]>::to_vec);
-    let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else { return unauthorized(request) };
-    let Some(file) = dir_auth().user_file.clone() else { return Err(configuration(request, "AuthUserFile")) };
+    let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else {
+        return unauthorized(request).await;
+    };
+    let Some(file) = dir.auth.user_file.clone() else { return Err(incomplete(request, "AuthUserFile")) };
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let text = known.file(request, &file).await?;
     let failure = match auth::password_hash(&text, &user) {
+        // Nobody knows the user: without AuthBasicAuthoritative the rules decide, and they need a user.
         None => Some("not found"),
         Some(hash) if !verified(request, &credentials.password, hash).await => Some("password mismatch"),
         Some(_) => None,
@@ -128,7 +142,7 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     if let Some(failure) = failure {
         let message = format!("user {user}: {failure}: {}", String::from_utf8_lossy(&request.uri));
         log::request(request, Severity::Error, "auth_basic", &message);
-        return unauthorized(request);
+        return unauthorized(request).await;
     }
     request.user = Some(Bytes::from(credentials.user));
     request.auth_type = Some(Bytes::from_static(b"Basic"));
@@ -190,7 +204,7 @@ impl Known {
                 self.addresses.insert(name, found);
             }
             Need::Membership(group) => {
-                let member = match (&dir_auth().group_file, &request.user) {
+                let member = match (&request.dir.auth.group_file, &request.user) {
                     (Some(file), Some(user)) => {
                         let text = self.file(request, &file.clone()).await?;
                         auth::is_member(&text, &group, &String::from_utf8_lossy(user))
@@ -338,19 +352,4 @@ impl Passwords {
         }
         self.checked.insert(Self::digest(password, hash), (fits, std::time::Instant::now()));
     }
-}
-
-mod auth_pending {
-    pub(super) struct Credentials { pub(super) user: Vec<u8>, pub(super) password: Vec<u8> }
-    impl Credentials { pub(super) fn parse(_: &[u8]) -> Option<Self> { None } }
-    pub(super) fn password_hash<'a>(_: &'a str, _: &str) -> Option<&'a str> { None }
-    pub(super) fn verify(_: &[u8], _: &str) -> bool { false }
-    pub(super) fn is_member(_: &str, _: &str, _: &str) -> bool { false }
-    #[derive(Default)]
-    pub(super) struct Dir { pub(super) auth_type: Option<String>, pub(super) auth_name: Option<String>, pub(super) user_file: Option<String>, pub(super) group_file: Option<String> }
-}
-
-fn dir_auth() -> &'static auth_pending::Dir {
-    static D: std::sync::LazyLock<auth_pending::Dir> = std::sync::LazyLock::new(Default::default);
-    &D
 }

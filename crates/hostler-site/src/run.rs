@@ -20,7 +20,7 @@ use crate::walk::errno;
 /// Starts a program with these standard descriptors.
 pub(crate) fn run(launcher: &mut Launcher, run: &Run, standard: &[OwnedFd; 3]) -> Result<Pid, RunError> {
     let ready = match &run.program {
-        Program::Script { path, args } => Ready::script(path, args)?,
+        Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
     };
     let env = strings(&run.env)?;
@@ -61,10 +61,10 @@ enum Place {
 }
 
 impl Ready {
-    fn script(path: &[u8], more: &[ByteBuf]) -> Result<Self, RunError> {
+    fn script(path: &[u8], more: &[ByteBuf], suexec: bool) -> Result<Self, RunError> {
         let cut = path.iter().rposition(|byte| *byte == b'/').ok_or(RunError::NotFound)?;
         let working = Node::directory(&path[..=cut]).map_err(|e| unreachable_program(&e))?;
-        let Judged { node, place, name } = judge(&working, &path[cut + 1..])?;
+        let Judged { node, place, name } = judge(&working, &path[cut + 1..], suexec)?;
         let interpreter = interpreter(&node)?;
         let mut args = Strings::with_capacity(path.len() + 64);
         if let Some(interpreter) = &interpreter {
@@ -123,28 +123,28 @@ struct Judged {
     name: Vec<u8>,
 }
 
-/// The checks of suexec, on what `name` is in `working`. A link is followed; then the directory of the link and
+/// The checks of a program, with `suexec` also those of owner and permissions, on what `name` is in `working`. A link is followed; then the directory of the link and
 /// that of its target are checked both.
-fn judge(working: &Node, name: &[u8]) -> Result<Judged, RunError> {
+fn judge(working: &Node, name: &[u8], suexec: bool) -> Result<Judged, RunError> {
     if matches!(name, b"" | b"." | b"..") {
         return Err(RunError::NotRegular);
     }
     let node = working.child(name).map_err(|e| unreachable_program(&e))?;
-    check_directory(working.stat())?;
+    check_directory(working.stat(), suexec)?;
     if !node.is_link() {
-        check_file(&node, working, name)?;
+        check_file(&node, working, name, suexec)?;
         return Ok(Judged { node, place: Place::Working, name: name.to_vec() });
     }
     let Found { node, directory, name } =
         node.follow(working, &mut |_| ()).map_err(|e| unreachable_program(&e))?;
-    check_directory(directory.stat())?;
-    check_file(&node, &directory, &name)?;
+    check_directory(directory.stat(), suexec)?;
+    check_file(&node, &directory, &name, suexec)?;
     Ok(Judged { node, place: Place::Directory(directory), name })
 }
 
 /// A directory that is sticky is writable all the same: others can put a program there.
-fn check_directory(stat: &Stat) -> Result<(), RunError> {
-    if stat.st_mode & 0o022 == 0 {
+fn check_directory(stat: &Stat, suexec: bool) -> Result<(), RunError> {
+    if !suexec || stat.st_mode & 0o022 == 0 {
         Ok(())
     } else {
         Err(RunError::DirectoryWritable { mode: permissions(stat) })
@@ -152,7 +152,7 @@ fn check_directory(stat: &Stat) -> Result<(), RunError> {
 }
 
 /// A hard link to another user's program has that user as its owner, so it is refused as well.
-fn check_file(node: &Node, directory: &Node, name: &[u8]) -> Result<(), RunError> {
+fn check_file(node: &Node, directory: &Node, name: &[u8], suexec: bool) -> Result<(), RunError> {
     if !node.is_regular() {
         return Err(RunError::NotRegular);
     }
@@ -161,10 +161,10 @@ fn check_file(node: &Node, directory: &Node, name: &[u8]) -> Result<(), RunError
     if mode & 0o6000 != 0 {
         return Err(RunError::SetId { mode });
     }
-    if mode & 0o022 != 0 {
+    if suexec && mode & 0o022 != 0 {
         return Err(RunError::Writable { mode });
     }
-    if owner != uid && owner != 0 {
+    if suexec && owner != uid && owner != 0 {
         return Err(RunError::WrongOwner { owner, uid });
     }
     directory.may_execute(name).map_err(|e| match Errno::from_io_error(&e) {

@@ -59,6 +59,8 @@ pub struct Run {
     pub program: Program,
     /// The environment, whole: `NAME=value` entries, nothing is inherited.
     pub env: Vec<ByteBuf>,
+    /// Refuse a script whose owner or permissions suexec would not trust: for sites with a user of their own.
+    pub suexec: bool,
     /// RLimitCPU, RLimitMEM, RLimitNPROC as (soft, hard); `u64::MAX` is "max".
     pub limits: Limits,
 }

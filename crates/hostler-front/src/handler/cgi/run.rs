@@ -46,7 +46,9 @@ async fn start(
     body: Option<RequestBody>,
 ) -> Result<Conversation, Error> {
     let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
-    let run = Run { id: 0, program, env, limits: limits(request) };
+    // suexec's checks belong to users that sites were given; Apache makes none without.
+    let suexec = request.server.conf.core.assign_user.is_some();
+    let run = Run { id: 0, program, env, suexec, limits: limits(request) };
     let site = request.thread.site(&request.server);
     let link = site.link().await.map_err(site_error)?;
     let (pipes, ends) = Pipes::open(body.is_some())?;
