@@ -80,10 +80,14 @@ impl Tree {
         self.own(path)
     }
 
+    /// Gives sites' files to the sites' user. The rest stays with the administrator: a master may refuse to write
+    /// its PidFile where somebody else could replace it.
     fn own(&self, path: &Path) -> io::Result<()> {
+        let administrators = [self.root.clone(), self.root.join("logs"), self.root.join("conf")];
+        let below = |folder: &PathBuf| path == folder || (*folder != self.root && path.starts_with(folder));
         match self.owner {
-            Some((user, group)) => chown(path, Some(user), Some(group)),
-            None => Ok(()),
+            Some((user, group)) if !administrators.iter().any(below) => chown(path, Some(user), Some(group)),
+            _ => Ok(()),
         }
     }
 
