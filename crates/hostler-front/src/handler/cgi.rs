@@ -71,7 +71,7 @@ async fn run(request: &mut Request) -> Result<Body, Failure> {
         let header = program.nph_header(Limits::default()).await?;
         nph_fields(request, header);
     }
-    Ok(body(program).await)
+    Ok(body(request, program).await)
 }
 
 /// The checks of mod_cgi, in its order.
@@ -123,7 +123,7 @@ fn log_error(request: &Request, error: &Error) {
         Weight::Warn => Severity::Warn,
         Weight::Info => Severity::Info,
     };
-    let message = format!("{error}: {}", String::from_utf8_lossy(&request.filename));
+    let message = format!("{}: {error}", String::from_utf8_lossy(&request.filename));
     log::request(request, severity, "cgi", &message);
 }
 
@@ -141,30 +141,30 @@ async fn answer(request: &mut Request, header: Header, program: &mut Conversatio
         let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
         log::request(request, Severity::Error, "cgi", &message);
     }
-    let redirect = match header.outcome(request.status) {
+    let local = match header.outcome(request.status) {
         Outcome::Document | Outcome::ClientRedirectWithDocument(_) => None,
-        Outcome::LocalRedirect(target) => {
-            Some(Halt::Redirect { method: Bytes::from_static(b"GET"), target: target.to_vec() })
-        }
-        Outcome::ClientRedirect(_) => Some(Halt::Status(302)),
+        Outcome::LocalRedirect(target) => Some(Some(target.to_vec())),
+        Outcome::ClientRedirect(_) => Some(None),
     };
     let condition = apply(request, header);
-    if redirect.is_none() && condition == Condition::Met {
+    if condition == Condition::Met && local.is_none() {
         return Ok(true);
     }
     if let Err(error) = program.discard().await {
         // The answer stands, but whoever maintains the program wants to know.
         log_error(request, &error);
     }
-    if let Some(redirect) = redirect {
-        keep_variables(request).await;
-        // The body has been read: the next request has none.
-        request.headers_in.unset("Content-Length");
-        return Err(redirect);
-    }
-    match condition {
-        Condition::Failed => Err(Halt::Status(412)),
-        _ => {
+    match (condition, local) {
+        (Condition::Failed, _) => Err(Halt::Status(412)),
+        (Condition::Met, Some(Some(target))) => {
+            keep_variables(request).await;
+            request.headers_out.unset("Location");
+            // The body has been read: the next request has none.
+            request.headers_in.unset("Content-Length");
+            Err(Halt::Redirect { method: Bytes::from_static(b"GET"), target })
+        }
+        (Condition::Met, _) => Err(Halt::Status(302)),
+        (Condition::NotModified, _) => {
             request.status = 304;
             Ok(false)
         }
@@ -245,9 +245,10 @@ fn nph_fields(request: &mut Request, header: NphHeader) {
 }
 
 /// The rest of the output: as one piece if it comes at once, else as it comes.
-async fn body(mut program: Conversation) -> Body {
+async fn body(request: &Request, mut program: Conversation) -> Body {
     if !program.gather(WHOLE, PATIENCE).await {
-        return Body::Stream(Box::new(run::Output(program)));
+        let script = String::from_utf8_lossy(&request.filename).into_owned();
+        return Body::Stream(Box::new(run::Output { conversation: program, script }));
     }
     let whole = program.whole();
     if whole.is_empty() { Body::Empty } else { Body::Bytes(whole) }

@@ -57,7 +57,9 @@ fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
         let identity = roles.sites.get(*site as usize).and_then(|site| site.identity.clone());
         let logs = server.conf.log_config.logs();
         let access = logs.iter().map(|log| (log.target.to_string(), false));
-        for (target, error_log) in std::iter::once((error_log(config, server), true)).chain(access) {
+        let script = server.conf.cgi.log.iter().map(|target| (target.to_string(), false));
+        let error = std::iter::once((error_log(config, server), true));
+        for (target, error_log) in error.chain(access).chain(script) {
             if seen.insert(target.clone()) {
                 let place = place(config, server, &target, error_log);
                 all.push(Wanted { target, error_log, place, identity: identity.clone() });
@@ -78,7 +80,7 @@ fn error_log(config: &Config, server: &Server) -> String {
 /// Where a log is asked for: the directive's line, as far as it can be told.
 fn place(config: &Config, server: &Server, target: &str, error_log: bool) -> String {
     let directives: &[&str] =
-        if error_log { &["ErrorLog"] } else { &["CustomLog", "TransferLog", "GlobalLog"] };
+        if error_log { &["ErrorLog"] } else { &["CustomLog", "TransferLog", "GlobalLog", "ScriptLog"] };
     let name = target.rsplit('/').next().unwrap_or(target);
     let settings = server.settings.iter().chain(config.main().settings.iter());
     let mut named =

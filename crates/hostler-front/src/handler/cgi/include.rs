@@ -27,7 +27,7 @@ pub(crate) async fn exec_cmd(
 ) -> Result<Body, String> {
     let program =
         run::shell(request, command, directory, environment).await.map_err(|error| error.to_string())?;
-    Ok(body(program).await)
+    Ok(body(request, program).await)
 }
 
 /// Runs the program at `target` (an absolute URL path) whatever its type, with the document's path info and query.

@@ -141,11 +141,16 @@ impl Sink for ErrorLines {
 }
 
 /// The rest of a program's output, as it comes.
-pub(super) struct Output(pub(super) Conversation);
+pub(super) struct Output {
+    pub(super) conversation: Conversation,
+    /// The program's path, for the log.
+    pub(super) script: String,
+}
 
 impl BodyStream for Output {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let chunk = ready!(self.0.poll_chunk(context));
-        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| BodyError::Script(error.to_string()))))
+        let chunk = ready!(self.conversation.poll_chunk(context));
+        let broken = |error: Error| BodyError::Script(format!("{}: {error}", self.script));
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(broken)))
     }
 }
