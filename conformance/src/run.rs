@@ -2,10 +2,10 @@
 
 use crate::check::{self, Observed};
 use crate::client;
-use crate::differences::Difference;
+use crate::differences::{Difference, Differences};
 use crate::server::{Kind, Server};
 use crate::table::{Case, Expect, Request, Subject};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -24,7 +24,7 @@ pub struct Plan {
     /// `subject` or `subject/case`; nothing else is run.
     pub only: Option<String>,
     /// Intended differences.
-    pub differences: Vec<Difference>,
+    pub differences: Differences,
     /// Print every answer.
     pub print: bool,
 }
@@ -38,6 +38,8 @@ pub struct Report {
     pub cases: BTreeMap<char, usize>,
     /// Failed cases with their findings, ready to print.
     pub failures: Vec<String>,
+    /// Which entries of [`Differences::fields`] were met.
+    pub fields: BTreeSet<usize>,
     /// Answers, when they were asked for.
     pub printed: String,
 }
@@ -55,7 +57,7 @@ impl Plan {
 
     fn difference(&self, subject: &str, case: &str) -> Option<&Difference> {
         let id = format!("{subject}/{case}");
-        self.differences.iter().find(|difference| difference.case == id)
+        self.differences.cases.iter().find(|difference| difference.case == id)
     }
 }
 
@@ -78,10 +80,15 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
             }
         };
         for case in &cases {
-            let observed = observe(&server, case);
+            let mut observed = observe(&server, case);
             *report.cases.entry(kind.letter()).or_default() += 1;
             if plan.print {
                 report.printed.push_str(&printed(kind, &subject.name, &case.name, &observed));
+            }
+            if kind == Kind::Hostler {
+                let (exchange, used) = plan.differences.as_apache(&observed.exchange);
+                observed.exchange = exchange;
+                report.fields.extend(used);
             }
             let findings = judge(plan, kind, &subject.name, case, &model, &observed);
             if !findings.is_empty() {
@@ -283,11 +290,14 @@ mod tests {
         let listed = |status| Plan {
             kinds: vec![Kind::Hostler],
             only: None,
-            differences: vec![Difference {
-                case: "s/x".to_owned(),
-                reason: "because".to_owned(),
-                hostler: expecting(status),
-            }],
+            differences: Differences {
+                cases: vec![Difference {
+                    case: "s/x".to_owned(),
+                    reason: "because".to_owned(),
+                    hostler: expecting(status),
+                }],
+                fields: Vec::new(),
+            },
             print: false,
         };
         let judged = |plan: &Plan, kind, status| {
