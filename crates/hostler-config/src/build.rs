@@ -11,6 +11,7 @@ use crate::{Command, DirConfig, Facts, Node, Origin, Place, directives};
 use hostler_expr::RegexOptions;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// After this many errors the rest is not worth reading.
 const MAX_ERRORS: usize = 100;
@@ -28,6 +29,9 @@ pub(crate) struct Builder {
     pub(crate) regex_options: RegexOptions,
     /// What .htaccess may contain; `None` in configuration files.
     pub(crate) allow: Option<Arc<directives::core::Allow>>,
+    /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
+    /// everybody else.
+    pub(crate) deadline: Option<Instant>,
     /// Settings of the section being filled.
     pub(crate) trail: Vec<Setting>,
     /// Virtual hosts, not yet merged.
@@ -52,6 +56,14 @@ impl Builder {
             let directive = directive.to_owned();
             self.errors.push(ConfigError { file, line: origin.line, directive, message, form });
         }
+    }
+
+    /// Whether going on makes no sense: too many errors (in .htaccess the first one decides), or out of time.
+    fn is_over(&mut self, origin: Origin) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() > deadline) && self.errors.is_empty() {
+            self.error(origin, "", "the file takes too long to read".to_owned(), String::new());
+        }
+        self.errors.len() >= if self.allow.is_some() { 1 } else { MAX_ERRORS }
     }
 
     pub(crate) fn warn(&mut self, origin: Origin, message: String) {
@@ -96,6 +108,9 @@ pub(crate) fn run(cmd: &mut Command<'_>, nodes: &[Node]) {
     for node in nodes {
         cmd.origin = node.origin;
         step(cmd, node);
+        if cmd.builder.is_over(node.origin) {
+            break;
+        }
     }
     (cmd.origin, cmd.directive) = (origin, directive);
     cmd.builder.depth -= 1;

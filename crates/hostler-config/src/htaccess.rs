@@ -9,9 +9,13 @@ use crate::read::Reader;
 use crate::section::Kind;
 use crate::{Config, ConfigError, DirConfig, Origin, ProcessConfig, ServerConfig, Setting, Warning};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Largest .htaccess file in bytes.
 const MAX_FILE: usize = 1024 * 1024;
+
+/// Longest time for carrying out an .htaccess file; ordinary ones take less than a millisecond.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Where the file stands and what it may contain.
 #[derive(Clone, Debug)]
@@ -53,6 +57,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
     let (errors, mut warnings) = reader.into_report();
     let mut builder = Builder::new(Arc::clone(&scope.config.facts), vec![file]);
     builder.allow = Some(Arc::clone(&scope.allow));
+    builder.deadline = Some(Instant::now() + TIME_LIMIT);
     builder.regex_options = scope.config.regex_options;
     let place = Place { kind: Kind::Directory, path: scope.directory.into(), regex: None };
     let mut dir = DirConfig::default();

@@ -124,6 +124,13 @@ pub struct ProcessConfig {
 }
 
 impl Config {
+    /// `file:line`, for messages and `hostler explain`.
+    #[must_use]
+    pub fn place(&self, origin: crate::Origin) -> String {
+        let file = self.files.get(origin.file as usize).map_or("configuration", |name| name);
+        format!("{file}:{}", origin.line)
+    }
+
     /// The main server.
     #[must_use]
     pub fn main(&self) -> &Server {

@@ -213,8 +213,24 @@ fn floods_end_soon() {
         format!("Options {}", "+Indexes ".repeat(100_000)),
         "${".repeat(300_000),
         "x".repeat(2_000_000),
+        "Nonsense\n".repeat(40_000),
+        "RedirectMatch \"((((a{1,200}){1,20}){1,9}))\" /x\n".repeat(20_000),
     ] {
         let _ = parse(text.as_bytes(), &all);
     }
     assert!(began.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn macros_within_sections_do_not_exhaust_the_stack() {
+    let mut text = "<Macro M0>\n</Macro>\n".to_owned();
+    for level in 1..40 {
+        text += &format!("<Macro M{level}>\n{}", "<If \"true\">\n".repeat(60));
+        text += &format!("Use M{}\n{}</Macro>\n", level - 1, "</If>\n".repeat(60));
+    }
+    text += "Use M39";
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let done =
+        thread.spawn(move || parse(text.as_bytes(), &allow("AllowOverride All"))).unwrap().join().unwrap();
+    assert!(done.unwrap_err().contains("deeper than"));
 }

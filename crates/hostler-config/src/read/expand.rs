@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Files and macros that include one another, deepest.
 const MAX_NESTING: u32 = 40;
 
+/// Sections, conditions, files and macros around a line, most. Bounds the stack.
+const MAX_LEVELS: u32 = 160;
+
 /// Directives of a whole configuration, most; macros can multiply.
 const MAX_NODES: usize = 1_000_000;
 
@@ -37,6 +40,8 @@ pub(crate) struct Reader {
     pub(super) depth: u32,
     /// Files and macros around the line.
     nesting: u32,
+    /// Everything around the line.
+    levels: u32,
     nodes: usize,
     files: Vec<String>,
     pub(super) errors: Vec<ConfigError>,
@@ -172,6 +177,16 @@ impl Reader {
     /// Carries out nodes, appending what is left.
     pub(super) fn expand(&mut self, nodes: &[Node], out: &mut Vec<Node>) {
         let most = if self.htaccess { MAX_HTACCESS_NODES } else { MAX_NODES };
+        if self.levels == MAX_LEVELS {
+            let at = nodes.first().map_or_else(Origin::default, |node| node.origin);
+            return self.error(at, "", format!("sections and macros nest deeper than {MAX_LEVELS} levels"));
+        }
+        self.levels += 1;
+        self.each(nodes, most, out);
+        self.levels -= 1;
+    }
+
+    fn each(&mut self, nodes: &[Node], most: usize, out: &mut Vec<Node>) {
         for node in nodes {
             self.nodes += 1;
             if self.nodes > most {
