@@ -13,7 +13,7 @@ mod piped;
 mod secrets;
 mod send;
 mod situation;
-mod users;
+pub(crate) mod users;
 
 use hostler_config::Config;
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};

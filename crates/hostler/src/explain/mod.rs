@@ -1,0 +1,142 @@
+//! `hostler explain`: which virtual host a URL belongs to, which file it means, and every line that has a say, in
+//! merge order, with where it stands.
+//!
+//! Works on the files as they are, without a server, and sees of the file system what the caller may see.
+
+mod host;
+mod steps;
+mod url;
+
+use hostler_config::directives::alias::request::{Request, translate};
+use hostler_config::{Config, Server, Setting};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::Failed;
+use crate::cli::Explain;
+use crate::load;
+use crate::plan::users;
+use host::NoRequest;
+use steps::Line;
+use url::Url;
+
+pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
+    let config = load::files(&args.configuration)?.config;
+    let url = Url::parse(&args.url)?;
+    let server = host::select(&config, &url);
+    let (file, by_alias) = file(server, &url)?;
+    let place = Place::find(&file);
+    let mut lines = server_lines(&config, server);
+    lines.extend(steps::steps(&config, server, &url.path, &place)?);
+    let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
+
+    println!("host       {}", describe(&config, server));
+    println!("user       {}", user(&config, server));
+    println!("file       {}", place.file.display());
+    let how = if by_alias {
+        owner(&["Alias", "AliasMatch", "ScriptAlias", "ScriptAliasMatch"])
+    } else {
+        owner(&["DocumentRoot"])
+    };
+    if let Some(line) = how {
+        println!("           by {} {} ({})", line.directive, line.args, line.place);
+    }
+    if !place.path_info.is_empty() {
+        println!("path info  {}", place.path_info);
+    }
+    if !place.file.exists() {
+        println!("           (nothing is there, as far as you can see)");
+    }
+    println!(
+        "\nWhat has a say, in merge order: of two lines that set the same thing, the later one holds.\n"
+    );
+    print(&lines);
+    Ok(())
+}
+
+/// What a file name leads to: an existing file or directory, and what is left of the name.
+pub(crate) struct Place {
+    pub(crate) file: PathBuf,
+    pub(crate) path_info: String,
+}
+
+impl Place {
+    /// The longest beginning that exists, when it is a file; otherwise the whole name.
+    fn find(file: &Path) -> Self {
+        for at in file.ancestors() {
+            if at.is_file() {
+                let rest = file.strip_prefix(at).unwrap_or(Path::new(""));
+                let rest = rest.to_string_lossy();
+                let path_info = if rest.is_empty() { String::new() } else { format!("/{rest}") };
+                return Self { file: at.to_path_buf(), path_info };
+            }
+            if at.is_dir() {
+                break;
+            }
+        }
+        Self { file: file.to_path_buf(), path_info: String::new() }
+    }
+}
+
+/// The file's name, and whether an alias gave it.
+fn file(server: &Server, url: &Url) -> Result<(PathBuf, bool), Failed> {
+    let request = Request { path: url.path.as_bytes(), query: None, host: &NoRequest };
+    // An Alias in a Location section counts too.
+    let dir = steps::with_locations(server, &url.path)?;
+    let translated = translate(&server.conf.alias, &dir.alias, request)
+        .map_err(|_| "the target of an alias here depends on the request")?;
+    match translated {
+        Some(translated) => {
+            Ok((PathBuf::from(String::from_utf8_lossy(&translated.filename).into_owned()), true))
+        }
+        None => {
+            let root = server.conf.core.document_root.as_deref();
+            let root = root.ok_or("the virtual host has no DocumentRoot, and no Alias matches")?;
+            Ok((PathBuf::from(format!("{root}{}", url.path)), false))
+        }
+    }
+}
+
+fn describe(config: &Config, server: &Server) -> String {
+    let name = server.conf.core.server_name.as_ref().map_or("without ServerName", |name| &name.host);
+    if server.id == 0 {
+        return format!("{name} (main server)");
+    }
+    format!("{name} (<VirtualHost>, {})", steps::place(config, server.origin))
+}
+
+fn user(config: &Config, server: &Server) -> String {
+    let process = &config.process;
+    let (user, group) = match &server.conf.core.assign_user {
+        Some(assigned) => (Some(&assigned.user), Some(&assigned.group)),
+        None => (process.user.as_ref(), process.group.as_ref()),
+    };
+    let shown = |word: Option<&String>| word.map_or_else(|| "?".to_string(), String::clone);
+    let number = user.and_then(|word| users::uid(word).ok()).map(|uid| format!(" (uid {uid})"));
+    format!("{} {}{}", shown(user), shown(group), number.unwrap_or_default())
+}
+
+/// The lines outside of sections: the main server's, then the virtual host's own.
+fn server_lines(config: &Config, server: &Arc<Server>) -> Vec<Line> {
+    let mut lines = lines_of(config, &config.main().settings, "server");
+    if server.id != 0 {
+        lines.extend(lines_of(config, &server.settings, "<VirtualHost>"));
+    }
+    lines
+}
+
+fn lines_of(config: &Config, settings: &[Setting], scope: &str) -> Vec<Line> {
+    settings.iter().map(|setting| Line::new(config, setting, scope)).collect()
+}
+
+fn print(lines: &[Line]) {
+    let width = lines.iter().map(|line| line.place.chars().count()).max().unwrap_or(0);
+    let mut scope = "";
+    for line in lines {
+        if line.scope != scope {
+            println!("{}", line.scope);
+            scope = &line.scope;
+        }
+        println!("  {:width$}  {} {}", line.place, line.directive, line.args);
+    }
+}
