@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::environment;
+pub(crate) use environment::{environment, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;

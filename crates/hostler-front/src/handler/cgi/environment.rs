@@ -18,10 +18,11 @@ pub(crate) async fn environment(request: &Request) -> Environment {
         [] => None,
         path_info => translate::translate_only(request, path_info).await,
     };
-    build(request, translated.as_deref())
+    told(request, translated.as_deref())
 }
 
-fn build(request: &Request, translated: Option<&[u8]>) -> Environment {
+/// The same, where it is known already which file the path info stands for.
+pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment {
     let mut environment = Environment::new();
     for (name, value) in request.env.iter() {
         environment.set(name, &value[..]);
@@ -41,7 +42,7 @@ fn build(request: &Request, translated: Option<&[u8]>) -> Environment {
         software: settings::product(&request.server).as_bytes(),
         path: path(),
     };
-    let told = hostler_cgi::Request {
+    let facts = hostler_cgi::Request {
         method: &request.method,
         protocol: if request.is_sub() { "INCLUDED" } else { variables::protocol(request) },
         uri: &request.uri,
@@ -60,8 +61,8 @@ fn build(request: &Request, translated: Option<&[u8]>) -> Environment {
         client: Client { address: &remote, port: request.peer.remote.port(), host: None, ident: None },
         redirected: redirect_url.as_deref().map(|url| redirected(request, url)),
     };
-    environment.add_common(&told, request.headers_in.iter().map(|(name, value)| (&name[..], &value[..])));
-    environment.add_cgi(&told);
+    environment.add_common(&facts, request.headers_in.iter().map(|(name, value)| (&name[..], &value[..])));
+    environment.add_cgi(&facts);
     environment
 }
 
