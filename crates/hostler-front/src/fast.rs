@@ -33,6 +33,8 @@ pub(crate) struct Remembered {
     /// Header lines but for Date and Connection.
     fields: Box<[u8]>,
     body: Bytes,
+    /// For the access log.
+    facts: access_log::Facts,
     /// Keeps the address in the key taken.
     _hosts: Arc<AddressHosts>,
 }
@@ -143,6 +145,7 @@ pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
     let record = FastRecord {
         peer,
         server: &fast.log.remembered.server,
+        facts: &fast.log.remembered.facts,
         head,
         buffer,
         received: fast.log.received,
@@ -166,6 +169,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
     if !is_same_for_all(request) || site.epoch() != request.epoch {
         return;
     }
+    let Some(facts) = access_log::Facts::of(request) else { return };
     let mut lines = Vec::new();
     for (name, value) in reply.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"date")) {
         send::field(&mut lines, name, value);
@@ -183,6 +187,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
         server: request.server.clone(),
         fields: lines.into(),
         body: body.clone(),
+        facts,
         _hosts: peer.hosts.clone(),
     };
     known.insert(key.as_slice().into(), Rc::new(remembered));

@@ -231,7 +231,7 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
         length: body.len(),
         stream: body.into_stream(),
         reply: Some(reply),
-        sent: Sent { total: total as u64, body: 0 },
+        sent: Sent { total: total as u64, body: 0, length },
         failed: None,
         done: false,
         thread,

@@ -188,5 +188,6 @@ fn allows_h2c(server: &Server) -> bool {
 /// Starts the tasks that every thread has.
 pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
     tokio::task::spawn_local(deadline::sweep());
+    tokio::task::spawn_local(crate::access_log::flusher(thread.clone()));
     tokio::task::spawn_local(thread.clone().housekeeping());
 }

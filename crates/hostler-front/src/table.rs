@@ -24,6 +24,12 @@ impl Table {
         self.find(name).is_some()
     }
 
+    /// How many entries `name` has.
+    pub(crate) fn count(&self, name: impl AsRef<[u8]>) -> usize {
+        let name = name.as_ref();
+        self.entries.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).count()
+    }
+
     /// All values of `name`, in order.
     pub(crate) fn all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a Bytes> {
         self.entries.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v)

@@ -43,6 +43,8 @@ pub(crate) struct Sent {
     pub(crate) total: u64,
     /// Bytes of the body without transfer coding (`%B`).
     pub(crate) body: u64,
+    /// Content-Length, where it was told or, after HEAD, would have been.
+    pub(crate) length: Option<u64>,
 }
 
 /// Whether this status never has a body (RFC 9110 §6.4.1).
@@ -60,6 +62,7 @@ pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent)
         write_head(&mut head, &answer, length, chunked);
     }
     sent.total += head.len() as u64;
+    sent.length = length.filter(|_| !bodiless(answer.status));
     if no_body {
         return wire.write(&[&head]).await;
     }

@@ -58,12 +58,14 @@ pub(crate) fn was_mentioned(request: &Request) -> Option<String> {
         .then(|| text(request.number))
 }
 
-/// The request is over. Returns whether its id was shown to somebody who will not find it in the error log.
-pub(crate) fn finished(request: &Request) -> bool {
-    MENTIONED.with_borrow_mut(|mentioned| {
-        let Some(at) = mentioned.iter().position(|m| m.number == request.number) else { return false };
-        !mentioned.swap_remove(at).logged
-    })
+/// Whether the id was shown to somebody who will not find it in the error log.
+pub(crate) fn is_unexplained(request: &Request) -> bool {
+    MENTIONED.with_borrow(|mentioned| mentioned.iter().any(|m| m.number == request.number && !m.logged))
+}
+
+/// The request is over.
+pub(crate) fn finished(request: &Request) {
+    MENTIONED.with_borrow_mut(|mentioned| mentioned.retain(|m| m.number != request.number));
 }
 
 /// The id of a connection (`%{c}L`).

@@ -79,6 +79,11 @@ impl Logs {
         self.destinations.get(index)
     }
 
+    /// What the plan calls it.
+    pub(crate) fn target(&self, index: usize) -> &str {
+        self.targets.get(index).map_or("stderr", |target| target)
+    }
+
     /// The log with this target, as the plan names it.
     pub(crate) fn find(&self, target: &str) -> Option<&OwnedFd> {
         let index = self.targets.iter().position(|t| t == target)?;

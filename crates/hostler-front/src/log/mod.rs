@@ -10,7 +10,7 @@ mod id;
 mod logs;
 
 pub(crate) use destination::Destination;
-pub(crate) use id::{connection_id, error_id, finished, was_mentioned};
+pub(crate) use id::{connection_id, error_id, finished, is_unexplained, was_mentioned};
 pub(crate) use logs::{AccessLog, Logs};
 
 use crate::request::Request;

@@ -121,6 +121,10 @@ pub trait LogRecord {
     fn ended(&self) -> i64;
     /// The local time zone at a moment (seconds since 1970).
     fn zone(&self, seconds: i64) -> Zone<'_>;
+    /// A time as `%t` writes it without a format, from a record that has it at hand; `None` has it made.
+    fn common_time(&self, _seconds: i64) -> Option<[u8; 28]> {
+        None
+    }
     /// What became of the connection.
     fn connection(&self) -> ConnectionStatus;
 }
@@ -283,6 +287,9 @@ fn write_time(format: &TimeFormat, end: bool, which: Which, record: &impl LogRec
     let fraction = moment.rem_euclid(1_000_000);
     let written = match format {
         TimeFormat::Common => {
+            if let Some(text) = record.common_time(seconds) {
+                return out.extend_from_slice(&text);
+            }
             time::format(b"[%d/%b/%Y:%H:%M:%S %z]", &record.zone(seconds).civil(seconds), out);
             Ok(())
         }
