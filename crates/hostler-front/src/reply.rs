@@ -94,7 +94,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         headers.add(name.clone(), value.clone());
     }
     if request.status == 304 {
-        for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Last-Modified"] {
+        for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"] {
             headers.unset(name);
         }
     }

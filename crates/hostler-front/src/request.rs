@@ -57,6 +57,7 @@ pub(crate) enum Origin {
 }
 
 /// A request.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) thread: Rc<Thread>,
     pub(crate) peer: Rc<Peer>,
@@ -199,6 +200,8 @@ impl Request {
         next.carry_over(&self);
         next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
         next.method = method;
+        // An error's document is sent with the error's status.
+        next.status = self.status;
         next.headers_in = self.headers_in.clone();
         next.err_headers_out = self.err_headers_out.clone();
         next.redirects = self.redirects + 1;

@@ -7,9 +7,12 @@ use crate::request::Request;
 use crate::settings::range_limit;
 use bytes::Bytes;
 
+/// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
+pub(crate) const UNRANGED: &str = "unranged";
+
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
-    let Some(length) = body.len().filter(|_| request.status == 200 && request.is_get()) else {
+    let Some(length) = body.len().filter(|_| request.status == 200 && request.is_get() && !request.notes.contains(UNRANGED)) else {
         return (request, body);
     };
     let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return (request, body) };

@@ -14,6 +14,7 @@ pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
 use crate::conditional::{self, Condition, Validators};
+use crate::filter::range::UNRANGED;
 use crate::http1::head::HTTP_2;
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
@@ -58,6 +59,7 @@ impl From<Error> for Failure {
 async fn run(request: &mut Request) -> Result<Body, Failure> {
     let environment = environment(request).await;
     let mut program = run::script(request, environment).await?;
+    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     if !is_nph(request) {
         let header = program.header(Limits::default()).await?;
         if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {

@@ -115,7 +115,8 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
     let etag = request.headers_out.find("ETag").cloned();
     let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
     let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
-    if request.no_cache || request.is_sub() {
+    // An error's document is sent whatever the client has.
+    if request.no_cache || request.is_sub() || !(200..300).contains(&request.status) {
         return Ok(body);
     }
     match conditional::evaluate(request, validators) {

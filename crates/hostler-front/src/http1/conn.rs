@@ -427,7 +427,14 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let mut reply = crate::serve::serve(thread, request).await;
     crate::fast::remember(thread, peer, &head, &buffer, &reply);
     let unread = !incoming.borrow().is_complete();
-    let keep = wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && (!unread || incoming.borrow_mut().discard().await);
+    // A program may go on reading its input while it answers: nobody else may take it then.
+    let taken = unread && matches!(reply.body, crate::body::Body::Stream(_));
+    let keep = wish.persistent
+        && !both
+        && !reply.close
+        && !thread.draining()
+        && peer.may_continue()
+        && (!unread || (!taken && incoming.borrow_mut().discard().await));
     let outgoing = Outgoing {
         version: head.version,
         status: reply.status,
