@@ -1,23 +1,116 @@
-//! Server-side includes (mod_include).
+//! Server-side includes (mod_include): which files are pages, what their answers' headers are, and where the
+//! expanded page goes. The language itself is `hostler-ssi`; here is what it needs of a server.
+//!
+//! ```text
+//! page       a file parsed once, kept with the open file
+//! expansion  the documents that are being expanded, one inside the other
+//! document   one of them
+//! host       variables, dates, expressions as a document sees them
+//! include    sub-requests: include, fsize, flastmod, exec
+//! plain      targets that are plain text for every request, remembered
+//! output     the answer's body: one piece with its length, or a stream
+//! ```
+//!
+//! **Diagnostics**: everything about a page goes to its virtual host's ErrorLog under `include`, with the page's
+//! file name and line.
+
+mod dates;
+mod document;
+mod expansion;
+mod host;
+mod include;
+mod output;
+mod page;
+mod plain;
+mod variables;
+
+pub(crate) use page::PageCell;
 
 use crate::body::Body;
 use crate::files::OpenFile;
-use crate::request::Request;
+use crate::log::{self, Severity};
+use crate::request::{Found, Request};
 use crate::serve::Halt;
+use crate::text;
+use bytes::Bytes;
+use hostler_config::directives::core::OptionBits;
+use hostler_config::directives::include::XBitHack;
 use std::rc::Rc;
 
-/// Whether the request's file is a page to expand.
+/// Name of the filter, as [`Request::filters`] holds it.
+const FILTER: &[u8] = b"includes";
+
+/// The note of a sub-request whose file is a page: whoever includes it expands it in place.
+const NESTED: &str = "includes-nested";
+
+/// Permission bits of owner and group.
+const OWNER_EXECUTES: u32 = 0o100;
+const GROUP_EXECUTES: u32 = 0o010;
+
+/// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
 pub(crate) fn wanted(request: &Request) -> bool {
-    request.filters.iter().any(|f| &**f == b"includes")
+    request.filters.iter().any(|filter| &**filter == FILTER) || by_execute_bit(request)
 }
 
-/// Pages may be asked for with path info (mod_include accepts it).
-pub(crate) fn accepts_path_info(request: &Request) -> bool {
-    wanted(request)
+/// `XBitHack`: HTML that its owner may execute is a page.
+fn by_execute_bit(request: &Request) -> bool {
+    let hack = request.dir.include.x_bit_hack;
+    matches!(hack, Some(XBitHack::On | XBitHack::Full))
+        && request.handler.is_none()
+        && has_mode(request, OWNER_EXECUTES)
+        && request.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"))
 }
 
-/// Expands the page.
+fn has_mode(request: &Request, bits: u32) -> bool {
+    matches!(&request.found, Found::File(info, _) if info.mode & bits == bits)
+}
+
+/// Whether pages may be asked for with path info without `AcceptPathInfo On`: as in Apache, not.
+pub(crate) fn accepts_path_info(_: &Request) -> bool {
+    false
+}
+
+/// Expands the page, or sends it as it is where `Options` forbid includes.
 pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
-    let _ = (request, file);
-    Err(Halt::Status(501))
+    let allowed = request.dir.core.options.contains(OptionBits::INCLUDES);
+    if allowed && request.is_sub() {
+        request.notes.set(NESTED, Bytes::from_static(b"1"));
+        return Err(Halt::Done(Body::Empty));
+    }
+    if let Some(done) = header(request, &file, allowed)? {
+        return Ok(done);
+    }
+    if allowed {
+        return output::expand(request, file).await;
+    }
+    let message = format!(
+        "Options +Includes (or IncludesNOEXEC) wasn't set, INCLUDES filter removed: {}",
+        String::from_utf8_lossy(&request.uri)
+    );
+    log::request(request, Severity::Warn, "include", &message);
+    Ok(super::file::whole(&file))
+}
+
+/// Validators are about the page's source, so they are left out unless the configuration says that they hold for
+/// what is made of it; then a condition may be answered at once.
+fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Option<Body>, Halt> {
+    let conf = request.dir.include.clone();
+    let by_group_bit = conf.x_bit_hack == Some(XBitHack::Full) && has_mode(request, GROUP_EXECUTES);
+    request.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
+    if by_group_bit || conf.last_modified == Some(true) || !expanded {
+        let modified = text::http_date(file.info.mtime.min(super::file::now(request)));
+        request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    }
+    if conf.etag == Some(true)
+        && let Some(etag) = super::file::etag(request, file)
+    {
+        request.headers_out.set("ETag", etag);
+    }
+    // Only the group's bit says that a copy may be kept (mod_include's `no_local_copy`).
+    request.no_cache = !by_group_bit;
+    if !by_group_bit {
+        return Ok(None);
+    }
+    let body = super::file::finish(request, Body::Empty)?;
+    Ok((request.status == 304).then_some(body))
 }

@@ -1,0 +1,117 @@
+//! Where an expanded page goes. A page of ordinary size is one piece, so that its length is known and the
+//! connection stays; a large or slow one is sent while it is made, no faster than the client takes it.
+
+use super::expansion::{Expansion, Progress};
+use super::page;
+use crate::body::{Body, BodyError, BodyStream};
+use crate::files::OpenFile;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::serve::Halt;
+use bytes::Bytes;
+use hostler_ssi::{Output, Page};
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Largest page that is sent in one piece, in bytes.
+const WHOLE: usize = 128 << 10;
+/// How long what there is may wait for a program before it is sent, and its length given up.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// Pieces of a page that is sent while it is made.
+const PIECE: usize = 32 << 10;
+/// The same wait when the length is unknown anyway.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(10);
+
+/// What has been made and not yet been sent.
+pub(super) struct Sink {
+    pub(super) bytes: Vec<u8>,
+    limit: usize,
+    pub(super) patience: Duration,
+}
+
+impl Output for Sink {
+    fn literal(&mut self, page: &Arc<Page>, range: Range<usize>) {
+        self.bytes.extend_from_slice(page.source().get(range).unwrap_or_default());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() > self.limit
+    }
+}
+
+/// Expands the page that was asked for.
+pub(super) async fn expand(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
+    let Some(parsed) = page::parsed(request, &file) else {
+        let name = String::from_utf8_lossy(&request.filename);
+        let message = format!("{name} is too large to be expanded, or can't be read");
+        log::request(request, Severity::Error, "include", &message);
+        return Err(Halt::Status(500));
+    };
+    let expected = parsed.last_length.get() + 64;
+    let mut sink = Sink { bytes: Vec::with_capacity(expected), limit: WHOLE, patience: PATIENCE };
+    let mut expansion = Expansion::new(request, parsed.clone()).await;
+    if expansion.advance(request, &mut sink).await == Progress::Done {
+        parsed.last_length.set(sink.bytes.len());
+        return Ok(Body::Bytes(sink.bytes.into()));
+    }
+    parsed.last_length.set(sink.bytes.len());
+    sink.limit = PIECE;
+    sink.patience = LITTLE_PATIENCE;
+    let work = Box::new(Work { expansion, request: request.clone(), sink });
+    Ok(Body::Stream(Box::new(Expanding::Ready(work))))
+}
+
+/// An expansion that goes on without the request that it answers: that one's header is already being sent.
+struct Work {
+    expansion: Expansion,
+    request: Request,
+    sink: Sink,
+}
+
+type Advancing = Pin<Box<dyn Future<Output = (Box<Work>, Progress)>>>;
+
+/// A page that is sent while it is made.
+enum Expanding {
+    Ready(Box<Work>),
+    Busy(Advancing),
+    Finished,
+}
+
+async fn advance(mut work: Box<Work>) -> (Box<Work>, Progress) {
+    let Work { expansion, request, sink } = &mut *work;
+    let progress = expansion.advance(request, sink).await;
+    (work, progress)
+}
+
+impl BodyStream for Expanding {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            match self {
+                Self::Finished => return Poll::Ready(None),
+                Self::Ready(work) if !work.sink.bytes.is_empty() => {
+                    let piece = std::mem::take(&mut work.sink.bytes);
+                    return Poll::Ready(Some(Ok(piece.into())));
+                }
+                Self::Ready(_) => {
+                    if let Self::Ready(work) = std::mem::replace(self, Self::Finished) {
+                        *self = Self::Busy(Box::pin(advance(work)));
+                    }
+                }
+                Self::Busy(advancing) => {
+                    let (work, progress) = ready!(advancing.as_mut().poll(context));
+                    let over = progress == Progress::Done && work.sink.bytes.is_empty();
+                    *self = if over { Self::Finished } else { Self::Ready(work) };
+                }
+            }
+        }
+    }
+}
