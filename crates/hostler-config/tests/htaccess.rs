@@ -1,5 +1,7 @@
 //! `.htaccess` files: what AllowOverride permits, and that any bytes give an answer.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_config::directives::core::{Allow, OptionBits};
 use hostler_config::{Config, Htaccess, HtaccessScope, parse_htaccess, read_text};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Building servers from a tree: virtual hosts, sections in merge order, errors with place and form.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
 use hostler_config::lookup::{self, Step};
 use hostler_config::{Config, DirConfig, Server, VhostAddress, read_text};

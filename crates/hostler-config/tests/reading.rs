@@ -1,5 +1,7 @@
 //! Reading: Include, Define, conditions, LoadModule and macros, from real files.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_config::{LoadOptions, Tree, load, read, read_text};
 use std::fs;
 use std::path::Path;

@@ -118,6 +118,36 @@ mod tests {
         assert_eq!(nearest("Xyzzyplugh"), None);
     }
 
+    /// What configurations in the wild use most; each must at least be known.
+    const USED: &str = "ServerRoot Listen ServerName ServerAlias ServerAdmin DocumentRoot User Group PidFile Timeout \
+        KeepAlive KeepAliveTimeout MaxKeepAliveRequests ErrorLog LogLevel LogFormat CustomLog TransferLog Include \
+        IncludeOptional Define LoadModule IfModule IfDefine IfVersion IfFile IfDirective VirtualHost Directory \
+        DirectoryMatch Files FilesMatch Location LocationMatch If ElseIf Else Limit LimitExcept AccessFileName \
+        AllowOverride AllowOverrideList Options Require RequireAll RequireAny RequireNone Order Allow Deny Satisfy \
+        AuthType AuthName AuthUserFile AuthGroupFile AuthBasicProvider Alias AliasMatch ScriptAlias ScriptAliasMatch \
+        Redirect RedirectMatch RedirectTemp RedirectPermanent RewriteEngine RewriteRule RewriteCond RewriteBase \
+        RewriteMap RewriteOptions DirectoryIndex DirectorySlash FallbackResource AcceptPathInfo ErrorDocument Action \
+        Script AddHandler SetHandler RemoveHandler AddType RemoveType ForceType TypesConfig AddEncoding AddCharset \
+        AddLanguage AddDefaultCharset AddOutputFilter SetOutputFilter AddOutputFilterByType SetEnv PassEnv UnsetEnv \
+        SetEnvIf SetEnvIfNoCase SetEnvIfExpr BrowserMatch BrowserMatchNoCase Header RequestHeader ExpiresActive \
+        ExpiresByType ExpiresDefault FileETag XBitHack SSIErrorMsg SSITimeFormat SSIUndefinedEcho SSIStartTag \
+        SSIEndTag SSILegacyExprParser SSILastModified SSIETag ScriptLog ScriptLogLength ScriptLogBuffer Proxy \
+        ProxyPass ProxyPassMatch ProxyPassReverse ProxyFCGIBackendType ProxyFCGISetEnvIf CGIPassAuth Perl PerlHandler \
+        PerlResponseHandler PerlModule PerlRequire PerlSetVar PerlAddVar PerlSetEnv PerlHeaderParserHandler \
+        PerlOutputFilterHandler php_value php_flag php_admin_value php_admin_flag AssignUserID AssignUserIDExpr \
+        AssignGroupIDExpr MaxClientsVHost NiceValue LimitUIDRange LimitGIDRange EnableCapabilities \
+        HttpProtocolOptions LimitRequestLine LimitRequestFields LimitRequestFieldSize LimitRequestBody MergeSlashes \
+        UseCanonicalName VirtualDocumentRoot UserDir AllowMethods MaxRanges AuthDigestProvider FcgidInitialEnv \
+        FcgidMaxRequestLen FastCgiServer FastCgiExternalServer WSGIScriptAlias WSGIDaemonProcess JkMount \
+        JkWorkersFile Processor ServerEnvironment RemoteIPHeader SSLEngine SSLCertificateFile SSLCertificateKeyFile \
+        SSLProtocol Protocols CheckSpelling Substitute SecRule IndexOptions AddIcon AddDescription LanguagePriority";
+
+    #[test]
+    fn what_is_used_is_known() {
+        let unknown: Vec<_> = USED.split_whitespace().filter(|name| find(name).is_none()).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+
     #[test]
     fn no_directive_is_implemented_twice() {
         let mut seen = std::collections::HashSet::new();

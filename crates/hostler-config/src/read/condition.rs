@@ -2,12 +2,12 @@
 
 use super::expand::Reader;
 use super::{modules, version};
+use crate::directives;
 use crate::lexer::words;
 use crate::table::Action;
-use crate::{Origin, directives};
 
 /// Whether the section's contents count; `None`: it is not one of these sections.
-pub(super) fn test(reader: &mut Reader, at: Origin, name: &str, args: &str) -> Option<Result<bool, String>> {
+pub(super) fn test(reader: &mut Reader, name: &str, args: &str) -> Option<Result<bool, String>> {
     let test: fn(&mut Reader, &str) -> Result<bool, String> = match name.to_ascii_lowercase().as_str() {
         "ifversion" => return Some(version::holds(reader, &words(args))),
         "ifmodule" => |_, name| Ok(modules::is_built_in(name)),
@@ -17,7 +17,6 @@ pub(super) fn test(reader: &mut Reader, at: Origin, name: &str, args: &str) -> O
         "ifsection" => |_, name| Ok(implemented(name, true)),
         _ => return None,
     };
-    let _ = at;
     Some(negatable(reader, args, test))
 }
 

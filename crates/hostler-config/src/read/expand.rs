@@ -218,7 +218,7 @@ impl Reader {
     }
 
     fn section(&mut self, at: Origin, name: String, args: String, children: &[Node], out: &mut Vec<Node>) {
-        match condition::test(self, at, &name, &args) {
+        match condition::test(self, &name, &args) {
             Some(Ok(true)) => self.expand(children, out),
             Some(Ok(false)) => {}
             Some(Err(message)) => self.error(at, &name, message),
