@@ -127,9 +127,9 @@ fn header(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let rule = Arc::new(rule(command, &given, true)?);
     let dir = &mut command.dir.headers;
     if always {
-        dir.always.push(rule)
+        dir.always.push(rule);
     } else {
-        dir.response.push(rule)
+        dir.response.push(rule);
     }
     Ok(())
 }

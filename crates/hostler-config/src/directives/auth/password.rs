@@ -31,7 +31,7 @@ pub fn is_known(hash: &str) -> bool {
     ["$2a$", "$2b$", "$2x$", "$2y$", "$apr1$", "{SHA}", "$1$", "$5$", "$6$"]
         .iter()
         .any(|kind| hash.starts_with(kind))
-        || (hash.len() == 13 && hash.bytes().all(|byte| is_crypt_digit(byte)))
+        || (hash.len() == 13 && hash.bytes().all(is_crypt_digit))
 }
 
 fn is_crypt_digit(byte: u8) -> bool {

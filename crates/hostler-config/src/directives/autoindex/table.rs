@@ -82,7 +82,11 @@ fn row(page: &mut Page<'_>, row: &Row<'_>, index: usize, styled: bool) {
                 page.time(modified);
             }
             None => {
-                page.put(if styled { "</td><td class=\"indexcollastmod\">&nbsp;" } else { "</td><td>&nbsp;" })
+                page.put(if styled {
+                    "</td><td class=\"indexcollastmod\">&nbsp;"
+                } else {
+                    "</td><td>&nbsp;"
+                });
             }
         }
     }
@@ -95,7 +99,7 @@ fn row(page: &mut Page<'_>, row: &Row<'_>, index: usize, styled: bool) {
         match &row.description {
             None => page.put("&nbsp;"),
             Some(text) if page.dir.options.description_width == Some(Width::Longest) => {
-                page.out.extend_from_slice(text)
+                page.out.extend_from_slice(text);
             }
             Some(text) => page.description(text),
         }
