@@ -101,8 +101,10 @@ impl Generation {
         channel.queue(FromMaster::Go, Vec::new());
     }
 
-    /// Has its front finish what is open, at most until then. The sockets are left to newer generations.
-    pub(crate) fn drain(&mut self, until: Instant) {
+    /// Has its front finish what is open, at most as long as the plan says. The sockets are left to newer
+    /// generations.
+    pub(crate) fn drain(&mut self, now: Instant) {
+        let until = now + Duration::from_secs(u64::from(self.plan.drain_timeout_secs));
         self.phase = Phase::Draining { until };
         self.listeners.clear();
         self.logs.clear();

@@ -162,6 +162,7 @@ mod tests {
             sites,
             pid_file: None,
             ready_timeout_ms: 1000,
+            drain_timeout_secs: 60,
         };
         Plan { master, front: b"opaque".to_vec(), logs }
     }

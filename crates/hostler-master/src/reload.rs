@@ -14,8 +14,6 @@ use crate::pid_file::PidFile;
 use crate::plan::Planned;
 use crate::report;
 
-/// How long a draining generation may keep its connections open.
-const LONGEST_DRAIN: Duration = Duration::from_secs(60 * 60);
 /// How long a front may live without its control socket.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
@@ -136,7 +134,7 @@ impl Master {
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
         report::info(&format_args!("generation {number} serves"));
         for older in self.generations.iter_mut().filter(|g| g.number < number && g.phase == Phase::Serving) {
-            older.drain(now + LONGEST_DRAIN);
+            older.drain(now);
         }
         self.write_pid_file(number, path);
     }

@@ -9,8 +9,6 @@ use crate::report;
 
 /// How long children may take after SIGTERM until they are killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long connections may stay open after a graceful stop.
-const LONGEST_DRAIN: Duration = Duration::from_secs(60 * 60);
 
 /// How the master ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl Master {
         self.generations.retain(|g| g.front.is_some());
         for generation in &mut self.generations {
             if !matches!(generation.phase, Phase::Draining { .. }) {
-                generation.drain(now + LONGEST_DRAIN);
+                generation.drain(now);
             }
         }
         self.ending = Some(Ending::Gracefully);

@@ -31,6 +31,9 @@ pub struct MasterPlan {
     pub pid_file: Option<String>,
     /// How long a new generation may take until it reports ready, in milliseconds.
     pub ready_timeout_ms: u32,
+    /// How long this generation may finish its open connections once a newer one serves, in seconds
+    /// (`GracefulShutdownTimeout`).
+    pub drain_timeout_secs: u32,
 }
 
 /// A Unix identity, numeric. The planner has resolved names; uid 0 never appears in one.

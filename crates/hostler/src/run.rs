@@ -40,7 +40,7 @@ pub(crate) fn become_master(planner: Vec<OsString>) -> Result<(), Failed> {
 }
 
 /// Where the daemons may be, seen from the directory of this command.
-const PLACES: [&str; 2] = [".", "../libexec/hostler"];
+const PLACES: [&str; 2] = ["", "../libexec/hostler"];
 
 fn beside(own: &Path) -> Result<PathBuf, Failed> {
     let directory = own.parent().unwrap_or(Path::new("/"));

@@ -39,7 +39,10 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     let user = if owner.uid() == 0 { NOBODY } else { owner.uid() };
     let group = if owner.uid() == 0 || owner.gid() == 0 { user } else { owner.gid() };
     let mut text = String::new();
-    let _ = writeln!(text, "Listen {}\nUser #{user}\nGroup #{group}\nDocumentRoot \"{root}\"", args.listen);
+    let _ = writeln!(text, "Listen {}\nDocumentRoot \"{root}\"", args.listen);
+    if hostler_sys::process::is_root() {
+        let _ = writeln!(text, "User #{user}\nGroup #{group}");
+    }
     text.push_str(REST);
     let _ = writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>");
     Ok((text, root.to_string()))

@@ -1,7 +1,8 @@
 //! The planner's part: makes the plan that the file `plan` in the test's directory describes.
 //!
 //! Words in that file, one a line: `listen ADDRESS`, `front UID`, `site NAME UID`, `pid-file PATH`,
-//! `behave WORD` (what the front does when told to go), `timeout MS`, `exit STATUS`, `hang`, `garbage`.
+//! `behave WORD` (what the front does when told to go), `timeout MS`, `drain-timeout SECONDS`,
+//! `exit STATUS`, `hang`, `garbage`.
 
 use hostler_sys::fdpass::{inherited, send_all};
 use hostler_wire::frame;
@@ -21,6 +22,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
         sites: Vec::new(),
         pid_file: None,
         ready_timeout_ms: 2000,
+        drain_timeout_secs: 60,
     };
     let mut front = Vec::new();
     for line in text.lines() {
@@ -33,6 +35,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
             }
             ["pid-file", path] => master.pid_file = Some(path.to_string()),
             ["behave", word] => front = word.as_bytes().to_vec(),
+            ["drain-timeout", seconds] => master.drain_timeout_secs = seconds.parse().unwrap(),
             ["timeout", ms] => master.ready_timeout_ms = ms.parse().unwrap(),
             ["exit", status] => return ExitCode::from(status.parse::<u8>().unwrap()),
             ["hang"] => std::thread::sleep(std::time::Duration::from_secs(60)),

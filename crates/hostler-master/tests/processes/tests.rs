@@ -23,6 +23,7 @@ tests! {
     a_front_that_misbehaves_is_replaced
     reload_starts_a_new_generation_and_drains_the_old
     an_open_connection_outlives_a_reload
+    a_connection_that_never_ends_is_cut_after_the_drain_timeout
     a_bad_plan_leaves_the_old_generation
     a_generation_that_is_not_ready_is_given_up
     without_a_first_plan_the_master_ends_with_the_planners_status
@@ -171,6 +172,20 @@ fn an_open_connection_outlives_a_reload() {
     let mut answer = String::new();
     held.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "5 bytes");
+}
+
+fn a_connection_that_never_ends_is_cut_after_the_drain_timeout() {
+    let server = Server::start("behave first\ndrain-timeout 1\n").ready();
+    let before = server.front_pid();
+    let mut held = TcpStream::connect(server.address).unwrap();
+    held.write_all(b"hold\n").unwrap();
+    held.read_exact(&mut [0; 5]).unwrap();
+    server.plan("behave second\n");
+    server.signal("HUP");
+    until("the new generation serves", || server.errors().contains("generation 2 serves"));
+    assert!(alive(before));
+    until("the old front is killed", || !alive(before));
+    assert_eq!(server.ask("behave"), "second");
 }
 
 fn a_bad_plan_leaves_the_old_generation() {

@@ -28,6 +28,8 @@ pub(crate) use situation::Situation;
 
 /// How long a new generation may take until it reports ready.
 const READY_TIMEOUT_MS: u32 = 30_000;
+/// How long an old generation may finish its open connections, in seconds.
+const DRAIN_TIMEOUT: u32 = 3600;
 /// Apache's own default.
 const BACKLOG: u32 = 511;
 /// Seconds without a request until a site process ends.
@@ -77,6 +79,12 @@ fn master_plan(loaded: &Loaded, roles: &Roles) -> Result<MasterPlan, Failed> {
         sites: roles.sites.iter().map(Site::plan).collect(),
         pid_file: process.pid_file.clone(),
         ready_timeout_ms: READY_TIMEOUT_MS,
+        // 0: no limit, as far as that goes.
+        drain_timeout_secs: match process.graceful_shutdown_timeout {
+            None => DRAIN_TIMEOUT,
+            Some(0) => u32::MAX,
+            Some(seconds) => seconds,
+        },
     })
 }
 
