@@ -155,7 +155,8 @@ async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remot
     }
 }
 
-fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<Tls>) -> Rc<Peer> {
+/// What is known of a connection at its start.
+pub(crate) fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<Tls>) -> Rc<Peer> {
     let hosts = thread.hosts(local);
     let server = hosts.default_server();
     Rc::new(Peer {

@@ -1,0 +1,70 @@
+//! Certificates and keys from their PEM files (RFC 7468), checked to belong together.
+
+use hostler_config::Server;
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use hashbrown::HashMap;
+use std::sync::Arc;
+
+/// The certificates of a virtual host, one for each kind of key, in the configuration's order.
+#[derive(Debug, Default)]
+pub(super) struct Keys(Vec<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for Keys {
+    /// The first whose key the client can verify.
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let schemes = hello.signature_schemes();
+        self.0.iter().find(|certified| certified.key.choose_scheme(schemes).is_some()).cloned()
+    }
+}
+
+/// Reads what `SSLCertificateFile` and its relatives name; `files` are their contents by path.
+///
+/// # Errors
+/// Which file can't be used, and why.
+pub(super) fn load(server: &Server, files: &HashMap<&str, &[u8]>) -> Result<Keys, String> {
+    let content = |path: &str| files.get(path).copied().ok_or_else(|| format!("{path} was not read"));
+    let ssl = &server.conf.ssl;
+    let chain = match ssl.chain.as_deref() {
+        Some(path) => certificates(path, content(path)?)?,
+        None => Vec::new(),
+    };
+    let mut keys = Vec::new();
+    for (certificate, key) in ssl.pairs() {
+        let mut certificates = certificates(certificate, content(certificate)?)?;
+        certificates.extend(chain.iter().cloned());
+        keys.push(Arc::new(pair(certificates, (certificate, key), content(key)?)?));
+    }
+    if keys.is_empty() { Err("SSLEngine on needs an SSLCertificateFile".into()) } else { Ok(Keys(keys)) }
+}
+
+fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
+    if found.is_empty() { Err(format!("{path} has no certificate")) } else { Ok(found) }
+}
+
+fn pair(
+    certificates: Vec<CertificateDer<'static>>,
+    (certificate, key): (&str, &str),
+    pem: &[u8],
+) -> Result<CertifiedKey, String> {
+    let der = PrivateKeyDer::from_pem_slice(pem).map_err(|_| no_key(key, pem))?;
+    let signing = any_supported_type(&der).map_err(|e| format!("the key in {key} can't be used: {e}"))?;
+    let certified = CertifiedKey::new(certificates, signing);
+    match certified.keys_match() {
+        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
+        Err(Error::InconsistentKeys(_)) => Err(format!("the key in {key} is not the key of the certificate in {certificate}")),
+        Err(error) => Err(format!("the certificate in {certificate} can't be used: {error}")),
+    }
+}
+
+fn no_key(path: &str, pem: &[u8]) -> String {
+    let encrypted = memchr::memmem::find(pem, b"ENCRYPTED").is_some();
+    let hint = if encrypted { " that is not encrypted; keep an open one where only root can read it" } else { "" };
+    format!("{path} has no private key{hint}")
+}
