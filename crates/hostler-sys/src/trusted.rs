@@ -39,6 +39,8 @@ pub enum Untrusted {
     Link {
         /// The link.
         path: PathBuf,
+        /// Its owner.
+        owner: u32,
     },
     /// It can't be opened; `NotFound` when it does not exist.
     Io {
@@ -57,7 +59,9 @@ impl std::fmt::Display for Untrusted {
                 "others than root can write to {} (owner uid {owner}, mode {mode:04o})",
                 path.display()
             ),
-            Self::Link { path } => write!(f, "{} is a symbolic link that root won't follow", path.display()),
+            Self::Link { path, owner } => {
+                write!(f, "{} is a symbolic link (of uid {owner}) that root won't follow", path.display())
+            }
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -131,7 +135,7 @@ impl<'a> Walk<'a> {
                 Some(target) => {
                     links += 1;
                     if links > MOST_LINKS {
-                        return Err(Untrusted::Link { path: self.path.join(name) });
+                        return Err(Untrusted::Link { path: self.path.join(name), owner: 0 });
                     }
                     if target.is_absolute() {
                         *self = Self::from_root(self.trust)?;
@@ -167,7 +171,7 @@ impl<'a> Walk<'a> {
         }
         let roots_own = !self.sticky && stat.st_uid == 0;
         if matches!(self.trust, Trust::Root(_)) && !roots_own {
-            return Err(Untrusted::Link { path: self.path.join(name) });
+            return Err(Untrusted::Link { path: self.path.join(name), owner: stat.st_uid });
         }
         let target = readlinkat(&self.directory, name, Vec::new()).map_err(|e| self.failed(name, e))?;
         Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes()))))

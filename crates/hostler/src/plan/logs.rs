@@ -2,7 +2,8 @@
 //!
 //! Root opens (and makes) a log only where root alone decides what a path means; see `hostler_sys::trusted`. A log
 //! in a directory that others can write is opened by a child that is the virtual host's user, so that a link
-//! planted there leads no further than that user could write anyway.
+//! planted there leads no further than that user could write anyway. When that fails, it is the tenant's loss: the
+//! lines of its ErrorLog go to the main one, and the server starts.
 
 use hostler_config::{Config, Server};
 use hostler_sys::trusted::{Trust, Untrusted, append_file, open_directory};
@@ -41,12 +42,43 @@ pub(crate) fn open(
     let mut errors = Vec::new();
     let mut opened = Vec::new();
     for wanted in wanted(config, roles) {
-        match opening.open(&wanted) {
+        let opened_now = match opening.open(&wanted) {
+            Err(Refused::TenantsFault(why)) => {
+                eprintln!("hostler: warning: {}: {why}; this log is not written", wanted.place);
+                instead(&wanted, &opened)
+            }
+            Err(Refused::Error(why)) => Err(why),
+            Ok(fd) => Ok(fd),
+        };
+        match opened_now {
             Ok(fd) => opened.push((LogPlan { target: wanted.target, error_log: wanted.error_log }, fd)),
             Err(why) => errors.push(format!("{}: {why}", wanted.place)),
         }
     }
     if errors.is_empty() { Ok(opened) } else { Err(Failed(errors.join("\n"))) }
+}
+
+/// Why a log was not opened.
+enum Refused {
+    /// The configuration or the administrator must put it right.
+    Error(String),
+    /// A tenant can bring this about at any time, so it must not keep others from being served.
+    TenantsFault(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self::Error(why)
+    }
+}
+
+/// What a tenant's log is replaced with: the main ErrorLog (the first that was opened), or nothing.
+fn instead(wanted: &Wanted, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, String> {
+    let failed = |e: std::io::Error| e.to_string();
+    match opened.first().filter(|(main, _)| wanted.error_log && main.error_log) {
+        Some((_, fd)) => fd.try_clone().map_err(failed),
+        None => OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from).map_err(failed),
+    }
 }
 
 /// Each target once, with the first virtual host that names it.
@@ -119,37 +151,54 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn open(&mut self, wanted: &Wanted) -> Result<OwnedFd, String> {
-        let own = |fd: std::io::Result<OwnedFd>| fd.map_err(|e| format!("can't open {}: {e}", wanted.target));
+    fn open(&mut self, wanted: &Wanted) -> Result<OwnedFd, Refused> {
+        let own = |fd: std::io::Result<OwnedFd>| {
+            fd.map_err(|e| Refused::Error(format!("can't open {}: {e}", wanted.target)))
+        };
         match kind(&wanted.target) {
-            Target::Program(command) => piped::start(command, self.roles.front.as_ref()),
+            Target::Program(command) => Ok(piped::start(command, self.roles.front.as_ref())?),
             Target::Stdout => own(std::io::stdout().as_fd().try_clone_to_owned()),
             Target::Stderr => own(std::io::stderr().as_fd().try_clone_to_owned()),
             Target::Nowhere => own(OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from)),
             Target::File(path) if self.root => self.open_as_root(path, wanted.identity.as_ref()),
-            Target::File(path) => open_as_self(path),
+            Target::File(path) => Ok(open_as_self(path)?),
         }
     }
 
-    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, String> {
+    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Refused> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(format!("{} is not the path of a file", path.display()));
+            return Err(Refused::Error(format!("{} is not the path of a file", path.display())));
         };
         let harmless = |gid| self.is_harmless(gid);
         match open_directory(parent, Trust::Root(&harmless)) {
             Ok(directory) => append_file(directory.as_fd(), name)
-                .map_err(|e| format!("can't open {} for appending: {e}", path.display())),
+                .map_err(|e| format!("can't open {} for appending: {e}", path.display()).into()),
             Err(Untrusted::Io { path, error }) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(missing(&path))
+                Err(missing(&path).into())
             }
-            Err(untrusted @ (Untrusted::Writable { .. } | Untrusted::Link { .. })) => {
+            Err(untrusted @ Untrusted::Io { .. }) => {
+                Err(format!("can't reach the directory of the log: {untrusted}").into())
+            }
+            Err(untrusted) => {
                 let identity =
                     identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?;
-                self.open_as(path, identity)
-                    .map_err(|why| format!("{why} (root won't write there itself: {untrusted})"))
+                self.open_as(path, identity).map_err(|why| {
+                    let why = format!("{why} (root won't write there itself: {untrusted})");
+                    if self.is_tenants(&untrusted) { Refused::TenantsFault(why) } else { Refused::Error(why) }
+                })
             }
-            Err(untrusted) => Err(format!("can't reach the directory of the log: {untrusted}")),
         }
+    }
+
+    /// Whether a tenant decides what happens at this place.
+    fn is_tenants(&self, place: &Untrusted) -> bool {
+        let owner = match place {
+            Untrusted::Writable { mode, .. } if mode & 0o002 != 0 => return true,
+            Untrusted::Writable { owner, .. } | Untrusted::Link { owner, .. } => *owner,
+            Untrusted::Io { .. } => return false,
+        };
+        let sites = self.roles.sites.iter().filter_map(|site| site.identity.as_ref());
+        sites.into_iter().any(|identity| identity.uid == owner)
     }
 
     /// Members of this group can do with the directory what they like: fine for groups of the system without
@@ -213,7 +262,9 @@ mod tests {
             root: true,
             openers: Openers::default(),
         };
-        let why = opening.open_as_root(Path::new("/no/such/log"), None).unwrap_err();
-        assert!(why.contains("the directory /no does not exist"), "{why}");
+        match opening.open_as_root(Path::new("/no/such/log"), None) {
+            Err(Refused::Error(why)) => assert!(why.contains("the directory /no does not exist"), "{why}"),
+            _ => panic!("not refused"),
+        }
     }
 }
