@@ -271,3 +271,6 @@ fn location_alias(
     command.dir.alias.alias = Some(LocationAlias { target, root, handler, location });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

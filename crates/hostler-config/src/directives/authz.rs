@@ -212,3 +212,6 @@ fn auth_merging(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

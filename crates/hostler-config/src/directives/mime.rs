@@ -17,9 +17,9 @@ pub static MODULE: Module = Module { name: "mime_module", file: "mod_mime.c", di
 
 /// An `Add...` directive and its `Remove...`.
 macro_rules! attribute {
-    ($name:literal, $form:literal, $doc:literal, $field:ident) => {
+    ($name:literal, $form:literal, $doc:literal, $attribute:ident) => {
         Directive::new($name, Arity::Iterate2, $form, $doc, |command, args| {
-            add(command, args, |extension, value| extension.$field = Some(value))
+            add(command, args, Attribute::$attribute)
         })
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
     };
@@ -36,27 +36,27 @@ macro_rules! removal {
 }
 
 static DIRECTIVES: &[Directive] = &[
-    attribute!("AddType", "media-type extension ...", "Media type of files with an extension", media_type),
-    attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", handler),
+    attribute!("AddType", "media-type extension ...", "Media type of files with an extension", Type),
+    attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", Handler),
     attribute!(
         "AddEncoding",
         "encoding extension ...",
         "Content coding of files with an extension",
-        encoding
+        Encoding
     ),
-    attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", charset),
-    attribute!("AddLanguage", "language extension ...", "Language of files with an extension", language),
+    attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", Charset),
+    attribute!("AddLanguage", "language extension ...", "Language of files with an extension", Language),
     attribute!(
         "AddInputFilter",
         "filter[;filter...] extension ...",
         "Filters for requests to files with an extension",
-        input_filters
+        InputFilters
     ),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
         "Filters for answers from files with an extension",
-        output_filters
+        OutputFilters
     ),
     removal!("RemoveType", "Takes back AddType for an extension", Type),
     removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler),
@@ -136,8 +136,8 @@ impl Extension {
         }
     }
 
-    fn forget(&mut self, attribute: Attribute) {
-        *match attribute {
+    fn slot(&mut self, attribute: Attribute) -> &mut Option<Arc<str>> {
+        match attribute {
             Attribute::Type => &mut self.media_type,
             Attribute::Handler => &mut self.handler,
             Attribute::Encoding => &mut self.encoding,
@@ -145,11 +145,11 @@ impl Extension {
             Attribute::Language => &mut self.language,
             Attribute::InputFilters => &mut self.input_filters,
             Attribute::OutputFilters => &mut self.output_filters,
-        } = None;
+        }
     }
 }
 
-/// What a `Remove...` directive takes back.
+/// What an `Add...` directive sets and a `Remove...` directive takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
     Type,
@@ -179,6 +179,7 @@ pub struct MultiviewsMatch {
 pub struct Dir {
     /// What extensions say, by extension in lower case without its dot.
     pub extensions: HashMap<Box<str>, Extension>,
+    /// What further out says about these does not count; here they are unset.
     removed: Vec<(Box<str>, Attribute)>,
     /// DefaultLanguage
     pub default_language: Option<Box<str>>,
@@ -189,22 +190,26 @@ pub struct Dir {
 }
 
 impl Merge for Dir {
-    /// Extension by extension, attribute by attribute. A `Remove...` takes back what comes from further out
-    /// and what its own section says, whatever the order of lines there.
+    /// Extension by extension, attribute by attribute.
     fn merge(&self, other: &Self) -> Self {
         let mut extensions = self.extensions.clone();
+        for (name, attribute) in &other.removed {
+            if let Some(extension) = extensions.get_mut(name) {
+                *extension.slot(*attribute) = None;
+            }
+        }
         for (name, extension) in &other.extensions {
             let merged = extensions.get(name).map_or_else(|| extension.clone(), |base| base.merge(extension));
             extensions.insert(name.clone(), merged);
         }
-        for (name, attribute) in &other.removed {
-            if let Some(extension) = extensions.get_mut(name) {
-                extension.forget(*attribute);
-            }
-        }
+        let mut removed = self.removed.clone();
+        removed.retain(|(name, attribute)| {
+            extensions.get_mut(name).is_none_or(|known| known.slot(*attribute).is_none())
+        });
+        removed.extend(other.removed.iter().cloned());
         Self {
             extensions,
-            removed: Vec::new(),
+            removed,
             default_language: over(&self.default_language, &other.default_language),
             multiviews: over(&self.multiviews, &other.multiviews),
             use_path_info: over(&self.use_path_info, &other.use_path_info),
@@ -241,15 +246,24 @@ fn key(extension: &str) -> Box<str> {
     extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
 }
 
-fn add(command: &mut Command<'_>, args: &Args, set: fn(&mut Extension, Arc<str>)) -> Result<(), String> {
-    let value = args.first().to_ascii_lowercase().into();
+/// A `Remove...` of the same section wins, whatever the order of the lines.
+fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
+    let dir = &mut *command.dir.mime;
     let extension = key(args.word(1).unwrap_or_default());
-    set(command.dir.mime.extensions.entry(extension).or_default(), value);
+    if !dir.removed.iter().any(|(name, removed)| *name == extension && *removed == attribute) {
+        let value = args.first().to_ascii_lowercase().into();
+        *dir.extensions.entry(extension).or_default().slot(attribute) = Some(value);
+    }
     Ok(())
 }
 
 fn remove(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
-    command.dir.mime.removed.push((key(args.first()), attribute));
+    let dir = &mut *command.dir.mime;
+    let extension = key(args.first());
+    if let Some(known) = dir.extensions.get_mut(&extension) {
+        *known.slot(attribute) = None;
+    }
+    dir.removed.push((extension, attribute));
     Ok(())
 }
 
@@ -274,3 +288,6 @@ fn types_config(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     command.server.mime.types = Some(Arc::new(Types::parse(&text)));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Names of files as Apache 2.4 read them with the same directives.
+
+use super::{Dir, MimeFacts, Server, Types, check};
+use crate::{Config, Merge};
+
+const LINES: &str = "AddType Text/X-FOO;Charset=UTF-8;a=b .foo\nAddHandler My-Handler .hand\nAddHandler php .php\n\
+    AddEncoding X-GZip .gz .tgz\nAddLanguage FR .fr\nAddLanguage en .en\nAddCharset UTF-8 .utf8\n\
+    AddOutputFilter INCLUDES;DEFLATE .shtml\n";
+
+fn parts(lines: &str) -> (Dir, Server) {
+    let tree = crate::read_text(lines, "/etc/apache2").expect(lines);
+    let config = Config::build(&tree).expect(lines);
+    let main = config.main();
+    let inner = main.directories.iter().fold(Dir::default(), |dir, section| dir.merge(&section.conf.mime));
+    (Dir::clone(&main.defaults.mime).merge(&inner), Server::clone(&main.conf.mime))
+}
+
+fn shown(facts: &MimeFacts<'_>) -> String {
+    let content_type = facts.content_type.as_deref().unwrap_or("-");
+    let encoding = facts.encoding.as_deref().unwrap_or("-");
+    format!("{content_type}|{encoding}|{}|{}", facts.languages.join(","), facts.handler.unwrap_or("-"))
+}
+
+#[test]
+fn names_say_much() {
+    let (dir, _) = parts(LINES);
+    for (name, expected) in [
+        (".html", "-|-||-"),
+        (".htaccess.html", "text/html|-||-"),
+        ("..txt", "-|-||-"),
+        ("..txt.gz", "application/gzip|x-gzip||-"),
+        ("a.HTML", "text/html|-||-"),
+        ("b.php.jpg", "image/jpeg|-||php"),
+        ("b.PHP", "-|-||php"),
+        ("b.php5", "-|-||-"),
+        ("c.unknown.html", "text/html|-||-"),
+        ("e.fr.html", "text/html|-|fr|-"),
+        ("f..html", "text/html|-||-"),
+        ("h.css.fr.en", "text/css|-|fr,en|-"),
+        ("i.tar.gz.gz", "application/gzip|x-gzip, x-gzip||-"),
+        ("j.foo", "text/x-foo; charset=utf-8; a=b|-||-"),
+        ("l.hand", "-|-||my-handler"),
+        ("m.html.utf8", "text/html; charset=utf-8|-||-"),
+        ("/www/x.html/name", "-|-||-"),
+        ("\u{fe52}php", "-|-||-"),
+        ("x.\u{23a}php", "-|-||-"),
+    ] {
+        let facts = check(name.as_bytes(), b"", &dir, Types::built_in());
+        assert_eq!(shown(&facts), expected, "{name}");
+    }
+    let facts = check(b"/www/x.shtml", b"", &dir, Types::built_in());
+    assert_eq!(facts.output_filters, ["includes", "deflate"]);
+}
+
+#[test]
+fn sections_add_and_take_away() {
+    let inner = "<Directory /x>\nRemoveHandler .php\nAddHandler late .php\nAddType text/late .hand\nRemoveType .foo\n\
+        DefaultLanguage de\nModMimeUsePathInfo On\n</Directory>";
+    let (dir, _) = parts(&format!("{LINES}{inner}"));
+    for (name, info, expected) in [
+        ("a.php", "", "-|-|de|-"),
+        ("a.hand", "", "text/late|-|de|my-handler"),
+        ("a.foo", "", "-|-|de|-"),
+        ("a.fr", "", "-|-|fr|-"),
+        ("a.foo", "/b.html", "text/html|-|de|-"),
+    ] {
+        let facts = check(name.as_bytes(), info.as_bytes(), &dir, Types::built_in());
+        assert_eq!(shown(&facts), expected, "{name}{info}");
+    }
+}
+
+#[test]
+fn mistakes() {
+    for lines in [
+        "AddType text/x",
+        "MultiviewsMatch Sometimes",
+        "MultiviewsMatch Any Filters",
+        "ModMimeUsePathInfo On",
+    ] {
+        let tree = crate::read_text(lines, "/etc/apache2").expect(lines);
+        assert!(Config::build(&tree).is_err(), "{lines}");
+    }
+}
+
+#[test]
+fn without_a_types_file_the_usual_types_count() {
+    assert_eq!(Server::default().types().of("html"), Some("text/html"));
+    let merged = Server::default().merge(&Server::default());
+    assert!(merged.types.is_none());
+}
