@@ -8,8 +8,8 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
-use hostler_config::directives::authz::{Decision, Facts, Need, Stop, Verdict, decide};
 use hostler_config::directives::auth::{self, AuthType};
+use hostler_config::directives::authz::{Decision, Facts, Need, Stop, Verdict, decide};
 use hostler_expr::{Answer, EvalError, Host};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -63,7 +63,12 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
 
 fn denied(request: &Request, why: &str) {
     let path = if request.filename.is_empty() { &request.uri } else { &request.filename };
-    log::request(request, Severity::Error, "authz_core", &format!("{why}: {}", String::from_utf8_lossy(path)));
+    log::request(
+        request,
+        Severity::Error,
+        "authz_core",
+        &format!("{why}: {}", String::from_utf8_lossy(path)),
+    );
 }
 
 /// Require, with a login where it asks for one.
@@ -85,7 +90,10 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
         Decision::Forbidden => Err(Halt::Status(403)),
         Decision::Authenticate | Decision::Unauthorized => {
             let user = String::from_utf8_lossy(request.user.as_deref().unwrap_or_default()).into_owned();
-            let message = format!("user {user}: authorization failure for \"{}\"", String::from_utf8_lossy(&request.uri));
+            let message = format!(
+                "user {user}: authorization failure for \"{}\"",
+                String::from_utf8_lossy(&request.uri)
+            );
             log::request(request, Severity::Error, "authz_core", &message);
             unauthorized(request).await
         }
@@ -98,7 +106,12 @@ async fn unauthorized(request: &mut Request) -> Phase {
         Ok(Some(challenge)) => request.err_headers_out.set("WWW-Authenticate", challenge),
         Ok(None) => {}
         Err(error) => {
-            log::request(request, Severity::Error, "auth_basic", &format!("AuthName can't be evaluated: {error}"));
+            log::request(
+                request,
+                Severity::Error,
+                "auth_basic",
+                &format!("AuthName can't be evaluated: {error}"),
+            );
             return Err(Halt::Status(500));
         }
     }
@@ -184,7 +197,9 @@ impl Known {
             Err(_) => None,
         };
         let Some(text) = text else {
-            let message = format!("could not open password or group file {path}: the site's user must be able to read it");
+            let message = format!(
+                "could not open password or group file {path}: the site's user must be able to read it"
+            );
             log::request(request, Severity::Error, "authn_file", &message);
             return Err(Halt::Status(500));
         };
@@ -241,7 +256,8 @@ async fn ask<T>(
     loop {
         let mut need = None;
         let outcome = crate::expr_host::with_host(request, |host| {
-            let facts = View { request, known, host, method: String::from_utf8_lossy(&request.method).into_owned() };
+            let facts =
+                View { request, known, host, method: String::from_utf8_lossy(&request.method).into_owned() };
             match rules(&facts) {
                 Ok(value) => Ok(Some(value)),
                 Err(Stop::Pending(Need::Expression(question))) => Err(EvalError::Pending(question)),
@@ -256,7 +272,12 @@ async fn ask<T>(
             Ok(Some(value)) => return Ok(value),
             Ok(None) => {}
             Err(error) => {
-                log::request(request, Severity::Error, "authz_core", &format!("access can't be decided: {error}"));
+                log::request(
+                    request,
+                    Severity::Error,
+                    "authz_core",
+                    &format!("access can't be decided: {error}"),
+                );
                 return Err(Halt::Status(500));
             }
         }

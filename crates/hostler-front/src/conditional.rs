@@ -133,7 +133,8 @@ pub(crate) struct RangeLimits {
 
 /// Parses a Range field for a body of `length` bytes (RFC 9110 §14.1.2).
 pub(crate) fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
-    let Some(set) = field.trim_ascii().strip_prefix(b"bytes=").or_else(|| field.strip_prefix(b"bytes ")) else {
+    let Some(set) = field.trim_ascii().strip_prefix(b"bytes=").or_else(|| field.strip_prefix(b"bytes "))
+    else {
         return Ranges::Whole;
     };
     let mut found: Vec<ByteRange> = Vec::new();
@@ -153,7 +154,9 @@ pub(crate) fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
                 ByteRange { first: length.saturating_sub(suffix), last: length - 1 }
             }
             (Some(first), None) if last.is_empty() => ByteRange { first, last: length.wrapping_sub(1) },
-            (Some(first), Some(last)) if first <= last => ByteRange { first, last: last.min(length.wrapping_sub(1)) },
+            (Some(first), Some(last)) if first <= last => {
+                ByteRange { first, last: last.min(length.wrapping_sub(1)) }
+            }
             _ => return Ranges::Whole,
         };
         if range.first >= length {

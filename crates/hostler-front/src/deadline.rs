@@ -123,7 +123,11 @@ mod tests {
                 assert!(!std::future::poll_fn(|cx| std::task::Poll::Ready(deadline.poll_expired(cx))).await);
                 deadline.set(Duration::from_millis(1));
                 std::future::poll_fn(|cx| {
-                    if deadline.poll_expired(cx) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+                    if deadline.poll_expired(cx) {
+                        std::task::Poll::Ready(())
+                    } else {
+                        std::task::Poll::Pending
+                    }
                 })
                 .await;
                 deadline.clear();

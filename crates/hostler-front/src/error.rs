@@ -107,7 +107,9 @@ fn page(request: &mut Request, also: Option<u16>) -> Body {
     );
     if let Some(also) = also {
         let reason = status::reason(also);
-        out.push_str(&format!("<p>The page for this error could not be sent either ({also} {reason}).</p>\n"));
+        out.push_str(&format!(
+            "<p>The page for this error could not be sent either ({also} {reason}).</p>\n"
+        ));
     }
     if code >= 500 {
         let id = log::error_id(request);

@@ -4,9 +4,11 @@
 //! it is evaluated again with the answers so far.
 
 use crate::request::{Found, Request};
-use hostler_expr::{Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable};
+use bytes::Bytes;
+use hostler_expr::{
+    Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable,
+};
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -29,13 +31,11 @@ struct FileFacts {
 pub(crate) struct RequestHost<R> {
     pub(crate) request: R,
     fetched: Fetched,
-    /// Request headers that the outcome depends on.
-    pub(crate) varies: RefCell<Vec<Vec<u8>>>,
 }
 
 impl<R: Deref<Target = Request>> RequestHost<R> {
     pub(crate) fn new(request: R) -> Self {
-        Self { request, fetched: Fetched::default(), varies: RefCell::default() }
+        Self { request, fetched: Fetched::default() }
     }
 
     /// Fetches the answer to a question, so that evaluation can be tried again.
@@ -59,23 +59,17 @@ impl<R: Deref<Target = Request>> RequestHost<R> {
     }
 }
 
-/// Evaluates a condition; the request headers it depends on are in the second value.
-pub(crate) async fn test(
-    request: &Request,
-    expr: &Expr,
-    captures: &mut Captures,
-) -> (Result<bool, EvalError>, Vec<Vec<u8>>) {
-    let mut host = RequestHost::new(request);
-    loop {
-        match expr.test(&host, captures) {
-            Err(EvalError::Pending(question)) => Box::pin(host.fetch(&question)).await,
-            done => return (done, host.varies.into_inner()),
-        }
-    }
+/// Evaluates a condition.
+pub(crate) async fn test(request: &Request, expr: &Expr, captures: &mut Captures) -> Result<bool, EvalError> {
+    with_host(request, |host| expr.test(host, captures)).await
 }
 
 /// Evaluates a text with `%{...}` in it.
-pub(crate) async fn string(request: &Request, expr: &Expr, captures: &Captures) -> Result<Vec<u8>, EvalError> {
+pub(crate) async fn string(
+    request: &Request,
+    expr: &Expr,
+    captures: &Captures,
+) -> Result<Vec<u8>, EvalError> {
     with_host(request, |host| expr.string(host, captures)).await
 }
 
@@ -160,7 +154,11 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
 
     fn response_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let request = &*self.request;
-        request.headers_out.find(name).or_else(|| request.err_headers_out.find(name)).map(|v| Cow::Borrowed(&**v))
+        request
+            .headers_out
+            .find(name)
+            .or_else(|| request.err_headers_out.find(name))
+            .map(|v| Cow::Borrowed(&**v))
     }
 
     fn note(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
@@ -177,7 +175,7 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn varies_on(&self, header: &[u8]) {
-        self.varies.borrow_mut().push(header.to_vec());
+        self.request.varies.borrow_mut().push(Bytes::copy_from_slice(header));
     }
 
     fn file_test(&self, test: FileTest, path: &[u8]) -> Answer<bool> {
@@ -219,7 +217,10 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn subrequest(&self, test: SubrequestTest, target: &[u8]) -> Answer<bool> {
-        self.fetched.subrequests.get(&(test, target.to_vec())).map_or(Answer::Pending, |ok| Answer::Ready(*ok))
+        self.fetched
+            .subrequests
+            .get(&(test, target.to_vec()))
+            .map_or(Answer::Pending, |ok| Answer::Ready(*ok))
     }
 
     fn remote_ip(&self) -> Option<IpAddr> {

@@ -105,7 +105,11 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
 
 /// The answer, if it is known.
 pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Fast> {
-    if head.version != HTTP_11 || head.method.of(buffer) != b"GET" || !peer.may_continue() || thread.draining() {
+    if head.version != HTTP_11
+        || head.method.of(buffer) != b"GET"
+        || !peer.may_continue()
+        || thread.draining()
+    {
         return None;
     }
     let fields = fields(head, buffer)?;

@@ -207,7 +207,11 @@ impl Site {
     }
 
     /// What stands at `path` (absolute, no dot segments).
-    pub(crate) async fn walk(self: &Rc<Self>, path: &[u8], access: &AccessFiles) -> Result<Rc<Facts>, SiteError> {
+    pub(crate) async fn walk(
+        self: &Rc<Self>,
+        path: &[u8],
+        access: &AccessFiles,
+    ) -> Result<Rc<Facts>, SiteError> {
         if let Some(facts) = self.remembered(path, access) {
             return Ok(facts);
         }
@@ -253,15 +257,13 @@ impl Site {
     ) -> Rc<Facts> {
         let lasting = walked.watched && undisturbed;
         let file = match (descriptor, walked.levels.last()) {
-            (Some(descriptor), Some(level)) if walked.opened => {
-                Some(Rc::new(OpenFile {
-                    descriptor,
-                    info: level.info,
-                    content: OnceCell::new(),
-                    page: Default::default(),
-                    lasting,
-                }))
-            }
+            (Some(descriptor), Some(level)) if walked.opened => Some(Rc::new(OpenFile {
+                descriptor,
+                info: level.info,
+                content: OnceCell::new(),
+                page: Default::default(),
+                lasting,
+            })),
             _ => None,
         };
         let facts = Rc::new(Facts { walked, file, lasting });
@@ -383,7 +385,8 @@ impl Site {
             if let Some(facts) = facts.remove(key)
                 && let Some(file) = &facts.file
             {
-                self.content_bytes.set(self.content_bytes.get().saturating_sub(file.info.size.min(SMALL) as usize));
+                self.content_bytes
+                    .set(self.content_bytes.get().saturating_sub(file.info.size.min(SMALL) as usize));
                 self.open_files.set(self.open_files.get().saturating_sub(1));
             }
         }

@@ -54,7 +54,9 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else { return Poll::Ready(None) };
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
+                return Poll::Ready(None);
+            };
             self.activity.moved();
             let Ok(frame) = frame else { return Poll::Ready(Some(Err(BodyError::ClientGone))) };
             let Ok(chunk) = frame.into_data() else { continue };
@@ -101,12 +103,18 @@ pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>)
 }
 
 /// A connection on which HTTP/2 was agreed.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(thread: Rc<Thread>, stream: S, peer: Rc<Peer>) {
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    thread: Rc<Thread>,
+    stream: S,
+    peer: Rc<Peer>,
+) {
     let activity =
         Rc::new(Activity { last: Cell::new(Instant::now()), working: Cell::new(0), sending: Cell::new(0) });
     let service = {
         let (thread, peer, activity) = (thread.clone(), peer.clone(), activity.clone());
-        hyper::service::service_fn(move |request| answer(thread.clone(), peer.clone(), activity.clone(), request))
+        hyper::service::service_fn(move |request| {
+            answer(thread.clone(), peer.clone(), activity.clone(), request)
+        })
     };
     let settings = &peer.hosts.default_server().conf.core.http2;
     let mut builder = hyper::server::conn::http2::Builder::new(Here);
@@ -192,7 +200,9 @@ fn convert(
         }
     }
     if let Some(authority) = parts.uri.authority() {
-        request.headers_in.set(Bytes::from_static(b"Host"), Bytes::copy_from_slice(authority.as_str().as_bytes()));
+        request
+            .headers_in
+            .set(Bytes::from_static(b"Host"), Bytes::copy_from_slice(authority.as_str().as_bytes()));
     }
     if !body.is_end_stream() {
         let incoming = Incoming { body, activity: activity.clone(), received: 0, limit: 0 };
@@ -202,14 +212,16 @@ fn convert(
 }
 
 /// Fields that speak of a connection have no place in HTTP/2 (RFC 9113 §8.2.2).
-const CONNECTION_FIELDS: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+const CONNECTION_FIELDS: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hyper::Response<Sending> {
     let body = std::mem::take(&mut reply.body);
     let no_body = reply.head_only || bodiless(reply.status);
     let length = body.len();
     let mut response = hyper::Response::new(());
-    *response.status_mut() = hyper::StatusCode::from_u16(reply.status).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        hyper::StatusCode::from_u16(reply.status).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     let mut total = 9;
     for (name, value) in reply.headers.iter() {
         let (Ok(name), Ok(value)) =
@@ -217,7 +229,9 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
         else {
             continue;
         };
-        if !CONNECTION_FIELDS.contains(&name.as_str()) && !(name == http::header::CONTENT_LENGTH && length.is_some()) {
+        if !CONNECTION_FIELDS.contains(&name.as_str())
+            && !(name == http::header::CONTENT_LENGTH && length.is_some())
+        {
             total += name.as_str().len() + value.len();
             response.headers_mut().append(name, value);
         }
@@ -256,7 +270,10 @@ impl http_body::Body for Sending {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let chunk = ready!(this.stream.poll_chunk(cx));
         this.activity.moved();

@@ -68,7 +68,9 @@ impl Hub {
 
     /// Whether the site has not been used for its idle time.
     pub(crate) fn is_idle(&self, site: SiteId, now: u32) -> bool {
-        self.last_used.get(site as usize).is_none_or(|last| now.saturating_sub(last.load(Ordering::Relaxed)) > self.idle_secs)
+        self.last_used
+            .get(site as usize)
+            .is_none_or(|last| now.saturating_sub(last.load(Ordering::Relaxed)) > self.idle_secs)
     }
 }
 
@@ -121,9 +123,7 @@ impl Control {
     }
 
     async fn receive(&self) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
-        self.socket
-            .async_io(Interest::READABLE, |socket| receive_message(socket.as_fd(), Wait::No))
-            .await
+        self.socket.async_io(Interest::READABLE, |socket| receive_message(socket.as_fd(), Wait::No)).await
     }
 
     fn take(self: &Rc<Self>, message: FromMaster, fds: Vec<OwnedFd>) {

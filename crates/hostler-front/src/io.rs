@@ -5,8 +5,8 @@ use rustix::fd::OwnedFd;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// A connection.
@@ -38,7 +38,11 @@ impl Io {
     }
 
     /// Writes some of the pieces.
-    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, pieces),
             Self::Tls(tls) => Pin::new(tls.as_mut()).poll_write_vectored(cx, pieces),
@@ -87,7 +91,10 @@ impl Io {
 ///
 /// # Errors
 /// The kernel's.
-#[allow(deprecated, reason = "the replacement is unsafe for types that may close their descriptor early; OwnedFd can't")]
+#[allow(
+    deprecated,
+    reason = "the replacement is unsafe for types that may close their descriptor early; OwnedFd can't"
+)]
 pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(descriptor, interest)
 }

@@ -32,7 +32,12 @@ pub(crate) struct Balance {
 }
 
 /// Accepts until the front drains.
-pub(crate) async fn accept(thread: Rc<Thread>, listener: std::net::TcpListener, https: bool, balance: Arc<Balance>) {
+pub(crate) async fn accept(
+    thread: Rc<Thread>,
+    listener: std::net::TcpListener,
+    https: bool,
+    balance: Arc<Balance>,
+) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let mine = thread.index as usize;
     let mut drain = thread.shared.drain.clone();
@@ -63,7 +68,9 @@ pub(crate) async fn accept(thread: Rc<Thread>, listener: std::net::TcpListener, 
 async fn pause_after(thread: &Thread, error: &std::io::Error) {
     let broken = matches!(
         error.kind(),
-        std::io::ErrorKind::ConnectionAborted | std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::Interrupted
+        std::io::ErrorKind::ConnectionAborted
+            | std::io::ErrorKind::ConnectionReset
+            | std::io::ErrorKind::Interrupted
     );
     if !broken {
         crate::log::server(thread, crate::log::Severity::Error, &format!("accept failed: {error}"));
@@ -90,7 +97,11 @@ fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
 }
 
 /// Takes over connections that other threads accepted.
-pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>, balance: Arc<Balance>) {
+pub(crate) async fn receive(
+    thread: Rc<Thread>,
+    mut from: mpsc::UnboundedReceiver<Accepted>,
+    balance: Arc<Balance>,
+) {
     while let Some(accepted) = from.recv().await {
         match TcpStream::from_std(accepted.stream) {
             Ok(stream) => serve_one(&thread, stream, accepted.remote, accepted.https, &balance),
@@ -113,7 +124,13 @@ impl Drop for Counted {
     }
 }
 
-fn serve_one(thread: &Rc<Thread>, stream: TcpStream, remote: SocketAddr, https: bool, balance: &Arc<Balance>) {
+fn serve_one(
+    thread: &Rc<Thread>,
+    stream: TcpStream,
+    remote: SocketAddr,
+    https: bool,
+    balance: &Arc<Balance>,
+) {
     thread.shared.connections.fetch_add(1, Ordering::Relaxed);
     let counted =
         Counted { shared: thread.shared.clone(), balance: balance.clone(), index: thread.index as usize };

@@ -38,6 +38,9 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     if request.notes.contains(handler::RAW) {
         return assemble(request, body, true);
     }
+    for header in request.varies.take() {
+        request.vary(&header);
+    }
     content_fields(&mut request);
     crate::filter::expires::apply(&mut request);
     let body = crate::filter::apply(&mut request, body).await;
@@ -98,7 +101,9 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
             headers.unset(name);
         }
     }
-    let close = drops_connection(request.status) || request.notes.contains("nokeepalive") || request.env.contains("nokeepalive");
+    let close = drops_connection(request.status)
+        || request.notes.contains("nokeepalive")
+        || request.env.contains("nokeepalive");
     Reply {
         status: request.status,
         reason: request.reason.take(),
@@ -114,9 +119,21 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
 
 impl Reply {
     /// The answer is sent, or has broken off: log it. `received`: bytes of the request; `kept`: the connection stays.
-    pub(crate) fn finish(self, thread: &Rc<Thread>, sent: Sent, result: &Result<(), Ended>, received: u64, kept: bool) {
+    pub(crate) fn finish(
+        self,
+        thread: &Rc<Thread>,
+        sent: Sent,
+        result: &Result<(), Ended>,
+        received: u64,
+        kept: bool,
+    ) {
         if let Err(Ended::Body(error)) = result {
-            log::request(&self.request, log::Severity::Error, "core", &format!("the answer broke off: {error}"));
+            log::request(
+                &self.request,
+                log::Severity::Error,
+                "core",
+                &format!("the answer broke off: {error}"),
+            );
         }
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);

@@ -12,6 +12,7 @@ use crate::thread::Thread;
 use bytes::Bytes;
 use hostler_config::{DirConfig, Server};
 use hostler_wire::site::FileInfo;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -117,6 +118,8 @@ pub(crate) struct Request {
     pub(crate) prev: Option<Box<Request>>,
     /// Sub-requests: names of environment variables start from the parent's.
     pub(crate) redirects: u32,
+    /// Request headers that expressions have looked at; they end up in `Vary`.
+    pub(crate) varies: RefCell<Vec<Bytes>>,
     /// All that was looked up so far stays true while the site's epoch is [`Request::epoch`].
     pub(crate) lasting: bool,
     /// The site's epoch when the request began.
@@ -127,7 +130,13 @@ pub(crate) struct Request {
 
 impl Request {
     /// A client's request over HTTP/1; `buffer` is its head.
-    pub(crate) fn from_http1(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, body: RequestBody) -> Self {
+    pub(crate) fn from_http1(
+        thread: &Rc<Thread>,
+        peer: &Rc<Peer>,
+        buffer: &Bytes,
+        head: &Head,
+        body: RequestBody,
+    ) -> Self {
         let slice = |span: head::Span| buffer.slice(span.start as usize..span.end as usize);
         let mut headers_in = Table::with_capacity(head.fields.len());
         for field in &head.fields {
@@ -140,6 +149,10 @@ impl Request {
         request.method = slice(head.method);
         request.target = slice(head.target);
         request.version = head.version;
+        if head.field(buffer, "transfer-encoding").is_some() {
+            // The coding counts, whatever length came with it (RFC 9112 §6.3).
+            headers_in.unset("Content-Length");
+        }
         request.headers_in = headers_in;
         request.body = body;
         request
@@ -187,6 +200,7 @@ impl Request {
             body: RequestBody::Empty,
             prev: None,
             redirects: 0,
+            varies: RefCell::default(),
             lasting: true,
             epoch: 0,
             no_cache: false,
@@ -225,9 +239,20 @@ impl Request {
         next.origin = Origin::Sub(self.depth().saturating_add(1));
         next.method = Bytes::from_static(b"GET");
         next.headers_in = self.headers_in.clone();
-        for name in ["Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Type",
-            "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range", "Transfer-Encoding"]
-        {
+        for name in [
+            "Content-Encoding",
+            "Content-Language",
+            "Content-Length",
+            "Content-Location",
+            "Content-Type",
+            "If-Match",
+            "If-Modified-Since",
+            "If-None-Match",
+            "If-Range",
+            "If-Unmodified-Since",
+            "Range",
+            "Transfer-Encoding",
+        ] {
             next.headers_in.unset(name);
         }
         next.user.clone_from(&self.user);

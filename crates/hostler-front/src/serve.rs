@@ -14,7 +14,7 @@ use crate::connection::Peer;
 use crate::error;
 use crate::log::{self, Severity};
 use crate::reply::Reply;
-use crate::request::Request;
+use crate::request::{Origin, Request};
 use crate::thread::Thread;
 use crate::{access, handler, map};
 use bytes::Bytes;
@@ -52,7 +52,13 @@ pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
 }
 
 /// Answers something that could not be parsed as a request.
-pub(crate) async fn refuse(thread: &Rc<Thread>, peer: &Rc<Peer>, status: u16, why: &str, head: &Bytes) -> Reply {
+pub(crate) async fn refuse(
+    thread: &Rc<Thread>,
+    peer: &Rc<Peer>,
+    status: u16,
+    why: &str,
+    head: &Bytes,
+) -> Reply {
     let mut request = Request::new(thread, peer);
     // What of the request line could be read is logged; nothing of it is acted on.
     let end = head.iter().position(|&b| matches!(b, b'\r' | b'\n')).unwrap_or(head.len());
@@ -68,7 +74,9 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => return Box::pin(crate::reply::finish(request, body)).await,
             Err(Halt::Status(status)) => match error::document(&mut request, status) {
-                error::Answer::Page(body) => return Box::pin(crate::reply::finish_error(request, body)).await,
+                error::Answer::Page(body) => {
+                    return Box::pin(crate::reply::finish_error(request, body)).await;
+                }
                 error::Answer::Redirect(target) => {
                     request = request.redirected(Bytes::from_static(b"GET"), &target);
                     outcome = Box::pin(run(&mut request)).await;
@@ -94,6 +102,9 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
 
 /// All phases of one request.
 pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
+    if request.origin == Origin::Client {
+        handler::options::check_expectation(request)?;
+    }
     prepare(request).await?;
     handler::invoke(request).await
 }

@@ -88,14 +88,18 @@ pub(crate) fn run() -> io::Result<()> {
         let listeners = duplicate(&listeners)?;
         let (shared, balance) = (shared.clone(), balance.clone());
         let name = format!("front-{index}");
-        joins.push(std::thread::Builder::new().name(name).spawn(move || {
-            run_thread(shared, index as u32, listeners, receiver, balance, None)
-        })?);
+        joins.push(
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || run_thread(shared, index as u32, listeners, receiver, balance, None))?,
+        );
     }
     let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
     let control = Some((control, asks, drain));
     run_thread(shared, 0, listeners, receiver, balance, control)?;
-    joins.into_iter().try_for_each(|join| join.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
+    joins
+        .into_iter()
+        .try_for_each(|join| join.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
 }
 
 fn duplicate(listeners: &[TcpListener]) -> io::Result<Vec<TcpListener>> {
@@ -132,7 +136,10 @@ fn run_thread(
         }
         let mut drain = shared.drain.clone();
         if let Some((control, asks, drain)) = controls {
-            let seconds = { let shared = shared.clone(); move || shared.seconds() };
+            let seconds = {
+                let shared = shared.clone();
+                move || shared.seconds()
+            };
             let hub = shared.hub.clone();
             let master_gone = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds));
             // Without a master nobody may go on serving (DESIGN: its death takes everything down).

@@ -1,10 +1,10 @@
 //! What one of the front's threads owns. Threads share the configuration and the logs, nothing that is written
 //! to while a request is answered; so there is no lock on the way.
 
+use crate::access_log::Buffers;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
-use crate::access_log::Buffers;
 use crate::log::Logs;
 use crate::merge::MergeCache;
 use crate::vhost::AddressHosts;

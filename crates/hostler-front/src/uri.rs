@@ -50,12 +50,11 @@ pub(crate) struct Target<'a> {
     pub(crate) query: Option<&'a [u8]>,
 }
 
-/// Splits a target. A fragment is cut off, as Apache does.
+/// Splits a target. A fragment is never sent to a server (RFC 9110 §4.2.5).
 pub(crate) fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
-    let target = match memchr::memchr(b'#', target) {
-        Some(at) => &target[..at],
-        None => target,
-    };
+    if target.contains(&b'#') {
+        return Err(UriError::Malformed);
+    }
     let (authority, rest) = if target.starts_with(b"/") || target == b"*" {
         (None, target)
     } else {
@@ -92,12 +91,17 @@ fn is_unreserved(byte: u8) -> bool {
 }
 
 /// The decoded, normalised path: dot segments removed, slashes merged if `merge_slashes`.
-pub(crate) fn normalise(path: &[u8], merge_slashes: bool, slashes: EncodedSlashes) -> Result<Vec<u8>, UriError> {
+pub(crate) fn normalise(
+    path: &[u8],
+    merge_slashes: bool,
+    slashes: EncodedSlashes,
+) -> Result<Vec<u8>, UriError> {
     if path == b"*" {
         return Ok(path.to_vec());
     }
     // The common case costs one scan and one copy.
-    if !path.iter().any(|&b| b == b'%') && memchr::memmem::find(path, b"/.").is_none()
+    if !path.iter().any(|&b| b == b'%')
+        && memchr::memmem::find(path, b"/.").is_none()
         && memchr::memmem::find(path, b"//").is_none()
     {
         return Ok(path.to_vec());
@@ -217,7 +221,26 @@ pub(crate) fn escape_path(path: &[u8], partial: bool) -> Vec<u8> {
     }
     for &byte in path {
         let plain = byte.is_ascii_alphanumeric()
-            || matches!(byte, b'$' | b'-' | b'_' | b'.' | b'+' | b'!' | b'*' | b'\'' | b'(' | b')' | b',' | b':' | b'@' | b'&' | b'=' | b'/' | b'~' | b';');
+            || matches!(
+                byte,
+                b'$' | b'-'
+                    | b'_'
+                    | b'.'
+                    | b'+'
+                    | b'!'
+                    | b'*'
+                    | b'\''
+                    | b'('
+                    | b')'
+                    | b','
+                    | b':'
+                    | b'@'
+                    | b'&'
+                    | b'='
+                    | b'/'
+                    | b'~'
+                    | b';'
+            );
         if plain {
             out.push(byte);
         } else {
@@ -252,11 +275,12 @@ mod tests {
 
     #[test]
     fn targets() {
-        let t = split(b"/a?b?c#d").unwrap();
+        let t = split(b"/a?b?c").unwrap();
         assert_eq!((t.authority, t.path, t.query), (None, &b"/a"[..], Some(&b"b?c"[..])));
         let t = split(b"http://h:80?q").unwrap();
         assert_eq!((t.authority, t.path, t.query), (Some(&b"h:80"[..]), &b"/"[..], Some(&b"q"[..])));
         assert_eq!(split(b"a/b"), Err(UriError::Malformed));
+        assert_eq!(split(b"/a#b"), Err(UriError::Malformed));
         assert_eq!(split(b"ftp://x/"), Err(UriError::Malformed));
     }
 

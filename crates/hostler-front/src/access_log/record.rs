@@ -159,7 +159,9 @@ impl LogRecord for Record<'_> {
             Text::VirtualHost => variables::virtual_host(&request.server, &request.peer),
             Text::ServerName => Cow::Owned(variables::server_name(request)),
             Text::RequestLogId => owned(log::was_mentioned(request)?),
-            Text::ConnectionLogId => owned(log::was_mentioned(request).map(|_| log::connection_id(self.peer()))?),
+            Text::ConnectionLogId => {
+                owned(log::was_mentioned(request).map(|_| log::connection_id(self.peer()))?)
+            }
         })
     }
 

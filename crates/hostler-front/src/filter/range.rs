@@ -12,7 +12,9 @@ pub(crate) const UNRANGED: &str = "unranged";
 
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
-    let Some(length) = body.len().filter(|_| request.status == 200 && request.is_get() && !request.notes.contains(UNRANGED)) else {
+    let Some(length) =
+        body.len().filter(|_| request.status == 200 && request.is_get() && !request.notes.contains(UNRANGED))
+    else {
         return (request, body);
     };
     let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return (request, body) };
@@ -98,7 +100,9 @@ fn multipart(request: &mut Request, body: &Body, ranges: &[ByteRange], length: u
             head.extend_from_slice(content_type);
             head.extend_from_slice(b"\r\n");
         }
-        head.extend_from_slice(format!("Content-range: {}\r\n\r\n", content_range(*range, length)).as_bytes());
+        head.extend_from_slice(
+            format!("Content-range: {}\r\n\r\n", content_range(*range, length)).as_bytes(),
+        );
         segments.push(Segment::Bytes(head.into()));
         segments.extend(cut(body, *range));
     }

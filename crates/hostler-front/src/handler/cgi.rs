@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::{environment, told};
+pub(crate) use environment::{environment, path_translated, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
@@ -31,6 +31,9 @@ use std::time::Duration;
 const WHOLE: usize = 64 << 10;
 /// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Limits of a program's header; the line is Apache's.
+const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
 
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
@@ -61,7 +64,7 @@ async fn run(request: &mut Request) -> Result<Body, Failure> {
     let mut program = run::script(request, environment).await?;
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     if !is_nph(request) {
-        let header = program.header(Limits::default()).await?;
+        let header = program.header(LIMITS).await?;
         if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {
             return Ok(Body::Empty);
         }
@@ -70,7 +73,7 @@ async fn run(request: &mut Request) -> Result<Body, Failure> {
         request.notes.set(super::RAW, Bytes::from_static(b"1"));
     } else {
         // HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
-        let header = program.nph_header(Limits::default()).await?;
+        let header = program.nph_header(LIMITS).await?;
         nph_fields(request, header);
     }
     Ok(body(request, program).await)
@@ -125,7 +128,7 @@ fn log_error(request: &Request, error: &Error) {
         Weight::Warn => Severity::Warn,
         Weight::Info => Severity::Info,
     };
-    let message = format!("{}: {error}", String::from_utf8_lossy(&request.filename));
+    let message = error.of(&String::from_utf8_lossy(&request.filename));
     log::request(request, severity, "cgi", &message);
 }
 

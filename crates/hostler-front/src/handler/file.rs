@@ -36,18 +36,23 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
             Err(Halt::Status(404))
         }
         Found::Other(_) => {
-            log::request(request, Severity::Error, "core", &format!("{} is neither file nor directory", path()));
+            log::request(
+                request,
+                Severity::Error,
+                "core",
+                &format!("{} is neither file nor directory", path()),
+            );
             Err(Halt::Status(403))
         }
         _ if !request.path_info.is_empty()
             && request.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On
             && !super::ssi::accepts_path_info(request) =>
         {
-            let message = format!("File does not exist: {}{}", path(), String::from_utf8_lossy(&request.path_info));
+            let message =
+                format!("File does not exist: {}{}", path(), String::from_utf8_lossy(&request.path_info));
             log::request(request, Severity::Info, "core", &message);
             Err(Halt::Status(404))
         }
-        _ if !request.is_get() && !super::ssi::wanted(request) => method_not_allowed(request),
         Found::File(_, Ok(file)) => Ok(file.clone()),
         Found::File(_, Err(errno)) => {
             let error = std::io::Error::from_raw_os_error(*errno);

@@ -10,9 +10,32 @@ use hostler_config::directives::core::Trace;
 
 /// Methods that Apache knows by themselves; others are 501 where no handler takes them.
 const KNOWN: [&[u8]; 26] = [
-    b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT", b"PATCH", b"PROPFIND", b"PROPPATCH",
-    b"MKCOL", b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"VERSION-CONTROL", b"CHECKOUT", b"UNCHECKOUT", b"CHECKIN",
-    b"UPDATE", b"LABEL", b"REPORT", b"MKWORKSPACE", b"MKACTIVITY", b"MERGE",
+    b"GET",
+    b"HEAD",
+    b"POST",
+    b"PUT",
+    b"DELETE",
+    b"OPTIONS",
+    b"TRACE",
+    b"CONNECT",
+    b"PATCH",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"VERSION-CONTROL",
+    b"CHECKOUT",
+    b"UNCHECKOUT",
+    b"CHECKIN",
+    b"UPDATE",
+    b"LABEL",
+    b"REPORT",
+    b"MKWORKSPACE",
+    b"MKACTIVITY",
+    b"MERGE",
 ];
 
 pub(crate) fn is_known_method(request: &Request) -> bool {
@@ -23,13 +46,7 @@ pub(crate) fn is_known_method(request: &Request) -> bool {
 /// The Allow field of a file.
 pub(crate) fn allowed(request: &Request) -> Bytes {
     let trace = request.server.conf.core.trace.unwrap_or_default() != Trace::Off;
-    let scripts = super::ssi::wanted(request);
-    Bytes::from_static(match (scripts, trace) {
-        (true, true) => b"GET,POST,OPTIONS,HEAD,TRACE",
-        (true, false) => b"GET,POST,OPTIONS,HEAD",
-        (false, true) => b"GET,POST,OPTIONS,HEAD,TRACE",
-        (false, false) => b"GET,POST,OPTIONS,HEAD",
-    })
+    Bytes::from_static(if trace { b"OPTIONS,HEAD,GET,POST,TRACE" } else { b"OPTIONS,HEAD,GET,POST" })
 }
 
 /// `OPTIONS` on a file.
@@ -43,16 +60,21 @@ pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// `OPTIONS *`; other methods mean nothing there.
 pub(crate) fn star(request: &mut Request) -> Result<Body, Halt> {
     if &*request.method != b"OPTIONS" {
-        return Err(Halt::Status(if is_known_method(request) { 404 } else { 501 }));
+        return Err(Halt::Status(if is_known_method(request) { 400 } else { 501 }));
     }
-    handle(request)
+    Ok(Body::Empty)
 }
 
 /// `TRACE` (RFC 9110 §9.3.8), unless `TraceEnable` is off.
 pub(crate) async fn trace(request: &mut Request) -> Result<Body, Halt> {
     let mode = request.server.conf.core.trace.unwrap_or_default();
     if mode == Trace::Off {
-        log::request(request, Severity::Error, "core", "TRACE is denied by the server's configuration (TraceEnable)");
+        log::request(
+            request,
+            Severity::Error,
+            "core",
+            "TRACE is denied by the server's configuration (TraceEnable)",
+        );
         request.headers_out.set("Allow", allowed(request));
         return Err(Halt::Status(405));
     }
@@ -88,4 +110,15 @@ pub(crate) fn check_length(request: &Request) -> Result<(), Halt> {
         return Err(Halt::Status(413));
     }
     Ok(())
+}
+
+/// RFC 9110 §10.1.1: an expectation that nobody knows can't be met.
+pub(crate) fn check_expectation(request: &Request) -> Result<(), Halt> {
+    let Some(expectation) = request.header("Expect") else { return Ok(()) };
+    if expectation.eq_ignore_ascii_case(b"100-continue") || expectation.is_empty() {
+        return Ok(());
+    }
+    let message = format!("client sent an unknown Expect value: {}", expectation.escape_ascii());
+    log::request(request, Severity::Info, "core", &message);
+    Err(Halt::Status(417))
 }

@@ -128,7 +128,8 @@ fn size(text: &[u8]) -> Result<u64, ChunkError> {
     if !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| b < b' ' && b != b'\t') {
         return Err(ChunkError::Size);
     }
-    let number = text[..digits].iter().fold(0u64, |n, &b| n << 4 | u64::from((b as char).to_digit(16).unwrap_or(0)));
+    let number =
+        text[..digits].iter().fold(0u64, |n, &b| n << 4 | u64::from((b as char).to_digit(16).unwrap_or(0)));
     if number > i64::MAX as u64 { Err(ChunkError::Size) } else { Ok(number) }
 }
 
@@ -183,7 +184,9 @@ mod tests {
 
     #[test]
     fn bad_sizes_are_refused() {
-        for size in ["0x2", "+2", "2_0", " 2", "", "00000000000000001", "-1", "g", "2\r", "ffffffffffffffff", ";x"] {
+        for size in
+            ["0x2", "+2", "2_0", " 2", "", "00000000000000001", "-1", "g", "2\r", "ffffffffffffffff", ";x"]
+        {
             let text = format!("{size}\r\nab\r\n0\r\n\r\n");
             assert!(decoded(text.as_bytes(), 100).is_err(), "{size:?}");
         }
@@ -195,7 +198,10 @@ mod tests {
         assert!(decoded(b"2\r\nabX\r\n0\r\n\r\n", 100).is_err());
         assert!(decoded(b"2\r\nab\n0\r\n\r\n", 100).is_err());
         assert_eq!(decoded(b"0\r\nno colon\r\n\r\n", 100), Err(ChunkError::Trailer));
-        assert_eq!(decoded(format!("0;{}\r\n\r\n", "x".repeat(9000)).as_bytes(), 100), Err(ChunkError::TooLong));
+        assert_eq!(
+            decoded(format!("0;{}\r\n\r\n", "x".repeat(9000)).as_bytes(), 100),
+            Err(ChunkError::TooLong)
+        );
     }
 
     #[test]

@@ -62,7 +62,11 @@ impl Wire {
     /// Writes all of the pieces and sees them off.
     pub(crate) async fn write(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
         self.write_more(pieces).await?;
-        if self.tls { poll_fn(|cx| self.io.borrow_mut().poll_flush(cx)).await.map_err(|_| Ended::Gone) } else { Ok(()) }
+        if self.tls {
+            poll_fn(|cx| self.io.borrow_mut().poll_flush(cx)).await.map_err(|_| Ended::Gone)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes all of the pieces.
@@ -98,7 +102,12 @@ impl Wire {
     }
 
     /// Sends some of a file; 0: the file ends before.
-    pub(crate) async fn send_file(&self, file: &OpenFile, offset: u64, length: usize) -> Result<usize, Ended> {
+    pub(crate) async fn send_file(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        length: usize,
+    ) -> Result<usize, Ended> {
         let mut waited = false;
         poll_fn(|cx| match self.io.borrow_mut().poll_send_file(cx, file.descriptor(), offset, length) {
             Poll::Ready(done) => Poll::Ready(done.map_err(|_| Ended::Gone)),
@@ -334,7 +343,8 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
             }
             Next::Closed(false) => return,
             Next::Closed(true) => {
-                Box::pin(refuse(&thread, &wire, &peer, 408, "the request head took too long", Bytes::new())).await;
+                Box::pin(refuse(&thread, &wire, &peer, 408, "the request head took too long", Bytes::new()))
+                    .await;
                 false
             }
         };
@@ -369,9 +379,7 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                     Ok(0) | Err(_) => return Poll::Ready(Some(Next::Closed(false))),
                     Ok(n) => n,
                 };
-                if !partial
-                    && let Some(next) = examine(thread, wire, peer, limits, &scratch[..n])
-                {
+                if !partial && let Some(next) = examine(thread, wire, peer, limits, &scratch[..n]) {
                     return Poll::Ready(Some(next));
                 }
                 wire.pending.borrow_mut().extend_from_slice(&scratch[..n]);
@@ -396,7 +404,9 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
 fn examine(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, buffer: &[u8]) -> Option<Next> {
     let next = match head::parse(buffer, limits) {
         Ok(None) => return None,
-        Err(error) => return Some(Next::Bad(error, Bytes::copy_from_slice(&buffer[..buffer.len().min(256)]))),
+        Err(error) => {
+            return Some(Next::Bad(error, Bytes::copy_from_slice(&buffer[..buffer.len().min(256)])));
+        }
         Ok(Some(head)) => {
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
             match crate::fast::answer(thread, peer, &head, buffer) {
@@ -450,7 +460,8 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         && !outgoing.head_only
         && !send::bodiless(outgoing.status)
         && (outgoing.raw || (head.version < head::HTTP_11 && !outgoing.headers.contains("Content-Length")));
-    let outgoing = Outgoing { connection: if endless { Connection::Close } else { outgoing.connection }, ..outgoing };
+    let outgoing =
+        Outgoing { connection: if endless { Connection::Close } else { outgoing.connection }, ..outgoing };
     let mut sent = Sent::default();
     wire.timeout.set(reply.timeout);
     let result = send::send(wire, outgoing, &mut sent).await;
@@ -470,7 +481,14 @@ fn connection_field(peer: &Peer, keep: bool, wish: KeepAlive) -> Connection {
 }
 
 /// Answers what isn't a request.
-async fn refuse(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, status: u16, why: &str, buffer: Bytes) {
+async fn refuse(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    peer: &Rc<Peer>,
+    status: u16,
+    why: &str,
+    buffer: Bytes,
+) {
     let mut reply = crate::serve::refuse(thread, peer, status, why, &buffer).await;
     let outgoing = Outgoing {
         version: head::HTTP_11,

@@ -57,7 +57,9 @@ pub(crate) fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), Fra
     match codings.as_slice() {
         [only] if only.eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, length.is_some())),
         [.., last] if last.eq_ignore_ascii_case(b"chunked") => {
-            let again = codings[..codings.len() - 1].iter().any(|c| c.is_empty() || c.eq_ignore_ascii_case(b"chunked"));
+            let again = codings[..codings.len() - 1]
+                .iter()
+                .any(|c| c.is_empty() || c.eq_ignore_ascii_case(b"chunked"));
             Err(if again { FramingError::TransferEncoding } else { FramingError::UnknownCoding })
         }
         _ => Err(FramingError::TransferEncoding),
@@ -118,7 +120,9 @@ mod tests {
 
     #[test]
     fn a_length_is_digits_and_nothing_else() {
-        for value in ["+5", "0x5", "5_0", "-1", "", "5, 5", "5 5", "18446744073709551616", "9223372036854775808"] {
+        for value in
+            ["+5", "0x5", "5_0", "-1", "", "5, 5", "5 5", "18446744073709551616", "9223372036854775808"]
+        {
             assert_eq!(of(&format!("Content-Length: {value}\r\n")), Err(FramingError::Length), "{value}");
         }
         assert_eq!(of("Content-Length: 5\r\nContent-Length: 6\r\n"), Err(FramingError::Length));
@@ -129,7 +133,11 @@ mod tests {
     fn transfer_codings() {
         assert_eq!(of("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"), Ok((Framing::Chunked, true)));
         for value in [",chunked", "chunked, chunked", "identity", "chunked, gzip", ""] {
-            assert_eq!(of(&format!("Transfer-Encoding: {value}\r\n")), Err(FramingError::TransferEncoding), "{value}");
+            assert_eq!(
+                of(&format!("Transfer-Encoding: {value}\r\n")),
+                Err(FramingError::TransferEncoding),
+                "{value}"
+            );
         }
         assert_eq!(of("Transfer-Encoding: gzip, chunked\r\n"), Err(FramingError::UnknownCoding));
         assert!(of("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n").is_err());

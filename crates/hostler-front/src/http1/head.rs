@@ -55,7 +55,10 @@ pub(crate) struct Head {
 impl Head {
     /// The first field of this name.
     pub(crate) fn field<'a>(&self, buffer: &'a [u8], name: &str) -> Option<&'a [u8]> {
-        self.fields.iter().find(|f| f.name.of(buffer).eq_ignore_ascii_case(name.as_bytes())).map(|f| f.value.of(buffer))
+        self.fields
+            .iter()
+            .find(|f| f.name.of(buffer).eq_ignore_ascii_case(name.as_bytes()))
+            .map(|f| f.value.of(buffer))
     }
 }
 
@@ -78,7 +81,14 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { line: 8190, fields: 100, field_size: 8190, strict: true, registered_methods: false, allow_09: true }
+        Self {
+            line: 8190,
+            fields: 100,
+            field_size: 8190,
+            strict: true,
+            registered_methods: false,
+            allow_09: true,
+        }
     }
 }
 
@@ -223,7 +233,9 @@ fn version(text: &[u8]) -> Result<Version, HeadError> {
         b"HTTP/1.0" => Ok(HTTP_10),
         // A later minor version is understood as the highest we know (RFC 9110 §2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit() => Ok(HTTP_11),
-        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
             Err(HeadError::Version)
         }
         _ => Err(HeadError::RequestLine),

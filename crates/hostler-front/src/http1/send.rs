@@ -56,7 +56,11 @@ pub(crate) fn bodiless(status: u16) -> bool {
 pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent) -> Result<(), Ended> {
     let no_body = answer.head_only || bodiless(answer.status);
     let length = answer.body.len();
-    let chunked = length.is_none() && !no_body && answer.version >= HTTP_11 && !answer.raw && !answer.headers.contains("Content-Length");
+    let chunked = length.is_none()
+        && !no_body
+        && answer.version >= HTTP_11
+        && !answer.raw
+        && !answer.headers.contains("Content-Length");
     let mut head = Vec::with_capacity(512);
     if !answer.raw && answer.version != HTTP_09 {
         write_head(&mut head, &answer, length, chunked);
@@ -74,7 +78,9 @@ pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent)
             wire.write(&[&head, &bytes]).await
         }
         Body::Segments(segments) => send_segments(wire, head, segments, sent).await,
-        Body::Stream(stream) => send_stream(wire, head, stream, chunked, declared(answer.headers), sent).await,
+        Body::Stream(stream) => {
+            send_stream(wire, head, stream, chunked, declared(answer.headers), sent).await
+        }
     }
 }
 
@@ -232,7 +238,9 @@ async fn send_stream(
         }
     }
     if left.is_some_and(|n| n > 0) {
-        return Err(Ended::Body(crate::body::BodyError::Script("it sent less than its Content-Length".into())));
+        return Err(Ended::Body(crate::body::BodyError::Script(
+            "it sent less than its Content-Length".into(),
+        )));
     }
     if chunked {
         text.extend_from_slice(b"0\r\n\r\n");

@@ -24,7 +24,8 @@ pub(crate) struct Destination {
 
 impl Destination {
     pub(crate) fn new(descriptor: OwnedFd) -> Self {
-        let pipe = rustix::fs::fstat(&descriptor).is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Fifo);
+        let pipe = rustix::fs::fstat(&descriptor)
+            .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Fifo);
         let longest = if pipe { PIPE_WRITE } else { FILE_WRITE };
         Self { descriptor, longest, torn: AtomicBool::new(false), failing: AtomicBool::new(false) }
     }

@@ -18,7 +18,12 @@ pub(super) fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
                 continue;
             }
             _ => {
-                out.extend_from_slice(&[b'\\', b'x', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+                out.extend_from_slice(&[
+                    b'\\',
+                    b'x',
+                    DIGITS[usize::from(byte >> 4)],
+                    DIGITS[usize::from(byte & 15)],
+                ]);
                 continue;
             }
         };

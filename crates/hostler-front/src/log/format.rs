@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Apache's layout for servers with threads.
 const DEFAULT: &str =
-    "[%{u}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer\\ %{Referer}i";
+    "[%{u}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer:\\ %{Referer}i";
 /// Longest message, in bytes (Apache cuts there too).
 const LONGEST: usize = 8192;
 
@@ -84,7 +84,10 @@ enum Item {
     /// `%T`
     Tid,
     /// `%t`
-    Time { micro: bool, compact: bool },
+    Time {
+        micro: bool,
+        compact: bool,
+    },
     /// `%v`
     VirtualHost,
     /// `%V`
@@ -151,7 +154,9 @@ impl ErrorFormat {
             Item::KeepAliveRequests => request.map_or(Ok(()), |r| write!(out, "{}", r.peer.requests.get())),
             Item::Level => write!(out, "{}", entry.level),
             Item::Id => entry.id.map_or(Ok(()), |id| out.write_all(id.as_bytes())),
-            Item::ConnectionId => request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.peer).as_bytes())),
+            Item::ConnectionId => {
+                request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.peer).as_bytes()))
+            }
             Item::Module => out.write_all(entry.module.as_bytes()),
             Item::Pid => write!(out, "{}", entry.pid),
             Item::Tid => write!(out, "{}", rustix::thread::gettid()),
@@ -329,12 +334,18 @@ mod tests {
         let mut about = entry(Level::Error, b"it \"broke\"\nbadly");
         let tid = rustix::thread::gettid();
         let usual = |entry: &Entry<'_>| line(DEFAULT, entry).split_once("] ").unwrap().1.to_owned();
-        assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] [client 192.0.2.1:4711] it \"broke\"\\nbadly"));
+        assert_eq!(
+            usual(&about),
+            format!("[cgi:error] [pid 7:tid {tid}] [client 192.0.2.1:4711] it \"broke\"\\nbadly")
+        );
         about.id = Some("abc");
         about.remote = None;
         assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] it \"broke\"\\nbadly [id abc]"));
         let time = line("[%{u}t]", &about);
-        assert!(time.contains(".123456 2025]") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]".len(), "{time}");
+        assert!(
+            time.contains(".123456 2025]") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]".len(),
+            "{time}"
+        );
     }
 
     #[test]

@@ -116,10 +116,6 @@ fn error_log(config: &Config, server: &Server) -> String {
 fn access_logs(server: &Server, find: &impl Fn(&str) -> usize) -> Box<[AccessLog]> {
     let logs = server.conf.log_config.logs().into_iter();
     logs.filter(|log| &*log.target != "/dev/null")
-        .map(|log| AccessLog {
-            destination: find(&log.target),
-            format: log.format,
-            condition: log.condition,
-        })
+        .map(|log| AccessLog { destination: find(&log.target), format: log.format, condition: log.condition })
         .collect()
 }

@@ -2,7 +2,6 @@
 //! Action.
 
 use crate::filter;
-use crate::http1::head::HTTP_10;
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase, look_up};
@@ -16,7 +15,7 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     filter::headers::request_fields(request).await;
     super::translate::redirect(request, true).await?;
     directory(request).await?;
-    fallback(request)
+    fallback(request).await
 }
 
 /// mod_dir: the slash at a directory's end, and its index.
@@ -48,8 +47,7 @@ fn slash(request: &mut Request) -> Phase {
     let relative = request.dir.alias.relative == Some(true);
     let url = if relative { target } else { variables::absolute_url(request, &target) };
     request.headers_out.set("Location", url);
-    // A POST must not become a GET; HTTP/1.0 clients know 302 only for that.
-    Err(Halt::Status(if request.is_get() || request.version <= HTTP_10 { 301 } else { 307 }))
+    Err(Halt::Status(301))
 }
 
 async fn index(request: &mut Request) -> Phase {
@@ -58,10 +56,6 @@ async fn index(request: &mut Request) -> Phase {
     for name in dir.dir.index_files() {
         let mut target = if name.starts_with('/') { Vec::new() } else { escape_path(&request.uri) };
         target.extend_from_slice(&escape_path(name.as_bytes()));
-        if let Some(args) = &request.args {
-            target.push(b'?');
-            target.extend_from_slice(args);
-        }
         if let Some(status) = dir.dir.index_redirect_status() {
             let (sub, phase) = look_up(request, &target).await;
             if phase.is_ok() && matches!(sub.found, Found::File(..)) {
@@ -69,6 +63,10 @@ async fn index(request: &mut Request) -> Phase {
                 return Err(Halt::Status(status));
             }
             continue;
+        }
+        if let Some(args) = &request.args {
+            target.push(b'?');
+            target.extend_from_slice(args);
         }
         let (sub, phase) = look_up(request, &target).await;
         request.lasting &= sub.lasting;
@@ -123,19 +121,13 @@ fn take_over(request: &mut Request, sub: Request) {
     }
 }
 
-/// FallbackResource: what is neither file nor directory goes to one URL.
-fn fallback(request: &mut Request) -> Phase {
+/// FallbackResource: what is neither file nor directory is served by one URL.
+async fn fallback(request: &mut Request) -> Phase {
     let dir = request.dir.clone();
     let Some(target) = dir.dir.fallback_resource() else { return Ok(()) };
-    let missing = request.found.is_nothing() || (request.found.is_directory() && request.handler.is_none());
-    if !missing || request.is_sub() || request.handler.is_some() {
-        return Ok(());
-    }
-    if target.as_bytes() == &*request.uri {
-        return Ok(());
-    }
-    if request.redirects > 0 && request.prev.as_ref().is_some_and(|p| p.notes.contains("fallback")) {
-        log::request(request, Severity::Error, "dir", "FallbackResource leads to nothing");
+    let missing =
+        request.found.is_nothing() || (request.found.is_directory() && request.uri.last() == Some(&b'/'));
+    if !missing || request.handler.is_some() || target.as_bytes() == &*request.uri {
         return Ok(());
     }
     let mut escaped = escape_path(target.as_bytes());
@@ -143,6 +135,9 @@ fn fallback(request: &mut Request) -> Phase {
         escaped.push(b'?');
         escaped.extend_from_slice(args);
     }
-    request.notes.set("fallback", Bytes::from_static(b"1"));
-    Err(Halt::Redirect { method: request.method.clone(), target: escaped })
+    let (sub, phase) = look_up(request, &escaped).await;
+    if phase.is_ok() && matches!(sub.found, Found::File(..)) {
+        take_over(request, sub);
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The first steps of a request: its target taken apart, and the virtual host chosen.
 
-use crate::http1::head::{HTTP_11, HTTP_2};
+use crate::http1::head::{HTTP_2, HTTP_11};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::uri;
@@ -11,14 +11,21 @@ use hostler_config::Server;
 /// Splits the target and selects the virtual host.
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     let target = request.target.clone();
+    if &*request.method == b"CONNECT" {
+        return Err(405);
+    }
     let parts = uri::split(&target).map_err(|error| refused(request, error.status(), &error.to_string()))?;
     request.uri = parts.path.to_vec();
     request.args = parts.query.map(|q| target.slice_ref(q));
     let strict = request.peer.limits.strict;
     let authority = match parts.authority {
         Some(text) => {
-            let host = text.iter().rposition(|&b| b == b'@').map_or(text, |at| &text[at + 1..]);
-            Some(vhost::authority(host, strict).ok_or_else(|| refused(request, 400, "the target's host is malformed"))?)
+            let authority = vhost::authority(text, strict);
+            let authority =
+                authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
+            // RFC 9112 §3.2.2: the target's host replaces the Host field.
+            request.headers_in.set("Host", target.slice_ref(text));
+            Some(authority)
         }
         None => host_field(request, strict)?,
     };
@@ -45,9 +52,6 @@ fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16>
     };
     if fields.next().is_some() {
         return Err(refused(request, 400, "the request has several Host fields"));
-    }
-    if field.is_empty() {
-        return Ok(None);
     }
     match vhost::authority(field, strict) {
         Some(authority) => Ok(Some(authority)),

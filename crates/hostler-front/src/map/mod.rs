@@ -21,7 +21,8 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
         core::EncodedSlashes::On => EncodedSlashes::On,
         core::EncodedSlashes::NoDecode => EncodedSlashes::NoDecode,
     };
-    request.uri = uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
+    request.uri =
+        uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
     request.dir = request.server.defaults.clone();
     // A throw-away look at Location sections: translation may depend on them.
     sections::locations(request)?;

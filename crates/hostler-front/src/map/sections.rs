@@ -90,18 +90,14 @@ pub(crate) async fn conditions(request: &mut Request) -> Phase {
 }
 
 /// Whether a conditional section applies; `taken`: the section before it did.
-async fn applies(request: &mut Request, section: &Section, taken: bool) -> Result<bool, Halt> {
+async fn applies(request: &Request, section: &Section, taken: bool) -> Result<bool, Halt> {
     let Pattern::Condition { condition, otherwise } = &section.pattern else { return Ok(false) };
     if *otherwise && taken {
         // The chain is decided: whatever follows in it must not apply either.
         return Ok(false);
     }
     let Some(condition) = condition else { return Ok(true) };
-    let (outcome, varies) = expr_host::test(request, condition, &mut Captures::new()).await;
-    for header in varies {
-        request.vary(&header);
-    }
-    outcome.map_err(|error| {
+    expr_host::test(request, condition, &mut Captures::new()).await.map_err(|error| {
         let message = format!("{}: the condition can't be evaluated: {error}", section.title);
         log::request(request, Severity::Error, "core", &message);
         Halt::Status(500)

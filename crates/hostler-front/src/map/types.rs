@@ -44,7 +44,8 @@ fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
     if let Some(encoding) = facts.encoding {
         request.content_encoding = Some(Bytes::copy_from_slice(encoding.as_bytes()));
     }
-    request.content_languages = facts.languages.iter().map(|l| Bytes::copy_from_slice(l.as_bytes())).collect();
+    request.content_languages =
+        facts.languages.iter().map(|l| Bytes::copy_from_slice(l.as_bytes())).collect();
     if request.content_languages.is_empty()
         && let Some(language) = &dir.default_language
     {

@@ -29,7 +29,7 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
         return Err(Halt::Status(404));
     }
     let server = request.server.clone();
-    let asked = std::mem::take(&mut request.filename);
+    let asked = single_slashes(std::mem::take(&mut request.filename));
     let trimmed = trim_slashes(&asked);
     let steps = lookup::directory_walk(&server, trimmed, b"").map_err(|error| gave_up(request, &error))?;
     let access = access_files(&server, &steps);
@@ -45,6 +45,12 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     let mut walk = Walk { request, server: &server, path: trimmed, facts: &facts, overs: Overs::new() };
     walk.levels()?;
     walk.finish(&asked)
+}
+
+/// `MergeSlashes Off` leaves them in the URL; the file system takes several for one.
+fn single_slashes(mut path: Vec<u8>) -> Vec<u8> {
+    path.dedup_by(|b, a| *b == b'/' && *a == b'/');
+    path
 }
 
 fn trim_slashes(path: &[u8]) -> &[u8] {
@@ -102,8 +108,8 @@ impl<'a> Walk<'a> {
         let facts = self.facts.clone();
         let server = self.server;
         let (directory, resource) = (self.directory(), self.resource());
-        let steps =
-            lookup::directory_walk(server, directory, resource).map_err(|error| gave_up(self.request, &error))?;
+        let steps = lookup::directory_walk(server, directory, resource)
+            .map_err(|error| gave_up(self.request, &error))?;
         let mut steps = steps.into_iter();
         for (level, prefix) in facts.walked.levels.iter().zip(prefixes(self.path)) {
             self.check_link(prefix, level.link_owner, level.info.uid)?;
@@ -111,9 +117,8 @@ impl<'a> Walk<'a> {
                 self.enter(prefix, level, &mut steps)?;
             }
         }
-        if let Some(owner) = facts.walked.stopped_link {
-            // A link whose target can't be reached: whoever may not follow links is not told more.
-            self.check_link(self.path, Some(owner), owner)?;
+        if facts.walked.stopped_link.is_some() {
+            return Err(self.refuse_link(self.path));
         }
         // What is left are the regular expressions, which come after all plain sections.
         for step in steps {
@@ -137,10 +142,15 @@ impl<'a> Walk<'a> {
         if follow {
             return Ok(());
         }
+        Err(self.refuse_link(path))
+    }
+
+    /// Where links may be followed, one whose target can't be reached is refused like one that may not.
+    fn refuse_link(&self, path: &[u8]) -> Halt {
         let path = String::from_utf8_lossy(path);
         let message = format!("symbolic link not allowed or link target not accessible: {path} (Options)");
         log::request(self.request, Severity::Error, "core", &message);
-        Err(Halt::Status(403))
+        Halt::Status(403)
     }
 
     fn enter<'s>(
@@ -167,7 +177,8 @@ impl<'a> Walk<'a> {
             Ok(text) => text,
             Err(errno) => {
                 let error = std::io::Error::from_raw_os_error(*errno);
-                let message = format!("{name} exists but can't be read ({error}): make it readable, or remove it");
+                let message =
+                    format!("{name} exists but can't be read ({error}): make it readable, or remove it");
                 log::request(self.request, Severity::Crit, "core", &message);
                 return Err(Halt::Status(403));
             }
@@ -290,7 +301,12 @@ struct Parsed {
 }
 
 impl HtaccessCache {
-    fn find(&self, file: &str, text: &[u8], allow: &hostler_config::directives::core::Allow) -> Option<Arc<DirConfig>> {
+    fn find(
+        &self,
+        file: &str,
+        text: &[u8],
+        allow: &hostler_config::directives::core::Allow,
+    ) -> Option<Arc<DirConfig>> {
         let parsed = self.parsed.get(file)?;
         (parsed.text == text && *parsed.allow == *allow).then(|| parsed.conf.clone())
     }

@@ -1,5 +1,6 @@
 //! Certificates and keys from their PEM files (RFC 7468), checked to belong together.
 
+use hashbrown::HashMap;
 use hostler_config::Server;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -7,7 +8,6 @@ use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use hashbrown::HashMap;
 use std::sync::Arc;
 
 /// The certificates of a virtual host, one for each kind of key, in the configuration's order.
@@ -58,13 +58,16 @@ fn pair(
     let certified = CertifiedKey::new(certificates, signing);
     match certified.keys_match() {
         Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
-        Err(Error::InconsistentKeys(_)) => Err(format!("the key in {key} is not the key of the certificate in {certificate}")),
+        Err(Error::InconsistentKeys(_)) => {
+            Err(format!("the key in {key} is not the key of the certificate in {certificate}"))
+        }
         Err(error) => Err(format!("the certificate in {certificate} can't be used: {error}")),
     }
 }
 
 fn no_key(path: &str, pem: &[u8]) -> String {
     let encrypted = memchr::memmem::find(pem, b"ENCRYPTED").is_some();
-    let hint = if encrypted { " that is not encrypted; keep an open one where only root can read it" } else { "" };
+    let hint =
+        if encrypted { " that is not encrypted; keep an open one where only root can read it" } else { "" };
     format!("{path} has no private key{hint}")
 }

@@ -78,7 +78,8 @@ impl Hosts {
 /// Where the virtual host's certificate is configured.
 fn place(config: &Config, server: &Server) -> String {
     let settings = server.settings.iter().chain(&config.main().settings);
-    let found = settings.filter(|s| s.directive == "SSLCertificateFile").map(|s| (s.origin, s.directive)).next();
+    let found =
+        settings.filter(|s| s.directive == "SSLCertificateFile").map(|s| (s.origin, s.directive)).next();
     let (origin, directive) = found.unwrap_or((server.origin, "SSLEngine"));
     let file = config.files.get(origin.file as usize).map_or("configuration", |file| &**file);
     format!("{file}:{}: {directive}", origin.line)
@@ -132,7 +133,8 @@ impl<'a> Making<'a> {
 
     fn config(&self, keys: certificate::Keys, versions: Protocols) -> Result<ServerConfig, String> {
         let both = [(versions.tls13, &TLS13), (versions.tls12, &TLS12)];
-        let wanted: Vec<_> = both.into_iter().filter_map(|(wanted, version)| wanted.then_some(version)).collect();
+        let wanted: Vec<_> =
+            both.into_iter().filter_map(|(wanted, version)| wanted.then_some(version)).collect();
         let mut config = ServerConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(&wanted)
             .map_err(|e| e.to_string())?
@@ -198,7 +200,8 @@ pub(crate) async fn accept(
     let server_name = hello.server_name().map(str::to_ascii_lowercase);
     let named = server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
     let all = &thread.shared.tls;
-    let Some(host) = named.and_then(|server| all.of(server)).or_else(|| all.of(hosts.default_server())) else {
+    let Some(host) = named.and_then(|server| all.of(server)).or_else(|| all.of(hosts.default_server()))
+    else {
         failed(Severity::Error, "a Listen directive says https, but the virtual host has no SSLEngine on");
         return None;
     };
@@ -232,11 +235,12 @@ mod tests {
 
     fn offering(protocols: &[&str], own_order: bool) -> Host {
         let config = |protocol: Option<&str>| {
-            let mut config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_no_client_auth()
-                .with_cert_resolver(Arc::new(certificate::Keys::default()));
+            let mut config =
+                ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+                    .with_safe_default_protocol_versions()
+                    .unwrap()
+                    .with_no_client_auth()
+                    .with_cert_resolver(Arc::new(certificate::Keys::default()));
             config.alpn_protocols = protocol.map(|p| p.as_bytes().to_vec()).into_iter().collect();
             Arc::new(config)
         };
@@ -253,7 +257,10 @@ mod tests {
     fn protocols_are_chosen_in_our_order_or_the_clients() {
         let both = offering(&["h2", "http/1.1"], true);
         assert_eq!(chosen(&both, &["http/1.1", "h2"]).as_deref(), Some("h2"));
-        assert_eq!(chosen(&offering(&["h2", "http/1.1"], false), &["http/1.1", "h2"]).as_deref(), Some("http/1.1"));
+        assert_eq!(
+            chosen(&offering(&["h2", "http/1.1"], false), &["http/1.1", "h2"]).as_deref(),
+            Some("http/1.1")
+        );
         assert_eq!(chosen(&both, &["spdy/3", "http/1.1"]).as_deref(), Some("http/1.1"));
         assert_eq!(chosen(&both, &["spdy/3"]), None);
         assert_eq!(chosen(&both, &[]), None);

@@ -21,7 +21,12 @@ const LONGEST: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers 400 with a link to the address that would have been right, and logs the request.
-pub(super) async fn answer(thread: &Rc<Thread>, mut stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
+pub(super) async fn answer(
+    thread: &Rc<Thread>,
+    mut stream: TcpStream,
+    local: SocketAddr,
+    remote: SocketAddr,
+) {
     let mut buffer = Vec::new();
     let read = tokio::time::timeout(PATIENCE, read_head(&mut stream, &mut buffer)).await;
     if read.is_err() || !buffer.first().is_some_and(u8::is_ascii_uppercase) {

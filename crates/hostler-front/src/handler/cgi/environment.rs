@@ -2,6 +2,7 @@
 
 use crate::map::translate;
 use crate::request::Request;
+use crate::serve;
 use crate::uri::escape_html;
 use crate::{settings, variables};
 use hostler_cgi::{Client, Environment, Redirected, Server};
@@ -14,11 +15,21 @@ const USUAL_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// All variables: those of the configuration, then those of the request, which win.
 pub(crate) async fn environment(request: &Request) -> Environment {
-    let translated = match &request.path_info[..] {
-        [] => None,
-        path_info => translate::translate_only(request, path_info).await,
-    };
+    let translated = path_translated(request).await;
     told(request, translated.as_deref())
+}
+
+/// `PATH_TRANSLATED`: the file that the path info would be as a URL.
+pub(crate) async fn path_translated(request: &Request) -> Option<Vec<u8>> {
+    let path_info = &request.path_info;
+    if path_info.ends_with(b"/") {
+        // A directory may have an index.
+        let (sub, phase) = Box::pin(serve::look_up(request, &escape_path(path_info))).await;
+        if phase.is_ok() && !sub.filename.is_empty() {
+            return Some([sub.filename, sub.path_info].concat());
+        }
+    }
+    if path_info.is_empty() { None } else { translate::translate_only(request, path_info).await }
 }
 
 /// The same, where it is known already which file the path info stands for.

@@ -150,7 +150,7 @@ pub(super) struct Output {
 impl BodyStream for Output {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let chunk = ready!(self.conversation.poll_chunk(context));
-        let broken = |error: Error| BodyError::Script(format!("{}: {error}", self.script));
+        let broken = |error: Error| BodyError::Script(error.of(&self.script));
         Poll::Ready(chunk.map(|chunk| chunk.map_err(broken)))
     }
 }

@@ -5,6 +5,7 @@ use super::expansion::{Expansion, Progress};
 use super::page;
 use crate::body::{Body, BodyError, BodyStream};
 use crate::files::OpenFile;
+use crate::filter::range::UNRANGED;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::Halt;
@@ -56,6 +57,9 @@ pub(super) async fn expand(request: &mut Request, file: Rc<OpenFile>) -> Result<
         log::request(request, Severity::Error, "include", &message);
         return Err(Halt::Status(500));
     };
+    if !parsed.page.is_plain() && request.headers_in.contains("Range") {
+        request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    }
     let expected = parsed.last_length.get() + 64;
     let mut sink = Sink { bytes: Vec::with_capacity(expected), limit: WHOLE, patience: PATIENCE };
     let mut expansion = Expansion::new(request, parsed.clone()).await;
