@@ -53,7 +53,7 @@ impl<'a, H: Host + ?Sized, O: Output + ?Sized> Scene<'a, H, O> {
                 self.error_message_if(printing);
             }
             Element::Unknown(name) => {
-                self.log(Severity::Error, format_args!("unknown element \"{}\"", Shown(name)));
+                self.log(Severity::Error, format_args!("unknown directive \"{}\"", Shown(name)));
                 self.error_message_if(printing);
             }
             Element::MissingArgument(name) => {

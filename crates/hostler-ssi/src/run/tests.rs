@@ -191,7 +191,7 @@ fn no_depth_and_no_number_is_too_much() {
 #[test]
 fn a_message_names_the_line_and_quotes_safely() {
     let (_, log) = output("\n\n<!--#ba\u{1b}d\u{7} -->\n<!--#echo -->");
-    assert_eq!(log[0], "3: unknown element \"ba\\u{1b}d\\u{7}\"");
+    assert_eq!(log[0], "3: unknown directive \"ba\\u{1b}d\\u{7}\"");
     assert_eq!(log[1], "4: missing argument for echo element");
 }
 
