@@ -116,7 +116,8 @@ impl Kind {
     }
 }
 
-/// An error, complete for the error log: its [`Display`](fmt::Display) is the cause in one line.
+/// An error, complete for the error log: its [`Display`](fmt::Display) is the cause in one line. With a program's
+/// path, see [`Self::of`].
 #[derive(Debug)]
 pub struct Error {
     /// What went wrong.
@@ -155,18 +156,37 @@ impl Error {
     pub fn severity(&self) -> Severity {
         self.kind.severity()
     }
+
+    /// The line for the error log, with the program it is about behind the cause, where Apache has it.
+    #[must_use]
+    pub fn of(&self, program: &str) -> String {
+        format!("{}: {program}{}", self.cause(), self.details())
+    }
+
+    /// One sentence.
+    fn cause(&self) -> String {
+        match &self.source {
+            // A header's error is a sentence of its own.
+            Some(source) if self.kind == Kind::BadHeader => source.to_string(),
+            _ => self.kind.facts().cause.to_owned(),
+        }
+    }
+
+    /// What there is beyond the cause, in parentheses.
+    fn details(&self) -> String {
+        let source = self.source.as_ref().filter(|_| self.kind != Kind::BadHeader).map(ToString::to_string);
+        let said = (!self.last_lines.is_empty()).then(|| format!("last on stderr: {}", self.last_lines.join(" | ")));
+        match (source, said) {
+            (None, None) => String::new(),
+            (Some(one), None) | (None, Some(one)) => format!(" ({one})"),
+            (Some(source), Some(said)) => format!(" ({source}; {said})"),
+        }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.facts().cause)?;
-        if let Some(source) = &self.source {
-            write!(f, ": {source}")?;
-        }
-        if !self.last_lines.is_empty() {
-            write!(f, "; last on stderr: {}", self.last_lines.join(" | "))?;
-        }
-        Ok(())
+        write!(f, "{}{}", self.cause(), self.details())
     }
 }
 
@@ -213,9 +233,11 @@ mod tests {
         error.last_lines = vec!["a".into(), "b".into()];
         assert_eq!(
             error.to_string(),
-            "the program can't be run: it is writable by group or others (mode 0777): chmod go-w it; \
-             last on stderr: a | b"
+            "the program can't be run (it is writable by group or others (mode 0777): chmod go-w it; \
+             last on stderr: a | b)"
         );
+        let bad = Error::from(HeaderError::Premature);
+        assert_eq!(bad.of("/cgi/x"), "Premature end of script headers: /cgi/x");
         assert_eq!(Error::from(HeaderError::Nothing).to_string(), "End of script output before headers");
         assert!(Error::from(RunError::Fork { errno: 11 }).retry);
     }

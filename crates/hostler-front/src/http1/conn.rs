@@ -209,6 +209,10 @@ impl Incoming {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
         loop {
+            // As Apache does, also when the client has not waited.
+            if self.expect.get() && !self.is_complete() {
+                ready!(self.poll_continue(cx))?;
+            }
             if let Some(chunk) = self.buffered()? {
                 self.received += chunk.len() as u64;
                 if self.limit > 0 && self.received > self.limit {
@@ -219,9 +223,6 @@ impl Incoming {
             }
             if self.is_complete() {
                 return Poll::Ready(Ok(None));
-            }
-            if self.expect.get() {
-                ready!(self.poll_continue(cx))?;
             }
             let due = self.last_moved + self.wire.timeout.get();
             if ready!(self.wire.poll_fill(cx, due))? == 0 {

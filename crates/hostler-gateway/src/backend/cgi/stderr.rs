@@ -41,6 +41,8 @@ impl<S: Sink> Stderr<S> {
         let mut any = false;
         for _ in 0..READS {
             let Some(pipe) = &mut self.pipe else { return any };
+            // Most programs say nothing here.
+            self.partial.reserve(if any { LINE } else { 256 });
             match pin!(pipe.read_buf(&mut self.partial)).poll(context) {
                 Poll::Pending => return any,
                 Poll::Ready(Ok(1..)) => {

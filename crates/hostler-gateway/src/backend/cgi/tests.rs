@@ -241,7 +241,7 @@ async fn without_a_header_there_is_a_cause() {
     assert_eq!(none.kind, Kind::NoHeader);
     assert_eq!(
         none.to_string(),
-        "End of script output before headers: it exited with status 3; last on stderr: it broke"
+        "End of script output before headers (it exited with status 3; last on stderr: it broke)"
     );
     let premature = error("echo 'A: b'").await;
     assert_eq!((premature.kind, premature.status()), (Kind::BadHeader, 500));
