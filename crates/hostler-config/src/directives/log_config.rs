@@ -311,3 +311,6 @@ fn log_level(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         if inside { &mut command.dir.log_config.levels } else { &mut command.server.log_config.levels };
     levels.set(args.first())
 }
+
+#[cfg(test)]
+mod tests;

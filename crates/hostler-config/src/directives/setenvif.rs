@@ -215,3 +215,6 @@ fn assignment(word: &str) -> Assignment {
         (_, value) => Assignment { name: name.into(), value: Some(value.into()) },
     }
 }
+
+#[cfg(test)]
+mod tests;
