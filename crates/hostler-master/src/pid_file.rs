@@ -1,5 +1,5 @@
-//! `PidFile`: written with each generation that serves (its new modification time tells `hostler reload` that
-//! the reload took), removed when the server stops.
+//! `PidFile`: written with each generation that serves, and written anew when one could not be (the new file tells
+//! `hostler reload` that there is an outcome), removed when the server stops.
 //!
 //! Under root only in a directory that root alone can change: who controls a PidFile chooses whom root signals.
 

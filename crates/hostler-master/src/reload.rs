@@ -69,6 +69,9 @@ impl Master {
         if let Some(serving) = self.generations.iter().find(|g| g.phase == Phase::Serving) {
             let number = serving.number;
             report::error(&format_args!("{why}; generation {number} goes on serving"));
+            // Whoever waits for the outcome (`hostler reload`) sees that there is one.
+            let path = self.pid_file.as_ref().map(|file| file.path().to_path_buf());
+            self.write_pid_file(number, path);
         } else if self.ending.is_none() {
             report::fatal(&why);
             self.end_with(status);
@@ -147,7 +150,7 @@ impl Master {
         match path.map(|path| PidFile::write(&path, self.root)) {
             None => {}
             Some(Ok(file)) => self.pid_file = Some(file),
-            Some(Err(why)) if number == 1 => {
+            Some(Err(why)) if number == 1 && self.next_number == 2 => {
                 report::fatal(&why);
                 self.end_with(1);
             }

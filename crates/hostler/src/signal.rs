@@ -39,15 +39,27 @@ pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
     let loaded = load::files(&args.configuration)?;
     load::warn(&loaded.config);
     let running = find(&loaded.config)?;
-    let before = written(&running.pid_file);
+    let (before, generation) = (written(&running.pid_file), generation(running.pid));
     signal(&running, Signal::HUP)?;
-    // The master writes its PidFile anew when a generation serves.
-    wait(args.wait, || written(&running.pid_file) != before).ok_or_else(|| {
-        Failed(format!(
-            "no new generation serves after {} s; the old one goes on, and the server's error output says why",
-            args.wait
-        ))
-    })
+    // The master writes its PidFile anew when a generation serves, or could not be had.
+    let old_goes_on = "the old one goes on, and the server's error output says why";
+    wait(args.wait, || written(&running.pid_file).is_some_and(|now| Some(now) != before))
+        .ok_or_else(|| Failed(format!("no new generation serves after {} s; {old_goes_on}", args.wait)))?;
+    if self::generation(running.pid) > generation {
+        return Ok(());
+    }
+    Err(Failed(format!("the new generation could not be had; {old_goes_on}")))
+}
+
+/// The number of the newest generation, by the names of the fronts that are the master's children.
+fn generation(master: Pid) -> Option<u64> {
+    let master = master.as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children")).ok()?;
+    let number = |pid: &str| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        name.strip_prefix("hostler-front:\0generation\0")?.trim_end_matches('\0').parse().ok()
+    };
+    children.split_whitespace().filter_map(number).max()
 }
 
 fn find(config: &Config) -> Result<Running, Failed> {

@@ -31,6 +31,7 @@ tests! {
     master_death_ends_everything
     a_graceful_stop_waits_for_connections
     the_pid_file_comes_and_goes
+    the_pid_file_is_new_after_a_failed_reload
     sites_of_a_dead_front_end
     a_plan_without_identities_is_refused_under_root
 }
@@ -266,6 +267,7 @@ fn a_graceful_stop_waits_for_connections() {
 fn the_pid_file_comes_and_goes() {
     let mut server = Server::start("pid-file $DIR/pid\n").ready();
     let path = server.directory.join("pid");
+    until("the file is there", || path.exists());
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", server.pid()));
     server.plan("pid-file $DIR/other-pid\n");
     server.signal("HUP");
@@ -277,6 +279,17 @@ fn the_pid_file_comes_and_goes() {
     let mut server = Server::start("pid-file $DIR/no/such/directory/pid\n");
     assert_eq!(server.wait().code(), Some(1));
     assert!(server.errors().contains("can't write PidFile"), "{}", server.errors());
+}
+
+fn the_pid_file_is_new_after_a_failed_reload() {
+    let server = Server::start("pid-file $DIR/pid\n").ready();
+    let modified = || fs::metadata(server.directory.join("pid")).and_then(|m| m.modified()).ok();
+    until("the file is there", || modified().is_some());
+    let before = modified();
+    server.plan("exit 1\n");
+    server.signal("HUP");
+    until("the file is written anew", || modified() != before);
+    assert_eq!(server.children(), [server.front_pid()]);
 }
 
 fn sites_of_a_dead_front_end() {
