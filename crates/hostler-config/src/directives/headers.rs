@@ -165,7 +165,8 @@ fn rule(command: &Command<'_>, given: &[String], response: bool) -> Result<Rule,
         "add" => Action::Add(value(0)?),
         "note" => Action::Note(value(0)?),
         "unset" => Action::Unset,
-        "echo" if response => Action::Echo(command.regex(field, false)?),
+        // HTTP/2 has names in small letters only, and their case means nothing (RFC 9110 §5.1).
+        "echo" if response => Action::Echo(command.regex(field, true)?),
         "edit" | "edit*" => Action::Edit {
             regex: command.regex(&operands[0], false)?,
             replacement: value(1)?,
@@ -207,3 +208,6 @@ fn condition(command: &Command<'_>, clause: &str) -> Result<(Option<Condition>, 
         _ => Err(format!("\"{clause}\" is neither early nor env= nor expr=")),
     }
 }
+
+#[cfg(test)]
+mod tests;

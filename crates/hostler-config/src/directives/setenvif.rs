@@ -149,11 +149,11 @@ impl Merge for Server {
 
 fn set_env_if(command: &mut Command<'_>, args: &Args, ignore_case: bool) -> Result<(), String> {
     let (name, rest) = first_word(&args.raw).ok_or("the attribute is missing")?;
-    let subject = subject(command, &name, ignore_case)?;
+    let subject = subject(command, &name)?;
     matching(command, subject, rest, ignore_case)
 }
 
-fn subject(command: &Command<'_>, name: &str, ignore_case: bool) -> Result<Subject, String> {
+fn subject(command: &Command<'_>, name: &str) -> Result<Subject, String> {
     let attributes = [
         ("Remote_Host", Attribute::RemoteHost),
         ("Remote_Addr", Attribute::RemoteAddr),
@@ -169,7 +169,8 @@ fn subject(command: &Command<'_>, name: &str, ignore_case: bool) -> Result<Subje
     if plain {
         return Ok(Subject::Header(name.into()));
     }
-    Ok(Subject::HeaderMatching(command.regex(name, ignore_case)?))
+    // HTTP/2 has names in small letters only, and their case means nothing (RFC 9110 §5.1).
+    Ok(Subject::HeaderMatching(command.regex(name, true)?))
 }
 
 fn matching(

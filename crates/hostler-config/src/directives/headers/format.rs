@@ -63,6 +63,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     while let Some(first) = rest.bytes().next() {
         let used = match (first, rest.as_bytes().get(1)) {
             (b'%', Some(b'%')) => push(&mut plain, b'%', 2),
+            (b'%', None) => push(&mut plain, b'%', 1),
             (b'\\', Some(b'\\')) => push(&mut plain, b'\\', 2),
             (b'\\', Some(b'n')) => push(&mut plain, b'\n', 2),
             (b'\\', Some(b'r')) => push(&mut plain, b'\r', 2),
@@ -140,12 +141,13 @@ mod tests {
             ]
         );
         assert_eq!(pieces("").unwrap(), []);
+        assert_eq!(pieces("50%").unwrap(), [text("50%")]);
         assert_eq!(pieces("\u{e4}").unwrap(), [text("\u{e4}")]);
     }
 
     #[test]
     fn mistakes() {
-        for wrong in ["50%", "%q", "%{A}", "%{A", "%\u{e4}"] {
+        for wrong in ["%q", "%{A}", "%{A", "%\u{e4}"] {
             assert!(pieces(wrong).is_err(), "{wrong}");
         }
     }

@@ -96,7 +96,7 @@ fn variables() {
         ("SetEnvIf Request_URI /(c)gi \"X5=v $1 \\$1\" X6=!", "X5=v c $1"),
         ("SetEnvIf \"^X-B.r$\" \"(.+)\" X7=$1\nSetEnvIf X7 (.*) X11=$1", "X11=bar X7=bar"),
         ("SetEnvIfNoCase \"^x-b.z$\" \"(Q)\" X8=$1", "X8=q"),
-        ("SetEnvIf \"^x-b.z$\" . X8", ""),
+        ("SetEnvIf \"^x-b.z$\" Q X8\nSetEnvIf ^x-b.z$ q X9", "X9=1"),
         ("SetEnvIfExpr \"%{REQUEST_URI} =~ m#/cgi/(...)#\" X9=$1 X10", "X10=1 X9=env"),
         ("BrowserMatch ^curl X12\nBrowserMatch ^CURL X13\nBrowserMatchNoCase ^CURL X14", "X12=1 X14=1"),
         ("SetEnvIf Request_Method GET A B\nSetEnvIf x-bar ^BAR A=2\nSetEnvIf A 1 !B", "A=1"),
