@@ -7,6 +7,7 @@
 mod access;
 mod access_log;
 mod body;
+mod byte_range;
 mod conditional;
 mod connection;
 mod deadline;

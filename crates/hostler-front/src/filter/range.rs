@@ -1,7 +1,8 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
 use crate::body::{Body, Segment};
-use crate::conditional::{self, ByteRange, RangeLimits, Ranges, Validators};
+use crate::byte_range::{self, ByteRange, RangeLimits, Ranges};
+use crate::conditional::{self, Validators};
 use crate::handler::file::now;
 use crate::request::Request;
 use crate::settings::range_limit;
@@ -33,7 +34,7 @@ pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
     if !conditional::range_applies(&request, validators) {
         return (request, body);
     }
-    match conditional::ranges(&field, length, limits) {
+    match byte_range::ranges(&field, length, limits) {
         Ranges::Whole => (request, body),
         Ranges::Unsatisfiable => {
             request.headers_out.set("Content-Range", format!("bytes */{length}"));
