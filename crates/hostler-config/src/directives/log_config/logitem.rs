@@ -2,24 +2,35 @@
 
 /// Appends `text` as Apache's logs show it: `\"`, `\\`, `\n` and so on, `\xhh` for what else does not print.
 pub fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
-    let mut copied = 0;
-    for (at, byte) in text.iter().enumerate() {
-        if matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\') {
-            continue;
-        }
-        out.extend_from_slice(&text[copied..at]);
-        copied = at + 1;
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = special.split_first() else { return };
+        rest = after;
         match byte {
             0x08 => out.extend_from_slice(b"\\b"),
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
             0x0b => out.extend_from_slice(b"\\v"),
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
-            byte => push_hex(*byte, out),
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            byte => push_hex(byte, out),
         }
     }
-    out.extend_from_slice(&text[copied..]);
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.wrapping_sub(b' ') <= b'~' - b' ' && byte != b'"' && byte != b'\\'
+}
+
+/// How many bytes at the start need no escape. Nearly all text is such, so it is looked at in blocks, without a
+/// branch for each byte.
+fn plain_length(text: &[u8]) -> usize {
+    const BLOCK: usize = 16;
+    let whole = |block: &&[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
+    let skipped = text.chunks_exact(BLOCK).take_while(whole).count() * BLOCK;
+    skipped + text[skipped..].iter().take_while(|byte| is_plain(**byte)).count()
 }
 
 fn push_hex(byte: u8, out: &mut Vec<u8>) {
@@ -35,12 +46,16 @@ mod tests {
 
     #[test]
     fn what_does_not_print_is_escaped() {
-        let cases: [(&[u8], &str); 5] = [
+        let cases: [(&[u8], &str); 6] = [
             (b"plain ~text", "plain ~text"),
             (b"a\"b\\c", "a\\\"b\\\\c"),
             (b"\x08\n\r\t\x0b", "\\b\\n\\r\\t\\v"),
             (b"\x00\x1b\x7f\xc3\xa4", "\\x00\\x1b\\x7f\\xc3\\xa4"),
             (b"", ""),
+            (
+                b"0123456789abcdef0123456789abcde\"0123456789abcdef",
+                "0123456789abcdef0123456789abcde\\\"0123456789abcdef",
+            ),
         ];
         for (text, expected) in cases {
             let mut out = Vec::new();
