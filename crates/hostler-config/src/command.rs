@@ -152,6 +152,13 @@ impl Command<'_> {
         self.builder.facts.hosts.get(host).map_or(&[], Vec::as_slice)
     }
 
+    /// A variable of the environment in which the configuration was read. In .htaccess files, only those that
+    /// the configuration itself passes on with PassEnv.
+    #[must_use]
+    pub fn environment(&self, name: &str) -> Option<String> {
+        self.builder.facts.environment.get(name).cloned()
+    }
+
     /// The contents of a file that the reader attached to the tree (TypesConfig); the path is as in the
     /// directive.
     #[must_use]

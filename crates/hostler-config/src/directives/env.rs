@@ -87,9 +87,9 @@ impl Dir {
 
 fn pass_env(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let name = args.first();
-    match std::env::var(name) {
-        Ok(value) => command.dir.env.set(name, &value),
-        Err(_) => command.warn(format!("PassEnv: the variable {name} is not set")),
+    match command.environment(name) {
+        Some(value) => command.dir.env.set(name, &value),
+        None => command.warn(format!("PassEnv: the variable {name} is not set")),
     }
     Ok(())
 }
@@ -122,5 +122,15 @@ mod tests {
         let mut inner = dir(&[], &["A"]);
         inner.set("A", "new");
         assert_eq!(dir(&[("A", "old")], &[]).merge(&inner).variables().collect::<Vec<_>>(), [("A", "new")]);
+    }
+
+    #[test]
+    fn the_environment_is_that_of_the_reader() {
+        let tree = crate::read_text("PassEnv PATH NOT_THERE_AT_ALL", "/etc/apache2").unwrap();
+        let tree = crate::Tree::decode(&tree.encode().unwrap()).unwrap();
+        let config = crate::Config::build(&tree).unwrap();
+        let names: Vec<_> = config.main().defaults.env.variables().map(|(name, _)| name.to_owned()).collect();
+        assert_eq!(names, ["PATH"]);
+        assert!(config.warnings.iter().any(|warning| warning.message.contains("NOT_THERE_AT_ALL")));
     }
 }

@@ -254,6 +254,7 @@ impl Reader {
             lower => {
                 match lower {
                     "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
+                    "passenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
                     _ => {}
                 }
