@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::{environment, path_translated, told};
+pub(crate) use environment::{environment, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
@@ -260,8 +260,8 @@ async fn body(request: &Request, mut program: Conversation) -> Body {
 }
 
 /// mod_asis: `text` is a whole answer in a file, with a header like a program's.
-pub(crate) fn static_answer(request: &mut Request, parser: HeaderParser, text: &Bytes) -> Result<Body, Halt> {
-    let mut parser = parser;
+pub(crate) fn static_answer(request: &mut Request, text: &Bytes) -> Result<Body, Halt> {
+    let mut parser = HeaderParser::new(LIMITS);
     let body = match parser.parse(text) {
         Progress::Complete { consumed } => text.slice(consumed..),
         progress => {

@@ -138,6 +138,5 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
 pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
     let file = check(request)?;
     let text = whole(&file).collect(16 << 20).await.map_err(|_| Halt::Status(500))?;
-    let _ = text;
-    Err(Halt::Status(501))
+    super::cgi::static_answer(request, &text)
 }

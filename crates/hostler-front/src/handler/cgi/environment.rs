@@ -20,7 +20,7 @@ pub(crate) async fn environment(request: &Request) -> Environment {
 }
 
 /// `PATH_TRANSLATED`: the file that the path info would be as a URL.
-pub(crate) async fn path_translated(request: &Request) -> Option<Vec<u8>> {
+async fn path_translated(request: &Request) -> Option<Vec<u8>> {
     let path_info = &request.path_info;
     if path_info.ends_with(b"/") {
         // A directory may have an index.
