@@ -38,10 +38,14 @@ const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
-    match run(request).await {
+    let kept = record::keep(request);
+    match run(request, kept.clone()).await {
         Ok(body) => Ok(body),
         Err(Failure::Halt(halt)) => Err(halt),
-        Err(Failure::Error(error)) => Err(fail(request, &error).await),
+        Err(Failure::Error(error)) => {
+            record::failed(request, &error, kept.as_ref());
+            Err(fail(request, &error).await)
+        }
     }
 }
 
@@ -59,9 +63,9 @@ impl From<Error> for Failure {
     }
 }
 
-async fn run(request: &mut Request) -> Result<Body, Failure> {
+async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, Failure> {
     let environment = environment(request).await;
-    let mut program = run::script(request, environment).await?;
+    let mut program = run::script(request, environment, kept).await?;
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     if !is_nph(request) {
         let header = program.header(LIMITS).await?;
@@ -117,7 +121,6 @@ fn is_nph(request: &Request) -> bool {
 /// The program gave no answer: the cause goes to the log. The variables it got are left to an ErrorDocument.
 async fn fail(request: &mut Request, error: &Error) -> Halt {
     log_error(request, error);
-    record::failed(request, error);
     keep_variables(request).await;
     Halt::Status(error.status())
 }
@@ -223,7 +226,7 @@ fn fields(request: &mut Request, fields: Vec<hostler_cgi::Field>) {
                 request.notes.set("nokeepalive", Bytes::from_static(b"1"));
             }
         } else {
-            request.err_headers_out.merge(name, value);
+            request.err_headers_out.merge(name, &Bytes::from(value));
         }
     }
 }

@@ -5,7 +5,39 @@ use crate::request::Request;
 use hostler_config::directives::cgi::Server;
 use hostler_gateway::Error;
 use hostler_sys::time::{Zone, strftime};
+use std::cell::RefCell;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+/// Most of a body that is kept, in bytes, whatever ScriptLogBuffer says.
+const LONGEST_BODY: usize = 1 << 20;
+
+/// The beginning of a request's body, kept while it goes to the program.
+pub(super) type Kept = Rc<RefCell<Beginning>>;
+
+/// The beginning of a body.
+pub(super) struct Beginning {
+    bytes: Vec<u8>,
+    /// ScriptLogBuffer, bytes.
+    most: usize,
+}
+
+impl Beginning {
+    /// A further piece of the body.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        let room = self.most.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+}
+
+/// The place for the body's beginning, if there is a log to write it to.
+pub(super) fn keep(request: &Request) -> Option<Kept> {
+    let conf = &request.server.conf.cgi;
+    conf.log.as_ref()?;
+    let most = conf.log_buffer.unwrap_or(Server::USUAL_LOG_BUFFER);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(LONGEST_BODY);
+    Some(Rc::new(RefCell::new(Beginning { bytes: Vec::new(), most })))
+}
 
 /// A program that was not run.
 pub(super) fn refused(request: &Request, status: u16, why: &str) {
@@ -17,12 +49,15 @@ pub(super) fn refused(request: &Request, status: u16, why: &str) {
 }
 
 /// A program without a proper answer.
-pub(super) fn failed(request: &Request, error: &Error) {
+pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
     let Some(log) = log(request) else { return };
     let mut text = head(request, error.status());
     text.push_str("%request\n");
     for (name, value) in request.headers_in.iter() {
         push_field(&mut text, name, value);
+    }
+    if let Some(body) = body.map(|body| body.borrow()).filter(|body| !body.bytes.is_empty()) {
+        text.push_str(&format!("\n{}\n", String::from_utf8_lossy(&body.bytes)));
     }
     text.push_str("%response\n");
     for (name, value) in request.err_headers_out.iter() {

@@ -1,5 +1,6 @@
 //! Running a program: the site's process starts it, its pipes are spoken to from here.
 
+use super::record::Kept;
 use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
@@ -20,11 +21,16 @@ use std::task::{Context, Poll, ready};
 pub(super) type Conversation = Exchange<ClientBody, Started, ErrorLines>;
 
 /// Starts the request's file.
-pub(super) async fn script(request: &Request, environment: Environment) -> Result<Conversation, Error> {
+pub(super) async fn script(
+    request: &Request,
+    environment: Environment,
+    kept: Option<Kept>,
+) -> Result<Conversation, Error> {
     let args = hostler_cgi::arguments(request.args.as_deref().unwrap_or_default());
     let args = args.into_iter().map(ByteBuf::from).collect();
     let program = Program::Script { path: request.filename.clone().into(), args };
     let body = Some(request.body.clone()).filter(|body| !body.is_empty());
+    let body = body.map(|body| ClientBody { body, kept });
     start(request, program, environment, body).await
 }
 
@@ -43,7 +49,7 @@ async fn start(
     request: &Request,
     program: Program,
     environment: Environment,
-    body: Option<RequestBody>,
+    body: Option<ClientBody>,
 ) -> Result<Conversation, Error> {
     let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
     // suexec's checks belong to users that sites were given; Apache makes none without.
@@ -54,7 +60,7 @@ async fn start(
     let (pipes, ends) = Pipes::open(body.is_some())?;
     let running = link.run(run, ends).await.map_err(site_error)?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
-    Exchange::new(pipes, body.map(ClientBody), Started(running), ErrorLines::of(request), timeout)
+    Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
 }
 
 fn site_error(error: SiteError) -> Error {
@@ -77,11 +83,17 @@ fn limits(request: &Request) -> Limits {
 }
 
 /// What the client sends.
-pub(super) struct ClientBody(RequestBody);
+pub(super) struct ClientBody {
+    body: RequestBody,
+    kept: Option<Kept>,
+}
 
 impl Input for ClientBody {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
-        let chunk = ready!(self.0.poll_chunk(context));
+        let chunk = ready!(self.body.poll_chunk(context));
+        if let (Some(kept), Some(Ok(piece))) = (&self.kept, &chunk) {
+            kept.borrow_mut().add(piece);
+        }
         Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| client_error(&error))))
     }
 }
