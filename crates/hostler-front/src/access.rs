@@ -46,7 +46,7 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
     let by_address = ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
     let any = dir.access_compat.satisfies_any(&method);
     if !by_address && !any {
-        denied(request, "client denied by server configuration");
+        denied(request, "AH01630: client denied by server configuration");
         return Err(Halt::Status(403));
     }
     if any && by_address {
@@ -54,7 +54,7 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
     }
     match require(request, &mut known).await {
         Err(Halt::Status(403)) => {
-            denied(request, "client denied by server configuration");
+            denied(request, "AH01630: client denied by server configuration");
             Err(Halt::Status(403))
         }
         done => done,
@@ -146,18 +146,21 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     let Some(file) = dir.auth.user_file.clone() else { return Err(incomplete(request, "AuthUserFile")) };
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let text = known.file(request, &file).await?;
+    // Known in the log even when the password is wrong.
+    request.user = Some(Bytes::from(credentials.user));
+    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match auth::password_hash(&text, &user) {
-        // Nobody knows the user: without AuthBasicAuthoritative the rules decide, and they need a user.
-        None => Some("not found"),
-        Some(hash) if !verified(request, &credentials.password, hash).await => Some("password mismatch"),
+        None => Some(format!("AH01618: user {user} not found: {uri}")),
+        Some(hash) if !verified(request, &credentials.password, hash).await => {
+            Some(format!("AH01617: user {user}: authentication failure for \"{uri}\": Password Mismatch"))
+        }
         Some(_) => None,
     };
     if let Some(failure) = failure {
-        let message = format!("user {user}: {failure}: {}", String::from_utf8_lossy(&request.uri));
-        log::request(request, Severity::Error, "auth_basic", &message);
+        log::request(request, Severity::Error, "auth_basic", &failure);
         return unauthorized(request).await;
     }
-    request.user = Some(Bytes::from(credentials.user));
     request.auth_type = Some(Bytes::from_static(b"Basic"));
     Ok(())
 }

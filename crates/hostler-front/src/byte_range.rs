@@ -35,49 +35,58 @@ pub(crate) struct RangeLimits {
 
 /// Parses a Range field for a body of `length` bytes (RFC 9110 §14.1.2).
 pub(crate) fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
-    let Some(set) = field.trim_ascii().strip_prefix(b"bytes=").or_else(|| field.strip_prefix(b"bytes "))
-    else {
-        return Ranges::Whole;
-    };
+    let set = field.split_at_checked(6).filter(|(unit, _)| unit.eq_ignore_ascii_case(b"bytes="));
+    let Some((_, set)) = set.filter(|_| length > 0) else { return Ranges::Whole };
     let mut found: Vec<ByteRange> = Vec::new();
     let (mut specs, mut overlaps, mut reversals) = (0u32, 0u32, 0u32);
-    for spec in set.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|s| !s.is_empty()) {
+    for (index, spec) in set.split(|&b| b == b',').enumerate() {
+        let spec = if index == 0 { spec } else { spec.trim_ascii() };
+        if spec.is_empty() {
+            continue;
+        }
         specs += 1;
         if limits.ranges.is_some_and(|max| specs > max) {
             return Ranges::Whole;
         }
-        let Some(dash) = spec.iter().position(|&b| b == b'-') else { return Ranges::Whole };
-        let (first, last) = (spec[..dash].trim_ascii(), spec[dash + 1..].trim_ascii());
-        let range = match (framing::decimal(first), framing::decimal(last)) {
-            (None, Some(suffix)) if first.is_empty() => {
-                if suffix == 0 || length == 0 {
-                    continue;
-                }
-                ByteRange { first: length.saturating_sub(suffix), last: length - 1 }
-            }
-            (Some(first), None) if last.is_empty() => ByteRange { first, last: length.wrapping_sub(1) },
-            (Some(first), Some(last)) if first <= last => {
-                ByteRange { first, last: last.min(length.wrapping_sub(1)) }
-            }
-            _ => return Ranges::Whole,
+        let range = match range(spec, length) {
+            Ok(Some(range)) => range,
+            Ok(None) => continue,
+            Err(NoRange) => return Ranges::Whole,
         };
-        if range.first >= length {
-            continue;
-        }
-        if let Some(previous) = found.last() {
+        if let Some(previous) = found.last_mut() {
             reversals += u32::from(range.first < previous.first);
-            overlaps += u32::from(range.first <= previous.last && previous.first <= range.last);
+            if range.first <= previous.last && previous.first <= range.last {
+                // What overlaps the range before it is sent once.
+                overlaps += 1;
+                *previous =
+                    ByteRange { first: previous.first.min(range.first), last: previous.last.max(range.last) };
+                continue;
+            }
         }
         found.push(range);
     }
-    if specs == 0 {
-        return Ranges::Whole;
-    }
     let too_many = |n: u32, max: Option<u32>| max.is_some_and(|max| n > max);
-    if too_many(overlaps, limits.overlaps) || too_many(reversals, limits.reversals) {
+    if specs == 0 || too_many(overlaps, limits.overlaps) || too_many(reversals, limits.reversals) {
         return Ranges::Whole;
     }
     if found.is_empty() { Ranges::Unsatisfiable } else { Ranges::Some(found) }
+}
+
+struct NoRange;
+
+/// One range, cut to the body; `None`: it begins after the body's end.
+fn range(spec: &[u8], length: u64) -> Result<Option<ByteRange>, NoRange> {
+    let dash = spec.iter().position(|&b| b == b'-').ok_or(NoRange)?;
+    let (first, last) = (&spec[..dash], &spec[dash + 1..]);
+    let range = match (framing::decimal(first), framing::decimal(last)) {
+        (None, Some(suffix)) if first.is_empty() && suffix > 0 => {
+            ByteRange { first: length.saturating_sub(suffix), last: length - 1 }
+        }
+        (Some(first), None) if last.is_empty() => ByteRange { first, last: length - 1 },
+        (Some(first), Some(last)) if first <= last => ByteRange { first, last: last.min(length - 1) },
+        _ => return Err(NoRange),
+    };
+    Ok((range.first < length).then_some(range))
 }
 
 #[cfg(test)]
@@ -98,12 +107,22 @@ mod tests {
         assert_eq!(ranges(b"bytes=-30", 10, LIMITS), some(&[(0, 9)]));
         assert_eq!(ranges(b"bytes=0-0, 8-99", 10, LIMITS), some(&[(0, 0), (8, 9)]));
         assert_eq!(ranges(b"bytes=10-", 10, LIMITS), Ranges::Unsatisfiable);
-        assert_eq!(ranges(b"bytes=0-", 0, LIMITS), Ranges::Unsatisfiable);
+        assert_eq!(ranges(b"bytes=0-", 0, LIMITS), Ranges::Whole);
+        assert_eq!(ranges(b"BYTES=0-5,3-8", 10, LIMITS), some(&[(0, 8)]));
     }
 
     #[test]
     fn what_is_no_range_is_the_whole() {
-        for field in ["lines=1-2", "bytes=", "bytes=a-b", "bytes=5-4", "bytes=--1", "bytes=1"] {
+        for field in [
+            "lines=1-2",
+            "bytes=",
+            "bytes=a-b",
+            "bytes=5-4",
+            "bytes=--1",
+            "bytes=1",
+            "bytes= 0-3",
+            "bytes=-0",
+        ] {
             assert_eq!(ranges(field.as_bytes(), 10, LIMITS), Ranges::Whole, "{field}");
         }
         let many = format!("bytes={}", "0-0,".repeat(10_000));

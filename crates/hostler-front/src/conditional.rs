@@ -23,6 +23,8 @@ pub(crate) struct Validators<'a> {
 
 /// Parses an HTTP date in any of its three forms; `None` if it is none.
 pub(crate) fn date(text: &[u8]) -> Option<i64> {
+    // Old browsers add `; length=...`.
+    let text = text.split(|&b| b == b';').next()?;
     let at = httpdate::parse_http_date(std::str::from_utf8(text).ok()?.trim()).ok()?;
     Some(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64)
 }

@@ -76,8 +76,10 @@ fn text(request: &Request, expr: &Expr) -> Vec<u8> {
 
 /// Fields of a content that is not sent must not describe the page; a few belong to the status.
 fn clear(request: &mut Request) {
-    let keep: Vec<(&str, Bytes)> = ["Location", "Allow", "Retry-After", "Content-Range"]
+    let keep: Vec<(&str, Bytes)> = ["Location", "Allow", "Retry-After", "Content-Range", "ETag"]
         .into_iter()
+        // A failed condition tells what it was compared with (RFC 9110 §15.5.13).
+        .filter(|name| *name != "ETag" || request.status == 412)
         .filter_map(|name| Some((name, request.headers_out.find(name)?.clone())))
         .collect();
     request.headers_out.clear();
@@ -122,7 +124,7 @@ fn page(request: &mut Request, also: Option<u16>) -> Body {
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:0;color-scheme:light dark}\
                      main{max-width:40rem;margin:12vh auto;padding:0 1rem}h1{font-size:1.6rem}\
-                     footer{margin-top:2rem;opacity:.6;font-size:.85rem}";
+                     address{margin-top:2rem;opacity:.6;font-size:.85rem}";
 
 fn signature(request: &Request, out: &mut String) {
     use hostler_config::directives::core::Signature;
@@ -133,7 +135,7 @@ fn signature(request: &Request, out: &mut String) {
     let name = variables::server_name(request);
     let name = String::from_utf8_lossy(&escape_html(&name)).into_owned();
     let port = variables::server_port(request);
-    out.push_str(&format!("<footer>{product} at {name} port {port}</footer>\n"));
+    out.push_str(&format!("<address>{product} at {name} port {port}</address>\n"));
 }
 
 /// One sentence for the reader, who is a visitor of the site and not its operator.

@@ -38,13 +38,12 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     if request.notes.contains(handler::RAW) {
         return assemble(request, body, true);
     }
-    for header in request.varies.take() {
-        request.vary(&header);
-    }
     content_fields(&mut request);
     crate::filter::expires::apply(&mut request);
     let body = crate::filter::apply(&mut request, body).await;
     crate::filter::headers::apply(&mut request, false).await;
+    type_field(&mut request);
+    vary_field(&mut request);
     let (request, body) = crate::filter::range::apply(request, body);
     assemble(request, body, false)
 }
@@ -55,7 +54,7 @@ pub(crate) async fn finish_error(mut request: Request, body: Body) -> Reply {
     assemble(request, body, false)
 }
 
-/// Content-Type, -Encoding and -Language from what the phases and the handler found out.
+/// Content-Encoding and -Language from what the phases and the handler found out.
 pub(crate) fn content_fields(request: &mut Request) {
     if let Some(encoding) = request.content_encoding.clone() {
         request.headers_out.set("Content-Encoding", encoding);
@@ -63,10 +62,29 @@ pub(crate) fn content_fields(request: &mut Request) {
     if !request.content_languages.is_empty() {
         request.headers_out.set("Content-Language", request.content_languages.join(&b", "[..]));
     }
+}
+
+fn type_field(request: &mut Request) {
     if let Some(content_type) = request.content_type.clone() {
         let with_charset = map_charset(request, content_type);
         request.headers_out.set("Content-Type", with_charset);
     }
+}
+
+/// One `Vary` field with each name once (RFC 9110 §12.5.5).
+fn vary_field(request: &mut Request) {
+    for header in request.varies.take() {
+        request.headers_out.add("Vary", header);
+    }
+    let Some(all) = request.headers_out.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
+    let mut names: Vec<&[u8]> = Vec::new();
+    for name in all.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|n| !n.is_empty()) {
+        if !names.iter().any(|n| n.eq_ignore_ascii_case(name)) {
+            names.push(name);
+        }
+    }
+    let value = if names.contains(&&b"*"[..]) { b"*".to_vec() } else { names.join(&b","[..]) };
+    request.headers_out.set("Vary", value);
 }
 
 /// `AddDefaultCharset`: for text/plain and text/html without a charset.

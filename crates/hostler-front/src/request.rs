@@ -140,9 +140,10 @@ impl Request {
         let slice = |span: head::Span| buffer.slice(span.start as usize..span.end as usize);
         let mut headers_in = Table::with_capacity(head.fields.len());
         for field in &head.fields {
-            let value =
+            let value: Bytes =
                 if field.folded { head::unfold(field.value.of(buffer)).into() } else { slice(field.value) };
-            headers_in.add(slice(field.name), value);
+            // Several fields of a name are one list (RFC 9110 §5.3).
+            headers_in.merge(slice(field.name), &value);
         }
         let mut request = Self::new(thread, peer);
         request.line = slice(head.line);
@@ -331,7 +332,7 @@ impl Request {
     pub(crate) fn vary(&mut self, header: &[u8]) {
         let there = self.headers_out.all(b"Vary").any(|v| crate::http1::framing::has_token(v, header));
         if !there {
-            self.headers_out.merge("Vary", header);
+            self.headers_out.merge("Vary", &Bytes::copy_from_slice(header));
         }
     }
 

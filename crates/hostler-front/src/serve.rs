@@ -43,6 +43,7 @@ pub(crate) type Phase = Result<(), Halt>;
 pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
     let first = match map::host::select(&mut request) {
         Ok(()) => {
+            crate::filter::headers::early(&mut request).await;
             crate::filter::env::set_env_if_server(&mut request).await;
             Box::pin(run(&mut request)).await
         }

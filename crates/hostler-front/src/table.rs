@@ -69,17 +69,17 @@ impl Table {
     }
 
     /// Joins `value` to the entry of `name` with `, `, or adds it.
-    pub(crate) fn merge(&mut self, name: impl Into<Bytes>, value: impl AsRef<[u8]>) {
+    pub(crate) fn merge(&mut self, name: impl Into<Bytes>, value: &Bytes) {
         let name = name.into();
         match self.entries.iter_mut().find(|(n, _)| n.eq_ignore_ascii_case(&name)) {
             Some((_, old)) => {
-                let mut joined = Vec::with_capacity(old.len() + 2 + value.as_ref().len());
+                let mut joined = Vec::with_capacity(old.len() + 2 + value.len());
                 joined.extend_from_slice(old);
                 joined.extend_from_slice(b", ");
-                joined.extend_from_slice(value.as_ref());
+                joined.extend_from_slice(value);
                 *old = joined.into();
             }
-            None => self.entries.push((name, Bytes::copy_from_slice(value.as_ref()))),
+            None => self.entries.push((name, value.clone())),
         }
     }
 
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn merge_joins_and_joined_reads_all() {
         let mut t = Table::default();
-        t.merge("Vary", "a");
-        t.merge("vary", "b");
+        t.merge("Vary", &"a".into());
+        t.merge("vary", &"b".into());
         assert_eq!(t.find("VARY").unwrap(), "a, b");
         t.add("Vary", "c");
         assert_eq!(t.joined(b"vary").unwrap(), "a, b, c");

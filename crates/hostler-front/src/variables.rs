@@ -39,7 +39,11 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::DocumentRoot => borrowed(settings::document_root(&request.server).as_bytes()),
         Variable::TheRequest => Some(Cow::Borrowed(&request.line)),
         Variable::ContentType => request.content_type.as_deref().map(Cow::Borrowed),
-        Variable::Handler => request.handler.as_deref().map(Cow::Borrowed),
+        Variable::Handler => {
+            let by_type =
+                request.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));
+            request.handler.as_deref().or(by_type).map(Cow::Borrowed)
+        }
         Variable::RequestLogId => owned(crate::log::error_id(request)),
         Variable::ConnLogId => owned(format!("{:x}", request.peer.id)),
         Variable::ScriptUser => request.found.info().and_then(|i| owned(i.uid.to_string())),

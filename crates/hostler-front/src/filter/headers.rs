@@ -66,23 +66,36 @@ impl RequestHost<&mut Request> {
     }
 }
 
+/// The type becomes a field only after these directives, so they work on the request's own.
+fn is_content_type(table: Table, name: &str) -> bool {
+    table == Table::Response && name.eq_ignore_ascii_case("content-type")
+}
+
 fn micros(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
 }
 
 impl Message for RequestHost<&mut Request> {
     fn values(&self, table: Table, name: &str) -> Vec<Vec<u8>> {
+        if is_content_type(table, name) {
+            return self.request.content_type.iter().map(|v| v.to_vec()).collect();
+        }
         self.table(table).all(name.as_bytes()).map(|v| v.to_vec()).collect()
     }
 
     fn add(&mut self, table: Table, name: &str, value: Vec<u8>) {
-        if table == Table::Response && name.eq_ignore_ascii_case("content-type") {
-            self.request.content_type = Some(value.clone().into());
+        if is_content_type(table, name) {
+            self.request.content_type = Some(value.into());
+            return;
         }
         self.table_mut(table).add(name.to_owned(), value);
     }
 
     fn remove(&mut self, table: Table, name: &str) {
+        if is_content_type(table, name) {
+            self.request.content_type = None;
+            return;
+        }
         self.table_mut(table).unset(name);
     }
 

@@ -13,8 +13,7 @@ pub(crate) const UNRANGED: &str = "unranged";
 
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
-    let Some(length) =
-        body.len().filter(|_| request.status == 200 && request.is_get() && !request.notes.contains(UNRANGED))
+    let Some(length) = body.len().filter(|_| request.status == 200 && !request.notes.contains(UNRANGED))
     else {
         return (request, body);
     };

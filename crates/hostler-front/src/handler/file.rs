@@ -8,7 +8,7 @@ use crate::request::{Found, Request};
 use crate::serve::Halt;
 use crate::text;
 use bytes::Bytes;
-use hostler_config::directives::core::AcceptPathInfo;
+use hostler_config::directives::core::{AcceptPathInfo, RangeLimit};
 use std::rc::Rc;
 
 /// Sends the request's file.
@@ -76,7 +76,8 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     if let Some(etag) = etag(request, file) {
         request.headers_out.set("ETag", etag);
     }
-    request.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
+    let none = request.dir.core.max_ranges == Some(RangeLimit::None);
+    request.headers_out.set("Accept-Ranges", Bytes::from_static(if none { b"none" } else { b"bytes" }));
 }
 
 /// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
@@ -84,6 +85,9 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
     let parts = request.dir.core.etag.parts();
     let info = &file.info;
+    if parts.digest {
+        return digest(file);
+    }
     let mtime = info.mtime as i128 * 1_000_000 + i128::from(info.mtime_nsec / 1000);
     let mut pieces = Vec::new();
     if parts.inode {
@@ -100,6 +104,21 @@ pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
     }
     let weak = if now(request) - info.mtime > 1 { "" } else { "W/" };
     Some(format!("{weak}\"{}\"", pieces.join("-")).into_bytes())
+}
+
+/// `FileETag Digest`: what the content is, whenever it was written.
+fn digest(file: &OpenFile) -> Option<Vec<u8>> {
+    use base64::Engine as _;
+    use sha1::Digest as _;
+    let mut digest = sha1::Sha1::new();
+    let mut at = 0;
+    while at < file.info.size {
+        let piece = file.read(at, crate::body::FILE_PIECE).ok()?;
+        at += piece.len() as u64;
+        digest.update(&piece);
+    }
+    let text = base64::engine::general_purpose::STANDARD.encode(digest.finalize());
+    Some(format!("\"{text}\"").into_bytes())
 }
 
 /// Seconds since the epoch when the request came.

@@ -12,6 +12,7 @@ use hostler_config::Server;
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     let target = request.target.clone();
     if &*request.method == b"CONNECT" {
+        request.headers_out.set("Allow", crate::handler::options::allowed(request));
         return Err(405);
     }
     let parts = uri::split(&target).map_err(|error| refused(request, error.status(), &error.to_string()))?;

@@ -53,8 +53,7 @@ async fn look_up_phases(sub: &mut Request) -> Phase {
     Ok(())
 }
 
-/// SetEnvIf and BrowserMatch of sections, early RequestHeader: what comes before access control.
+/// SetEnvIf and BrowserMatch of sections: what comes before access control.
 pub(crate) async fn header_parser(request: &mut Request) {
     crate::filter::env::set_env_if_dir(request).await;
-    crate::filter::headers::early(request).await;
 }

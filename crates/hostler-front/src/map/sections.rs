@@ -5,7 +5,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use hostler_config::{DirConfig, Pattern, Section, lookup};
-use hostler_expr::{Captures, RegexError};
+use hostler_expr::{Captures, Expr, RegexError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -76,10 +76,13 @@ pub(crate) async fn conditions(request: &mut Request) -> Phase {
             return Ok(());
         }
         let mut overs = Overs::new();
-        let mut taken = false;
+        // Whether a branch of the current If, ElseIf, Else has been taken.
+        let mut decided = false;
         for section in &ifs[done..] {
-            taken = applies(request, section, taken).await?;
-            if taken {
+            let Pattern::Condition { condition, otherwise } = &section.pattern else { continue };
+            decided &= *otherwise;
+            if !decided && holds(request, section, condition.as_ref()).await? {
+                decided = true;
                 overs.push(section.conf.clone());
             }
         }
@@ -89,13 +92,8 @@ pub(crate) async fn conditions(request: &mut Request) -> Phase {
     Ok(())
 }
 
-/// Whether a conditional section applies; `taken`: the section before it did.
-async fn applies(request: &Request, section: &Section, taken: bool) -> Result<bool, Halt> {
-    let Pattern::Condition { condition, otherwise } = &section.pattern else { return Ok(false) };
-    if *otherwise && taken {
-        // The chain is decided: whatever follows in it must not apply either.
-        return Ok(false);
-    }
+/// Whether a section's condition holds; an Else has none.
+async fn holds(request: &Request, section: &Section, condition: Option<&Expr>) -> Result<bool, Halt> {
     let Some(condition) = condition else { return Ok(true) };
     expr_host::test(request, condition, &mut Captures::new()).await.map_err(|error| {
         let message = format!("{}: the condition can't be evaluated: {error}", section.title);

@@ -16,15 +16,11 @@ pub(crate) fn check(request: &mut Request) {
     } else {
         from_name(request, &server.conf.mime, &dir.mime);
     }
-    if let Some(setting) = &dir.core.force_type {
-        match word(request, setting) {
-            Some(forced) => request.content_type = Some(forced),
-            None if *setting == Setting::None => {}
-            None => {}
-        }
+    if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
+        request.content_type = Some(forced);
     }
-    if let Some(setting) = &dir.core.handler {
-        request.handler = word(request, setting);
+    if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
+        request.handler = Some(handler);
     }
     if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
         request.handler = Some(forced);
@@ -61,7 +57,7 @@ fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
     }
 }
 
-/// A setting's word; `None` undoes.
+/// A setting's word; `None` leaves what the name says.
 fn word(request: &Request, setting: &Setting) -> Option<Bytes> {
     match setting {
         Setting::None => None,

@@ -42,7 +42,8 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
         Halt::Status(503)
     })?;
     request.lasting &= facts.lasting;
-    let mut walk = Walk { request, server: &server, path: trimmed, facts: &facts, overs: Overs::new() };
+    let mut walk =
+        Walk { request, server: &server, path: trimmed, asked: &asked, facts: &facts, overs: Overs::new() };
     walk.levels()?;
     walk.finish(&asked)
 }
@@ -98,6 +99,8 @@ struct Walk<'a> {
     server: &'a Server,
     /// Without a slash at the end; empty for the root.
     path: &'a [u8],
+    /// As it was asked for, perhaps with a slash at the end.
+    asked: &'a [u8],
     facts: &'a Rc<Facts>,
     overs: Overs,
 }
@@ -224,6 +227,12 @@ impl<'a> Walk<'a> {
 
     /// What was reached, or the first component that is missing: DirectoryMatch sees this.
     fn resource(&self) -> &'a [u8] {
+        let walked = &self.facts.walked;
+        let whole = walked.stopped.is_none()
+            && walked.levels.last().is_some_and(|l| l.info.kind == FileKind::Directory);
+        if whole {
+            return self.asked;
+        }
         let reached = self.facts.walked.levels.len() - usize::from(self.facts.walked.stopped.is_none());
         prefixes(self.path).nth(reached).unwrap_or(if self.path.is_empty() { b"/" } else { self.path })
     }

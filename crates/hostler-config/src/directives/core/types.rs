@@ -233,7 +233,9 @@ impl FileEtag {
     /// What tags are made of; [`EtagParts::NONE`]: there are none.
     #[must_use]
     pub fn parts(self) -> EtagParts {
-        let base = self.absolute.unwrap_or(EtagParts::DEFAULT);
+        // Without a list to add to, `+` begins an empty one.
+        let usual = if self.added == EtagParts::NONE { EtagParts::DEFAULT } else { EtagParts::NONE };
+        let base = self.absolute.unwrap_or(usual);
         base.zip(self.removed, |on, off| on && !off).zip(self.added, |on, more| on || more)
     }
 
