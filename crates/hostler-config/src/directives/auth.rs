@@ -289,4 +289,26 @@ mod tests {
         assert_eq!(check("bob", "nonsense"), Outcome::PasswordMismatch);
         assert_eq!(check("eve", "secret"), Outcome::UserNotFound);
     }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused() {
+        let build = |line: &str| {
+            let text = format!("<Location /x>\n{line}\n</Location>");
+            crate::Config::build(&crate::read_text(&text, "/etc/apache2")?)
+        };
+        for line in [
+            "AuthType Digest",
+            "AuthType Form",
+            "AuthBasicProvider file ldap",
+            "AuthBasicUseDigestAlgorithm MD5",
+            "AuthName",
+            "<AuthnProviderAlias file x>\n</AuthnProviderAlias>",
+        ] {
+            assert!(build(line).is_err(), "{line}");
+        }
+        let config = build("AuthType Basic\nAuthName x\nAuthUserFile users\nAuthBasicProvider file").unwrap();
+        let dir = &config.main().locations[0].conf.auth;
+        assert!(dir.has_auth_type());
+        assert_eq!(dir.user_file.as_deref(), Some("/etc/apache2/users"));
+    }
 }

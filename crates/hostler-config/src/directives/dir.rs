@@ -150,3 +150,50 @@ fn directory_index_redirect(command: &mut Command<'_>, args: &Args) -> Result<()
     command.dir.dir.index_redirect = Some(status);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, ConfigError};
+
+    /// What sections within each other say.
+    fn merged(levels: &[&str]) -> Result<Dir, Vec<ConfigError>> {
+        let (mut text, mut path) = (String::new(), String::new());
+        for lines in levels {
+            path.push_str("/x");
+            text.push_str(&format!("<Directory {path}>\n{lines}\n</Directory>\n"));
+        }
+        let config = Config::build(&crate::read_text(&text, "/")?)?;
+        Ok(config.main().directories.iter().fold(Dir::default(), |dir, section| dir.merge(&section.conf.dir)))
+    }
+
+    #[test]
+    fn index_files() {
+        for (levels, expected) in [
+            (&[""][..], "index.html"),
+            (&["DirectoryIndex a b\nDirectoryIndex /c?d"], "a b /c?d"),
+            (&["DirectoryIndex a", "DirectoryIndex b"], "b"),
+            (&["DirectoryIndex a", "DirectoryIndex disabled"], ""),
+            (&["DirectoryIndex a disabled"], "a disabled"),
+            (&["DirectoryIndex a\nDirectoryIndex disabled\nDirectoryIndex b"], "b"),
+        ] {
+            let dir = merged(levels).unwrap();
+            assert_eq!(dir.index_files().collect::<Vec<_>>().join(" "), expected, "{levels:?}");
+        }
+    }
+
+    #[test]
+    fn the_others() {
+        let dir = merged(&[
+            "FallbackResource /x\nDirectorySlash Off\nDirectoryIndexRedirect On",
+            "DirectoryCheckHandler On",
+        ])
+        .unwrap();
+        assert_eq!((dir.fallback_resource(), dir.index_redirect_status()), (Some("/x"), Some(302)));
+        assert!(!dir.redirects_to_slash() && dir.leaves_handled());
+        let dir = merged(&["FallbackResource /x\nDirectoryIndexRedirect 307", "FallbackResource disabled"])
+            .unwrap();
+        assert_eq!((dir.fallback_resource(), dir.index_redirect_status()), (None, Some(307)));
+        assert!(merged(&["DirectoryIndexRedirect 200"]).is_err() && merged(&["DirectoryIndex"]).is_err());
+    }
+}

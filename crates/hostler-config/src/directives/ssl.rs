@@ -267,3 +267,39 @@ fn verify_client(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
         _ => Err("Hostler cannot verify clients' certificates yet".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, ConfigError};
+
+    fn config(text: &str) -> Result<Config, Vec<ConfigError>> {
+        Config::build(&crate::read_text(text, "/etc/apache2")?)
+    }
+
+    #[test]
+    fn certificates_and_their_keys() {
+        let text = "SSLCertificateFile main.pem\n<VirtualHost *:443>\nSSLEngine on\nSSLCertificateFile a.pem\n\
+            SSLCertificateFile /b.pem\nSSLCertificateKeyFile a.key\nSSLProtocol -all +TLSv1.3\n</VirtualHost>";
+        let config = config(text).unwrap();
+        let ssl = &config.servers[1].conf.ssl;
+        assert!(ssl.is_on() && !config.main().conf.ssl.is_on());
+        let pairs: Vec<_> = ssl.pairs().collect();
+        assert_eq!(pairs, [("/etc/apache2/a.pem", "/etc/apache2/a.key"), ("/b.pem", "/b.pem")]);
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused() {
+        for line in [
+            "SSLVerifyClient require",
+            "SSLVerifyClient optional",
+            "SSLUserName X",
+            "SSLEngine optional",
+            "SSLProtocol TLSv1",
+        ] {
+            assert!(config(line).is_err(), "{line}");
+        }
+        for line in ["SSLVerifyClient none", "SSLCipherSuite HIGH", "SSLSessionCache none"] {
+            assert!(config(line).is_ok(), "{line}");
+        }
+    }
+}

@@ -125,7 +125,7 @@ impl Options {
             let removed = OptionSet((self.removed.0 & !inner.added.0) | inner.removed.0);
             (self.base, added, removed)
         } else {
-            (inner.base, inner.added, inner.removed)
+            (inner.base, OptionSet::default(), OptionSet::default())
         };
         Self {
             none: inner.none,
@@ -141,8 +141,11 @@ impl Options {
         }
     }
 
-    fn switch(&mut self, sign: Option<char>, option: IndexOption) {
+    /// A word without sign takes back those with one before it. Those after it, in the same place, do nothing
+    /// in Apache, whatever its manual says, and pages should look the same: `false` then.
+    fn switch(&mut self, sign: Option<char>, option: IndexOption) -> bool {
         match sign {
+            Some(_) if self.base != OptionSet::default() => return false,
             None => {
                 self.base = self.base.with(option, true);
                 (self.added, self.removed) = Default::default();
@@ -156,6 +159,7 @@ impl Options {
                     (self.added.with(option, true), self.removed.with(option, false));
             }
         }
+        true
     }
 
     /// `Name=value`, and the four that can also stand alone. `None`: there is no such word.
@@ -223,12 +227,15 @@ fn leading_number(text: &str) -> u32 {
 
 /// `IndexOptions`
 pub(super) fn index_options(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let mut useless = Vec::new();
     let options = &mut command.dir.autoindex.options;
     for text in words(&args.raw) {
         let word = text.strip_prefix(['+', '-']).unwrap_or(&text);
         let sign = text.chars().next().filter(|_| word.len() < text.len());
         if let Some((_, option)) = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
-            options.switch(sign, *option);
+            if !options.switch(sign, *option) {
+                useless.push(text);
+            }
             continue;
         }
         if word.eq_ignore_ascii_case("None") {
@@ -247,5 +254,57 @@ pub(super) fn index_options(command: &mut Command<'_>, args: &Args) -> Result<()
     if options.none && options.base != OptionSet::default() {
         return Err("None goes with no other option".into());
     }
+    if !useless.is_empty() {
+        let useless = useless.join(" ");
+        command
+            .warn(format!("IndexOptions: {useless} has no effect in the same place as words without sign"));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    /// What a listing looks like after sections within each other.
+    fn effect(levels: &[&str]) -> String {
+        let mut text = "IndexOptions FancyIndexing SuppressSize\n".to_owned();
+        let mut path = String::new();
+        for level in levels {
+            path.push_str("/x");
+            text.push_str(&format!("<Directory {path}>\nIndexOptions {level}\n</Directory>\n"));
+        }
+        let config = Config::build(&crate::read_text(&text, "/").expect(&text)).expect(&text);
+        let main = config.main();
+        let all =
+            main.directories.iter().fold(main.defaults.autoindex.options.clone(), |options, section| {
+                options.merge(&section.conf.autoindex.options)
+            });
+        let shown = [
+            (IndexOption::FancyIndexing, "fancy"),
+            (IndexOption::SuppressSize, "-size"),
+            (IndexOption::SuppressDescription, "-description"),
+            (IndexOption::HtmlTable, "table"),
+        ];
+        let on = shown.into_iter().filter(|(option, _)| all.effective().has(*option));
+        on.map(|(_, name)| name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn signs_and_sections() {
+        for (levels, expected) in [
+            (&["+SuppressDescription"][..], "fancy -size -description"),
+            (&["-SuppressSize"], "fancy"),
+            (&["+SuppressDescription", "-SuppressDescription"], "fancy -size"),
+            (&["FancyIndexing", "+SuppressDescription"], "fancy -description"),
+            (&["None", "+FancyIndexing"], "fancy"),
+            (&["NameWidth=30"], "fancy -size"),
+            (&["HTMLTable"], "table"),
+            (&["+SuppressDescription FancyIndexing"], "fancy"),
+            (&["FancyIndexing +SuppressDescription"], "fancy"),
+        ] {
+            assert_eq!(effect(levels), expected, "{levels:?}");
+        }
+    }
 }
