@@ -3,5 +3,6 @@
 
 mod applications;
 mod files;
+mod logs;
 mod readme;
 mod showcase;

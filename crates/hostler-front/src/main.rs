@@ -32,6 +32,7 @@ mod settings;
 mod site;
 mod start;
 mod status;
+mod stop;
 mod table;
 mod text;
 mod thread;

@@ -4,9 +4,11 @@
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance};
 use crate::log::Logs;
+use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
 use hostler_config::{Config, Tree};
 use hostler_sys::fdpass::Wait;
+use hostler_sys::signal::Signals;
 use hostler_wire::control::FromMaster;
 use hostler_wire::plan::FrontPlan;
 use std::io;
@@ -53,6 +55,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
 
 /// Runs the front until it has drained or the master is gone.
 pub(crate) fn run() -> io::Result<()> {
+    let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inherited { plan, listeners, logs } = receive(&control)?;
     let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
@@ -73,6 +76,7 @@ pub(crate) fn run() -> io::Result<()> {
         started: Instant::now(),
         draining: AtomicBool::new(false),
         drain: draining,
+        stop: Stop::new(),
         connections: AtomicUsize::new(0),
         next_connection: AtomicU32::new(1),
         pid: std::process::id(),
@@ -95,7 +99,7 @@ pub(crate) fn run() -> io::Result<()> {
         );
     }
     let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
-    let control = Some((control, asks, drain));
+    let control = Some((control, asks, drain, signals));
     run_thread(shared, 0, listeners, receiver, balance, control)?;
     joins
         .into_iter()
@@ -113,7 +117,7 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
 }
 
-type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>)>;
+type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>, Signals)>;
 
 fn run_thread(
     shared: Arc<Shared>,
@@ -135,18 +139,15 @@ fn run_thread(
             tokio::task::spawn_local(listen::accept(thread.clone(), listener, https, balance.clone()));
         }
         let mut drain = shared.drain.clone();
-        if let Some((control, asks, drain)) = controls {
+        tokio::task::spawn_local(stop::write_out(thread.clone()));
+        if let Some((control, asks, drain, signals)) = controls {
             let seconds = {
                 let shared = shared.clone();
                 move || shared.seconds()
             };
             let hub = shared.hub.clone();
-            let master_gone = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds));
-            // Without a master nobody may go on serving (DESIGN: its death takes everything down).
-            tokio::task::spawn_local(async move {
-                let _ = master_gone.await;
-                std::process::exit(0);
-            });
+            let master = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds));
+            tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;
         shared.draining.store(true, Ordering::Relaxed);

@@ -37,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) max_connections: usize,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
+    pub(crate) stop: crate::stop::Stop,
     pub(crate) pid: u32,
 }
 

@@ -1,0 +1,192 @@
+//! Access logs and error logs: what is in them, where they go, and that nothing about them fails a request.
+
+use hostler_tests::{Server, Site};
+use rustix::process::Signal;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Waits until a log has at least so many lines, and returns it.
+fn await_lines(server: &Server, log: &str, count: usize) -> String {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let text = fs::read_to_string(server.site().path(log)).unwrap_or_default();
+        if text.lines().count() >= count || Instant::now() > deadline {
+            return text;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn every_virtual_host_has_its_own_logs() {
+    let config = "
+        <VirtualHost *>
+            ServerName one.test
+            CustomLog logs/one.log \"%v %U\"
+            ErrorLog logs/one.error
+        </VirtualHost>
+        <VirtualHost *>
+            ServerName two.test
+            CustomLog logs/two.log \"%v %U\"
+        </VirtualHost>
+        <Location /denied>
+            Require all denied
+        </Location>";
+    let server = Site::new().config(config).file("htdocs/a", "a").start();
+    for (host, path) in [("one.test", "/a"), ("two.test", "/a"), ("one.test", "/denied"), ("two.test", "/denied")] {
+        let _ = server.get_with(path, &format!("Host: {host}\r\n"));
+    }
+    assert_eq!(await_lines(&server, "logs/one.log", 2), "one.test /a\none.test /denied\n");
+    assert_eq!(await_lines(&server, "logs/two.log", 2), "two.test /a\ntwo.test /denied\n");
+    let own = fs::read_to_string(server.site().path("logs/one.error")).unwrap();
+    assert_eq!(own.matches("client denied").count(), 1, "{own}");
+    assert_eq!(server.error_log().matches("client denied").count(), 1, "the other host has none of its own");
+    assert_eq!(server.access_log(), "", "CustomLog of a virtual host takes the place of the server's");
+}
+
+#[test]
+fn one_id_leads_from_the_page_to_both_logs() {
+    let config = "
+        CustomLog logs/ids.log \"%>s %L\"
+        <Directory @ROOT@/htdocs>
+            Options +ExecCGI
+            AddHandler cgi-script .cgi
+        </Directory>";
+    let broken = "#!/bin/sh\necho complaint >&2\necho 'no header'\n";
+    let server = Site::new().config(config).script("htdocs/broken.cgi", broken).file("htdocs/a", "a").start();
+    let page = server.get("/broken.cgi");
+    assert_eq!(page.status, 500);
+    let text = page.text();
+    let id = text.split("<code>").nth(1).and_then(|rest| rest.split("</code>").next()).expect("an id on the page");
+    assert!(server.await_error("no header").contains(&format!("[id {id}]")), "{}", server.error_log());
+    let complaint = server.await_error("stderr from ");
+    assert!(complaint.contains("htdocs/broken.cgi: complaint"), "{complaint}");
+    assert!(complaint.ends_with(&format!("[id {id}]")), "{complaint}");
+    assert_eq!(server.get("/a").status, 200);
+    assert_eq!(await_lines(&server, "logs/ids.log", 2), format!("500 {id}\n200 -\n"));
+}
+
+#[test]
+fn what_a_client_sends_stays_on_its_line() {
+    let config = "CustomLog logs/agents.log \"%{User-Agent}i\"\n<Location /denied>\nRequire all denied\n</Location>";
+    let server = Site::new().config(config).start();
+    let _ = server.get_with("/%0a[forged]", "Host: localhost\r\nUser-Agent: a\"b\\\u{e4}\r\n");
+    let _ = server.get_with("/denied", "Host: localhost\r\nReferer: http://evil/\u{e4}\\\r\nUser-Agent: -\r\n");
+    assert_eq!(await_lines(&server, "logs/agents.log", 2), "a\\\"b\\\\\\xc3\\xa4\n-\n");
+    let denied = server.await_error("client denied");
+    assert!(denied.ends_with(", referer: http://evil/\\xc3\\xa4\\\\"), "{denied}");
+    assert!(server.error_log().lines().all(|line| line.starts_with('[') && line.contains(" [pid ")));
+}
+
+#[test]
+fn log_level_is_by_module_and_place() {
+    let config = "
+        LogLevel warn authz_core:crit
+        <Location /told>
+            LogLevel authz_core:error core:info
+            Require all denied
+        </Location>
+        <Location /quiet>
+            Require all denied
+        </Location>";
+    let server = Site::new().config(config).start();
+    assert_eq!(server.get("/quiet").status, 403);
+    assert_eq!(server.get("/told/x").status, 403);
+    let told = server.await_error("client denied");
+    assert!(told.contains("[authz_core:error]") && told.contains("/told"), "{told}");
+    assert!(!server.error_log().contains("quiet"), "{}", server.error_log());
+}
+
+#[test]
+fn the_layout_of_the_error_log_is_configurable() {
+    let config = "
+        ErrorLogFormat \"<%l> %m [%{X-Id}i] %-{X-None}i id=%L %M\"
+        <Location /denied>
+            Require all denied
+        </Location>";
+    let server = Site::new().config(config).start();
+    let _ = server.get_with("/denied", "Host: localhost\r\nX-Id: 7\r\n");
+    let line = server.await_error("client denied");
+    let expected = format!("client denied by server configuration: {}", server.site().path("htdocs/denied").display());
+    assert!(line.starts_with("<error> authz_core [7] - id=") && line.ends_with(&expected), "{line}");
+    assert!(!line.contains("[id "), "the id is there once: {line}");
+}
+
+#[test]
+fn lines_of_many_connections_at_once_stay_whole() {
+    const CLIENTS: usize = 12;
+    const REQUESTS: usize = 150;
+    let server = Site::new().config("CustomLog logs/load.log \"<%U %q>\"").file("htdocs/a", "a").start();
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let server = &server;
+            scope.spawn(move || {
+                let mut connection = server.connect();
+                for number in 0..REQUESTS {
+                    connection.send(format!("GET /a?{client}.{number}.{} HTTP/1.1\r\nHost: l\r\n\r\n", "x".repeat(200)));
+                    // MaxKeepAliveRequests closes some connections.
+                    if connection.response().field("Connection") == Some("close") {
+                        connection = server.connect();
+                    }
+                }
+            });
+        }
+    });
+    let log = await_lines(&server, "logs/load.log", CLIENTS * REQUESTS);
+    let mut seen: Vec<&str> = log.lines().collect();
+    assert!(seen.iter().all(|line| line.starts_with("</a ?") && line.ends_with("x>")), "a line is not whole");
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), CLIENTS * REQUESTS);
+}
+
+#[test]
+fn a_program_takes_the_lines_of_a_piped_log() {
+    let config = "CustomLog \"|$while read line; do echo \\\"got $line\\\" >> @ROOT@/piped/log; done\" \"%U %>s\"";
+    let server = Site::new().config(config).dir("piped").mode("piped", 0o777).file("htdocs/a", "a").start();
+    assert_eq!(server.get("/a").status, 200);
+    assert_eq!(server.get("/b").status, 404);
+    assert_eq!(await_lines(&server, "piped/log", 2), "got /a 200\ngot /b 404\n");
+}
+
+#[test]
+fn a_log_that_takes_no_lines_fails_no_request() {
+    let server = Site::new().config("CustomLog \"|/bin/true\" \"%U\"").file("htdocs/a", "a").start();
+    thread::sleep(Duration::from_millis(100));
+    for _ in 0..3 {
+        assert_eq!(server.get("/a").text(), "a");
+    }
+    let told = server.await_error("can't write to |/bin/true");
+    assert!(told.contains("[core:error]"), "{told}");
+    assert_eq!(server.error_log().matches("/bin/true").count(), 1, "once, not for every request");
+}
+
+#[test]
+fn a_reload_takes_up_a_moved_log_file() {
+    let server = Site::new().file("htdocs/a", "a").file("htdocs/b", "b").start();
+    assert_eq!(server.get("/a").status, 200);
+    assert!(await_lines(&server, "logs/access.log", 1).contains("/a"));
+    fs::rename(server.site().path("logs/access.log"), server.site().path("logs/access.log.1")).unwrap();
+    server.signal(Signal::HUP);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !server.site().path("logs/access.log").exists() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // The old generation may still accept until the new one has reported ready.
+    while !server.access_log().contains("/b") && Instant::now() < deadline {
+        assert_eq!(server.get("/b").status, 200);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(server.access_log().contains("/b"), "{}", server.console());
+}
+
+#[test]
+fn a_stop_writes_what_buffered_logs_hold() {
+    let mut server = Site::new().config("BufferedLogs On").file("htdocs/a", "a").start();
+    assert_eq!(server.get("/a").status, 200);
+    assert_eq!(server.access_log(), "", "held back");
+    server.signal(Signal::TERM);
+    server.await_end();
+    assert!(server.access_log().contains("/a"));
+}
