@@ -88,6 +88,7 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
         String::from_utf8_lossy(&request.uri)
     );
     log::request(request, Severity::Warn, "include", &message);
+    request.lasting = false;
     Ok(super::file::whole(&file))
 }
 

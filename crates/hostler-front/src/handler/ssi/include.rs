@@ -53,11 +53,9 @@ impl Around<'_> {
     }
 
     async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
-        let epoch = self.site.epoch();
         let sub = self.look_up(target).await?;
         let (sub, body) = self.run(sub, text_only).await?;
-        let url = target.split(|&byte| byte == b'?').next().unwrap_or_default();
-        plain::remember(key, url, self.site, epoch, &sub, &body);
+        plain::remember(key, self.site, &sub, &body);
         Ok(found((sub, body)))
     }
 

@@ -57,8 +57,12 @@ pub(super) async fn expand(request: &mut Request, file: Rc<OpenFile>) -> Result<
         log::request(request, Severity::Error, "include", &message);
         return Err(Halt::Status(500));
     };
-    if !parsed.page.is_plain() && request.headers_in.contains("Range") {
-        request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    if !parsed.page.is_plain() {
+        // The next request may get something else.
+        request.lasting = false;
+        if request.headers_in.contains("Range") {
+            request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+        }
     }
     let expected = parsed.last_length.get() + 64;
     let mut sink = Sink { bytes: Vec::with_capacity(expected), limit: WHOLE, patience: PATIENCE };

@@ -45,11 +45,10 @@ pub(super) fn include(key: &[u8], site: &Site, text_only: bool, out: &mut Vec<u8
     })
 }
 
-/// Remembers what a sub-request came to, if it will come to the same for every request. `epoch` is the site's when
-/// it began; `url` its target without a query.
-pub(super) fn remember(key: &[u8], url: &[u8], site: &Site, epoch: u64, sub: &Request, body: &Body) {
+/// Remembers what a sub-request came to, if it will come to the same for every request.
+pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
     let Body::Bytes(content) = body else { return };
-    if epoch != site.epoch() || !is_plain(sub) || url.ends_with(b"/") || sub.redirects > 0 {
+    if !is_plain(sub) || sub.epoch != site.epoch() {
         return;
     }
     let is_text = sub.content_type.as_deref().is_none_or(|kind| kind.starts_with(b"text/"));
@@ -57,7 +56,7 @@ pub(super) fn remember(key: &[u8], url: &[u8], site: &Site, epoch: u64, sub: &Re
         if known.len() >= MOST {
             known.clear();
         }
-        known.insert(key.into(), Plain { epoch, content: content.clone(), is_text });
+        known.insert(key.into(), Plain { epoch: sub.epoch, content: content.clone(), is_text });
     });
 }
 
@@ -65,8 +64,8 @@ pub(super) fn remember(key: &[u8], url: &[u8], site: &Site, epoch: u64, sub: &Re
 fn is_plain(sub: &Request) -> bool {
     let core = &sub.dir.core;
     let by_expression = |setting: &Option<Setting>| matches!(setting, Some(Setting::Expr(_)));
-    let whole = matches!(&sub.found, Found::File(info, Ok(file)) if file.lasting && info.size > 0);
-    whole
+    sub.lasting
+        && matches!(&sub.found, Found::File(_, Ok(_)))
         && sub.prev.is_none()
         && sub.status == 200
         && sub.path_info.is_empty()
