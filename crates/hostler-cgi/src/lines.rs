@@ -94,7 +94,8 @@ impl Lines {
         self.line.extend(piece.iter().filter(|byte| **byte != b'\r'));
         self.total += piece.len() + usize::from(end.is_some());
         if self.line.len() > self.limits.line {
-            let beginning = beginning(&self.line);
+            // The same however much the pipe delivered at once.
+            let beginning = beginning(&self.line[..self.limits.line]);
             return Err(HeaderError::LineTooLong { limit: self.limits.line, beginning });
         }
         self.count += usize::from(end.is_some());

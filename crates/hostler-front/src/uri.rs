@@ -108,7 +108,9 @@ pub(crate) fn normalise(
     }
     let unreserved = decode_unreserved(path)?;
     let plain = remove_dots(&unreserved, merge_slashes)?;
-    decode(&plain, slashes)
+    let decoded = decode(&plain, slashes)?;
+    // A decoded slash may make a dot segment of what was part of a name: `/a%2f..%2f..`.
+    if slashes == EncodedSlashes::On { remove_dots(&decoded, merge_slashes) } else { Ok(decoded) }
 }
 
 fn decode_unreserved(path: &[u8]) -> Result<Cow<'_, [u8]>, UriError> {
@@ -315,6 +317,8 @@ mod tests {
     #[test]
     fn encoded_slashes_on_request() {
         assert_eq!(normalise(b"/a%2fb", true, EncodedSlashes::On).unwrap(), b"/a/b");
+        assert_eq!(normalise(b"/a%2f..%2Fb", true, EncodedSlashes::On).unwrap(), b"/b");
+        assert_eq!(normalise(b"/a%2f..%2f..%2fb", true, EncodedSlashes::On), Err(UriError::AboveRoot));
         assert_eq!(normalise(b"/a%2fb%20", true, EncodedSlashes::NoDecode).unwrap(), b"/a%2fb ");
         assert_eq!(normalise(b"/a//b", false, EncodedSlashes::Off).unwrap(), b"/a//b");
     }

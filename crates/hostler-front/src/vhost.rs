@@ -103,7 +103,7 @@ pub(crate) fn authority(text: &[u8], strict: bool) -> Option<Authority> {
     let (host, port) = if text.first() == Some(&b'[') {
         let end = text.iter().position(|&b| b == b']')?;
         let inside = std::str::from_utf8(&text[1..end]).ok()?;
-        inside.split('%').next()?.parse::<std::net::Ipv6Addr>().ok()?;
+        inside.parse::<std::net::Ipv6Addr>().ok()?;
         (&text[..=end], &text[end + 1..])
     } else {
         let end = text.iter().position(|&b| b == b':').unwrap_or(text.len());
@@ -165,6 +165,7 @@ mod tests {
             "a:99999",
             "a:b",
             "[::1",
+            "[fe80::1%25eth0]",
             "a..b",
             "a:",
             "a,b",

@@ -245,7 +245,7 @@ fn version(text: &[u8]) -> Result<Version, HeadError> {
 fn field(buffer: &[u8], start: usize, end: usize, head: &mut Head, limits: &Limits) -> Result<(), HeadError> {
     let line = &buffer[start..end];
     if matches!(line[0], b' ' | b'\t') {
-        return fold(buffer, end, head, limits);
+        return fold(buffer, start, end, head, limits);
     }
     if limits.fields > 0 && head.fields.len() >= limits.fields {
         return Err(HeadError::TooManyFields);
@@ -280,10 +280,9 @@ fn field(buffer: &[u8], start: usize, end: usize, head: &mut Head, limits: &Limi
 }
 
 /// A continuation line: the value goes on to its end; [`unfold`] makes it one line.
-fn fold(buffer: &[u8], end: usize, head: &mut Head, limits: &Limits) -> Result<(), HeadError> {
+fn fold(buffer: &[u8], start: usize, end: usize, head: &mut Head, limits: &Limits) -> Result<(), HeadError> {
     let last = head.fields.last_mut().ok_or(HeadError::Fold)?;
-    let added = &buffer[last.value.end as usize..end];
-    if added.iter().any(|&b| (b < b' ' && !matches!(b, b'\t' | b'\r' | b'\n')) || b == 0x7f) {
+    if buffer[start..end].iter().any(|&b| (b < b' ' && b != b'\t') || b == 0x7f) {
         return Err(HeadError::FieldValue);
     }
     if end - last.name.start as usize > limits.field_size {
@@ -352,6 +351,7 @@ mod tests {
         assert_eq!(refused("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n"), HeadError::FieldValue);
         assert_eq!(refused("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n"), HeadError::FieldValue);
         assert_eq!(refused("GET / HTTP/1.1\r\n A: b\r\n\r\n"), HeadError::Fold);
+        assert_eq!(refused("GET / HTTP/1.1\r\nA: b\r\n c\rd\r\n\r\n"), HeadError::FieldValue);
         assert_eq!(refused("GET / HTTP/1.10\r\n\r\n"), HeadError::RequestLine);
         assert_eq!(refused("GET / HTTP2.0\r\n\r\n"), HeadError::RequestLine);
         assert_eq!(refused("GET / HTTP/2.0\r\n\r\n"), HeadError::Version);
