@@ -35,7 +35,7 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
     let modified = validators.modified;
     let mut not_modified = None;
     if let Some(tags) = header("If-Match") {
-        let strong = validators.etag.is_some_and(|etag| lists(&tags, etag, false));
+        let strong = validators.etag.is_some_and(|etag| lists_any(request, &tags, etag, false));
         if tags.trim_ascii() != b"*" && !strong {
             return Condition::Failed;
         }
@@ -48,7 +48,7 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
         let any = tags.trim_ascii() == b"*";
         // A weak comparison is for GET without ranges only (RFC 9110 §13.1.2).
         let weak = request.is_get() && !request.headers_in.contains("Range");
-        let matches = any || validators.etag.is_some_and(|etag| lists(&tags, etag, weak));
+        let matches = any || validators.etag.is_some_and(|etag| lists_any(request, &tags, etag, weak));
         if matches && !request.is_get() {
             return Condition::Failed;
         }
@@ -65,8 +65,15 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
     if not_modified == Some(true) { Condition::NotModified } else { Condition::Met }
 }
 
+/// Whether a list has an entity tag or what compression makes of it for this client. Apache compares the plain
+/// tag alone, so its compressed answers are sent again and again.
+fn lists_any(request: &Request, list: &[u8], etag: &[u8], weak: bool) -> bool {
+    let changed = || crate::filter::compress::changed_tags(request, etag);
+    lists(list, etag, weak) || changed().iter().any(|tag| lists(list, tag, weak))
+}
+
 /// Whether a list of entity tags has this one.
-fn lists(list: &[u8], etag: &[u8], weak: bool) -> bool {
+pub(crate) fn lists(list: &[u8], etag: &[u8], weak: bool) -> bool {
     let opaque = |tag: &[u8]| -> (bool, Vec<u8>) {
         let stripped = tag.strip_prefix(b"W/").or_else(|| tag.strip_prefix(b"w/"));
         (stripped.is_some(), stripped.unwrap_or(tag).to_vec())

@@ -38,8 +38,8 @@ pub(crate) struct OpenFile {
     content: OnceCell<Bytes>,
     /// The file as a page with includes.
     pub(crate) page: crate::handler::ssi::PageCell,
-    /// What is said of it stays true until the site's epoch changes.
-    pub(crate) lasting: bool,
+    /// Its compressed copies.
+    pub(crate) variants: crate::filter::compress::Variants,
 }
 
 impl OpenFile {
@@ -255,17 +255,17 @@ impl Site {
         descriptor: Option<OwnedFd>,
         undisturbed: bool,
     ) -> Rc<Facts> {
-        let lasting = walked.watched && undisturbed;
         let file = match (descriptor, walked.levels.last()) {
             (Some(descriptor), Some(level)) if walked.opened => Some(Rc::new(OpenFile {
                 descriptor,
                 info: level.info,
                 content: OnceCell::new(),
                 page: Default::default(),
-                lasting,
+                variants: Default::default(),
             })),
             _ => None,
         };
+        let lasting = walked.watched && undisturbed;
         let facts = Rc::new(Facts { walked, file, lasting });
         if lasting {
             self.keep(path, access, &facts);

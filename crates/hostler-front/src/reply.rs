@@ -48,8 +48,9 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     assemble(request, body, false)
 }
 
-/// Completes an error page: only what survives errors is kept.
+/// Completes an error page: only what survives errors is kept. A redirect is no error for mod_expires.
 pub(crate) async fn finish_error(mut request: Request, body: Body) -> Reply {
+    crate::filter::expires::apply(&mut request);
     crate::filter::headers::apply(&mut request, true).await;
     assemble(request, body, false)
 }
@@ -138,7 +139,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
 impl Reply {
     /// The answer is sent, or has broken off: log it. `received`: bytes of the request; `kept`: the connection stays.
     pub(crate) fn finish(
-        self,
+        mut self,
         thread: &Rc<Thread>,
         sent: Sent,
         result: &Result<(), Ended>,
@@ -153,6 +154,7 @@ impl Reply {
                 &format!("the answer broke off: {error}"),
             );
         }
+        crate::filter::compress::note(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);
     }

@@ -110,6 +110,8 @@ pub(crate) struct Request {
     pub(crate) content_languages: Vec<Bytes>,
     /// Output filters by name (lower case), in order.
     pub(crate) filters: Vec<Bytes>,
+    /// What compression came to.
+    pub(crate) compressed: Option<Rc<crate::filter::compress::Totals>>,
 
     pub(crate) status: u16,
     /// A reason phrase of the script's own.
@@ -196,6 +198,7 @@ impl Request {
             content_encoding: None,
             content_languages: Vec::new(),
             filters: Vec::new(),
+            compressed: None,
             status: 200,
             reason: None,
             body: RequestBody::Empty,

@@ -42,7 +42,7 @@ static DIRECTIVES: &[Directive] = &[
 /// How long something stays fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Counted from the file's last change rather than from the request.
+    /// Counted from the file's last change rather than from the request: nothing where there is no file.
     pub from_modification: bool,
     /// Seconds.
     pub seconds: i64,
@@ -72,19 +72,16 @@ impl Merge for Dir {
 pub type Server = ();
 
 impl Dir {
-    /// When an answer expires, in seconds since 1970; `None`: nothing is said. `modified` is the file's last
-    /// change, `None` for what is no file. An answer that has `Expires` already keeps it, and error pages and
-    /// sub-requests get none: that is the caller's to see to.
+    /// How long an answer of a media type (parameters are ignored) stays fresh; `None`: nothing is said. An answer
+    /// that has `Expires` already keeps it, and errors and sub-requests get none: that is the caller's to see to.
     #[must_use]
-    pub fn expiry(&self, media_type: Option<&str>, modified: Option<i64>, now: i64) -> Option<i64> {
+    pub fn lifetime(&self, media_type: Option<&str>) -> Option<Lifetime> {
         if self.active != Some(true) {
             return None;
         }
         let essence =
             media_type.map(|name| name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase());
-        let lifetime = essence.and_then(|name| self.for_type(&name)).or(self.usual)?;
-        let start = if lifetime.from_modification { modified? } else { now };
-        Some(start.saturating_add(lifetime.seconds).max(now))
+        essence.and_then(|name| self.for_type(&name)).or(self.usual)
     }
 
     /// By the type, then by `text/*`.
@@ -179,11 +176,10 @@ mod tests {
         let mut dir = Dir { active: Some(true), usual: Some(lifetime("A60")), ..Dir::default() };
         dir.by_type.insert("text/html".into(), lifetime("A10"));
         dir.by_type.insert("image/*".into(), lifetime("M100"));
-        assert_eq!(dir.expiry(Some("Text/HTML; charset=x"), None, 1000), Some(1010));
-        assert_eq!(dir.expiry(Some("image/png"), Some(950), 1000), Some(1050));
-        assert_eq!(dir.expiry(Some("image/png"), Some(1), 1000), Some(1000));
-        assert_eq!(dir.expiry(Some("image/png"), None, 1000), None);
-        assert_eq!(dir.expiry(None, None, 1000), Some(1060));
-        assert_eq!(Dir { active: None, ..dir }.expiry(None, None, 1000), None);
+        assert_eq!(dir.lifetime(Some("Text/HTML; charset=x")), Some(lifetime("A10")));
+        assert_eq!(dir.lifetime(Some("image/png")), Some(lifetime("M100")));
+        assert_eq!(dir.lifetime(Some("text/plain")), Some(lifetime("A60")));
+        assert_eq!(dir.lifetime(None), Some(lifetime("A60")));
+        assert_eq!(Dir { active: None, ..dir }.lifetime(None), None);
     }
 }

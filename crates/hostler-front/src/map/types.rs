@@ -27,7 +27,7 @@ pub(crate) fn check(request: &mut Request) {
     }
     if let Some(filters) = &dir.core.output_filters {
         let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
-        request.filters = named.chain(std::mem::take(&mut request.filters)).collect();
+        request.filters.extend(named);
     }
 }
 

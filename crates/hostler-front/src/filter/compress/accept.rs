@@ -1,0 +1,49 @@
+//! Accept-Encoding (RFC 9110 §12.5.3) as mod_deflate reads it: a coding is taken only if it is named, `*` is no
+//! name, and the first mention counts.
+
+/// Whether a client that sent `field` takes `coding`.
+pub(super) fn takes(field: &[u8], coding: &str) -> bool {
+    for item in field.split(|&byte| byte == b',') {
+        let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        if parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding.as_bytes())) {
+            return !parts.any(is_zero_weight);
+        }
+    }
+    false
+}
+
+/// `q=0`, `q=0.000`
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    let Some(weight) = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q=")) else {
+        return false;
+    };
+    let weight = weight.trim_ascii();
+    weight.first() == Some(&b'0') && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_codings_are_taken_unless_weighed_zero() {
+        for (field, expected) in [
+            ("gzip", true),
+            ("GZIP", true),
+            ("deflate, gzip;q=0.5", true),
+            ("br;q=0, gzip ; q=1.0", true),
+            ("gzip;q=0.001", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.000", false),
+            ("gzip;x=y;Q=0.0", false),
+            ("gzip;q=0, gzip", false),
+            ("*", false),
+            ("x-gzip", false),
+            ("gzipped", false),
+            ("identity", false),
+            ("", false),
+        ] {
+            assert_eq!(takes(field.as_bytes(), "gzip"), expected, "{field}");
+        }
+    }
+}
