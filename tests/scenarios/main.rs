@@ -2,6 +2,7 @@
 //! program, request and expectation.
 
 mod applications;
+mod cgi;
 mod files;
 mod logs;
 mod readme;
