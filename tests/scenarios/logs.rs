@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Waits until a log has at least so many lines, and returns it.
-fn await_lines(server: &Server, log: &str, count: usize) -> String {
+pub(crate) fn await_lines(server: &Server, log: &str, count: usize) -> String {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let text = fs::read_to_string(server.site().path(log)).unwrap_or_default();
@@ -34,7 +34,9 @@ fn every_virtual_host_has_its_own_logs() {
             Require all denied
         </Location>";
     let server = Site::new().config(config).file("htdocs/a", "a").start();
-    for (host, path) in [("one.test", "/a"), ("two.test", "/a"), ("one.test", "/denied"), ("two.test", "/denied")] {
+    for (host, path) in
+        [("one.test", "/a"), ("two.test", "/a"), ("one.test", "/denied"), ("two.test", "/denied")]
+    {
         let _ = server.get_with(path, &format!("Host: {host}\r\n"));
     }
     assert_eq!(await_lines(&server, "logs/one.log", 2), "one.test /a\none.test /denied\n");
@@ -58,7 +60,8 @@ fn one_id_leads_from_the_page_to_both_logs() {
     let page = server.get("/broken.cgi");
     assert_eq!(page.status, 500);
     let text = page.text();
-    let id = text.split("<code>").nth(1).and_then(|rest| rest.split("</code>").next()).expect("an id on the page");
+    let id =
+        text.split("<code>").nth(1).and_then(|rest| rest.split("</code>").next()).expect("an id on the page");
     assert!(server.await_error("no header").contains(&format!("[id {id}]")), "{}", server.error_log());
     let complaint = server.await_error("stderr from ");
     assert!(complaint.contains("htdocs/broken.cgi: complaint"), "{complaint}");
@@ -69,10 +72,12 @@ fn one_id_leads_from_the_page_to_both_logs() {
 
 #[test]
 fn what_a_client_sends_stays_on_its_line() {
-    let config = "CustomLog logs/agents.log \"%{User-Agent}i\"\n<Location /denied>\nRequire all denied\n</Location>";
+    let config =
+        "CustomLog logs/agents.log \"%{User-Agent}i\"\n<Location /denied>\nRequire all denied\n</Location>";
     let server = Site::new().config(config).start();
     let _ = server.get_with("/%0a[forged]", "Host: localhost\r\nUser-Agent: a\"b\\\u{e4}\r\n");
-    let _ = server.get_with("/denied", "Host: localhost\r\nReferer: http://evil/\u{e4}\\\r\nUser-Agent: -\r\n");
+    let _ =
+        server.get_with("/denied", "Host: localhost\r\nReferer: http://evil/\u{e4}\\\r\nUser-Agent: -\r\n");
     assert_eq!(await_lines(&server, "logs/agents.log", 2), "a\\\"b\\\\\\xc3\\xa4\n-\n");
     let denied = server.await_error("client denied");
     assert!(denied.ends_with(", referer: http://evil/\\xc3\\xa4\\\\"), "{denied}");
@@ -108,7 +113,8 @@ fn the_layout_of_the_error_log_is_configurable() {
     let server = Site::new().config(config).start();
     let _ = server.get_with("/denied", "Host: localhost\r\nX-Id: 7\r\n");
     let line = server.await_error("client denied");
-    let expected = format!("client denied by server configuration: {}", server.site().path("htdocs/denied").display());
+    let expected =
+        format!("client denied by server configuration: {}", server.site().path("htdocs/denied").display());
     assert!(line.starts_with("<error> authz_core [7] - id=") && line.ends_with(&expected), "{line}");
     assert!(!line.contains("[id "), "the id is there once: {line}");
 }
@@ -124,7 +130,10 @@ fn lines_of_many_connections_at_once_stay_whole() {
             scope.spawn(move || {
                 let mut connection = server.connect();
                 for number in 0..REQUESTS {
-                    connection.send(format!("GET /a?{client}.{number}.{} HTTP/1.1\r\nHost: l\r\n\r\n", "x".repeat(200)));
+                    connection.send(format!(
+                        "GET /a?{client}.{number}.{} HTTP/1.1\r\nHost: l\r\n\r\n",
+                        "x".repeat(200)
+                    ));
                     // MaxKeepAliveRequests closes some connections.
                     if connection.response().field("Connection") == Some("close") {
                         connection = server.connect();
@@ -143,7 +152,8 @@ fn lines_of_many_connections_at_once_stay_whole() {
 
 #[test]
 fn a_program_takes_the_lines_of_a_piped_log() {
-    let config = "CustomLog \"|$while read line; do echo \\\"got $line\\\" >> @ROOT@/piped/log; done\" \"%U %>s\"";
+    let config =
+        "CustomLog \"|$while read line; do echo \\\"got $line\\\" >> @ROOT@/piped/log; done\" \"%U %>s\"";
     let server = Site::new().config(config).dir("piped").mode("piped", 0o777).file("htdocs/a", "a").start();
     assert_eq!(server.get("/a").status, 200);
     assert_eq!(server.get("/b").status, 404);

@@ -7,3 +7,4 @@ mod files;
 mod logs;
 mod readme;
 mod showcase;
+mod tls;

@@ -31,6 +31,8 @@ pub(crate) struct Tls {
     pub(crate) cipher: String,
     /// The name the client asked for (SNI).
     pub(crate) server_name: Option<String>,
+    /// The handshake resumed an earlier session.
+    pub(crate) resumed: bool,
 }
 
 /// The other side of a connection.

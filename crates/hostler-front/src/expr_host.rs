@@ -139,13 +139,7 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
-        let Some(tls) = &self.request.peer.tls else { return Answer::Ready(None) };
-        Answer::Ready(match name {
-            "SSL_PROTOCOL" => owned(tls.protocol),
-            "SSL_CIPHER" => owned(tls.cipher.as_str()),
-            "SSL_TLS_SNI" => tls.server_name.as_deref().and_then(owned),
-            _ => None,
-        })
+        Answer::Ready(self.request.peer.tls.as_ref().and_then(|tls| crate::tls::value(tls, name)))
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {

@@ -36,7 +36,12 @@ pub(crate) fn signals() -> io::Result<Signals> {
 
 /// Waits for the end and carries it out. `master` ends when the master does: without it nobody may go on serving
 /// (DESIGN: its death takes everything down).
-pub(crate) async fn wait(thread: Rc<Thread>, signals: Signals, master: JoinHandle<io::Result<()>>, threads: usize) {
+pub(crate) async fn wait(
+    thread: Rc<Thread>,
+    signals: Signals,
+    master: JoinHandle<io::Result<()>>,
+    threads: usize,
+) {
     tokio::select! {
         _ = master => {}
         _ = terminated(&signals) => {}

@@ -143,6 +143,7 @@ impl LogRecord for Line<'_> {
             Named::RequestTrailer | Named::ResponseTrailer => None,
             Named::Env => facts.env.find(name).map(|v| Cow::Borrowed(&**v)),
             Named::Note => facts.notes.find(name).map(|v| Cow::Borrowed(&**v)),
+            Named::Ssl => record::ssl(self.record.peer, name),
         }
     }
 

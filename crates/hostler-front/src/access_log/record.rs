@@ -113,6 +113,11 @@ pub(super) fn canonical_port(server: &Server, peer: &Peer) -> u16 {
     named.or_else(of_address).unwrap_or(usual)
 }
 
+/// `%{name}x`
+pub(super) fn ssl<'a>(peer: &'a Peer, name: &[u8]) -> Option<Cow<'a, [u8]>> {
+    crate::tls::value(peer.tls.as_ref()?, std::str::from_utf8(name).ok()?)
+}
+
 /// `%k`. Quirk(apache): a request that is the connection's last doesn't count itself.
 pub(super) fn keep_alive_requests(peer: &Peer, kept: bool) -> u64 {
     u64::from(peer.requests.get().saturating_sub(u32::from(!kept)))
@@ -173,6 +178,7 @@ impl LogRecord for Record<'_> {
             Named::RequestTrailer | Named::ResponseTrailer => None,
             Named::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
             Named::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
+            Named::Ssl => ssl(self.peer(), name),
         }
     }
 

@@ -5,6 +5,9 @@
 mod certificate;
 mod cipher;
 mod plain;
+mod variables;
+
+pub(crate) use variables::{fixup, value};
 
 use crate::connection::Tls;
 use crate::log::{self, Severity};
@@ -225,8 +228,9 @@ fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>) -> (Tls, b
         _ => "TLSv1.2",
     };
     let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
+    let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let h2 = connection.alpn_protocol() == Some(b"h2");
-    (Tls { protocol, cipher: cipher.to_owned(), server_name }, h2)
+    (Tls { protocol, cipher: cipher.to_owned(), server_name, resumed }, h2)
 }
 
 #[cfg(test)]

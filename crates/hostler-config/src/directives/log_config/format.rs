@@ -189,9 +189,22 @@ fn named(letter: u8, argument: &[u8]) -> Option<Item> {
         b'e' => Item::Env(name()),
         b'i' => Item::RequestHeader(name()),
         b'n' => Item::Note(name()),
+        b'x' => Item::Ssl(name()),
+        b'c' => Item::Ssl(old_ssl_name(argument).into()),
         b'o' => Item::ResponseHeader(name()),
         _ => return None,
     })
+}
+
+/// The variable behind a name of `%{name}c`, mod_ssl's older form.
+fn old_ssl_name(name: &[u8]) -> &'static [u8] {
+    match name {
+        b"version" => b"SSL_PROTOCOL",
+        b"cipher" => b"SSL_CIPHER",
+        b"subjectdn" => b"SSL_CLIENT_S_DN",
+        b"issuerdn" => b"SSL_CLIENT_I_DN",
+        _ => b"",
+    }
 }
 
 /// Directives without argument.

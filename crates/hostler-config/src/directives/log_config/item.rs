@@ -39,6 +39,8 @@ pub(super) enum Item {
     Note(Box<[u8]>),
     /// `%{name}o`.
     ResponseHeader(Box<[u8]>),
+    /// `%{name}x`, a variable of mod_ssl.
+    Ssl(Box<[u8]>),
     /// `%O`.
     BytesOut,
     /// `%p`.

@@ -58,6 +58,8 @@ pub enum Named {
     Env,
     /// The request's notes.
     Note,
+    /// A variable of mod_ssl, `%{name}x`.
+    Ssl,
 }
 
 /// Which address.
@@ -158,6 +160,7 @@ fn write_item(field: &Field, record: &impl LogRecord, out: &mut Vec<u8>) {
         }
         Item::Env(name) => named(record, Named::Env, name, which, out),
         Item::Note(name) => named(record, Named::Note, name, which, out),
+        Item::Ssl(name) => named(record, Named::Ssl, name, which, out),
         Item::RequestHeader(name) => named(record, Named::RequestHeader, name, which, out),
         Item::RequestTrailer(name) => named(record, Named::RequestTrailer, name, which, out),
         Item::ResponseTrailer(name) => named(record, Named::ResponseTrailer, name, which, out),

@@ -38,7 +38,6 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
     for (name, value) in request.env.iter() {
         environment.set(name, &value[..]);
     }
-    tls(request, &mut environment);
     let (name, signature) = (variables::server_name(request), signature(request));
     let (local, remote) = (request.peer.local.ip().to_string(), request.peer.remote.ip().to_string());
     let (uri, root) = (request_uri(request), variables::context_document_root(request));
@@ -75,16 +74,6 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
     environment.add_common(&facts, request.headers_in.iter().map(|(name, value)| (&name[..], &value[..])));
     environment.add_cgi(&facts);
     environment
-}
-
-/// What mod_ssl tells of a connection without further options.
-fn tls(request: &Request, environment: &mut Environment) {
-    if let Some(tls) = &request.peer.tls {
-        environment.set("HTTPS", "on");
-        if let Some(name) = &tls.server_name {
-            environment.set("SSL_TLS_SNI", name.as_bytes());
-        }
-    }
 }
 
 /// `REQUEST_URI`: as the client sent it, or (`CGIVar REQUEST_URI current-uri`) that of this request.

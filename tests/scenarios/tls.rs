@@ -1,0 +1,235 @@
+//! TLS: certificates by name, protocols, resumption, and what clients and operators hear when it goes wrong.
+//! Clients are curl and openssl, which know nothing of the library that the server uses.
+
+use crate::logs::await_lines;
+use hostler_tests::{Server, Site, needs_program};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Makes a self-signed certificate and its key, `NAME.pem` and `NAME.key`; `kind` is openssl's `-newkey`.
+fn certificate(folder: &Path, file: &str, name: &str, kind: &[&str]) {
+    let status = Command::new("openssl")
+        .args(["req", "-x509", "-nodes", "-days", "2", "-newkey"])
+        .args(kind)
+        .args(["-subj", &format!("/CN={name}"), "-addext", &format!("subjectAltName=DNS:{name}")])
+        .arg("-keyout")
+        .arg(folder.join(format!("{file}.key")))
+        .arg("-out")
+        .arg(folder.join(format!("{file}.pem")))
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "openssl makes a certificate");
+}
+
+const EC: &[&str] = &["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+const RSA: &[&str] = &["rsa:2048"];
+
+/// A virtual host with the certificate of this file.
+fn virtual_host(name: &str, certificate: &str, more: &str) -> String {
+    format!(
+        "<VirtualHost *>\nServerName {name}\nSSLEngine on\nSSLCertificateFile tls/{certificate}.pem\n\
+         SSLCertificateKeyFile tls/{certificate}.key\nCustomLog logs/access.log \"%v %>s %H\"\n{more}\n</VirtualHost>\n"
+    )
+}
+
+/// A site with certificates for one.test and two.test.
+fn site() -> Site {
+    let site = Site::new().dir("tls").file("htdocs/a", "hello");
+    certificate(&site.path("tls"), "one", "one.test", EC);
+    certificate(&site.path("tls"), "two", "two.test", EC);
+    site
+}
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    Command::new(program).args(arguments).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+/// Asks for `https://HOST/a` with this certificate as the only one to trust; what curl says of status, protocol,
+/// body.
+fn curl(server: &Server, host: &str, trusted: &str, more: &[&str]) -> String {
+    let port = server.port();
+    let resolve = format!("{host}:{port}:127.0.0.1");
+    let trusted = server.site().path(&format!("tls/{trusted}.pem")).display().to_string();
+    let url = format!("https://{host}:{port}/a");
+    let base =
+        ["-sS", "-w", " %{http_code} %{http_version}", "--resolve", &resolve, "--cacert", &trusted, &url];
+    let output = run("curl", &[&base[..], more].concat());
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+/// What `openssl s_client` prints about a handshake.
+fn handshake(server: &Server, more: &[&str]) -> String {
+    let address = format!("127.0.0.1:{}", server.port());
+    let output = run("openssl", &[&["s_client", "-connect", &address][..], more].concat());
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn every_name_has_its_certificate() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let config = virtual_host("one.test", "one", "") + &virtual_host("two.test", "two", "");
+    let server = site().config(&config).start();
+    assert_eq!(curl(&server, "one.test", "one", &[]), "hello 200 1.1");
+    assert_eq!(curl(&server, "two.test", "two", &[]), "hello 200 1.1");
+    assert!(curl(&server, "two.test", "one", &[]).contains(" 000 "), "another name's certificate isn't good");
+    let unknown = handshake(&server, &["-servername", "other.test"]);
+    assert!(
+        unknown.contains("CN = one.test") || unknown.contains("CN=one.test"),
+        "the first is the default: {unknown}"
+    );
+    assert!(handshake(&server, &["-noservername"]).contains("one.test"));
+}
+
+#[test]
+fn a_handshake_for_one_host_does_not_reach_another() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let config = virtual_host("one.test", "one", "")
+        + &virtual_host("two.test", "two", "")
+        + &virtual_host("alias.test", "one", "")
+        + &virtual_host("new.test", "one", "SSLProtocol TLSv1.3");
+    let server = site().config(&config).start();
+    let asking = |host: &str| {
+        let field = format!("Host: {host}");
+        let answer = curl(&server, "one.test", "one", &["-H", &field]);
+        answer.rsplit(' ').nth(1).map(str::to_owned)
+    };
+    assert_eq!(asking("two.test").as_deref(), Some("421"), "another certificate");
+    assert_eq!(asking("alias.test").as_deref(), Some("200"), "the same settings");
+    assert_eq!(asking("new.test").as_deref(), Some("421"), "other versions");
+}
+
+#[test]
+fn protocols_and_versions_are_those_of_the_virtual_host() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let config = virtual_host("one.test", "one", "Protocols h2 http/1.1")
+        + &virtual_host("two.test", "two", "SSLProtocol -all +TLSv1.3");
+    let server = site().config(&config).start();
+    assert_eq!(curl(&server, "one.test", "one", &[]), "hello 200 2");
+    assert_eq!(curl(&server, "one.test", "one", &["--http1.1"]), "hello 200 1.1");
+    assert_eq!(curl(&server, "two.test", "two", &[]), "hello 200 1.1");
+    assert!(curl(&server, "two.test", "two", &["--tls-max", "1.2"]).contains("alert protocol version"));
+    let none_in_common = handshake(&server, &["-servername", "one.test", "-alpn", "spdy/3"]);
+    assert!(none_in_common.contains("No ALPN negotiated"), "served all the same: {none_in_common}");
+    assert_eq!(
+        await_lines(&server, "logs/access.log", 3),
+        "one.test 200 HTTP/2.0\none.test 200 HTTP/1.1\ntwo.test 200 HTTP/1.1\n"
+    );
+}
+
+#[test]
+fn sessions_are_resumed() {
+    needs_program!("/usr/bin/openssl");
+    let server = site().config(&virtual_host("one.test", "one", "")).start();
+    let output = handshake(&server, &["-tls1_2", "-servername", "one.test", "-reconnect"]);
+    assert_eq!(output.matches("Reused, TLSv1.2").count(), 5, "{output}");
+}
+
+#[test]
+fn clients_get_the_kind_of_key_that_they_can_verify() {
+    needs_program!("/usr/bin/openssl");
+    let site = site();
+    certificate(&site.path("tls"), "rsa", "one.test", RSA);
+    let more = "SSLCertificateFile tls/rsa.pem\nSSLCertificateKeyFile tls/rsa.key";
+    let server = site.config(&virtual_host("one.test", "one", more)).start();
+    let with = |algorithms: &str| handshake(&server, &["-tls1_2", "-sigalgs", algorithms]);
+    assert!(with("ECDSA+SHA256").contains("ECDHE-ECDSA-"));
+    assert!(with("RSA+SHA256:RSA-PSS+SHA256").contains("ECDHE-RSA-"));
+}
+
+#[test]
+fn key_and_certificate_may_share_a_file() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let site = site();
+    let both =
+        [site.path("tls/one.key"), site.path("tls/one.pem")].map(|path| fs::read(path).unwrap()).concat();
+    let config =
+        "<VirtualHost *>\nServerName one.test\nSSLEngine on\nSSLCertificateFile tls/both.pem\n</VirtualHost>";
+    let server = site.file("tls/both.pem", both).config(config).start();
+    assert_eq!(curl(&server, "one.test", "one", &[]), "hello 200 1.1");
+}
+
+#[test]
+fn plain_http_is_told_where_to_go() {
+    needs_program!("/usr/bin/openssl");
+    let server = site().config(&virtual_host("one.test", "one", "")).start();
+    let answer = server.get_with("/a?b=<c>", "Host: one.test\r\n");
+    assert_eq!(answer.status, 400);
+    let link = format!("<a href=\"https://one.test:{}/a?b=&lt;c&gt;\">", server.port());
+    assert!(answer.text().contains(&link), "{}", answer.text());
+    let mut garbage = server.connect();
+    garbage.send(b"\x01\x02nonsense\r\n\r\n");
+    assert_eq!(garbage.rest(), b"");
+    assert_eq!(await_lines(&server, "logs/access.log", 1), "one.test 400 HTTP/1.1\n");
+}
+
+#[test]
+fn programs_learn_about_the_connection() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let script = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n\
+                  echo $HTTPS $SSL_PROTOCOL $SSL_CIPHER $SSL_TLS_SNI $REQUEST_SCHEME $SERVER_PORT\n";
+    let more = "<Directory @ROOT@/htdocs>\nOptions +ExecCGI\nSSLOptions +StdEnvVars\nSetHandler cgi-script\n</Directory>";
+    let server = site().script("htdocs/a", script).config(&virtual_host("one.test", "one", more)).start();
+    let answer = curl(&server, "one.test", "one", &["--tlsv1.3"]);
+    let port = server.port();
+    assert!(answer.starts_with("on TLSv1.3 TLS_"), "{answer}");
+    assert!(answer.contains(&format!(" one.test https {port}\n")), "{answer}");
+}
+
+#[test]
+fn a_certificate_that_can_not_be_used_is_named_at_start() {
+    needs_program!("/usr/bin/openssl");
+    let refused = |site: Site| match site.config(&virtual_host("one.test", "one", "")).try_start() {
+        Err(printed) => printed,
+        // The address is taken before the certificates are looked at.
+        Ok(mut server) => {
+            assert!(!server.await_end().success());
+            server.console()
+        }
+    };
+    let with = |file: &str, content: &str| refused(site().file(file, content));
+    let mixed = site();
+    fs::copy(mixed.path("tls/two.key"), mixed.path("tls/one.key")).unwrap();
+    let other = refused(mixed);
+    assert!(other.contains("one.key is not the key of the certificate"), "{other}");
+    assert!(other.contains("httpd.conf:") && other.contains("SSLCertificateFile"), "{other}");
+    let none = with("tls/one.pem", "no certificate");
+    assert!(none.contains("one.pem has no certificate"), "{none}");
+    let broken = with("tls/one.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    assert!(broken.contains("one.pem"), "{broken}");
+}
+
+#[test]
+fn a_reload_brings_a_new_certificate() {
+    needs_program!("/usr/bin/openssl");
+    let server = site().config(&virtual_host("one.test", "one", "")).start();
+    let serial = || {
+        let printed = handshake(&server, &["-servername", "one.test"]);
+        let pem = printed.split("-----BEGIN").nth(1).and_then(|rest| rest.split("-----END").next());
+        pem.map(str::to_owned)
+    };
+    let old = serial();
+    assert!(old.is_some());
+    certificate(&server.site().path("tls"), "one", "one.test", EC);
+    server.signal(Signal::HUP);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while serial() == old && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let new = serial();
+    assert!(new.is_some() && new != old, "{}", server.console());
+    // One that can't be used leaves the generation with the good one serving.
+    fs::write(server.site().path("tls/one.pem"), "nonsense").unwrap();
+    server.signal(Signal::HUP);
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(serial(), new);
+    assert!(server.console().contains("one.pem has no certificate"), "{}", server.console());
+}
