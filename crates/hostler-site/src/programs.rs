@@ -1,6 +1,6 @@
 //! The programs that run: to whom each belongs, and when it has to be gone.
 //!
-//! A program leads a session and process group of its own; killing it means that group. What has left the group
+//! A program leads a process group of its own; killing it means that group. What has left the group
 //! (a daemon) is the site's own business. A program may leave others of its group behind when it ends: they
 //! stay known as long as the group has members, so that they can still be killed, and are left alone otherwise.
 

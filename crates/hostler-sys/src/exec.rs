@@ -86,7 +86,7 @@ pub enum LaunchError {
     Exec(i32),
 }
 
-/// Starts programs, each in a session and process group of its own, with default signals and no descriptors
+/// Starts programs, each in a process group of its own, with default signals and no descriptors
 /// but the standard three. The kernel sends it SIGTERM when this process dies.
 #[derive(Debug)]
 pub struct Launcher {
@@ -214,7 +214,9 @@ fn set_up(plan: &Plan) -> Result<(), ()> {
     // SAFETY: numbers, and pointers to live values. The descriptors belong to the caller, whose table is not
     // shared with this child; they are above 2 (`occupy_standard`), so that dup2 takes close-on-exec away.
     unsafe {
-        check(libc::setsid())?;
+        // A process group, so that it can be killed whole; not a session: with the scheduler's autogroups each
+        // session costs the kernel a scheduling group, which is more than starting the program does.
+        check(libc::setpgid(0, 0))?;
         for (at, fd) in (0..).zip(plan.standard) {
             check(libc::dup2(fd, at))?;
         }
