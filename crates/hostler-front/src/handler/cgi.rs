@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::{environment, told};
+pub(crate) use environment::{environment, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
@@ -163,7 +163,11 @@ async fn answer(request: &mut Request, header: Header, program: &mut Conversatio
         log_error(request, &error);
     }
     match (condition, local) {
-        (Condition::Failed, _) => Err(Halt::Status(412)),
+        (Condition::Failed, _) => {
+            // Quirk(apache): a program's tag, other than a file's, does not survive.
+            request.headers_out.unset("ETag");
+            Err(Halt::Status(412))
+        }
         (Condition::Met, Some(Some(target))) => {
             keep_variables(request).await;
             request.headers_out.unset("Location");

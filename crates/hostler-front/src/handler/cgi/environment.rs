@@ -114,7 +114,7 @@ fn admin(request: &Request) -> &str {
 }
 
 /// `ServerSignature`'s line (`ap_psignature`); empty when it is off.
-fn signature(request: &Request) -> Vec<u8> {
+pub(crate) fn signature(request: &Request) -> Vec<u8> {
     let kind = request.dir.core.server_signature.unwrap_or_default();
     if kind == Signature::Off {
         return Vec::new();
