@@ -175,7 +175,8 @@ impl Error {
     /// What there is beyond the cause, in parentheses.
     fn details(&self) -> String {
         let source = self.source.as_ref().filter(|_| self.kind != Kind::BadHeader).map(ToString::to_string);
-        let said = (!self.last_lines.is_empty()).then(|| format!("last on stderr: {}", self.last_lines.join(" | ")));
+        let said =
+            (!self.last_lines.is_empty()).then(|| format!("last on stderr: {}", self.last_lines.join(" | ")));
         match (source, said) {
             (None, None) => String::new(),
             (Some(one), None) | (None, Some(one)) => format!(" ({one})"),

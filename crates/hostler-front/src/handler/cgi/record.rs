@@ -100,3 +100,17 @@ fn push_field(text: &mut String, name: &[u8], value: &[u8]) {
 fn write(log: &OwnedFd, text: &str) {
     let _ = rustix::io::write(log, text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_beginning_of_a_body_is_kept() {
+        let mut beginning = Beginning { bytes: Vec::new(), most: 5 };
+        for piece in ["abc", "def", "ghi"] {
+            beginning.add(piece.as_bytes());
+        }
+        assert_eq!(beginning.bytes, b"abcde");
+    }
+}
