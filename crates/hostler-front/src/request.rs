@@ -212,7 +212,7 @@ impl Request {
     }
 
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
-    /// `method` and without a body. Environment variables get `REDIRECT_` before their name.
+    /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
     pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
         let mut next = Self::new(&self.thread, &self.peer);
         next.carry_over(&self);
@@ -221,6 +221,10 @@ impl Request {
         // An error's document is sent with the error's status.
         next.status = self.status;
         next.headers_in = self.headers_in.clone();
+        // Action and FallbackResource hand a POST on as it is; all others ask anew, with GET.
+        if next.method == self.method && !self.is_get() {
+            next.body = self.body.clone();
+        }
         next.err_headers_out = self.err_headers_out.clone();
         next.redirects = self.redirects + 1;
         for (name, value) in self.env.iter() {

@@ -1,11 +1,91 @@
-//! Listings of directories (mod_autoindex).
+//! Listings of directories (mod_autoindex): which directories are listed, and what a listing is made of. How it
+//! looks is decided with its directives, in `hostler_config::directives::autoindex`.
+//!
+//! ```text
+//! entries    the files that a client may know of
+//! parts      HeaderName and ReadmeName
+//! title      ScanHTMLTitles
+//! ```
+//!
+//! **Diagnostics**: a directory that is not listed is told of in its virtual host's ErrorLog under `autoindex`.
+
+mod entries;
+mod parts;
+mod title;
 
 use crate::body::Body;
-use crate::request::Request;
+use crate::handler::{cgi, file};
+use crate::log::{self, Severity};
+use crate::request::{Found, Request};
 use crate::serve::Halt;
+use crate::text;
+use bytes::Bytes;
+use hostler_config::directives::autoindex::{IndexOption, Listing, View, render};
+use hostler_config::directives::core::OptionBits;
+use hostler_config::directives::log_config;
+use hostler_sys::time::{Zone, utc_offset};
 
 /// Lists the directory, if Options Indexes.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    let _ = request;
-    Err(Halt::Status(403))
+    if !request.is_get() || !request.found.is_directory() {
+        return file::handle(request).await;
+    }
+    if !request.dir.core.options.contains(OptionBits::INDEXES) {
+        return Err(forbidden(request));
+    }
+    if request.filename.last() != Some(&b'/') {
+        request.filename.push(b'/');
+    }
+    let listed = entries::list(request).await?;
+    let dir = request.dir.clone();
+    request.content_type = Some(dir.autoindex.content_type().into());
+    if dir.autoindex.options.effective().has(IndexOption::TrackModified) {
+        validators(request);
+    }
+    if request.is_head() {
+        return Ok(Body::Empty);
+    }
+    let view = View::new(&dir.autoindex, request.args.as_deref());
+    let shown = entries::shown(request, &view, listed).await;
+    let entries: Vec<_> = shown.iter().map(entries::Shown::entry).collect();
+    let header = parts::header(request).await;
+    let readme = parts::readme(request).await;
+    let signature = cgi::signature(request);
+    let listing = Listing {
+        uri: &request.uri,
+        directory: &request.filename,
+        entries: &entries,
+        header: header.part(),
+        readme: readme.part(),
+        signature: &signature,
+    };
+    let page = render(&dir.autoindex, &view, &listing, &|seconds| local_zone(seconds));
+    Ok(Body::Bytes(page.into()))
+}
+
+fn forbidden(request: &Request) -> Halt {
+    let names: Vec<&str> = request.dir.dir.index_files().collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(",") };
+    let message = format!(
+        "Cannot serve directory {}: No matching DirectoryIndex ({names}) found, and server-generated directory index \
+         forbidden by Options directive",
+        String::from_utf8_lossy(&request.filename)
+    );
+    log::request(request, Severity::Error, "autoindex", &message);
+    Halt::Status(403)
+}
+
+/// Last-Modified and ETag of the directory itself (TrackModified).
+fn validators(request: &mut Request) {
+    let Found::Directory(info) = request.found else { return };
+    let modified = text::http_date(info.mtime.min(file::now(request)));
+    request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    if let Some(etag) = file::etag_of(request, &info) {
+        request.headers_out.set("ETag", etag);
+    }
+}
+
+/// The names of time zones are in no format that listings use.
+fn local_zone(seconds: i64) -> log_config::Zone<'static> {
+    log_config::Zone { offset: utc_offset(seconds, Zone::Local) as i32, name: "" }
 }

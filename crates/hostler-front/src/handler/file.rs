@@ -9,6 +9,7 @@ use crate::serve::Halt;
 use crate::text;
 use bytes::Bytes;
 use hostler_config::directives::core::{AcceptPathInfo, RangeLimit};
+use hostler_wire::site::FileInfo;
 use std::rc::Rc;
 
 /// Sends the request's file.
@@ -83,11 +84,15 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
 /// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
 /// could change again within the clock's resolution.
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
-    let parts = request.dir.core.etag.parts();
-    let info = &file.info;
-    if parts.digest {
+    if request.dir.core.etag.parts().digest {
         return digest(file);
     }
+    etag_of(request, &file.info)
+}
+
+/// The same of what has no content, such as a directory.
+pub(crate) fn etag_of(request: &Request, info: &FileInfo) -> Option<Vec<u8>> {
+    let parts = request.dir.core.etag.parts();
     let mtime = info.mtime as i128 * 1_000_000 + i128::from(info.mtime_nsec / 1000);
     let mut pieces = Vec::new();
     if parts.inode {

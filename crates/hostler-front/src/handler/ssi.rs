@@ -41,7 +41,7 @@ use std::rc::Rc;
 const FILTER: &[u8] = b"includes";
 
 /// The note of a sub-request whose file is a page: whoever includes it expands it in place.
-const NESTED: &str = "includes-nested";
+pub(crate) const NESTED: &str = "includes-nested";
 
 /// Permission bits of owner and group.
 const OWNER_EXECUTES: u32 = 0o100;

@@ -28,24 +28,35 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     if request.filename.contains(&0) {
         return Err(Halt::Status(404));
     }
-    let server = request.server.clone();
     let asked = single_slashes(std::mem::take(&mut request.filename));
-    let trimmed = trim_slashes(&asked);
-    let steps = lookup::directory_walk(&server, trimmed, b"").map_err(|error| gave_up(request, &error))?;
+    let facts = look(request, trim_slashes(&asked)).await?;
+    apply(request, &asked, &facts)
+}
+
+/// What stands at `path`, which has no slash at its end, and the `.htaccess` files on the way.
+pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>, Halt> {
+    let server = request.server.clone();
+    let steps = lookup::directory_walk(&server, path, b"").map_err(|error| gave_up(request, &error))?;
     let access = access_files(&server, &steps);
     let site = request.thread.site(&server);
     if request.epoch == 0 {
         request.epoch = site.epoch();
     }
-    let facts = site.walk(trimmed, &access).await.map_err(|error| {
+    let facts = site.walk(path, &access).await.map_err(|error| {
         log::request(request, Severity::Error, "core", &format!("the path can't be looked up: {error}"));
         Halt::Status(503)
     })?;
     request.lasting &= facts.lasting;
-    let mut walk =
-        Walk { request, server: &server, path: trimmed, asked: &asked, facts: &facts, overs: Overs::new() };
+    Ok(facts)
+}
+
+/// Makes of facts what the configuration says about them, for the file name `asked`.
+pub(crate) fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>) -> Phase {
+    let server = request.server.clone();
+    let path = trim_slashes(asked);
+    let mut walk = Walk { request, server: &server, path, asked, facts, overs: Overs::new() };
     walk.levels()?;
-    walk.finish(&asked)
+    walk.finish(asked)
 }
 
 /// `MergeSlashes Off` leaves them in the URL; the file system takes several for one.
