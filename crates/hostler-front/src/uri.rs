@@ -100,7 +100,7 @@ pub(crate) fn normalise(
         return Ok(path.to_vec());
     }
     // The common case costs one scan and one copy.
-    if !path.iter().any(|&b| b == b'%')
+    if !path.contains(&b'%')
         && memchr::memmem::find(path, b"/.").is_none()
         && memchr::memmem::find(path, b"//").is_none()
     {

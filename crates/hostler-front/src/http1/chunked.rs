@@ -147,7 +147,10 @@ mod tests {
     use super::*;
 
     /// Decodes `text` given in pieces of `piece` bytes; the data, and what is left over.
-    fn decoded(text: &[u8], piece: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, ChunkError> {
+    /// The body and what follows it; `None` if it does not end.
+    type Decoded = Option<(Vec<u8>, Vec<u8>)>;
+
+    fn decoded(text: &[u8], piece: usize) -> Result<Decoded, ChunkError> {
         let (mut decoder, mut out, mut buffer, mut fed) = (Decoder::new(), Vec::new(), Vec::new(), 0);
         loop {
             match decoder.step(&buffer)? {

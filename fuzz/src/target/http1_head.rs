@@ -1,0 +1,40 @@
+//! The head of an HTTP/1 request, and what it says about the body.
+
+use crate::Dice;
+use crate::front::http1::framing;
+use crate::front::http1::head::{self, HTTP_09, Head, Limits};
+
+/// The input is what a client sends.
+pub fn target(data: &[u8]) {
+    let mut dice = Dice::of(data);
+    let small = Limits { line: 40, fields: 5, field_size: 40, ..Limits::default() };
+    for mut limits in [Limits::default(), small] {
+        limits.strict = !dice.one_in(4);
+        match head::parse(data, &limits) {
+            Ok(Some(head)) => check(data, &head, &limits, &mut dice),
+            Ok(None) => {}
+            Err(error) => assert!((400..600).contains(&error.status()), "{error}"),
+        }
+    }
+}
+
+fn check(data: &[u8], head: &Head, limits: &Limits, dice: &mut Dice) {
+    assert!(head.length <= data.len());
+    // Each earlier moment asked for more; what comes later changes nothing.
+    let early = head::parse(&data[..dice.below(head.length)], limits);
+    assert!(matches!(early, Ok(None)), "{early:?}");
+    let exact = head::parse(&data[..head.length], limits);
+    assert!(matches!(&exact, Ok(Some(exact)) if exact.length == head.length), "{exact:?}");
+    let graphic = |text: &[u8]| !text.is_empty() && text.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
+    assert!(graphic(head.method.of(data)) && graphic(head.target.of(data)));
+    assert!(head.version == HTTP_09 || limits.fields == 0 || head.fields.len() <= limits.fields);
+    for field in &head.fields {
+        assert!(graphic(field.name.of(data)));
+        let value = head::unfold(field.value.of(data));
+        assert!(!value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')), "{}", value.escape_ascii());
+        assert!(field.folded || field.value.of(data) == value.as_slice() || value.len() < field.value.of(data).len());
+    }
+    if let Err(error) = framing::framing(head, data) {
+        assert!((400..600).contains(&error.status()), "{error}");
+    }
+}

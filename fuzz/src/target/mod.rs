@@ -1,0 +1,31 @@
+//! The targets, one file for each parser.
+
+macro_rules! targets {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub mod $name;)+
+
+        /// Name and function of each target.
+        pub const ALL: &[(&str, fn(&[u8]))] = &[$((stringify!($name), $name::target)),+];
+    };
+}
+
+targets! {
+    authority,
+    byte_range,
+    cgi_header,
+    cgi_request,
+    config,
+    control,
+    expr,
+    htaccess,
+    http1_chunked,
+    http1_head,
+    legacy_expr,
+    nph_header,
+    ssi,
+    tree,
+    uri,
+    wire,
+}
+
+mod host;
