@@ -112,7 +112,7 @@ pub(crate) async fn sweep() {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = false)]
+    #[tokio::test]
     async fn expires_and_can_be_moved() {
         let local = tokio::task::LocalSet::new();
         local
