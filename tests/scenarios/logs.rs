@@ -200,3 +200,36 @@ fn a_stop_writes_what_buffered_logs_hold() {
     server.await_end();
     assert!(server.access_log().contains("/a"));
 }
+
+#[test]
+fn a_file_that_comes_from_memory_is_logged_like_any_other() {
+    let config = "
+        SetEnv mark set
+        LogFormat \"%h %l %u \\\"%r\\\" %s %>s %b %B %O %I %U%q %f %m %H %v %V %p %{local}p %k %X %L \
+                   %{mark}e %{none}n %{Host}i %{User-Agent}i %{Content-Length}o %{Content-Type}o\" all
+        CustomLog logs/all.log all
+        CustomLog logs/marked.log \"%U\" env=mark
+        CustomLog logs/unmarked.log \"%U\" env=!mark";
+    let server = Site::new().config(config).file("htdocs/a.txt", "hello").start();
+    // Only what has not changed for a while is answered from memory.
+    let old = std::time::SystemTime::now() - Duration::from_secs(100);
+    fs::File::open(server.site().path("htdocs/a.txt")).unwrap().set_modified(old).unwrap();
+    let mut connection = server.connect();
+    for _ in 0..20 {
+        connection.send("GET /a.txt HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test \"one\"\r\n\r\n");
+        assert_eq!(connection.response().text(), "hello");
+    }
+    let log = await_lines(&server, "logs/all.log", 20);
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(
+        lines[0].contains("test \\\"one\\\" 5 text/plain") && lines[0].contains(" set - localhost "),
+        "{}",
+        lines[0]
+    );
+    for (number, line) in lines.iter().enumerate() {
+        let expected = lines[0].replace(" 0 + - set", &format!(" {number} + - set"));
+        assert_eq!(*line, expected);
+    }
+    assert_eq!(await_lines(&server, "logs/marked.log", 20).lines().count(), 20);
+    assert_eq!(fs::read_to_string(server.site().path("logs/unmarked.log")).unwrap(), "");
+}

@@ -8,6 +8,7 @@ mod escape;
 mod format;
 mod id;
 mod logs;
+mod parse;
 
 pub(crate) use destination::Destination;
 pub(crate) use id::{connection_id, error_id, finished, is_unexplained, was_mentioned};

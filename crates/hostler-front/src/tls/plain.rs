@@ -34,7 +34,7 @@ pub(super) async fn answer(
     }
     let peer = listen::peer(thread, local, remote, None);
     let length = buffer.len() as u64;
-    let reply = reply(request(thread, &peer, buffer.into())).await;
+    let reply = reply(request(thread, &peer, &buffer.into())).await;
     let mut out = b"HTTP/1.1 400 Bad Request\r\n".to_vec();
     for (name, value) in reply.headers.iter() {
         send::field(&mut out, name, value);
@@ -66,10 +66,10 @@ async fn send_and_close(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result
 }
 
 /// The request, as far as it can be read.
-fn request(thread: &Rc<Thread>, peer: &Rc<crate::connection::Peer>, buffer: Bytes) -> Request {
-    match head::parse(&buffer, &peer.limits) {
+fn request(thread: &Rc<Thread>, peer: &Rc<crate::connection::Peer>, buffer: &Bytes) -> Request {
+    match head::parse(buffer, &peer.limits) {
         Ok(Some(head)) if head.version != HTTP_09 => {
-            let mut request = Request::from_http1(thread, peer, &buffer, &head, RequestBody::Empty);
+            let mut request = Request::from_http1(thread, peer, buffer, &head, RequestBody::Empty);
             let _ = crate::map::host::select(&mut request);
             request
         }
