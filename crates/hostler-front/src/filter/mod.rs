@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 /// Output filters by name, in order; unknown names were refused when the configuration was read.
 pub(crate) async fn apply(request: &mut Request, body: Body) -> Body {
+    let body = crate::handler::ssi::filter(request, body).await;
     let filters = std::mem::take(&mut request.filters);
     compress::apply(request, body, &filters)
 }

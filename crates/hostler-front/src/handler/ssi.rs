@@ -43,13 +43,30 @@ const FILTER: &[u8] = b"includes";
 /// The note of a sub-request whose file is a page: whoever includes it expands it in place.
 pub(crate) const NESTED: &str = "includes-nested";
 
+/// The note of an answer that has been through the filter.
+const EXPANDED: &str = "includes-expanded";
+
 /// Permission bits of owner and group.
 const OWNER_EXECUTES: u32 = 0o100;
 const GROUP_EXECUTES: u32 = 0o010;
 
 /// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
 pub(crate) fn wanted(request: &Request) -> bool {
-    request.filters.iter().any(|filter| &**filter == FILTER) || by_execute_bit(request)
+    is_filtered(request) || by_execute_bit(request)
+}
+
+fn is_filtered(request: &Request) -> bool {
+    request.filters.iter().any(|filter| &**filter == FILTER) || by_media_type(request)
+}
+
+/// `AddOutputFilterByType INCLUDES`.
+fn by_media_type(request: &Request) -> bool {
+    let filter = &request.dir.filter;
+    filter.is_set()
+        && !request.notes.contains(EXPANDED)
+        && request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok()).is_some_and(|kind| {
+            filter.filters_for(kind).any(|name| name.as_bytes().eq_ignore_ascii_case(FILTER))
+        })
 }
 
 /// `XBitHack`: HTML that its owner may execute is a page.
@@ -72,24 +89,67 @@ pub(crate) fn accepts_path_info(_: &Request) -> bool {
 
 /// Expands the page, or sends it as it is where `Options` forbid includes.
 pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
-    let allowed = request.dir.core.options.contains(OptionBits::INCLUDES);
+    let allowed = is_allowed(request);
     if allowed && request.is_sub() {
         request.notes.set(NESTED, Bytes::from_static(b"1"));
         return Err(Halt::Done(Body::Empty));
     }
+    pass(request);
     if let Some(done) = header(request, &file, allowed)? {
         return Ok(done);
     }
-    if allowed {
-        return output::expand(request, file).await;
+    if !allowed {
+        refused(request);
+        return Ok(super::file::whole(&file));
     }
+    let Some(parsed) = page::parsed(request, &file) else {
+        let name = String::from_utf8_lossy(&request.filename);
+        let message = format!("{name} is too large to be expanded, or can't be read");
+        log::request(request, Severity::Error, "include", &message);
+        return Err(Halt::Status(500));
+    };
+    Ok(output::expand(request, parsed).await)
+}
+
+/// The filter on what is no file: a program's output is a page.
+pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
+    if !is_filtered(request) || request.is_sub() {
+        return body;
+    }
+    pass(request);
+    if !is_allowed(request) {
+        refused(request);
+        return body;
+    }
+    request.headers_out.unset("Content-Length");
+    if request.dir.include.last_modified != Some(true) {
+        request.headers_out.unset("Last-Modified");
+    }
+    match body.collect(page::LONGEST as usize).await {
+        Ok(text) => output::expand(request, Rc::new(page::of_text(request, &text))).await,
+        Err(error) => output::broken(error),
+    }
+}
+
+fn is_allowed(request: &Request) -> bool {
+    request.dir.core.options.contains(OptionBits::INCLUDES)
+}
+
+/// The answer has come through the filter, with or without a change.
+fn pass(request: &mut Request) {
+    request.filters.retain(|filter| &**filter != FILTER);
+    if request.dir.filter.is_set() {
+        request.notes.set(EXPANDED, Bytes::from_static(b"1"));
+    }
+}
+
+fn refused(request: &mut Request) {
     let message = format!(
         "Options +Includes (or IncludesNOEXEC) wasn't set, INCLUDES filter removed: {}",
         String::from_utf8_lossy(&request.uri)
     );
     log::request(request, Severity::Warn, "include", &message);
     request.lasting = false;
-    Ok(super::file::whole(&file))
 }
 
 /// Validators are about the page's source, so they are left out unless the configuration says that they hold for

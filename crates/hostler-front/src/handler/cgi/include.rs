@@ -68,7 +68,8 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Includ
             Some(location) => Ok(Included::Location(location.clone())),
             None => Err(format!("status {status}")),
         },
-        Err(Halt::Status(status)) => Err(format!("status {status}")),
+        // Quirk(Apache): a program that fails shows nothing in its place; the log has the cause.
+        Err(Halt::Status(_)) => Ok(Included::Body(Box::new(sub), Body::Empty)),
         Err(Halt::Redirect { .. }) => Err("too many internal redirects".into()),
     }
 }

@@ -95,15 +95,15 @@ impl Document {
                         run.resume(Answer::Done);
                         continue;
                     }
-                    Wanted::Virtual { target: [base, target].concat(), text_only }
+                    Wanted::Virtual { target: url(base, target), text_only }
                 }
                 Need::Include { reference: FileReference::File, target, text_only } => {
                     Wanted::File { target: target.to_vec(), text_only }
                 }
                 Need::Command { command } => Wanted::Command(command.to_vec()),
-                Need::Cgi { target } => Wanted::Cgi([absolute(document, base, target), target].concat()),
+                Need::Cgi { target } => Wanted::Cgi(url(absolute(document, base, target), target)),
                 Need::File { reference: FileReference::Virtual, target, .. } => {
-                    Wanted::FactsOfVirtual([absolute(document, base, target), target].concat())
+                    Wanted::FactsOfVirtual(url(absolute(document, base, target), target))
                 }
                 Need::File { reference: FileReference::File, target, .. } => {
                     Wanted::FactsOfFile(target.to_vec())
@@ -118,6 +118,12 @@ impl Document {
             return Outcome::Wanted(wanted);
         }
     }
+}
+
+/// A URL with its base, and without a fragment, which is of no concern to a server.
+fn url(base: &[u8], target: &[u8]) -> Vec<u8> {
+    let end = memchr::memchr(b'#', target).unwrap_or(target.len());
+    [base, &target[..end]].concat()
 }
 
 /// What has to stand before a target to make it absolute: the directory of the document's URL, or nothing.

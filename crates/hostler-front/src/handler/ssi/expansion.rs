@@ -4,7 +4,7 @@
 use super::document::{Document, Outcome, Wanted};
 use super::include::{Around, Found};
 use super::output::Sink;
-use super::page::{self, Parsed};
+use super::page::Parsed;
 use super::variables::Variables;
 use crate::body::{BodyError, BodyStream};
 use crate::files::Site;
@@ -47,13 +47,13 @@ enum Frame {
 
 impl Expansion {
     /// The expansion of the page that `request` asks for.
-    pub(super) async fn new(request: &Request, parsed: Rc<Parsed>) -> Self {
+    pub(super) async fn new(request: &Request, parsed: &Parsed) -> Self {
         let translated = match &request.path_info[..] {
             [] => None,
             path_info => crate::map::translate::translate_only(request, path_info).await,
         };
         Self {
-            frames: vec![Frame::Document(Box::new(Document::new(&parsed, None, request)))],
+            frames: vec![Frame::Document(Box::new(Document::new(parsed, None, request)))],
             variables: Variables::new(translated),
             site: request.thread.site(&request.server),
             included: 0,
@@ -91,6 +91,11 @@ impl Expansion {
         }
     }
 
+    /// Leaves what pages have set in the request's environment, where header directives and logs look for it.
+    pub(super) fn leave_variables(&self, page: &mut Request) {
+        self.variables.leave(&mut page.env);
+    }
+
     /// The innermost frame is at its end; the document around it gets `answer`.
     fn end(&mut self, answer: Answer) {
         self.frames.pop();
@@ -125,15 +130,12 @@ impl Expansion {
                 self.answer(Answer::Done);
             }
             Ok(Found::Stream(stream)) => frames.push(Frame::Body(stream, false)),
-            Ok(Found::Page(request, file)) => match page::parsed(&request, &file) {
-                None => self.answer(Answer::Failed("it is too large, or can't be read".into())),
-                Some(parsed) => {
-                    if let Some(query) = &request.args {
-                        variables.set_query(query);
-                    }
-                    frames.push(Frame::Document(Box::new(Document::new(&parsed, Some(request), page))));
+            Ok(Found::Page(request, parsed)) => {
+                if let Some(query) = &request.args {
+                    variables.set_query(query);
                 }
-            },
+                frames.push(Frame::Document(Box::new(Document::new(&parsed, Some(request), page))));
+            }
         }
     }
 }

@@ -2,10 +2,11 @@
 //! access rules hold, and programs.
 
 use super::document::Wanted;
+use super::page::{self, Parsed};
 use super::variables::{Variables, unescaped};
-use super::{NESTED, plain};
+use super::{NESTED, is_allowed, is_filtered, plain};
 use crate::body::{Body, BodyStream};
-use crate::files::{OpenFile, Site};
+use crate::files::Site;
 use crate::handler::{self, cgi};
 use crate::map;
 use crate::request::{self, Request};
@@ -22,7 +23,7 @@ pub(super) enum Found {
     Whole(Bytes),
     Stream(Box<dyn BodyStream>),
     /// A page, to be expanded in its turn.
-    Page(Box<Request>, Rc<OpenFile>),
+    Page(Box<Request>, Rc<Parsed>),
 }
 
 /// Where an element stands.
@@ -43,7 +44,7 @@ impl Around<'_> {
             Wanted::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
             Wanted::File { target, text_only } => {
                 let sub = self.look_up_file(&target).await?;
-                Ok(found(self.run(sub, text_only).await?))
+                found(self.run(sub, text_only).await?).await
             }
             Wanted::Command(command) => self.command(&command).await,
             Wanted::Cgi(target) => self.cgi(&target).await,
@@ -56,7 +57,7 @@ impl Around<'_> {
         let sub = self.look_up(target).await?;
         let (sub, body) = self.run(sub, text_only).await?;
         plain::remember(key, self.site, &sub, &body);
-        Ok(found((sub, body)))
+        found((sub, body)).await
     }
 
     async fn look_up(&self, target: &[u8]) -> Result<Request, String> {
@@ -72,7 +73,11 @@ impl Around<'_> {
             ));
         }
         let file = [directory(self.document), b"/", path].concat();
-        checked(Box::pin(map::look_up_file(self.document, &file)).await)
+        let sub = checked(Box::pin(map::look_up_file(self.document, &file)).await)?;
+        if sub.found.is_directory() {
+            return Err("it is a directory".into());
+        }
+        Ok(sub)
     }
 
     /// Runs the handler of a sub-request, following redirects within the server.
@@ -121,8 +126,10 @@ impl Around<'_> {
     }
 
     async fn cgi(&self, target: &[u8]) -> Fetched {
-        match Box::pin(cgi::exec_cgi(self.document, target)).await? {
-            cgi::Included::Body(sub, body) => Ok(found((*sub, body))),
+        let mut document = self.document.clone();
+        self.variables.inherit(self.page, &mut document.env);
+        match Box::pin(cgi::exec_cgi(&document, target)).await? {
+            cgi::Included::Body(sub, body) => found((*sub, body)).await,
             cgi::Included::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
         }
     }
@@ -144,14 +151,18 @@ fn checked((sub, phase): (Request, serve::Phase)) -> Result<Request, String> {
 }
 
 /// What a sub-request came to: a page goes onto the stack.
-fn found((sub, body): (Request, Body)) -> Found {
-    match &sub.found {
+async fn found((sub, body): (Request, Body)) -> Fetched {
+    let parsed = match &sub.found {
         request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
-            let file = file.clone();
-            Found::Page(Box::new(sub), file)
+            page::parsed(&sub, file).ok_or("it is too large, or can't be read")?
         }
-        _ => of_body(body),
-    }
+        _ if is_filtered(&sub) && is_allowed(&sub) => {
+            let text = body.collect(page::LONGEST as usize).await.map_err(|error| error.to_string())?;
+            Rc::new(page::of_text(&sub, &text))
+        }
+        _ => return Ok(of_body(body)),
+    };
+    Ok(Found::Page(Box::new(sub), parsed))
 }
 
 fn of_body(body: Body) -> Found {

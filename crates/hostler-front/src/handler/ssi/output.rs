@@ -2,13 +2,10 @@
 //! connection stays; a large or slow one is sent while it is made, no faster than the client takes it.
 
 use super::expansion::{Expansion, Progress};
-use super::page;
+use super::page::Parsed;
 use crate::body::{Body, BodyError, BodyStream};
-use crate::files::OpenFile;
 use crate::filter::range::UNRANGED;
-use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::serve::Halt;
 use bytes::Bytes;
 use hostler_ssi::{Output, Page};
 use std::future::Future;
@@ -50,13 +47,7 @@ impl Output for Sink {
 }
 
 /// Expands the page that was asked for.
-pub(super) async fn expand(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
-    let Some(parsed) = page::parsed(request, &file) else {
-        let name = String::from_utf8_lossy(&request.filename);
-        let message = format!("{name} is too large to be expanded, or can't be read");
-        log::request(request, Severity::Error, "include", &message);
-        return Err(Halt::Status(500));
-    };
+pub(super) async fn expand(request: &mut Request, parsed: Rc<Parsed>) -> Body {
     if !parsed.page.is_plain() {
         // The next request may get something else.
         request.lasting = false;
@@ -66,16 +57,33 @@ pub(super) async fn expand(request: &mut Request, file: Rc<OpenFile>) -> Result<
     }
     let expected = parsed.last_length.get() + 64;
     let mut sink = Sink { bytes: Vec::with_capacity(expected), limit: WHOLE, patience: PATIENCE };
-    let mut expansion = Expansion::new(request, parsed.clone()).await;
-    if expansion.advance(request, &mut sink).await == Progress::Done {
-        parsed.last_length.set(sink.bytes.len());
-        return Ok(Body::Bytes(sink.bytes.into()));
-    }
+    let varies = request.varies.borrow().len();
+    let mut expansion = Expansion::new(request, &parsed).await;
+    let progress = expansion.advance(request, &mut sink).await;
+    // Quirk(Apache): what a page's conditions ask for does not get into Vary.
+    request.varies.borrow_mut().truncate(varies);
+    expansion.leave_variables(request);
     parsed.last_length.set(sink.bytes.len());
+    if progress == Progress::Done {
+        return Body::Bytes(sink.bytes.into());
+    }
     sink.limit = PIECE;
     sink.patience = LITTLE_PATIENCE;
     let work = Box::new(Work { expansion, request: request.clone(), sink });
-    Ok(Body::Stream(Box::new(Expanding::Ready(work))))
+    Body::Stream(Box::new(Expanding::Ready(work)))
+}
+
+/// A body that breaks off at once.
+pub(super) fn broken(error: BodyError) -> Body {
+    Body::Stream(Box::new(Broken(Some(error))))
+}
+
+struct Broken(Option<BodyError>);
+
+impl BodyStream for Broken {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        Poll::Ready(self.0.take().map(Err))
+    }
 }
 
 /// An expansion that goes on without the request that it answers: that one's header is already being sent.

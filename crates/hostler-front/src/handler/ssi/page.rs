@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Longest page that is expanded, in bytes. It has to be in memory as a whole.
-const LONGEST: u64 = 16 << 20;
+pub(super) const LONGEST: u64 = 16 << 20;
 
 /// The place for a page in an open file.
 #[derive(Default)]
@@ -48,8 +48,7 @@ pub(super) fn parsed(request: &Request, file: &OpenFile) -> Option<Rc<Parsed>> {
 }
 
 fn parse(request: &Request, file: &OpenFile) -> Option<Parsed> {
-    let markers = request.server.conf.include.markers();
-    let legacy = request.dir.include.legacy_expressions == Some(true);
+    let (markers, legacy) = language(request);
     let known = file.page.0.borrow();
     let page = match known.as_ref().filter(|known| known.markers == markers && known.legacy == legacy) {
         Some(known) => known.page.clone(),
@@ -58,8 +57,24 @@ fn parse(request: &Request, file: &OpenFile) -> Option<Parsed> {
             Arc::new(Page::parse(&text[..], &markers, legacy))
         }
     };
+    Some(with_settings(request, page, markers, legacy))
+}
+
+/// A page that is no file.
+pub(super) fn of_text(request: &Request, text: &[u8]) -> Parsed {
+    let (markers, legacy) = language(request);
+    let page = Arc::new(Page::parse(text, &markers, legacy));
+    with_settings(request, page, markers, legacy)
+}
+
+fn language(request: &Request) -> (Markers, bool) {
+    let legacy = request.dir.include.legacy_expressions == Some(true);
+    (request.server.conf.include.markers(), legacy)
+}
+
+fn with_settings(request: &Request, page: Arc<Page>, markers: Markers, legacy: bool) -> Parsed {
     let no_exec = !request.dir.core.options.contains(OptionBits::INCLUDES_EXEC);
     let settings = request.dir.include.settings(no_exec);
     let last_length = Cell::new(page.source().len());
-    Some(Parsed { page, settings, last_length, markers, legacy, dir: request.dir.clone() })
+    Parsed { page, settings, last_length, markers, legacy, dir: request.dir.clone() }
 }

@@ -17,18 +17,14 @@ use std::collections::HashMap;
 /// All values that pages have set together, in bytes; more is not kept. The memory is shared by all sites.
 const MOST: usize = 16 << 20;
 
-/// Times that are formatted when they are first shown, and from then on keep their text.
-const DATES: [&str; 3] = ["DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED"];
+/// Variables that are made when they are first shown, and from then on keep their text.
+const LAZY: [&str; 4] = ["DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED", "USER_NAME"];
+/// How many of them are dates.
+const DATES: usize = 3;
 
-/// mod_include's own variables but for the dates, in its order.
-const DOCUMENT: [&str; 6] = [
-    "DOCUMENT_URI",
-    "DOCUMENT_ARGS",
-    "DOCUMENT_PATH_INFO",
-    "USER_NAME",
-    "DOCUMENT_NAME",
-    "QUERY_STRING_UNESCAPED",
-];
+/// mod_include's own variables but for the lazy ones, in its order.
+const DOCUMENT: [&str; 5] =
+    ["DOCUMENT_URI", "DOCUMENT_ARGS", "DOCUMENT_PATH_INFO", "DOCUMENT_NAME", "QUERY_STRING_UNESCAPED"];
 
 /// The variables of one request.
 #[derive(Default)]
@@ -37,7 +33,7 @@ pub(super) struct Variables {
     set_bytes: usize,
     /// Counts changes to what pages have set.
     version: u32,
-    dates: [OnceCell<Vec<u8>>; 3],
+    lazy: [OnceCell<Vec<u8>>; 4],
     /// What programs would be told of the outer page; made when a name is not found elsewhere.
     programs: OnceCell<Programs>,
     /// `PATH_TRANSLATED`, which can't be found out when it is asked for.
@@ -57,8 +53,8 @@ impl Variables {
         name: &[u8],
         format: &[u8],
     ) -> Option<Cow<'a, [u8]>> {
-        if let Some(which) = date(name) {
-            return Some(Cow::Borrowed(self.date(page, which, format)));
+        if let Some(which) = lazy(name) {
+            return Some(Cow::Borrowed(self.made(page, which, format)));
         }
         if let Some(value) = self.set.value(name, |_| Vec::new()) {
             return Some(Cow::Borrowed(value));
@@ -72,8 +68,8 @@ impl Variables {
     /// Sets a variable; false if there is no more room.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> bool {
         self.version = self.version.wrapping_add(1);
-        if let Some(which) = date(name) {
-            self.dates[which] = OnceCell::from(value.to_vec());
+        if let Some(which) = lazy(name) {
+            self.lazy[which] = OnceCell::from(value.to_vec());
             return true;
         }
         // Values that are replaced count as well: nobody sets that much in earnest.
@@ -93,19 +89,21 @@ impl Variables {
 
     /// Formats all dates anew (`config timefmt`).
     pub(super) fn format_dates(&mut self, page: &Request, format: &[u8]) {
-        for which in 0..DATES.len() {
-            self.dates[which] = OnceCell::new();
-            self.date(page, which, format);
+        for which in 0..DATES {
+            self.lazy[which] = OnceCell::new();
+            self.made(page, which, format);
         }
     }
 
-    fn date(&self, page: &Request, which: usize, format: &[u8]) -> &[u8] {
-        self.dates[which].get_or_init(|| {
+    fn made(&self, page: &Request, which: usize, format: &[u8]) -> &[u8] {
+        self.lazy[which].get_or_init(|| {
             let now = crate::handler::file::now(page);
+            let info = page.found.info();
             let (seconds, zone) = match which {
                 0 => (now, Zone::Local),
                 1 => (now, Zone::Gmt),
-                _ => (page.found.info().map_or(0, |info| info.mtime), Zone::Local),
+                2 => (info.map_or(0, |info| info.mtime), Zone::Local),
+                _ => return owner(info.map_or(0, |info| info.uid)),
             };
             let mut text = Vec::new();
             dates::format(seconds, zone, format, &mut text);
@@ -117,10 +115,10 @@ impl Variables {
         self.programs.get_or_init(|| cgi::told(page, self.translated.as_deref()))
     }
 
-    /// All variables (`printenv`); dates that nobody has asked for yet are formatted now.
+    /// All variables (`printenv`); what nobody has asked for yet is made now.
     pub(super) fn all(&self, page: &Request, format: &[u8]) -> Programs {
-        for which in 0..DATES.len() {
-            self.date(page, which, format);
+        for which in 0..LAZY.len() {
+            self.made(page, which, format);
         }
         self.for_programs(page)
     }
@@ -134,8 +132,8 @@ impl Variables {
 
     /// What there is beyond the request's own variables.
     fn each_own(&self, page: &Request, visit: &mut dyn FnMut(&[u8], &[u8])) {
-        for (name, text) in DATES.iter().zip(&self.dates) {
-            // Quirk(Apache): a date that was never shown is there, and empty.
+        for (name, text) in LAZY.iter().zip(&self.lazy) {
+            // Quirk(Apache): one that was never shown is there, and empty.
             visit(name.as_bytes(), text.get().map_or(&[], Vec::as_slice));
         }
         for (which, name) in DOCUMENT.iter().enumerate() {
@@ -157,6 +155,13 @@ impl Variables {
         });
     }
 
+    /// Leaves what pages have set in a table.
+    pub(super) fn leave(&self, table: &mut Table) {
+        self.set.each(|_| Vec::new(), &mut |name, value| {
+            table.set(Bytes::copy_from_slice(name), Bytes::copy_from_slice(value));
+        });
+    }
+
     /// Adds what a program inherits from the page around it and isn't told otherwise.
     pub(super) fn inherit(&self, page: &Request, table: &mut Table) {
         for (name, value) in self.programs(page).iter() {
@@ -167,8 +172,8 @@ impl Variables {
     }
 }
 
-fn date(name: &[u8]) -> Option<usize> {
-    DATES.iter().position(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+fn lazy(name: &[u8]) -> Option<usize> {
+    LAZY.iter().position(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// One of [`DOCUMENT`].
@@ -177,8 +182,7 @@ fn document(page: &Request, which: usize) -> Option<Cow<'_, [u8]>> {
         0 => Some(Cow::Borrowed(&page.uri)),
         1 => Some(Cow::Borrowed(page.args.as_deref().unwrap_or_default())),
         2 => (!page.path_info.is_empty()).then(|| Cow::Borrowed(&page.path_info[..])),
-        3 => Some(Cow::Owned(owner(page.found.info().map_or(0, |info| info.uid)))),
-        4 => Some(Cow::Borrowed(page.basename())),
+        3 => Some(Cow::Borrowed(page.basename())),
         _ => page.args.as_deref().map(|query| Cow::Owned(unescaped(query))),
     }
 }
