@@ -130,18 +130,25 @@ impl Variables {
         all
     }
 
-    /// What there is beyond the request's own variables.
+    /// What there is beyond the request's own variables, in mod_include's order.
     fn each_own(&self, page: &Request, visit: &mut dyn FnMut(&[u8], &[u8])) {
-        for (name, text) in LAZY.iter().zip(&self.lazy) {
-            // Quirk(Apache): one that was never shown is there, and empty.
-            visit(name.as_bytes(), text.get().map_or(&[], Vec::as_slice));
+        for which in 0..DATES {
+            self.visit_lazy(which, visit);
         }
         for (which, name) in DOCUMENT.iter().enumerate() {
+            if which == 3 {
+                self.visit_lazy(DATES, visit);
+            }
             if let Some(value) = document(page, which) {
                 visit(name.as_bytes(), &value);
             }
         }
         self.set.each(|_| Vec::new(), visit);
+    }
+
+    /// Quirk(Apache): a variable that was never shown is there, and empty.
+    fn visit_lazy(&self, which: usize, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        visit(LAZY[which].as_bytes(), self.lazy[which].get().map_or(&[], Vec::as_slice));
     }
 
     /// Puts what pages have set where sub-requests inherit it, and rules and logs see it. `known` is the version
