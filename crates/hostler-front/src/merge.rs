@@ -23,20 +23,18 @@ struct Remembered {
 }
 
 impl MergeCache {
-    /// `base` with each of `over` merged over it, in order.
+    /// `base` with `over` merged over it, a group of sections such as all `<Location>`s that apply.
+    ///
+    /// A group is first merged in itself, as Apache does: with AuthMerging And in the second of two sections, the
+    /// conditions of what the group is merged over hold too, though the first section alone replaces them.
     pub(crate) fn merge(&mut self, base: &Arc<DirConfig>, over: &[Arc<DirConfig>]) -> Arc<DirConfig> {
-        if over.is_empty() {
-            return base.clone();
-        }
+        let Some((first, rest)) = over.split_first() else { return base.clone() };
         let key: Key = std::iter::once(base).chain(over).map(|part| Arc::as_ptr(part) as usize).collect();
         if let Some(found) = self.merged.get(&key) {
             return found.result.clone();
         }
-        let mut result = DirConfig::clone(base);
-        for part in over {
-            result = result.merge(part);
-        }
-        let result = Arc::new(result);
+        let group = rest.iter().fold(DirConfig::clone(first), |group, part| group.merge(part));
+        let result = Arc::new(base.merge(&group));
         if self.merged.len() >= MAX {
             self.merged.clear();
         }

@@ -82,7 +82,7 @@ pub enum Logic {
 pub struct Rule {
     /// `Require not`, `<RequireNone>`: if it holds, access is denied; if not, it says nothing.
     pub negated: bool,
-    /// The methods for which it is asked at all (`<Limit>`); `None`: all.
+    /// The methods for which it is asked at all (`<Limit>`); `None`: all. A section's follow from what is in it.
     pub limited: Option<Arc<MethodSet>>,
     /// What it asks.
     pub condition: Condition,
@@ -186,9 +186,8 @@ fn add(command: &mut Command<'_>, rule: Rule) -> Result<(), String> {
 }
 
 fn section(command: &mut Command<'_>, nodes: &[Node], logic: Logic, negated: bool) -> Result<(), String> {
-    let limited = command.limited.clone();
     let condition = Condition::Section(logic, Vec::new());
-    command.dir.authz.open.push(Rule { negated, limited, condition });
+    command.dir.authz.open.push(Rule { negated, limited: None, condition });
     command.run(nodes);
     let Some(rule) = command.dir.authz.open.pop() else { return Ok(()) };
     if let Condition::Section(logic, rules) = &rule.condition {

@@ -104,7 +104,7 @@ impl Dir {
     /// # Errors
     /// [`Stop`]: something must be fetched first, or an expression failed.
     pub fn verdict(&self, facts: &dyn Facts) -> Result<Verdict, Stop> {
-        self.root.as_ref().map_or(Ok(Verdict::Granted), |root| root.verdict(facts))
+        self.root.as_ref().map_or(Ok(Verdict::Granted), |root| root.verdict(facts, Logic::All))
     }
 
     /// The verdict if it is the same for every request, so that it need not be asked for again.
@@ -115,15 +115,27 @@ impl Dir {
 }
 
 impl Rule {
-    fn verdict(&self, facts: &dyn Facts) -> Result<Verdict, Stop> {
-        let applies = self.limited.as_ref().is_none_or(|methods| methods.contains(facts.method()));
+    /// Whether it is asked for this method. A section is asked if anything in it is: also the outermost one, so that
+    /// a request whose method no rule names is granted.
+    fn applies(&self, method: &str) -> bool {
+        match &self.condition {
+            Condition::Require(_) => self.limited.as_ref().is_none_or(|methods| methods.contains(method)),
+            Condition::Section(_, rules) => rules.iter().any(|rule| rule.applies(method)),
+        }
+    }
+
+    /// What it says within a section of that logic. A rule for other methods must not tip the balance: it grants where
+    /// all must hold, and says nothing where one is enough.
+    fn verdict(&self, facts: &dyn Facts, within: Logic) -> Result<Verdict, Stop> {
+        if !self.applies(facts.method()) {
+            return Ok(if within == Logic::All { Verdict::Granted } else { Verdict::Neutral });
+        }
         let plain = match &self.condition {
-            _ if !applies => Verdict::Neutral,
             Condition::Require(requirement) => requirement.verdict(facts)?,
             Condition::Section(logic, rules) => {
                 let mut result = Verdict::Neutral;
                 for rule in rules {
-                    result = logic.combine(result, rule.verdict(facts)?);
+                    result = logic.combine(result, rule.verdict(facts, *logic)?);
                     if logic.is_settled(result) {
                         break;
                     }
@@ -142,12 +154,10 @@ impl Rule {
         }
     }
 
-    /// The verdict if it does not depend on the request.
+    /// The verdict if it does not depend on the request, hence not on its method either.
     fn constant(&self) -> Option<Verdict> {
-        if self.limited.is_some() {
-            return None;
-        }
         let plain = match &self.condition {
+            Condition::Require(_) if self.limited.is_some() => return None,
             Condition::Require(Requirement::All(granted)) => Requirement::given(*granted),
             Condition::Require(_) => return None,
             Condition::Section(logic, rules) => {
