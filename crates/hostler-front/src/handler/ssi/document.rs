@@ -21,7 +21,7 @@ pub(super) struct Document {
     /// Directory of the document's URL, escaped, with a slash at its end; made when a relative target is met.
     base: Option<Vec<u8>>,
     /// Whether sub-requests may be one deeper than the document.
-    may_include: bool,
+    pub(super) may_include: bool,
     /// Version of the variables that the document's request has.
     stored: Option<u32>,
 }

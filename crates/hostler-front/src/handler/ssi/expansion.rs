@@ -14,8 +14,10 @@ use hostler_ssi::{Answer, Output as _};
 use std::future::poll_fn;
 use std::rc::Rc;
 
-/// Sub-requests of one request. Depth alone does not bound a page that includes itself twice.
+/// Sub-requests of one request, and how many of them may fail. Depth alone does not bound a page that includes itself
+/// twice.
 const MOST_INCLUDED: u32 = 1 << 16;
+const MOST_FAILED: u32 = 1000;
 /// After so many elements that had to be asked for, other requests get their turn.
 const TURN: u32 = 64;
 
@@ -35,6 +37,7 @@ pub(super) struct Expansion {
     variables: Variables,
     site: Rc<Site>,
     included: u32,
+    failed: u32,
     /// Room for the name of a target.
     target: Vec<u8>,
 }
@@ -57,6 +60,7 @@ impl Expansion {
             variables: Variables::new(translated),
             site: request.thread.site(&request.server),
             included: 0,
+            failed: 0,
             target: Vec::new(),
         }
     }
@@ -114,16 +118,25 @@ impl Expansion {
         if self.included.is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }
-        if self.included > MOST_INCLUDED {
-            self.answer(Answer::Failed(format!("the page has more than {MOST_INCLUDED} such elements")));
+        if self.included > MOST_INCLUDED || self.failed > MOST_FAILED {
+            self.answer(Answer::Failed("the page has too many such elements".into()));
             return;
         }
         let Self { frames, variables, site, target, .. } = self;
         let Some(Frame::Document(document)) = frames.last_mut() else { return };
         document.store(page, variables);
-        let around = Around { page, document: document.request(page), variables, site };
+        let around = Around {
+            page,
+            document: document.request(page),
+            variables,
+            site,
+            may_include: document.may_include,
+        };
         match around.fetch(wanted, target).await {
-            Err(reason) => self.answer(Answer::Failed(reason)),
+            Err(reason) => {
+                self.failed += 1;
+                self.answer(Answer::Failed(reason));
+            }
             Ok(Found::Answer(answer)) => self.answer(answer),
             Ok(Found::Whole(content)) => {
                 sink.bytes.extend_from_slice(&content);

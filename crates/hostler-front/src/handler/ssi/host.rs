@@ -9,6 +9,9 @@ use hostler_ssi::{Host, Severity, Zone};
 use std::borrow::Cow;
 use std::fmt;
 
+/// Messages about one request's documents that get into the log. A page that includes itself has thousands.
+const MOST_MESSAGES: u32 = 100;
+
 /// What a document sees while it runs.
 pub(super) struct View<'a> {
     pub(super) variables: &'a mut Variables,
@@ -26,12 +29,10 @@ impl Host for View<'_> {
 
     fn set_variable(&mut self, name: &[u8], value: &[u8]) {
         if !self.variables.set(name, value) {
-            let message = format!(
-                "the variables of {} take too much memory: {} keeps its old value",
-                String::from_utf8_lossy(&self.page.filename),
-                String::from_utf8_lossy(name)
-            );
-            log::request(self.document, log::Severity::Error, "include", &message);
+            let name = String::from_utf8_lossy(name);
+            let message =
+                format!("too much memory for variables, so {name} keeps its old value in a document");
+            self.message(log::Severity::Error, &message);
         }
     }
 
@@ -58,7 +59,19 @@ impl Host for View<'_> {
             Severity::Error => log::Severity::Error,
             Severity::Warning => log::Severity::Warn,
         };
+        self.message(severity, &format!("{message} in line {line}"));
+    }
+}
+
+impl View<'_> {
+    fn message(&self, severity: log::Severity, message: &str) {
+        let so_far = self.variables.count_message();
+        if so_far > MOST_MESSAGES {
+            return;
+        }
+        let last =
+            if so_far == MOST_MESSAGES { " (further messages about this request are left out)" } else { "" };
         let file = String::from_utf8_lossy(&self.document.filename);
-        log::request(self.document, severity, "include", &format!("{message} in {file} line {line}"));
+        log::request(self.document, severity, "include", &format!("{message} of {file}{last}"));
     }
 }

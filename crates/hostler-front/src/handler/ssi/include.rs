@@ -32,6 +32,8 @@ pub(super) struct Around<'a> {
     pub(super) document: &'a Request,
     pub(super) variables: &'a Variables,
     pub(super) site: &'a Site,
+    /// Whether sub-requests may be one deeper than the document.
+    pub(super) may_include: bool,
 }
 
 /// A failure is a sentence for the log.
@@ -40,6 +42,12 @@ type Fetched = Result<Found, String>;
 impl Around<'_> {
     /// Brings what is wanted; `key` names it if it is a virtual target.
     pub(super) async fn fetch(&self, wanted: Wanted, key: &[u8]) -> Fetched {
+        if !self.may_include && !matches!(wanted, Wanted::Command(_)) {
+            let limit = settings::recursion(&self.document.server).1;
+            return Err(format!(
+                "more than {limit} sub-requests inside of each other (LimitInternalRecursion)"
+            ));
+        }
         match wanted {
             Wanted::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
             Wanted::File { target, text_only } => {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hostler_cgi::Environment as Programs;
 use hostler_ssi::{Environment, Zone, shell_escape, unescape_url};
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
 /// All values that pages have set together, in bytes; more is not kept. The memory is shared by all sites.
@@ -36,6 +36,8 @@ pub(super) struct Variables {
     lazy: [OnceCell<Vec<u8>>; 4],
     /// What programs would be told of the outer page; made when a name is not found elsewhere.
     programs: OnceCell<Programs>,
+    /// Messages that were written about the documents.
+    messages: Cell<u32>,
     /// `PATH_TRANSLATED`, which can't be found out when it is asked for.
     translated: Option<Vec<u8>>,
 }
@@ -44,6 +46,11 @@ impl Variables {
     /// For a page with this path info translated to a file name.
     pub(super) fn new(translated: Option<Vec<u8>>) -> Self {
         Self { translated, ..Self::default() }
+    }
+
+    /// Counts a message; how many there were before it.
+    pub(super) fn count_message(&self) -> u32 {
+        self.messages.replace(self.messages.get().saturating_add(1))
     }
 
     /// The value of a variable, whatever the case of its name.
