@@ -2,7 +2,7 @@
 //!
 //! Each directory is watched *before* anything in it is looked at, so that no change falls between the two.
 
-use hostler_sys::fs::{self, Found, Node, Stat, Watches};
+use hostler_sys::fs::{self, Found, Node, Of, Stat, Watches};
 use hostler_wire::site::{AccessFile, FileInfo, FileKind, Level, Walk, Walked};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -111,7 +111,14 @@ impl<'a> Walker<'a> {
         if name == b"." || name == b".." {
             return Err(Errno::INVAL.into());
         }
-        let node = directory.child(name)?;
+        let mut node = directory.child(name)?;
+        if !node.is_link() && !node.is_directory() {
+            // From here on writing to the file matters, and it is looked at again after that is watched.
+            if let Some(watches) = self.watches {
+                watches.add(directory, Of::Contents);
+            }
+            node = directory.child(name)?;
+        }
         if !node.is_link() {
             self.add_level(&node, None);
             return Ok(node);
@@ -130,7 +137,7 @@ impl<'a> Walker<'a> {
     }
 
     fn depend_on(&mut self, node: &Node) {
-        match self.watches.and_then(|watches| watches.add(node)) {
+        match self.watches.and_then(|watches| watches.add(node, Of::Contents)) {
             Some(watch) if self.walked.watches.contains(&watch) => {}
             Some(watch) => self.walked.watches.push(watch),
             None => self.walked.watched = false,
@@ -147,9 +154,11 @@ impl<'a> Walker<'a> {
     fn add_level(&mut self, node: &Node, link_owner: Option<u32>) {
         let mut level = Level { info: info(node.stat()), link_owner, htaccess: None, watch: None };
         if node.is_directory() {
-            level.watch = self.watches.and_then(|watches| watches.add(node));
+            let access = self.walked.levels.len() >= self.request.htaccess_from as usize;
+            let of = if access { Of::Contents } else { Of::Names };
+            level.watch = self.watches.and_then(|watches| watches.add(node, of));
             self.walked.watched &= level.watch.is_some();
-            if self.walked.levels.len() >= self.request.htaccess_from as usize {
+            if access {
                 level.htaccess = self.access_file(node);
             }
         } else {

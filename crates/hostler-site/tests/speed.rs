@@ -42,7 +42,13 @@ fn measure(site: &mut Site, program: &Path, at_once: usize) -> f64 {
         while outputs.len() < at_once && next < RUNS {
             let (stdout, theirs) = rustix::pipe::pipe().unwrap();
             let (stderr, errors) = rustix::pipe::pipe().unwrap();
-            let run = Run { id: next, program: script(program), env: env.clone(), suexec: true, limits: Limits::default() };
+            let run = Run {
+                id: next,
+                program: script(program),
+                env: env.clone(),
+                suexec: true,
+                limits: Limits::default(),
+            };
             site.send(&ToSite::Run(run), &[null.as_fd(), theirs.as_fd(), errors.as_fd()]);
             outputs.insert(next, (stdout, stderr));
             next += 1;

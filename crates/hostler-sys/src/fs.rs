@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 pub use rustix::fs::Stat;
 
 mod watch;
-pub use watch::Watches;
+pub use watch::{Of, Watches};
 
 /// Most symbolic links in one resolution, as in the kernel.
 const MOST_LINKS: usize = 40;

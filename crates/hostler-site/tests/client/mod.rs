@@ -196,7 +196,13 @@ impl Connection {
     /// Starts a program; its standard input, output and error.
     pub fn start_program(&mut self, program: Program) -> Result<Started, RunError> {
         let stdin = rustix::pipe::pipe().unwrap();
-        let run = Run { id: self.id(), program, env: vec![ByteBuf::from("A=b")], suexec: true, limits: Limits::default() };
+        let run = Run {
+            id: self.id(),
+            program,
+            env: vec![ByteBuf::from("A=b")],
+            suexec: true,
+            limits: Limits::default(),
+        };
         self.start_run(&run, stdin)
     }
 

@@ -108,8 +108,8 @@ fn a_directory_over_the_limit_is_an_error() {
 fn the_same_directory_has_the_same_watch_and_proc_has_none() {
     let tree = Tree::new("watch");
     let watches = Watches::new().unwrap();
-    let first = watches.add(&tree.node());
+    let first = watches.add(&tree.node(), Of::Contents);
     assert!(first.is_some());
-    assert_eq!(watches.add(&tree.node()), first);
-    assert_eq!(watches.add(&Node::directory(b"/proc").unwrap()), None);
+    assert_eq!(watches.add(&tree.node(), Of::Contents), first);
+    assert_eq!(watches.add(&Node::directory(b"/proc").unwrap(), Of::Names), None);
 }

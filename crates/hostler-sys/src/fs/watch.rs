@@ -30,6 +30,16 @@ const LOCAL: [i64; 16] = [
     0x3153_464A,
 ];
 
+/// What of a directory is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Which entries there are, and their permissions. Writing to a file in it says nothing: a log beside a
+    /// document root would otherwise wake every reader with each line.
+    Names,
+    /// Also what its files contain.
+    Contents,
+}
+
 /// An inotify descriptor: whoever shares it reads the events, this process adds the watches.
 #[derive(Debug)]
 pub struct Watches(OwnedFd);
@@ -43,20 +53,22 @@ impl Watches {
         Ok(Self(init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches a directory, or a file, for whatever changes it or its entries; the same number again for the
-    /// same inode. `None` where that can't be had: the limit is reached, the directory may not be read, or its
+    /// Watches a directory, or a file; the same number again for the same inode, and whatever was watched of it
+    /// before still is. `None` where that can't be had: the limit is reached, the directory may not be read, or its
     /// file system can change without events (network file systems, FUSE).
     #[must_use]
-    pub fn add(&self, node: &Node) -> Option<i32> {
-        let flags = WatchFlags::CREATE
+    pub fn add(&self, node: &Node, of: Of) -> Option<i32> {
+        let mut flags = WatchFlags::MASK_ADD
+            | WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
-            | WatchFlags::MODIFY
             | WatchFlags::ATTRIB
             | WatchFlags::DELETE_SELF
-            | WatchFlags::MOVE_SELF
-            | WatchFlags::CLOSE_WRITE;
+            | WatchFlags::MOVE_SELF;
+        if of == Of::Contents {
+            flags |= WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;
+        }
         if !node.file_system().is_some_and(|magic| LOCAL.contains(&(magic & 0xFFFF_FFFF))) {
             return None;
         }
