@@ -39,10 +39,10 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
         if tags.trim_ascii() != b"*" && !strong {
             return Condition::Failed;
         }
-    } else if let Some(since) = header("If-Unmodified-Since").and_then(|v| date(&v)) {
-        if modified.is_none_or(|m| m > since) {
-            return Condition::Failed;
-        }
+    } else if let Some(since) = header("If-Unmodified-Since").and_then(|v| date(&v))
+        && modified.is_none_or(|m| m > since)
+    {
+        return Condition::Failed;
     }
     if let Some(tags) = header("If-None-Match") {
         let any = tags.trim_ascii() == b"*";

@@ -64,15 +64,6 @@ pub(crate) async fn test(request: &Request, expr: &Expr, captures: &mut Captures
     with_host(request, |host| expr.test(host, captures)).await
 }
 
-/// Evaluates a text with `%{...}` in it.
-pub(crate) async fn string(
-    request: &Request,
-    expr: &Expr,
-    captures: &Captures,
-) -> Result<Vec<u8>, EvalError> {
-    with_host(request, |host| expr.string(host, captures)).await
-}
-
 /// Runs `f` until it no longer asks for something that has to be fetched.
 pub(crate) async fn with_host<T>(
     request: &Request,
@@ -100,7 +91,7 @@ async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let facts = walk(request, path).await?;
     let file = facts.file.as_ref()?;
     let mut out = Vec::new();
-    while (out.len() as u64) < file.info.size.min(Expr::MAX_FILE_SIZE as u64) {
+    while (out.len() as u64) < file.info.size.min(Expr::MAX_FILE_SIZE) {
         out.extend_from_slice(&file.read(out.len() as u64, 64 << 10).ok()?);
     }
     Some(out)
@@ -163,9 +154,10 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
         self.request.env.find(name).map(|v| Cow::Borrowed(&**v))
     }
 
+    /// The operator's environment, as far as the configuration names its variables: the front's own is empty.
     fn os_env(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let name = std::str::from_utf8(name).ok()?;
-        std::env::var(name).ok().and_then(owned)
+        let known = &self.request.thread.shared.config.facts.environment;
+        known.get(std::str::from_utf8(name).ok()?).map(|value| Cow::Borrowed(value.as_bytes()))
     }
 
     fn varies_on(&self, header: &[u8]) {

@@ -78,7 +78,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
         let name = field.name.of(buffer);
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => {
-                if field.folded || host.replace(field.value.of(buffer)).is_some() {
+                let another = host.replace(field.value.of(buffer)).is_some();
+                if field.folded || another {
                     return None;
                 }
             }

@@ -323,7 +323,7 @@ impl Site {
     async fn follow(self: Rc<Self>, inotify: OwnedFd, link: std::rc::Weak<Link>) {
         let Ok(inotify) = crate::io::register(inotify, Interest::READABLE) else { return };
         loop {
-            let events = inotify.async_io(Interest::READABLE, |fd| read_events(fd));
+            let events = inotify.async_io(Interest::READABLE, read_events);
             let events = tokio::select! {
                 events = events => events,
                 () = tokio::time::sleep(std::time::Duration::from_secs(5)) => Ok(Vec::new()),

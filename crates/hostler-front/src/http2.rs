@@ -230,7 +230,7 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
             continue;
         };
         if !CONNECTION_FIELDS.contains(&name.as_str())
-            && !(name == http::header::CONTENT_LENGTH && length.is_some())
+            && (name != http::header::CONTENT_LENGTH || length.is_none())
         {
             total += name.as_str().len() + value.len();
             response.headers_mut().append(name, value);

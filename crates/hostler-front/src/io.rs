@@ -16,13 +16,6 @@ pub(crate) enum Io {
 }
 
 impl Io {
-    pub(crate) fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
-        }
-    }
-
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }

@@ -15,7 +15,7 @@ use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 /// What stands at the request's file name.
 #[derive(Clone, Debug, Default)]
@@ -319,10 +319,6 @@ impl Request {
             request = prev;
         }
         request
-    }
-
-    pub(crate) fn timeout(&self) -> Duration {
-        self.peer.settings.timeout
     }
 
     /// The file's last path segment.

@@ -35,18 +35,21 @@ enum Waiter {
 /// The connection.
 pub(crate) struct Link {
     socket: AsyncFd<OwnedFd>,
-    unsent: RefCell<VecDeque<(Vec<u8>, usize, Vec<OwnedFd>)>>,
+    unsent: RefCell<VecDeque<Unsent>>,
     waiting: RefCell<HashMap<u64, Waiter>>,
     next: Cell<u64>,
     dead: Cell<bool>,
     writable: tokio::sync::Notify,
 }
 
+/// A frame that has not gone out whole: its bytes, how many of them have gone, and its descriptors until the first
+/// byte has.
+type Unsent = (Vec<u8>, usize, Vec<OwnedFd>);
+
 /// A program that was started: its end, and the power to end it.
 pub(crate) struct Running {
     link: Weak<Link>,
     id: u64,
-    pub(crate) pid: u32,
     exit: Option<oneshot::Receiver<Exit>>,
     ended: bool,
 }
@@ -137,8 +140,8 @@ impl Link {
         let id = self.id();
         run.id = id;
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit)), &ToSite::Run(run), ends.into())?;
-        let pid = told.await.map_err(|_| SiteError::Gone)?.map_err(SiteError::Run)?;
-        Ok(Running { link: Rc::downgrade(self), id, pid, exit: Some(exit), ended: false })
+        told.await.map_err(|_| SiteError::Gone)?.map_err(SiteError::Run)?;
+        Ok(Running { link: Rc::downgrade(self), id, exit: Some(exit), ended: false })
     }
 
     fn ask(&self, id: u64, waiter: Waiter, message: &ToSite, fds: Vec<OwnedFd>) -> Result<(), SiteError> {

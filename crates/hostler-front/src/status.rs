@@ -1,6 +1,7 @@
 //! Status codes: reason phrases and the explanatory paragraph of Apache's standard error pages' layout.
 
 /// The reason phrase (RFC 9110 §15 and the IANA registry); `Unknown Reason` for others.
+#[allow(clippy::too_many_lines, reason = "one line per status")]
 pub(crate) fn reason(code: u16) -> &'static str {
     match code {
         100 => "Continue",
@@ -67,9 +68,4 @@ pub(crate) fn reason(code: u16) -> &'static str {
         511 => "Network Authentication Required",
         _ => "Unknown Reason",
     }
-}
-
-/// Whether Apache knows the code (others become 500 when a script or directive uses them without a reason).
-pub(crate) fn is_known(code: u16) -> bool {
-    reason(code) != "Unknown Reason"
 }

@@ -101,16 +101,8 @@ impl Table {
         self.entries.iter().map(|(n, v)| (n, v))
     }
 
-    pub(crate) fn entries_mut(&mut self) -> &mut Vec<(Bytes, Bytes)> {
-        &mut self.entries
-    }
-
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -142,6 +134,6 @@ mod tests {
         t.add("Vary", "c");
         assert_eq!(t.joined(b"vary").unwrap(), "a, b, c");
         t.unset("vary");
-        assert!(t.is_empty());
+        assert_eq!(t.len(), 0);
     }
 }

@@ -191,67 +191,6 @@ fn decode(path: &[u8], slashes: EncodedSlashes) -> Result<Vec<u8>, UriError> {
     forbidden.map_or(Ok(out), Err)
 }
 
-/// Decodes every escape; `None` for a bad one or a NUL.
-pub(crate) fn unescape(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        if text[at] == b'%' {
-            match escaped(text, at)? {
-                0 => return None,
-                byte => out.push(byte),
-            }
-            at += 3;
-        } else {
-            out.push(text[at]);
-            at += 1;
-        }
-    }
-    Some(out)
-}
-
-/// Escapes a path for a URL (`ap_os_escape_path`): reserved characters of a segment stay, a first segment with a
-/// colon gets `./` before it when `partial` is false.
-pub(crate) fn escape_path(path: &[u8], partial: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len() + 8);
-    if !partial {
-        let colon = path.iter().position(|&b| b == b':');
-        let slash = path.iter().position(|&b| b == b'/');
-        if colon.is_some_and(|c| slash.is_none_or(|s| c < s)) {
-            out.extend_from_slice(b"./");
-        }
-    }
-    for &byte in path {
-        let plain = byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'$' | b'-'
-                    | b'_'
-                    | b'.'
-                    | b'+'
-                    | b'!'
-                    | b'*'
-                    | b'\''
-                    | b'('
-                    | b')'
-                    | b','
-                    | b':'
-                    | b'@'
-                    | b'&'
-                    | b'='
-                    | b'/'
-                    | b'~'
-                    | b';'
-            );
-        if plain {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02x}").as_bytes());
-        }
-    }
-    out
-}
-
 /// Escapes text for HTML: `<`, `>`, `&`, `"`.
 pub(crate) fn escape_html(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());

@@ -54,7 +54,9 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::RequestStatus => {
             (request.status != 0).then(|| Cow::Owned(request.status.to_string().into_bytes()))
         }
-        Variable::Https => borrowed(if request.peer.tls.is_some() { b"on" } else { b"off" }),
+        Variable::Https => borrowed(on(request.peer.tls.is_some())),
+        Variable::Ipv6 => borrowed(on(request.peer.remote.ip().to_canonical().is_ipv6())),
+        Variable::Http2 => borrowed(on(request.version == crate::http1::head::HTTP_2)),
         Variable::TimeYear => now(request, b"%Y"),
         Variable::TimeMon => now(request, b"%m"),
         Variable::TimeDay => now(request, b"%d"),
@@ -68,6 +70,10 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::ApiVersion => borrowed(b"20120211:145"),
         _ => None,
     }
+}
+
+fn on(holds: bool) -> &'static [u8] {
+    if holds { b"on" } else { b"off" }
 }
 
 fn time(format: &[u8], seconds: i64) -> Vec<u8> {

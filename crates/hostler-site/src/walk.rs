@@ -115,7 +115,7 @@ impl<'a> Walker<'a> {
         if !node.is_link() && !node.is_directory() {
             // From here on writing to the file matters, and it is looked at again after that is watched.
             if let Some(watches) = self.watches {
-                watches.add(directory, Of::Contents);
+                let _ = watches.add(directory, Of::Contents);
             }
             node = directory.child(name)?;
         }

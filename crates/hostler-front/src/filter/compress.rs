@@ -144,11 +144,13 @@ fn is_revalidated(request: &Request) -> bool {
 /// Whether a coding has been applied already.
 fn is_encoded(request: &Request) -> bool {
     const NONE: [&[u8]; 4] = [b"identity", b"7bit", b"8bit", b"binary"];
-    let there = [&request.headers_out, &request.err_headers_out].map(|table| table.joined(b"Content-Encoding"));
+    let there =
+        [&request.headers_out, &request.err_headers_out].map(|table| table.joined(b"Content-Encoding"));
     let there = there.iter().flatten().chain(&request.content_encoding);
-    there.flat_map(|value| value.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii).any(|token| {
-        !token.is_empty() && !NONE.contains(&token)
-    })
+    there
+        .flat_map(|value| value.split(|&byte| byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .any(|token| !token.is_empty() && !NONE.contains(&token))
 }
 
 /// What the coding changes in the header.
@@ -240,9 +242,8 @@ mod tests {
 
     #[test]
     fn tags_get_a_suffix_inside_of_their_quotes() {
-        let changed = |tag: &str| {
-            with_suffix(tag.as_bytes(), Coding::Gzip).map(|tag| String::from_utf8(tag).unwrap())
-        };
+        let changed =
+            |tag: &str| with_suffix(tag.as_bytes(), Coding::Gzip).map(|tag| String::from_utf8(tag).unwrap());
         assert_eq!(changed("\"a-1\"").as_deref(), Some("\"a-1-gzip\""));
         assert_eq!(changed("W/\"a\"").as_deref(), Some("W/\"a-gzip\""));
         for odd in ["", "\"", "\"\"", "a"] {

@@ -90,7 +90,7 @@ impl setenvif::Request for View<'_> {
     }
 
     fn failed(&self, reason: &str) {
-        log::request(&self.host.request, Severity::Error, "setenvif", reason);
+        log::request(self.host.request, Severity::Error, "setenvif", reason);
     }
 }
 

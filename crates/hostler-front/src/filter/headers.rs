@@ -147,6 +147,6 @@ impl Message for RequestHost<&mut Request> {
     }
 
     fn failed(&self, reason: &str) {
-        log::request(&self.request, Severity::Error, "headers", reason);
+        log::request(self.request, Severity::Error, "headers", reason);
     }
 }

@@ -271,26 +271,28 @@ impl Incoming {
             },
         }
     }
+}
 
-    /// Reads and drops the rest; false if the connection can't be used any more.
-    async fn discard(&mut self) -> bool {
-        // A client that waits for 100 Continue gets its answer and has sent nothing.
-        if self.expect.get() && self.wire.pending.borrow().is_empty() && !self.is_complete() {
+/// Reads and drops the rest of a body; false if the connection can't be used any more.
+async fn discard(incoming: &RefCell<Incoming>) -> bool {
+    // A client that waits for 100 Continue gets its answer and has sent nothing.
+    let waits =
+        |body: &Incoming| body.expect.get() && body.wire.pending.borrow().is_empty() && !body.is_complete();
+    if waits(&incoming.borrow()) {
+        return false;
+    }
+    let mut dropped = 0;
+    while let Some(chunk) = poll_fn(|cx| incoming.borrow_mut().poll_chunk(cx)).await {
+        match chunk {
+            Ok(chunk) => dropped += chunk.len(),
+            Err(_) => return false,
+        }
+        // More than this is cheaper for both sides on a new connection.
+        if dropped > 256 << 10 {
             return false;
         }
-        let mut dropped = 0;
-        while let Some(chunk) = poll_fn(|cx| self.poll_chunk(cx)).await {
-            match chunk {
-                Ok(chunk) => dropped += chunk.len(),
-                Err(_) => return false,
-            }
-            // More than this is cheaper for both sides on a new connection.
-            if dropped > 256 << 10 {
-                return false;
-            }
-        }
-        true
     }
+    true
 }
 
 fn take_front(pending: &mut Vec<u8>, n: usize) -> Bytes {
@@ -445,7 +447,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         && !reply.close
         && !thread.draining()
         && peer.may_continue()
-        && (!unread || (!taken && incoming.borrow_mut().discard().await));
+        && (!unread || (!taken && discard(&incoming).await));
     let outgoing = Outgoing {
         version: head.version,
         status: reply.status,

@@ -2,11 +2,9 @@
 //! Action.
 
 use crate::filter;
-use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase, look_up};
 use crate::variables;
-use bytes::Bytes;
 use hostler_config::directives::alias::escape_path;
 
 /// Runs the fixups in Apache's order.

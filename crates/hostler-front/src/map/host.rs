@@ -11,6 +11,13 @@ use hostler_config::Server;
 /// Splits the target and selects the virtual host.
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     let target = request.target.clone();
+    if request.peer.limits.registered_methods && !crate::handler::options::is_known_method(request) {
+        return Err(refused(
+            request,
+            501,
+            "the method is not registered (HttpProtocolOptions RegisteredMethods)",
+        ));
+    }
     if &*request.method == b"CONNECT" {
         request.headers_out.set("Allow", crate::handler::options::allowed(request));
         return Err(405);

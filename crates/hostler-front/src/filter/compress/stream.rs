@@ -6,6 +6,7 @@ use super::encoder::{Encoder, Recipe};
 use crate::body::{BodyError, BodyStream};
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -107,6 +108,14 @@ fn failed(error: std::io::Error) -> BodyError {
     BodyError::Read(format!("compressing failed: {error}"))
 }
 
+/// Compressing takes long: whatever else there is to do comes first, news from the network included.
+fn give_way(cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+    if std::pin::pin!(tokio::task::yield_now()).poll(cx).is_ready() {
+        cx.waker().wake_by_ref();
+    }
+    Poll::Pending
+}
+
 impl BodyStream for Compressed {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if !self.rest.is_empty() {
@@ -114,9 +123,7 @@ impl BodyStream for Compressed {
             if let Some(ready) = self.piece(out) {
                 return ready;
             }
-            // Compressing takes long: others first, then the next piece.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            return give_way(cx);
         }
         if self.ended {
             return Poll::Ready(None);
@@ -124,8 +131,7 @@ impl BodyStream for Compressed {
         match self.source.poll_chunk(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
                 self.rest = bytes;
-                cx.waker().wake_by_ref();
-                Poll::Pending
+                give_way(cx)
             }
             Poll::Ready(Some(Err(error))) => {
                 self.ended = true;
@@ -190,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_long_body_comes_out_in_pieces() {
-        let plain: Vec<u8> = (0..300_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        let plain: Vec<u8> =
+            (0..300_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         for recipe in [GZIP, BROTLI] {
             let mut stream = stream(recipe, vec![Some(Ok(plain.clone().into()))]);
             let (encoded, error) = drain(&mut stream, 1000);

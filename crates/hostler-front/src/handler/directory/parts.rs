@@ -65,7 +65,11 @@ async fn content(request: &mut Request, name: &str, query: Option<&[u8]>) -> Con
 
 /// The URL of a name that is relative to the directory.
 fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
-    let end = if name.starts_with('/') { 0 } else { uri.iter().rposition(|&byte| byte == b'/').map_or(0, |n| n + 1) };
+    let end = if name.starts_with('/') {
+        0
+    } else {
+        uri.iter().rposition(|&byte| byte == b'/').map_or(0, |n| n + 1)
+    };
     let mut target = escape_path(&uri[..end]);
     if end == 0 {
         target.clear();
@@ -95,7 +99,9 @@ async fn run(mut sub: Request) -> Option<Bytes> {
     let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
     loop {
         match outcome {
-            Ok(body) | Err(Halt::Done(body)) => return expanded(sub, body).await?.collect(LONGEST).await.ok(),
+            Ok(body) | Err(Halt::Done(body)) => {
+                return expanded(sub, body).await?.collect(LONGEST).await.ok();
+            }
             Err(Halt::Redirect { method, target }) if sub.redirects < settings::recursion(&sub.server).0 => {
                 sub = sub.redirected(method, &target);
                 outcome = Box::pin(serve::run(&mut sub)).await;
