@@ -4,9 +4,9 @@
 
 use crate::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::connection::Peer;
-use crate::http1::conn::Ended;
 use crate::http1::head::HTTP_2;
 use crate::http1::send::{Sent, bodiless};
+use crate::http1::wire::Ended;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::thread::Thread;

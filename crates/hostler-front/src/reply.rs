@@ -2,8 +2,8 @@
 //! remains to be done when it is sent (the log).
 
 use crate::body::Body;
-use crate::http1::conn::Ended;
 use crate::http1::send::Sent;
+use crate::http1::wire::Ended;
 use crate::request::Request;
 use crate::text;
 use crate::thread::Thread;

@@ -7,4 +7,6 @@ pub(crate) mod chunked;
 pub(crate) mod conn;
 pub(crate) mod framing;
 pub(crate) mod head;
+pub(crate) mod incoming;
 pub(crate) mod send;
+pub(crate) mod wire;

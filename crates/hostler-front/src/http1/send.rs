@@ -1,7 +1,7 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
-use super::conn::{Ended, Wire};
 use super::head::{HTTP_09, HTTP_11, Version};
+use super::wire::{Ended, Wire};
 use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::files::OpenFile;
 use crate::status;

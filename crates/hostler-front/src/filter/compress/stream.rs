@@ -73,7 +73,7 @@ impl Compressed {
     /// Compresses the next bytes that wait; what came out.
     fn step(&mut self) -> Result<Vec<u8>, BodyError> {
         let piece = self.rest.split_to(self.rest.len().min(TURN));
-        self.encoder().write(&piece).map_err(failed)?;
+        self.encoder().write(&piece).map_err(|error| failed(&error))?;
         self.holds_back = true;
         self.totals.input.set(self.totals.input.get() + piece.remaining() as u64);
         Ok(self.encoder().take())
@@ -81,14 +81,14 @@ impl Compressed {
 
     fn flush(&mut self) -> Result<Vec<u8>, BodyError> {
         self.holds_back = false;
-        self.encoder().flush().map_err(failed)?;
+        self.encoder().flush().map_err(|error| failed(&error))?;
         Ok(self.encoder().take())
     }
 
     fn finish(&mut self) -> Result<Vec<u8>, BodyError> {
         self.ended = true;
         self.encoder();
-        self.encoder.take().map_or(Ok(Vec::new()), |encoder| encoder.finish().map_err(failed))
+        self.encoder.take().map_or(Ok(Vec::new()), |encoder| encoder.finish().map_err(|error| failed(&error)))
     }
 
     /// Hands `out` on; `None` if it is empty.
@@ -104,7 +104,7 @@ impl Compressed {
     }
 }
 
-fn failed(error: std::io::Error) -> BodyError {
+fn failed(error: &std::io::Error) -> BodyError {
     BodyError::Read(format!("compressing failed: {error}"))
 }
 

@@ -26,12 +26,8 @@ pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
         Err(error) => (503, error.to_string()),
     };
     let name = String::from_utf8_lossy(&request.filename);
-    log::request(
-        request,
-        Severity::Error,
-        "autoindex",
-        &format!("Can't open directory for index: {name}: {why}"),
-    );
+    let message = format!("Can't open directory for index: {name}: {why}");
+    log::request(request, Severity::Error, "autoindex", &message);
     Err(Halt::Status(status))
 }
 

@@ -65,14 +65,10 @@ async fn content(request: &mut Request, name: &str, query: Option<&[u8]>) -> Con
 
 /// The URL of a name that is relative to the directory.
 fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
-    let end = if name.starts_with('/') {
-        0
-    } else {
-        uri.iter().rposition(|&byte| byte == b'/').map_or(0, |n| n + 1)
-    };
-    let mut target = escape_path(&uri[..end]);
-    if end == 0 {
-        target.clear();
+    let mut target = Vec::new();
+    if !name.starts_with('/') {
+        let end = uri.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        target = escape_path(&uri[..end]);
     }
     target.extend_from_slice(name.as_bytes());
     if let Some(query) = query {

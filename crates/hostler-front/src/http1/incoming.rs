@@ -1,0 +1,158 @@
+//! The client's side of a request body: a length or chunks, 100 Continue, LimitRequestBody.
+
+use super::chunked::{Decoder, Step};
+use super::framing::Framing;
+use super::wire::Wire;
+use crate::body::BodyError;
+use bytes::Bytes;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+/// The body of the request that is being answered.
+pub(crate) struct Incoming {
+    wire: Rc<Wire>,
+    framing: Framing,
+    decoder: Decoder,
+    /// `LimitRequestBody`, in bytes; 0 is none.
+    pub(crate) limit: u64,
+    pub(super) received: u64,
+    /// `100 Continue` is due when somebody wants the body.
+    expect: Cell<bool>,
+    failed: Option<BodyError>,
+    last_moved: Instant,
+}
+
+impl Incoming {
+    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool) -> Self {
+        Self {
+            wire: wire.clone(),
+            framing,
+            decoder: Decoder::new(),
+            limit: 0,
+            received: 0,
+            expect: Cell::new(expect),
+            failed: None,
+            last_moved: Instant::now(),
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        match self.framing {
+            Framing::None | Framing::Length(0) => true,
+            Framing::Length(_) => false,
+            Framing::Chunked => self.decoder.is_done(),
+        }
+    }
+
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(error) = &self.failed {
+            return Poll::Ready(Some(Err(error.clone())));
+        }
+        match ready!(self.poll_next(cx)) {
+            Ok(chunk) => Poll::Ready(chunk.map(Ok)),
+            Err(error) => {
+                self.failed = Some(error.clone());
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
+        loop {
+            // As Apache does, also when the client has not waited.
+            if self.expect.get() && !self.is_complete() {
+                ready!(self.poll_continue(cx))?;
+            }
+            if let Some(chunk) = self.buffered()? {
+                self.received += chunk.len() as u64;
+                if self.limit > 0 && self.received > self.limit {
+                    return Poll::Ready(Err(BodyError::TooLarge));
+                }
+                self.last_moved = Instant::now();
+                return Poll::Ready(Ok(Some(chunk)));
+            }
+            if self.is_complete() {
+                return Poll::Ready(Ok(None));
+            }
+            let due = self.last_moved + self.wire.timeout.get();
+            if ready!(self.wire.poll_fill(cx, due))? == 0 {
+                return Poll::Ready(Err(BodyError::ClientGone));
+            }
+        }
+    }
+
+    /// RFC 9110 §10.1.1: somebody wants the body, so the client may send it. (Fits any socket buffer whole.)
+    fn poll_continue(&self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+        let mut io = self.wire.io.borrow_mut();
+        match ready!(io.poll_write(cx, &[IoSlice::new(CONTINUE)])) {
+            Ok(n) if n == CONTINUE.len() => {
+                self.expect.set(false);
+                let _ = io.poll_flush(cx);
+                Poll::Ready(Ok(()))
+            }
+            _ => Poll::Ready(Err(BodyError::ClientGone)),
+        }
+    }
+
+    /// What can be had from the bytes already read.
+    fn buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let mut pending = self.wire.pending.borrow_mut();
+        match &mut self.framing {
+            Framing::None => Ok(None),
+            Framing::Length(left) => {
+                let n = (*left).min(pending.len() as u64) as usize;
+                if n == 0 {
+                    return Ok(None);
+                }
+                *left -= n as u64;
+                Ok(Some(take_front(&mut pending, n)))
+            }
+            Framing::Chunked if self.decoder.is_done() => Ok(None),
+            Framing::Chunked => match self.decoder.step(&pending)? {
+                Step::Data { skip, data } => {
+                    pending.drain(..skip);
+                    Ok(Some(take_front(&mut pending, data)))
+                }
+                Step::More { skip } | Step::End { skip } => {
+                    pending.drain(..skip);
+                    Ok(None)
+                }
+            },
+        }
+    }
+}
+
+/// Reads and drops the rest of a body; false if the connection can't be used any more.
+pub(super) async fn discard(incoming: &RefCell<Incoming>) -> bool {
+    // A client that waits for 100 Continue gets its answer and has sent nothing.
+    let waits =
+        |body: &Incoming| body.expect.get() && body.wire.pending.borrow().is_empty() && !body.is_complete();
+    if waits(&incoming.borrow()) {
+        return false;
+    }
+    let mut dropped = 0;
+    while let Some(chunk) = poll_fn(|cx| incoming.borrow_mut().poll_chunk(cx)).await {
+        match chunk {
+            Ok(chunk) => dropped += chunk.len(),
+            Err(_) => return false,
+        }
+        // More than this is cheaper for both sides on a new connection.
+        if dropped > 256 << 10 {
+            return false;
+        }
+    }
+    true
+}
+
+fn take_front(pending: &mut Vec<u8>, n: usize) -> Bytes {
+    if n == pending.len() {
+        return std::mem::take(pending).into();
+    }
+    let rest = pending.split_off(n);
+    std::mem::replace(pending, rest).into()
+}

@@ -1,0 +1,153 @@
+//! A connection's bytes: read into the thread's scratch space, written in pieces, each with its timeout. What the
+//! reader of a body and the writer of an answer share.
+
+use crate::body::BodyError;
+use crate::deadline::Deadline;
+use crate::files::OpenFile;
+use crate::io::Io;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// Why a connection can't go on.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The client closed it, or it broke.
+    Gone,
+    /// Nothing moved for too long.
+    Timeout,
+    /// The body broke off after the head was sent.
+    Body(BodyError),
+}
+
+/// What the reader of the body and the writer of the answer share.
+pub(crate) struct Wire {
+    pub(super) io: RefCell<Io>,
+    /// Read, but not yet used.
+    pub(super) pending: RefCell<Vec<u8>>,
+    pub(super) deadline: Deadline,
+    /// `Timeout`: how long the client may neither send nor receive.
+    pub(super) timeout: Cell<Duration>,
+    tls: bool,
+}
+
+impl Wire {
+    pub(super) fn new(io: Io, timeout: Duration) -> Self {
+        let tls = io.is_tls();
+        Self {
+            io: RefCell::new(io),
+            pending: RefCell::default(),
+            deadline: Deadline::new(),
+            timeout: Cell::new(timeout),
+            tls,
+        }
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Writes all of the pieces and sees them off.
+    pub(crate) async fn write(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
+        self.write_more(pieces).await?;
+        if self.tls {
+            poll_fn(|cx| self.io.borrow_mut().poll_flush(cx)).await.map_err(|_| Ended::Gone)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes all of the pieces.
+    pub(crate) async fn write_more(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
+        let (mut at, total) = (0, pieces.iter().map(|p| p.len()).sum());
+        let mut waited = false;
+        poll_fn(|cx| {
+            while at < total {
+                let slices = remaining(pieces, at);
+                match self.io.borrow_mut().poll_write(cx, &slices) {
+                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(Ended::Gone)),
+                    Poll::Ready(Ok(n)) => {
+                        at += n;
+                        if waited {
+                            self.deadline.set(self.timeout.get());
+                        }
+                    }
+                    Poll::Pending => return self.wait(cx, &mut waited),
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Not ready: the deadline runs from the first time on.
+    fn wait<T>(&self, cx: &mut Context<'_>, waited: &mut bool) -> Poll<Result<T, Ended>> {
+        if !*waited {
+            *waited = true;
+            self.deadline.set(self.timeout.get());
+        }
+        if self.deadline.poll_expired(cx) { Poll::Ready(Err(Ended::Timeout)) } else { Poll::Pending }
+    }
+
+    /// Sends some of a file; 0: the file ends before.
+    pub(crate) async fn send_file(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        length: usize,
+    ) -> Result<usize, Ended> {
+        let mut waited = false;
+        poll_fn(|cx| match self.io.borrow_mut().poll_send_file(cx, file.descriptor(), offset, length) {
+            Poll::Ready(done) => Poll::Ready(done.map_err(|_| Ended::Gone)),
+            Poll::Pending => self.wait(cx, &mut waited),
+        })
+        .await
+    }
+
+    /// Reads more bytes after the pending ones; `Ok(0)` is the client's end.
+    pub(super) fn poll_fill(
+        &self,
+        cx: &mut Context<'_>,
+        deadline: Instant,
+    ) -> Poll<Result<usize, BodyError>> {
+        with_scratch(|scratch| match self.io.borrow_mut().poll_read(cx, scratch) {
+            Poll::Ready(Ok(n)) => {
+                self.pending.borrow_mut().extend_from_slice(&scratch[..n]);
+                Poll::Ready(Ok(n))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Err(BodyError::ClientGone)),
+            Poll::Pending => {
+                self.deadline.set_at(deadline);
+                if self.deadline.poll_expired(cx) || deadline <= Instant::now() {
+                    Poll::Ready(Err(BodyError::Timeout))
+                } else {
+                    Poll::Pending
+                }
+            }
+        })
+    }
+}
+
+/// The pieces without their first `at` bytes.
+fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSlice<'a>; 4]> {
+    let mut out = smallvec::SmallVec::new();
+    for piece in pieces {
+        let skip = at.min(piece.len());
+        at -= skip;
+        if skip < piece.len() {
+            out.push(IoSlice::new(&piece[skip..]));
+        }
+    }
+    out
+}
+
+/// Space to read into, one per thread: whatever has to outlive a poll is copied out of it.
+pub(super) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
+    const SIZE: usize = 32 << 10;
+    thread_local! {
+        static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SIZE].into_boxed_slice());
+    }
+    SCRATCH.with_borrow_mut(|scratch| f(scratch))
+}
