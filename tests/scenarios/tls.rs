@@ -233,3 +233,27 @@ fn a_reload_brings_a_new_certificate() {
     assert_eq!(serial(), new);
     assert!(server.console().contains("one.pem has no certificate"), "{}", server.console());
 }
+
+#[test]
+fn ssl_require_ssl_refuses_plain_connections() {
+    let site = Site::new()
+        .file("htdocs/open", "open")
+        .file("htdocs/secret/a", "treasure")
+        .config("<Location /secret>\nSSLRequireSSL\n</Location>\n<Location /never>\nSSLRequire %{REQUEST_METHOD} eq \"X\"\n</Location>")
+        .file("htdocs/never/a", "treasure");
+    let server = site.start();
+    assert_eq!(server.get("/open").status, 200);
+    for path in ["/secret/a", "/never/a", "/secret/a"] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(!answer.text().contains("treasure"), "{path}");
+    }
+    server.await_error("SSLRequireSSL");
+}
+
+#[test]
+fn ssl_require_ssl_lets_encrypted_connections_pass() {
+    let site = site().config(&virtual_host("one.test", "one", "<Location />\nSSLRequireSSL\n</Location>"));
+    let server = site.start();
+    assert_eq!(curl(&server, "one.test", "one", &["--http1.1"]), "hello 200 1.1");
+}

@@ -19,7 +19,9 @@ use std::sync::Arc;
 /// Whether the answer is "yes" for every request, whatever it looks like.
 pub(crate) fn is_open(request: &Request) -> bool {
     let dir = &request.dir;
-    dir.authz.static_verdict() == Some(Verdict::Granted)
+    !dir.ssl.require_ssl.unwrap_or(false)
+        && dir.ssl.require.is_empty()
+        && dir.authz.static_verdict() == Some(Verdict::Granted)
         && (!dir.access_compat.is_set() || dir.access_compat.static_answer() == Some(true))
 }
 
@@ -31,6 +33,7 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
     if is_open(request) {
         return Ok(());
     }
+    encryption(request).await?;
     // An internal redirect or include under the same rules was already checked (the user stays known).
     if let Some(prev) = &request.prev
         && Arc::ptr_eq(&prev.dir, &request.dir)
@@ -69,6 +72,27 @@ fn denied(request: &Request, why: &str) {
         "authz_core",
         &format!("{why}: {}", String::from_utf8_lossy(path)),
     );
+}
+
+/// SSLRequireSSL and SSLRequire: neither Satisfy nor a login gets around them.
+async fn encryption(request: &Request) -> Phase {
+    let dir = request.dir.clone();
+    let refuse = |why: &str| {
+        let path = String::from_utf8_lossy(&request.filename);
+        log::request(request, Severity::Error, "ssl", &format!("access to {path} denied: {why}"));
+        Err(Halt::Status(403))
+    };
+    if dir.ssl.require_ssl == Some(true) && request.peer.tls.is_none() {
+        return refuse("the connection is not encrypted (SSLRequireSSL)");
+    }
+    for condition in &dir.ssl.require {
+        match crate::expr_host::test(request, condition, &mut hostler_expr::Captures::new()).await {
+            Ok(true) => {}
+            Ok(false) => return refuse("SSLRequire does not hold"),
+            Err(error) => return refuse(&format!("SSLRequire can't be evaluated: {error}")),
+        }
+    }
+    Ok(())
 }
 
 /// Require, with a login where it asks for one.
