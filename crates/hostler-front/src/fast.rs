@@ -1,11 +1,12 @@
 //! The short way: a request for a file whose whole way through the phases is known and depends on nothing but
-//! host and URL is answered from memory, without a task, a wait or a system call of its own.
+//! host, URL and the codings that the client takes is answered from memory, without a task, a wait or a system call of its own.
 //!
 //! What is remembered was made by the long way ([`remember`]), and holds while the site's epoch does.
 
 use crate::access_log::{self, FastRecord};
 use crate::connection::Peer;
 use crate::files::Site;
+use crate::filter::compress;
 use crate::http1::conn::Fast;
 use crate::http1::head::{HTTP_11, Head};
 use crate::http1::send::{self, Connection};
@@ -55,11 +56,12 @@ pub(crate) struct Logged {
     received: SystemTime,
 }
 
-/// Address, host and target; neither of the latter has a space.
-fn write_key(key: &mut Vec<u8>, peer: &Peer, host: &[u8], target: &[u8]) {
+/// Address, codings, host and target; neither of the latter has a space.
+fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, target: &[u8]) {
     key.clear();
     key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
-    key.extend_from_slice(host);
+    key.push(fields.codings.unwrap_or(0));
+    key.extend_from_slice(fields.host);
     key.push(b' ');
     key.extend_from_slice(target);
 }
@@ -69,11 +71,13 @@ struct Fields<'a> {
     host: &'a [u8],
     /// The client asks for keep-alive in words.
     told: bool,
+    /// Class of the content codings that it takes; `None`: it says nothing of them.
+    codings: Option<u8>,
 }
 
 /// `None`: some field may change the answer.
 fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
-    let (mut host, mut told) = (None, false);
+    let (mut host, mut told, mut codings) = (None, false, None);
     for field in &head.fields {
         let name = field.name.of(buffer);
         match name.len() {
@@ -90,6 +94,12 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
                 }
                 told = true;
             }
+            15 if name.eq_ignore_ascii_case(b"accept-encoding") => {
+                let class = compress::class(field.value.of(buffer));
+                if field.folded || codings.replace(class).is_some() {
+                    return None;
+                }
+            }
             // Range, If-..., Expect, Upgrade, Transfer-Encoding, Content-Length, Authorization.
             5 if name.eq_ignore_ascii_case(b"range") => return None,
             6 if name.eq_ignore_ascii_case(b"expect") => return None,
@@ -101,7 +111,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
             _ => {}
         }
     }
-    Some(Fields { host: host?, told })
+    Some(Fields { host: host?, told, codings })
 }
 
 /// The answer, if it is known.
@@ -117,7 +127,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     let remembered = {
         let mut urls = thread.urls.borrow_mut();
         let UrlCache { known, key } = &mut *urls;
-        write_key(key, peer, fields.host, head.target.of(buffer));
+        write_key(key, peer, &fields, head.target.of(buffer));
         let remembered = known.get(key.as_slice())?;
         if remembered.epoch != remembered.site.epoch() {
             known.remove(key.as_slice());
@@ -185,7 +195,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
     if known.len() >= MAX {
         known.clear();
     }
-    write_key(key, peer, fields.host, head.target.of(buffer));
+    write_key(key, peer, &fields, head.target.of(buffer));
     let remembered = Remembered {
         site,
         epoch: request.epoch,
@@ -198,7 +208,8 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
     known.insert(key.as_slice().into(), Rc::new(remembered));
 }
 
-/// Whether every request for this URL would be answered alike: nothing on its way looked at the request.
+/// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
+/// compression at the codings that the client takes.
 pub(crate) fn is_same_for_all(request: &Request) -> bool {
     let Found::File(info, Ok(_)) = &request.found else { return false };
     // A young file's entity tag is weak for a moment.
@@ -214,6 +225,6 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
         && dir.core.ifs.is_empty()
         && dir.core.allow_methods.is_none()
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
-        && !request.headers_out.contains("Vary")
+        && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
         && !crate::filter::depends_on_request(request)
 }

@@ -128,6 +128,12 @@ fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool
     (coding == Coding::Gzip && request.env.contains("force-gzip")) || is_accepted(request, coding)
 }
 
+/// Of what a client takes, all that matters here: two clients of the same class get the same.
+pub(crate) fn class(accept_encoding: &[u8]) -> u8 {
+    let bit = |coding: Coding, bit| if accept::takes(accept_encoding, coding.token()) { bit } else { 0 };
+    bit(Coding::Gzip, 1) | bit(Coding::Brotli, 2)
+}
+
 fn is_accepted(request: &Request, coding: Coding) -> bool {
     let field = request.headers_in.joined(b"Accept-Encoding");
     field.is_some_and(|field| accept::takes(&field, coding.token()))
@@ -189,7 +195,7 @@ fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {
         Some(file) => file.variants.find_or_make(recipe, || encoder::all(recipe, &plain)),
         None => encoder::all(recipe, &plain),
     };
-    request.compressed = Some(Rc::new(Totals::of(coding, plain.len(), encoded.len())));
+    note_totals(request, &Totals::of(coding, plain.len(), encoded.len()));
     Body::Bytes(encoded)
 }
 
@@ -219,9 +225,15 @@ fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::file
     is_same.then_some(file)
 }
 
-/// DeflateFilterNote, BrotliFilterNote: once the answer is sent, what compressing it came to is noted for the log.
+/// Once a compressed stream is sent, what compressing it came to is noted for the log.
 pub(crate) fn note(request: &mut Request) {
-    let Some(totals) = request.compressed.take() else { return };
+    if let Some(totals) = request.compressed.take() {
+        note_totals(request, &totals);
+    }
+}
+
+/// DeflateFilterNote, BrotliFilterNote.
+fn note_totals(request: &mut Request, totals: &Totals) {
     let conf = &request.server.clone().conf.filter;
     let notes = if totals.coding == Coding::Gzip { &conf.deflate_notes } else { &conf.brotli_notes };
     let (input, output) = (totals.input.get(), totals.output.get());

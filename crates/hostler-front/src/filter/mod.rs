@@ -32,9 +32,5 @@ pub(crate) fn methods_allowed(request: &mut Request) -> bool {
 pub(crate) fn depends_on_request(request: &Request) -> bool {
     let (dir, server) = (&request.dir, &request.server.conf);
     // Each of these modules may look at the request; none of them is on the way of a plain file.
-    dir.headers.is_set()
-        || dir.setenvif.is_set()
-        || server.setenvif.is_set()
-        || dir.expires.is_set()
-        || dir.filter.is_set()
+    dir.headers.is_set() || dir.setenvif.is_set() || server.setenvif.is_set() || dir.expires.is_set()
 }
