@@ -153,7 +153,7 @@ impl Command<'_> {
     }
 
     /// A variable of the environment in which the configuration was read. In .htaccess files, only those that
-    /// the configuration itself passes on with PassEnv.
+    /// the configuration itself names.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<String> {
         self.builder.facts.environment.get(name).cloned()

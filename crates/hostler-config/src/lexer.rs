@@ -4,7 +4,8 @@
 //! A backslash at the end of a line joins the next one to it, in comments too. A `#` as the first character
 //! that is not white space makes a comment, nowhere else. Words may be quoted with `"` or `'`; in a quoted
 //! word a backslash protects the quote, in every word a double backslash stands for one. Lines must be UTF-8,
-//! because a path that is read wrongly is an access rule that does not apply; comments may be anything.
+//! because a path that is read wrongly is an access rule that does not apply; comments may be anything. A byte
+//! order mark is refused: for Apache it is a part of the first directive's name.
 
 use std::borrow::Cow;
 
@@ -46,8 +47,7 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        // Editors on other systems put a byte order mark in front.
-        Self { rest: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), number: 0 }
+        Self { rest: text, number: 0 }
     }
 
     /// The next physical line without its end, `None` at the end of the text.
@@ -101,6 +101,9 @@ impl<'a> Lexer<'a> {
             return Err("the line contains a NUL byte".to_owned());
         }
         let text = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned())?;
+        if text.starts_with('\u{feff}') {
+            return Err("the line starts with a byte order mark: save the file without one".to_owned());
+        }
         let text = text.trim_matches(is_space);
         match text.strip_prefix('<') {
             None => {
@@ -237,6 +240,14 @@ mod tests {
         assert!(Lexer::new(b"# \xff\n").next().is_none());
         assert!(Lexer::new(b"A \xff\n").next().unwrap().is_err());
         assert!(Lexer::new(b"A \0\n").next().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_an_error_that_says_so() {
+        let mut lines = Lexer::new("\u{feff}# x\nA b".as_bytes());
+        let error = lines.next().unwrap().unwrap_err();
+        assert!(error.number == 1 && error.message.contains("byte order mark"), "{error:?}");
+        assert!(lines.next().unwrap().is_ok());
     }
 
     #[test]

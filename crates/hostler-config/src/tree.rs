@@ -40,7 +40,7 @@ pub struct Facts {
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// Contents of the files that directives name, by absolute path (TypesConfig).
     pub attached: BTreeMap<String, String>,
-    /// Variables of the reader's environment that PassEnv names; one that is not set is missing.
+    /// Variables of the reader's environment that PassEnv and expressions name; one that is not set is missing.
     pub environment: BTreeMap<String, String>,
 }
 

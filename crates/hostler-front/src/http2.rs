@@ -196,7 +196,7 @@ fn convert(
             let joined = [request.headers_in.find(name).map_or(&b""[..], |v| v), b"; ", value].concat();
             request.headers_in.set(Bytes::from_static(b"cookie"), joined);
         } else {
-            request.headers_in.add(Bytes::copy_from_slice(name.as_bytes()), Bytes::copy_from_slice(value));
+            request.headers_in.merge(Bytes::copy_from_slice(name.as_bytes()), &Bytes::copy_from_slice(value));
         }
     }
     if let Some(authority) = parts.uri.authority() {

@@ -58,7 +58,7 @@ static DIRECTIVES: &[Directive] = &[
         "Filters for answers from files with an extension",
         OutputFilters
     ),
-    removal!("RemoveType", "Takes back AddType for an extension", Type),
+    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type),
     removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler),
     removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding),
     removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset),
@@ -107,7 +107,7 @@ static DIRECTIVES: &[Directive] = &[
 /// What an extension says. All values are lower case, as mod_mime keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extension {
-    /// AddType
+    /// AddType; empty: RemoveType, so that TypesConfig's does not count either.
     pub media_type: Option<Arc<str>>,
     /// AddHandler
     pub handler: Option<Arc<str>>,
@@ -246,7 +246,7 @@ fn key(extension: &str) -> Box<str> {
     extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
 }
 
-/// A `Remove...` of the same section wins, whatever the order of the lines.
+/// A `Remove...` of the same section wins, whatever the order of the lines; except for types, see [`remove`].
 fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
     let dir = &mut *command.dir.mime;
     let extension = key(args.word(1).unwrap_or_default());
@@ -257,9 +257,15 @@ fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(
     Ok(())
 }
 
+/// Quirk(apache): RemoveType is an AddType that says nothing. It hides TypesConfig's type too, and an AddType after
+/// it in the same section wins.
 fn remove(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
     let dir = &mut *command.dir.mime;
     let extension = key(args.first());
+    if attribute == Attribute::Type {
+        dir.extensions.entry(extension).or_default().media_type = Some("".into());
+        return Ok(());
+    }
     if let Some(known) = dir.extensions.get_mut(&extension) {
         *known.slot(attribute) = None;
     }

@@ -226,6 +226,7 @@ impl Reader {
                 if name.eq_ignore_ascii_case("VirtualHost") && !self.htaccess {
                     self.resolve_hosts(&args);
                 }
+                self.keep_named_variables(&args);
                 self.depth += 1;
                 let mut inside = Vec::with_capacity(children.len());
                 self.expand(children, &mut inside);
@@ -256,7 +257,7 @@ impl Reader {
                     "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
                     "passenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
-                    _ => {}
+                    _ => self.keep_named_variables(args),
                 }
                 out.push(Node { name: name.to_owned(), args: args.to_owned(), origin: at, children: None });
                 Ok(())

@@ -68,15 +68,6 @@ impl Reader {
         }
     }
 
-    /// Keeps variables of the environment for those who build the configuration elsewhere.
-    pub(super) fn keep_environment(&mut self, names: &str) {
-        for name in crate::words(names) {
-            if let Ok(value) = std::env::var(&name) {
-                self.facts.environment.insert(name, value);
-            }
-        }
-    }
-
     /// Without a TypesConfig, Apache reads `conf/mime.types`; where that is not there, the system's is as good.
     pub(super) fn default_types(&mut self, nodes: &mut Vec<Node>) {
         if nodes.iter().any(|node| node.name.eq_ignore_ascii_case("TypesConfig")) {

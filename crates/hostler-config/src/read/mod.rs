@@ -5,6 +5,7 @@
 //! **Runs as** root in the planner (files), and in the front for .htaccess (no files).
 
 mod condition;
+mod environment;
 mod expand;
 mod files;
 mod macros;

@@ -59,13 +59,18 @@ fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
 
 /// A setting's word; `None` leaves what the name says.
 fn word(request: &Request, setting: &Setting) -> Option<Bytes> {
-    match setting {
-        Setting::None => None,
-        Setting::Word(word) => Some(Bytes::copy_from_slice(word.as_bytes())),
+    let computed;
+    let setting = match setting {
         Setting::Expr(expr) => {
             let host = crate::expr_host::RequestHost::new(request);
             let text = expr.string(&host, &hostler_expr::Captures::new()).ok()?;
-            (!text.is_empty()).then(|| text.into())
+            computed = Setting::word(&String::from_utf8_lossy(&text));
+            &computed
         }
+        other => other,
+    };
+    match setting {
+        Setting::Word(word) if !word.is_empty() => Some(Bytes::copy_from_slice(word.as_bytes())),
+        _ => None,
     }
 }

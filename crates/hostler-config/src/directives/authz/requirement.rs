@@ -125,8 +125,8 @@ fn expression(command: &Command<'_>, text: &str) -> Result<Requirement, String> 
         [only] if text.starts_with('"') => only.clone(),
         _ => text.to_owned(),
     };
-    let flags = Flags { dont_vary: true, ..Flags::default() };
-    let condition = command.expr(&unquoted, Kind::Boolean, flags)?;
+    // Whom it lets pass depends on the fields that it reads: a cache must know (Vary).
+    let condition = command.expr(&unquoted, Kind::Boolean, Flags::default())?;
     let wants_user = unquoted.to_ascii_uppercase().contains("REMOTE_USER");
     Ok(Requirement::Expr { condition, wants_user })
 }

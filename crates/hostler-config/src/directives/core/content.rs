@@ -69,27 +69,20 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     file_info(Directive::new(
         "SetHandler",
         Arity::Take1,
-        "handler|None|expr=expression",
+        "handler|None|expression",
         "Which handler answers",
         |cmd, args| {
-            let handler = setting(cmd, args.first())?;
-            cmd.dir.core.handler = Some(match handler {
-                // Apache's handler names are in lower case; what follows `proxy:` may be a path.
-                Setting::Word(name) if !name.starts_with("proxy:") => {
-                    Setting::Word(name.to_ascii_lowercase())
-                }
-                other => other,
-            });
+            cmd.dir.core.handler = Some(handler(cmd, args.first())?);
             Ok(())
         },
     )),
     file_info(Directive::new(
         "ForceType",
         Arity::Take1,
-        "type|None|expr=expression",
+        "type|None",
         "Media type of all files",
         |cmd, args| {
-            cmd.dir.core.force_type = Some(setting(cmd, args.first())?);
+            cmd.dir.core.force_type = Some(Setting::word(args.first()));
             Ok(())
         },
     )),
@@ -162,11 +155,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     )),
 ];
 
-fn setting(cmd: &Command<'_>, word: &str) -> Result<Setting, String> {
-    if let Some(text) = word.strip_prefix("expr=") {
-        return Ok(Setting::Expr(cmd.string_expr(text)?));
+/// Quirk(apache): what contains `%{` is an expression, and `expr=`, which marks one elsewhere, is a part of its value.
+fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
+    if word.starts_with("expr=") {
+        cmd.warn(
+            "an expression stands here without expr=, which becomes a part of the handler's name".to_owned(),
+        );
     }
-    Ok(if word.eq_ignore_ascii_case("none") { Setting::None } else { Setting::Word(word.to_owned()) })
+    if word.contains("%{") {
+        return Ok(Setting::Expr(cmd.string_expr(word)?));
+    }
+    Ok(Setting::word(word))
 }
 
 fn filters(word: &str) -> Vec<String> {

@@ -50,15 +50,27 @@ pub enum ErrorDocument {
     Remote(Expr),
 }
 
-/// `SetHandler`, `ForceType`: a word or an expression.
+/// `SetHandler`, `ForceType`: a word, or for the first an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// `None`: undoes what an outer section set.
     None,
     /// A fixed word.
     Word(String),
-    /// `expr=...`
+    /// A text with `%{...}` in it. Its value, like a word, is to be passed through [`Setting::word`].
     Expr(Expr),
+}
+
+impl Setting {
+    /// What a word stands for. Names are in lower case; but what follows `proxy:` may be a path.
+    #[must_use]
+    pub fn word(word: &str) -> Self {
+        match word.to_ascii_lowercase() {
+            name if name == "none" => Self::None,
+            name if name.starts_with("proxy:") => Self::Word(word.to_owned()),
+            name => Self::Word(name),
+        }
+    }
 }
 
 /// `AddDefaultCharset`

@@ -61,7 +61,7 @@ fn extensions(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 impl<'a> MimeFacts<'a> {
     fn take(&mut self, extension: &'a Extension) {
-        if let Some(media_type) = &extension.media_type {
+        if let Some(media_type) = extension.media_type.as_ref().filter(|name| !name.is_empty()) {
             self.content_type = Some(Cow::Borrowed(media_type));
         }
         self.charset = extension.charset.as_deref().or(self.charset);

@@ -70,6 +70,25 @@ fn sections_add_and_take_away() {
 }
 
 #[test]
+fn removed_types() {
+    let lines = "<Directory /a>\nAddType x/first .one\nRemoveType .one .TXT\nRemoveType .two\nAddType x/two .two\n</Directory>\n\
+        <Directory /a/b>\nAddCharset utf-8 .txt\nAddType x/three .three\n</Directory>\n";
+    let (dir, _) = parts(lines);
+    for (name, expected) in
+        [("a.one", "-"), ("a.txt", "-"), ("a.html.txt", "text/html; charset=utf-8"), ("a.two", "x/two")]
+    {
+        let facts = check(name.as_bytes(), b"", &dir, Types::built_in());
+        assert_eq!(facts.content_type.as_deref().unwrap_or("-"), expected, "{name}");
+    }
+    let (dir, _) =
+        parts(&format!("{lines}<Directory /a/b/c>\nAddType x/back .txt\nRemoveType .three\n</Directory>"));
+    for (name, expected) in [("a.txt", "x/back; charset=utf-8"), ("a.three", "-")] {
+        let facts = check(name.as_bytes(), b"", &dir, Types::built_in());
+        assert_eq!(facts.content_type.as_deref().unwrap_or("-"), expected, "{name}");
+    }
+}
+
+#[test]
 fn mistakes() {
     for lines in [
         "AddType text/x",

@@ -3,6 +3,7 @@
 use crate::map::translate;
 use crate::request::Request;
 use crate::serve;
+use crate::table::Table;
 use crate::uri::escape_html;
 use crate::{settings, variables};
 use hostler_cgi::{Client, Environment, Redirected, Server};
@@ -71,9 +72,20 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
         client: Client { address: &remote, port: request.peer.remote.port(), host: None, ident: None },
         redirected: redirect_url.as_deref().map(|url| redirected(request, url)),
     };
-    environment.add_common(&facts, request.headers_in.iter().map(|(name, value)| (&name[..], &value[..])));
+    environment.add_common(&facts, last_of_each(&request.headers_in));
     environment.add_cgi(&facts);
     environment
+}
+
+/// What a client sent under one name is one field by now.
+///
+/// Quirk(apache): where `RequestHeader add` has added to it, programs see only what it added.
+fn last_of_each(headers: &Table) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let is_last = |at: usize, name: &[u8]| {
+        headers.iter().skip(at + 1).all(|(other, _)| !other.eq_ignore_ascii_case(name))
+    };
+    let fields = headers.iter().enumerate().filter(move |(at, (name, _))| is_last(*at, name));
+    fields.map(|(_, (name, value))| (&name[..], &value[..]))
 }
 
 /// `REQUEST_URI`: as the client sent it, or (`CGIVar REQUEST_URI current-uri`) that of this request.
