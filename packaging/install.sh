@@ -1,10 +1,10 @@
 #!/bin/sh
-# Copies what `make build` and `make docs` made below $DESTDIR$PREFIX. Builds nothing and needs no Rust, so that
-# it can run as root or under a packager's fake root.
+# Copies what `make build` made below $DESTDIR$PREFIX. Builds nothing and needs no Rust, so that it can run as
+# root or under a packager's fake root. Man pages and completions are printed by the program itself.
 #
 #   bin/hostler                    the operator's command, a link into
 #   lib/hostler/                   all four programs: the command finds the others beside itself
-#   share/man, share/bash-completion, ...   if `make docs` has been run
+#   share/man, share/bash-completion, ...   manual and completions
 #   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,19 +26,19 @@ sed "s|@PREFIX@|$prefix|g" packaging/hostler.service > "$root/lib/systemd/system
 chmod 644 "$root/lib/systemd/system/hostler.service"
 install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/hostler/"
 
-copy() { # copy FOLDER FILE...: those that exist
+printed=$(mktemp -d)
+trap 'rm -rf "$printed"' EXIT
+"$built/hostler" docs "$printed"
+
+copy() { # copy FOLDER FILE...
   folder=$1
   shift
-  for file; do
-    [ -e "$file" ] || continue
-    install -d "$root/$folder"
-    install -m 644 "$file" "$root/$folder/"
-  done
+  install -d "$root/$folder"
+  install -m 644 "$@" "$root/$folder/"
 }
-copy share/man/man1 packaging/man/*.1
-if [ -e packaging/completions/hostler.bash ]; then
-  install -D -m 644 packaging/completions/hostler.bash "$root/share/bash-completion/completions/hostler"
-fi
-copy share/zsh/site-functions packaging/completions/_hostler
-copy share/fish/vendor_completions.d packaging/completions/hostler.fish
+copy share/doc/hostler "$printed/directives.md"
+copy share/man/man1 "$printed"/man/*.1
+copy share/zsh/site-functions "$printed/completions/_hostler"
+copy share/fish/vendor_completions.d "$printed/completions/hostler.fish"
+install -D -m 644 "$printed/completions/hostler.bash" "$root/share/bash-completion/completions/hostler"
 echo "installed below $root"

@@ -3,7 +3,7 @@
 //! All cargo calls select the whole workspace with all targets: one selection of features, so nothing is
 //! compiled twice. The black-box tests find the programs of that build beside themselves.
 
-use crate::{cargo, check};
+use crate::{cargo, check, docs};
 use anyhow::Result;
 use std::time::Instant;
 
@@ -12,6 +12,7 @@ pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
     stage("check", check::run)?;
     stage("build", || cargo::run(&["build", "--workspace", "--all-targets"]))?;
+    stage("directive reference", docs::check)?;
     stage("unit tests", || cargo::run(&["test", "--workspace", "--lib", "--bins"]))?;
     stage("scenarios: black box, conformance, fuzz smoke, examples", || {
         cargo::run(&["test", "--workspace", "--test", "*"])
