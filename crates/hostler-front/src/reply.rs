@@ -115,10 +115,13 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
         headers.add(name.clone(), value.clone());
     }
-    if request.status == 304 {
-        for name in ["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"] {
-            headers.unset(name);
-        }
+    let about_no_body: &[&str] = match request.status {
+        304 => &["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"],
+        204 => &["Content-Type", "Content-Length"],
+        _ => &[],
+    };
+    for name in about_no_body {
+        headers.unset(name);
     }
     let close = drops_connection(request.status)
         || request.notes.contains("nokeepalive")
