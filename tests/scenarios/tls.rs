@@ -248,7 +248,7 @@ fn ssl_require_ssl_refuses_plain_connections() {
         assert_eq!(answer.status, 403, "{path}");
         assert!(!answer.text().contains("treasure"), "{path}");
     }
-    server.await_error("SSLRequireSSL");
+    let _ = server.await_error("SSLRequireSSL");
 }
 
 #[test]
