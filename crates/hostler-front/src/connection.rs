@@ -2,10 +2,11 @@
 
 use crate::http1::head::Limits;
 use crate::vhost::AddressHosts;
+use hostler_config::directives::core::ReadTimeout;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Timeouts of a connection; they come from the default virtual host of its address.
 #[derive(Clone, Copy, Debug)]
@@ -13,13 +14,45 @@ pub(crate) struct Settings {
     /// `Timeout`.
     pub(crate) timeout: Duration,
     /// `RequestReadTimeout header=`: how long a request's head may take.
-    pub(crate) header_timeout: Duration,
+    pub(crate) header: Pace,
+    /// `RequestReadTimeout body=`: how long a request's body may take.
+    pub(crate) body: Pace,
+    /// `RequestReadTimeout body=`: how long the client may keep us waiting for a request's body, all together.
+    pub(crate) body_timeout: Option<ReadTimeout>,
     /// `KeepAliveTimeout`.
     pub(crate) keep_alive_timeout: Duration,
     /// `KeepAlive`.
     pub(crate) keep_alive: bool,
     /// `MaxKeepAliveRequests`; `None`: any number.
     pub(crate) max_requests: Option<u32>,
+}
+
+/// How long something may take that arrives at a certain rate (`RequestReadTimeout`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// So long at first; zero: no limit.
+    pub(crate) first: Duration,
+    /// So long at the most; `None`: no bound while it arrives fast enough.
+    pub(crate) most: Option<Duration>,
+    /// Bytes that earn another second; 0: nothing does.
+    pub(crate) rate: u32,
+}
+
+impl Pace {
+    /// When it is too late, for something that began at `started`; `silent`: when nothing more may be waited for.
+    pub(crate) fn due(&self, started: Instant, received: u64, silent: Instant) -> Instant {
+        if self.first.is_zero() {
+            return silent;
+        }
+        let earned = received.checked_div(u64::from(self.rate)).unwrap_or(0);
+        let allowed = self.first + Duration::from_secs(earned);
+        silent.min(started + self.most.map_or(allowed, |most| allowed.min(most)))
+    }
+
+    /// The longest that may be waited for without a byte; `otherwise` where there is no limit.
+    pub(crate) fn longest(&self, otherwise: Duration) -> Duration {
+        if self.first.is_zero() { otherwise } else { self.most.unwrap_or(self.first) }
+    }
 }
 
 /// What TLS has settled.

@@ -47,6 +47,9 @@ pub(crate) struct Incoming {
     body: hyper::body::Incoming,
     activity: Rc<Activity>,
     received: u64,
+    /// `Timeout`: how long the client may send nothing.
+    timeout: Duration,
+    silence: Option<Pin<Box<tokio::time::Sleep>>>,
     /// `LimitRequestBody`, in bytes; 0 is none.
     pub(crate) limit: u64,
 }
@@ -54,9 +57,11 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
-                return Poll::Ready(None);
+            let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+                return self.poll_silence(cx);
             };
+            self.silence = None;
+            let Some(frame) = frame else { return Poll::Ready(None) };
             self.activity.moved();
             let Ok(frame) = frame else { return Poll::Ready(Some(Err(BodyError::ClientGone))) };
             let Ok(chunk) = frame.into_data() else { continue };
@@ -69,6 +74,13 @@ impl Incoming {
             }
             return Poll::Ready(Some(Ok(chunk)));
         }
+    }
+}
+
+impl Incoming {
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.timeout)));
+        silence.as_mut().poll(cx).map(|()| Some(Err(BodyError::Timeout)))
     }
 }
 
@@ -88,7 +100,7 @@ where
 /// A plain connection that may begin with HTTP/2's preface (`Protocols h2c`).
 pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>) {
     let mut start = [0; PREFACE.len()];
-    let until = Instant::now() + peer.settings.header_timeout;
+    let until = Instant::now() + peer.settings.header.longest(peer.settings.timeout);
     loop {
         let Ok(Ok(n)) = tokio::time::timeout_at(until.into(), stream.peek(&mut start)).await else { return };
         if n == 0 || start[..n] != PREFACE[..n] {
@@ -127,6 +139,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut drain = thread.shared.drain.clone();
     let mut draining = false;
+    let mut closing: Option<Instant> = None;
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
@@ -141,9 +154,15 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
                 if !busy && sending && still > peer.settings.timeout {
                     return;
                 }
-                if !busy && !sending && still > peer.settings.keep_alive_timeout && !draining {
-                    draining = true;
-                    connection.as_mut().graceful_shutdown();
+                if !busy && !sending && still > peer.settings.keep_alive_timeout {
+                    // A client that answers neither GOAWAY nor PING is not waited for.
+                    let since = *closing.get_or_insert_with(|| {
+                        connection.as_mut().graceful_shutdown();
+                        Instant::now()
+                    });
+                    if since.elapsed() > peer.settings.keep_alive_timeout {
+                        return;
+                    }
                 }
             }
         }
@@ -159,8 +178,16 @@ async fn answer(
     activity.moved();
     activity.working.set(activity.working.get() + 1);
     let working = Working(activity.clone());
-    let request = convert(&thread, &peer, &activity, request);
-    let reply = crate::serve::serve(&thread, request).await;
+    let reply = match unfit(&request) {
+        Some(why) => {
+            let line = format!("{} {} HTTP/2.0", request.method(), request.uri().path());
+            crate::serve::refuse(&thread, &peer, 400, why, &line.into()).await
+        }
+        None => {
+            let request = convert(&thread, &peer, &activity, request);
+            crate::serve::serve(&thread, request).await
+        }
+    };
     peer.requests.set(peer.requests.get() + 1);
     drop(working);
     Ok(respond(thread, activity, reply))
@@ -173,6 +200,12 @@ impl Drop for Working {
         self.0.working.set(self.0.working.get() - 1);
         self.0.moved();
     }
+}
+
+/// What h2 lets pass though RFC 9113 forbids it: a value with white space at an end (§8.2.1).
+fn unfit(request: &hyper::Request<hyper::body::Incoming>) -> Option<&'static str> {
+    let padded = |value: &http::HeaderValue| value.as_bytes().trim_ascii().len() != value.len();
+    request.headers().values().any(padded).then_some("a field's value begins or ends with white space")
 }
 
 /// hyper's request as ours. h2 has checked names, values and pseudo-fields.
@@ -205,7 +238,14 @@ fn convert(
             .set(Bytes::from_static(b"Host"), Bytes::copy_from_slice(authority.as_str().as_bytes()));
     }
     if !body.is_end_stream() {
-        let incoming = Incoming { body, activity: activity.clone(), received: 0, limit: 0 };
+        let incoming = Incoming {
+            body,
+            activity: activity.clone(),
+            received: 0,
+            timeout: peer.settings.timeout,
+            silence: None,
+            limit: 0,
+        };
         request.body = RequestBody::Http2(Rc::new(RefCell::new(incoming)));
     }
     request

@@ -162,7 +162,8 @@ fn serve_one(
 /// TLS first, then the protocol that was agreed on.
 async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
     let handshake = crate::tls::accept(thread, stream, local);
-    let timeout = settings(thread.hosts(local).default_server()).header_timeout;
+    let settings = settings(thread.hosts(local).default_server());
+    let timeout = settings.header.longest(settings.timeout);
     let Ok(Some((stream, tls, h2))) = tokio::time::timeout(timeout, handshake).await else { return };
     let peer = peer(thread, local, remote, Some(tls));
     if h2 {
@@ -189,9 +190,11 @@ pub(crate) fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, t
 }
 
 fn settings(server: &Server) -> Settings {
+    let (header, body) = settings::read_timeouts(server);
     Settings {
         timeout: settings::timeout(server),
-        header_timeout: settings::header_timeout(server),
+        header,
+        body,
         keep_alive_timeout: settings::keep_alive_timeout(server),
         keep_alive: settings::keep_alive(server),
         max_requests: settings::max_keep_alive_requests(server),

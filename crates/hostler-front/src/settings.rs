@@ -1,5 +1,6 @@
 //! Configured values with Apache's defaults where nothing is configured.
 
+use crate::connection::Pace;
 use hostler_config::directives::core::{DefaultCharset, RangeLimit, ReadTimeout, ServerTokens};
 use hostler_config::{DirConfig, Server};
 use std::time::Duration;
@@ -9,14 +10,17 @@ pub(crate) fn timeout(server: &Server) -> Duration {
     Duration::from_secs(u64::from(server.conf.core.timeout.unwrap_or(60)))
 }
 
-/// `RequestReadTimeout header=`, taken as the longest time it may grow to; without one, `Timeout`.
-pub(crate) fn header_timeout(server: &Server) -> Duration {
-    const DEFAULT: ReadTimeout = ReadTimeout { seconds: 20, most: Some(40), min_rate: 500 };
-    let limit = server.conf.core.read_timeouts.header.unwrap_or(DEFAULT);
-    match limit.most.unwrap_or(limit.seconds) {
-        0 => timeout(server),
-        seconds => Duration::from_secs(u64::from(seconds)),
-    }
+/// `RequestReadTimeout`: of heads and of bodies.
+pub(crate) fn read_timeouts(server: &Server) -> (Pace, Pace) {
+    const HEADER: ReadTimeout = ReadTimeout { seconds: 20, most: Some(40), min_rate: 500 };
+    const BODY: ReadTimeout = ReadTimeout { seconds: 20, most: None, min_rate: 500 };
+    let pace = |limit: ReadTimeout| Pace {
+        first: Duration::from_secs(u64::from(limit.seconds)),
+        most: limit.most.map(|seconds| Duration::from_secs(u64::from(seconds))),
+        rate: limit.min_rate,
+    };
+    let configured = server.conf.core.read_timeouts;
+    (pace(configured.header.unwrap_or(HEADER)), pace(configured.body.unwrap_or(BODY)))
 }
 
 /// `KeepAliveTimeout`.

@@ -13,11 +13,11 @@ use crate::connection::Peer;
 use crate::io::Io;
 use crate::thread::Thread;
 use bytes::Bytes;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What came on an idle connection.
 enum Next {
@@ -45,7 +45,11 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
     let wire = Rc::new(Wire::new(io, peer.settings.timeout));
     let mut first = true;
     loop {
-        let wait = if first { peer.settings.header_timeout } else { peer.settings.keep_alive_timeout };
+        let wait = if first {
+            peer.settings.header.longest(peer.settings.timeout).min(peer.settings.timeout)
+        } else {
+            peer.settings.keep_alive_timeout
+        };
         let keep = match next(&thread, &wire, &peer, &limits, wait).await {
             Next::Answered(fast) => {
                 let whole = wire.write(&[&fast.out, &fast.body]).await.is_ok();
@@ -80,7 +84,22 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
 async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wait: Duration) -> Next {
     let mut partial = !wire.pending.borrow().is_empty();
     let mut look = partial;
-    wire.deadline.set(if partial { peer.settings.header_timeout } else { wait });
+    let mut seen = 0;
+    let started = Cell::new(Instant::now());
+    // A head has its time as a whole, and each silence in it has `Timeout`.
+    let allow = |received: usize| {
+        let now = Instant::now();
+        wire.deadline.set_at(peer.settings.header.due(
+            started.get(),
+            received as u64,
+            now + peer.settings.timeout,
+        ));
+    };
+    if partial {
+        allow(0)
+    } else {
+        wire.deadline.set(wait)
+    }
     poll_fn(|cx| {
         loop {
             if std::mem::take(&mut look) {
@@ -88,6 +107,7 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                 if let Some(next) = examine(thread, wire, peer, limits, &pending) {
                     return Poll::Ready(next);
                 }
+                seen = pending.len();
                 *wire.pending.borrow_mut() = pending;
             }
             if wire.deadline.poll_expired(cx) {
@@ -107,13 +127,17 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
             if next.is_some() {
                 return Poll::Ready(next.unwrap_or(Next::Closed(false)));
             }
+            let pending = wire.pending.borrow();
             if partial {
-                look = true;
+                // Only a line's end, or more than a line, can change what is known of the head: one that comes
+                // byte by byte must not be read again with each.
+                look = pending.len() > seen + 4096 || pending[seen..].contains(&b'\n');
             } else {
-                // The first part of a head: from here on the whole head has this long.
                 partial = true;
-                wire.deadline.set(peer.settings.header_timeout);
+                started.set(Instant::now());
+                seen = pending.len();
             }
+            allow(pending.len());
         }
     })
     .await
@@ -148,7 +172,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     };
     let expect = head.field(&buffer, "expect").is_some_and(|v| v.eq_ignore_ascii_case(b"100-continue"))
         && head.version >= head::HTTP_11;
-    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect)));
+    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer.settings.body)));
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Http1(incoming.clone()) };
     let wish = super::framing::keep_alive(&head, &buffer);
@@ -156,14 +180,11 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let mut reply = crate::serve::serve(thread, request).await;
     crate::fast::remember(thread, peer, &head, &buffer, &reply);
     let unread = !incoming.borrow().is_complete();
-    // A program may go on reading its input while it answers: nobody else may take it then.
-    let taken = unread && matches!(reply.body, crate::body::Body::Stream(_));
-    let keep = wish.persistent
-        && !both
-        && !reply.close
-        && !thread.draining()
-        && peer.may_continue()
-        && (!unread || (!taken && discard(&incoming).await));
+    // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
+    // not been asked for (100 Continue) may come or not.
+    let taken = unread && (matches!(reply.body, crate::body::Body::Stream(_)) || expect);
+    let keep =
+        wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {
         version: head.version,
         status: reply.status,
@@ -186,7 +207,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let result = send::send(wire, outgoing, &mut sent).await;
     wire.timeout.set(peer.settings.timeout);
     reply.finish(thread, sent, &result, head.length as u64 + incoming.borrow().received, keep && !endless);
-    keep && !endless && result.is_ok()
+    keep && !endless && result.is_ok() && (!unread || discard(&incoming).await)
 }
 
 fn connection_field(peer: &Peer, keep: bool, wish: KeepAlive) -> Connection {

@@ -4,6 +4,7 @@ use super::chunked::{Decoder, Step};
 use super::framing::Framing;
 use super::wire::Wire;
 use crate::body::BodyError;
+use crate::connection::Pace;
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -23,11 +24,16 @@ pub(crate) struct Incoming {
     /// `100 Continue` is due when somebody wants the body.
     expect: Cell<bool>,
     failed: Option<BodyError>,
-    last_moved: Instant,
+    /// `RequestReadTimeout body=`.
+    pace: Pace,
+    /// When the body was first asked for.
+    started: Option<Instant>,
+    /// Since when nothing has come that somebody waits for.
+    waiting: Option<Instant>,
 }
 
 impl Incoming {
-    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool) -> Self {
+    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool, pace: Pace) -> Self {
         Self {
             wire: wire.clone(),
             framing,
@@ -36,7 +42,9 @@ impl Incoming {
             received: 0,
             expect: Cell::new(expect),
             failed: None,
-            last_moved: Instant::now(),
+            pace,
+            started: None,
+            waiting: None,
         }
     }
 
@@ -72,13 +80,15 @@ impl Incoming {
                 if self.limit > 0 && self.received > self.limit {
                     return Poll::Ready(Err(BodyError::TooLarge));
                 }
-                self.last_moved = Instant::now();
+                self.waiting = None;
                 return Poll::Ready(Ok(Some(chunk)));
             }
             if self.is_complete() {
                 return Poll::Ready(Ok(None));
             }
-            let due = self.last_moved + self.wire.timeout.get();
+            let started = *self.started.get_or_insert_with(Instant::now);
+            let silent = *self.waiting.get_or_insert_with(Instant::now) + self.wire.timeout.get();
+            let due = self.pace.due(started, self.received, silent);
             if ready!(self.wire.poll_fill(cx, due))? == 0 {
                 return Poll::Ready(Err(BodyError::ClientGone));
             }
