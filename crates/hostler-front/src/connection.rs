@@ -2,7 +2,6 @@
 
 use crate::http1::head::Limits;
 use crate::vhost::AddressHosts;
-use hostler_config::directives::core::ReadTimeout;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,8 +16,6 @@ pub(crate) struct Settings {
     pub(crate) header: Pace,
     /// `RequestReadTimeout body=`: how long a request's body may take.
     pub(crate) body: Pace,
-    /// `RequestReadTimeout body=`: how long the client may keep us waiting for a request's body, all together.
-    pub(crate) body_timeout: Option<ReadTimeout>,
     /// `KeepAliveTimeout`.
     pub(crate) keep_alive_timeout: Duration,
     /// `KeepAlive`.
