@@ -57,6 +57,8 @@ DirectoryIndex index.html index.shtml index.cgi index.pl
 AddType text/html .shtml
 AddOutputFilter INCLUDES .shtml
 AddHandler cgi-script .cgi .pl
+IndexOptions FancyIndexing HTMLTable SuppressIcon SuppressRules FoldersFirst VersionSort NameWidth=* Charset=UTF-8
+IndexHeadInsert "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}th{text-align:left}th,td{padding:0 1.5rem 0 0}</style>"
 "#;
 
 const ALLOWED: &str = "\
