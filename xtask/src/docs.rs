@@ -13,7 +13,8 @@ const REFERENCE: &str = "docs/directives/README.md";
 
 /// Writes everything anew.
 pub(crate) fn run() -> Result<()> {
-    cargo::run(&["build", "--package", "hostler"])?;
+    // The same selection as in the tests, so that nothing is compiled twice.
+    cargo::run(&["build", "--workspace", "--all-targets"])?;
     let folder = print()?;
     let reference = Path::new(REFERENCE);
     if let Some(parent) = reference.parent() {

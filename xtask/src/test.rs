@@ -13,7 +13,9 @@ pub(crate) fn run() -> Result<()> {
     stage("check", check::run)?;
     stage("build", || cargo::run(&["build", "--workspace", "--all-targets"]))?;
     stage("directive reference", docs::check)?;
-    stage("unit tests", || cargo::run(&["test", "--workspace", "--lib", "--bins", "--no-fail-fast", "--quiet"]))?;
+    stage("unit tests", || {
+        cargo::run(&["test", "--workspace", "--lib", "--bins", "--no-fail-fast", "--quiet"])
+    })?;
     stage("scenarios: black box, conformance, fuzz smoke, examples", || {
         cargo::run(&["test", "--workspace", "--test", "*", "--no-fail-fast"])
     })?;
