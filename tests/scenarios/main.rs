@@ -3,6 +3,7 @@
 
 mod applications;
 mod cgi;
+mod faults;
 mod files;
 mod logs;
 mod readme;

@@ -103,6 +103,9 @@ pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>)
     let until = Instant::now() + peer.settings.header.longest(peer.settings.timeout);
     loop {
         let Ok(Ok(n)) = tokio::time::timeout_at(until.into(), stream.peek(&mut start)).await else { return };
+        if Instant::now() >= until {
+            return;
+        }
         if n == 0 || start[..n] != PREFACE[..n] {
             return crate::http1::conn::serve(thread, crate::io::Io::Plain(stream), peer).await;
         }

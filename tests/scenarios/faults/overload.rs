@@ -1,0 +1,208 @@
+//! Too many, too slow, too full: overload is refused or waited out, memory stays flat, and nobody exits.
+
+use super::{CAT, await_that, process, site_with};
+use hostler_tests::{Connection, Server, Site, needs_root};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+/// Sets how many descriptors the master and whoever it starts from now on may have. For good: not even root may
+/// raise it again everywhere.
+fn limit_descriptors(server: &Server, most: u64) {
+    let master = i32::try_from(server.pid()).ok().and_then(Pid::from_raw);
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    prlimit(master, Resource::Nofile, limit).expect("a limit");
+}
+
+fn descriptors(pid: u32) -> u64 {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
+}
+
+/// A connection with a request of which nothing is read.
+fn unread(server: &Server, target: &str) -> TcpStream {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection");
+    let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("the request is taken");
+    stream
+}
+
+#[test]
+fn a_front_without_descriptors_serves_again_when_it_has_some() {
+    let server = site_with(&[]).start();
+    assert_eq!(server.get("/x").text(), "x");
+    let most = descriptors(process::front(&server)).max(descriptors(server.pid())) + 30;
+    limit_descriptors(&server, most);
+    assert!(process::reload(&server).status.success(), "{}", server.console());
+    let front = process::front(&server);
+    assert_eq!(server.get("/x").text(), "x");
+    let connections: Vec<Connection> = (0..100).map(|_| server.connect()).collect();
+    let mut waiting = server.connect();
+    waiting.send("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    await_that("the front has nearly all that it may have", || descriptors(front) + 2 >= most);
+    drop(connections);
+    assert_eq!(waiting.response().text(), "x");
+    assert_eq!((server.get("/x").text(), process::front(&server)), ("x".into(), front));
+}
+
+#[test]
+fn programs_that_cannot_be_started_for_want_of_descriptors_fail_alone() {
+    let stay = "#!/bin/sh\nexec sleep 600\n";
+    // Silent programs are given up soon, and with them their pipes.
+    let server = site_with(&[("stay", stay), ("cat", CAT)]).config("Timeout 2").start();
+    assert_eq!(server.get("/cgi-bin/cat").status, 200);
+    let most = descriptors(process::front(&server)).max(descriptors(server.pid())) + 30;
+    limit_descriptors(&server, most);
+    assert!(process::reload(&server).status.success(), "{}", server.console());
+    let mut busy: Vec<TcpStream> = Vec::new();
+    // Each program takes pipes of the front, and whatever its site keeps of it.
+    while busy.len() < 40 {
+        busy.push(unread(&server, "/cgi-bin/stay"));
+    }
+    drop(busy);
+    await_that("there are descriptors again", || server.get("/cgi-bin/cat").status == 200);
+    assert_eq!(server.get("/x").text(), "x");
+}
+
+/// A file system of one page, mounted until this is dropped.
+struct Tiny(std::path::PathBuf);
+
+impl Tiny {
+    /// `None` where mounting is not allowed, such as in most containers.
+    fn mounted(at: std::path::PathBuf) -> Option<Self> {
+        let mut command = Command::new("mount");
+        let output =
+            command.args(["-t", "tmpfs", "-o", "size=4k,mode=755", "tmpfs"]).arg(&at).output().ok()?;
+        output.status.success().then_some(Self(at))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        // Left mounted it would show when the site's folder is removed.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_under_the_logs_stops_nobody() {
+    needs_root!();
+    let site = site_with(&[("broken", "#!/bin/sh\necho none\n")]).dir("full");
+    let Some(_tiny) = Tiny::mounted(site.path("full")) else {
+        return hostler_tests::skipped(module_path!(), "mounting a file system is not allowed here");
+    };
+    let server = site.config("CustomLog full/access.log \"%r\"\nErrorLog full/error.log").start();
+    for _ in 0..200 {
+        assert_eq!(server.get("/x").text(), "x");
+        assert_eq!(server.get("/none").status, 404);
+        assert_eq!(server.get("/cgi-bin/broken").status, 500);
+    }
+    let size = |name| std::fs::metadata(server.site().path(name)).map_or(0, |data| data.len());
+    assert!(size("full/error.log") + size("full/access.log") > 0, "there is no room at all");
+    assert!(process::reload(&server).status.success(), "{}", server.console());
+    assert_eq!(server.get("/x").text(), "x");
+}
+
+#[test]
+fn slow_readers_of_large_answers_cost_little_memory() {
+    const SIZE: usize = 10_000_000;
+    const READERS: usize = 10;
+    let large =
+        format!("#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec head -c {SIZE} /dev/zero\n");
+    let config = "<Directory \"@ROOT@/htdocs\">\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\nAddType text/html .shtml\n</Directory>\n\
+                  AddOutputFilterByType DEFLATE text/css";
+    let site = site_with(&[("large", &large)]).config(config).file("htdocs/file", vec![b'z'; SIZE]);
+    let site = site.file(
+        "htdocs/page.shtml",
+        "<!--#include virtual=\"/file\" --><!--#include virtual=\"/cgi-bin/large\" -->",
+    );
+    let server = site.start();
+    assert_eq!(server.get("/x").text(), "x");
+    let front = process::front(&server);
+    let before = process::resident(front);
+    let mut streams = Vec::new();
+    for target in ["/file", "/cgi-bin/large", "/page.shtml"] {
+        streams.extend((0..READERS).map(|_| unread(&server, target)));
+    }
+    // Each has begun and reads no further than its first bytes.
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+        let mut start = [0; 1000];
+        stream.read_exact(&mut start).expect("the answer begins");
+    }
+    let after = process::resident(front);
+    assert!(after < before + 30_000, "30 answers of 10 MB and more: from {before} to {after} KB");
+    // Whoever reads gets everything.
+    let whole = server.get("/cgi-bin/large");
+    assert_eq!((whole.body.len(), whole.truncated), (SIZE, false));
+    assert_eq!(server.get("/page.shtml").body.len(), 2 * SIZE);
+}
+
+#[test]
+fn a_large_upload_to_a_program_that_does_not_read_costs_little_memory() {
+    let stay = "#!/bin/sh\nexec sleep 600\n";
+    let server = site_with(&[("stay", stay)]).start();
+    assert_eq!(server.get("/x").text(), "x");
+    let front = process::front(&server);
+    let before = process::resident(front);
+    let mut streams: Vec<TcpStream> = (0..10)
+        .map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection"))
+        .collect();
+    for stream in &mut streams {
+        stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a time limit");
+        let head = "POST /cgi-bin/stay HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n";
+        stream.write_all(head.as_bytes()).expect("the head is taken");
+        // As far as the server takes it.
+        let taken = (0..50).take_while(|_| stream.write_all(&[b'a'; 1_000_000]).is_ok()).count();
+        assert!(taken < 50, "50 MB went somewhere");
+    }
+    let after = process::resident(front);
+    assert!(after < before + 30_000, "from {before} to {after} KB");
+    assert_eq!(server.get("/x").text(), "x");
+}
+
+#[test]
+fn many_clients_that_never_finish_their_header_keep_nobody_out() {
+    let server = site_with(&[("cat", CAT)]).start();
+    let mut slow: Vec<Connection> = (0..300).map(|_| server.connect()).collect();
+    for connection in &mut slow {
+        connection.send("GET /x HTTP/1.1\r\nHost: a\r\nX-A: ");
+    }
+    let mut uploads: Vec<Connection> = (0..20).map(|_| server.connect()).collect();
+    for connection in &mut uploads {
+        connection.send("POST /cgi-bin/cat HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na");
+    }
+    assert_eq!(server.get("/x").text(), "x");
+    assert_eq!(server.get("/cgi-bin/cat").status, 200);
+}
+
+#[test]
+fn programs_that_wait_do_not_keep_files_waiting() {
+    let stay = "#!/bin/sh\nexec sleep 600\n";
+    let server = site_with(&[("stay", stay)]).start();
+    let _busy: Vec<TcpStream> = (0..60).map(|_| unread(&server, "/cgi-bin/stay")).collect();
+    assert_eq!(server.get("/x").text(), "x");
+    let mut connection = server.connect();
+    for _ in 0..100 {
+        connection.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(connection.response().text(), "x");
+    }
+}
+
+#[test]
+fn a_page_that_includes_itself_ends() {
+    let config = "<Directory \"@ROOT@/htdocs\">\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\nAddType text/html .shtml\n</Directory>";
+    let double = "<!--#include virtual=\"/double.shtml\" --><!--#include virtual=\"/double.shtml\" -->";
+    let site = Site::new().config(config).file("htdocs/double.shtml", double).file("htdocs/x", "x");
+    // Each of them twice: without a limit 2 to the power of the depth.
+    let other = "<!--#include virtual=\"/b.shtml\" --><!--#include virtual=\"/b.shtml?1\" -->";
+    let site = site.file("htdocs/a.shtml", other).file("htdocs/b.shtml", other.replace("/b.", "/a."));
+    let server = site.start();
+    for target in ["/double.shtml", "/a.shtml"] {
+        let answer = server.get(target);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.len() < 10_000_000, "{} bytes", answer.body.len());
+    }
+    assert_eq!(server.get("/x").text(), "x");
+}
