@@ -8,4 +8,5 @@ mod files;
 mod logs;
 mod readme;
 mod showcase;
+mod ssi;
 mod tls;

@@ -98,6 +98,12 @@ impl Connection {
         std::mem::take(&mut self.pending)
     }
 
+    /// The next byte as it comes; `None` at the end.
+    #[must_use]
+    pub fn byte(&mut self) -> Option<u8> {
+        (!self.pending.is_empty() || self.more()).then(|| self.pending.remove(0))
+    }
+
     /// The next answer of any kind, interim ones (100 to 199) too.
     #[must_use]
     pub fn any_response(&mut self, head: bool) -> Response {
