@@ -112,6 +112,9 @@ pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>)
         if n == PREFACE.len() {
             return serve(thread, stream, peer).await;
         }
+        if Instant::now() >= until {
+            return;
+        }
         // Peeking returns at once while anything is there.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
