@@ -23,8 +23,8 @@ fn two_tenants() -> Site {
             "Listen 8080",
             "Listen 127.0.0.1:@PORT@\nPidFile \"@ROOT@/hostler.pid\"\nErrorLog \"@ROOT@/logs/error.log\"",
         ),
-        ("User  hostler", "User \"#64100\""),
-        ("Group hostler", "Group \"#64100\""),
+        ("User  www-data", "User \"#64100\""),
+        ("Group www-data", "Group \"#64100\""),
         ("AssignUserID anna anna", "AssignUserID \"#64101\" \"#64101\""),
         ("AssignUserID bert bert", "AssignUserID \"#64102\" \"#64102\""),
     ] {
