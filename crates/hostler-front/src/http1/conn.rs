@@ -96,9 +96,9 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
         ));
     };
     if partial {
-        allow(0)
+        allow(0);
     } else {
-        wire.deadline.set(wait)
+        wire.deadline.set(wait);
     }
     poll_fn(|cx| {
         loop {
