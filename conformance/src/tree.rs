@@ -37,6 +37,16 @@ impl Tree {
         for (name, spec) in files {
             self.write(name, spec)?;
         }
+        files.keys().try_for_each(|name| self.date_folders(name))
+    }
+
+    /// A folder changes with each file that it gets, and listings show when: the same for all servers.
+    fn date_folders(&self, name: &str) -> io::Result<()> {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(FIXED_TIME);
+        let folders = Path::new(name).ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        for folder in folders {
+            File::open(self.root.join(folder))?.set_modified(time)?;
+        }
         Ok(())
     }
 

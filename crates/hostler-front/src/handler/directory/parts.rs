@@ -30,37 +30,25 @@ impl Content {
     }
 }
 
-/// HeaderName; it gets the listing's query.
+/// HeaderName. It gets the listing's query, and is asked for text whatever the client wants.
 pub(super) async fn header(request: &mut Request) -> Content {
     let dir = request.dir.clone();
-    match dir.autoindex.header_name(&request.filename) {
-        Some(name) => {
-            let query = request.args.clone();
-            content(request, name, query.as_deref()).await
-        }
-        None => Content::None,
-    }
-}
-
-/// ReadmeName.
-pub(super) async fn readme(request: &mut Request) -> Content {
-    let dir = request.dir.clone();
-    match dir.autoindex.readme_name(&request.filename) {
-        Some(name) => content(request, name, None).await,
-        None => Content::None,
-    }
-}
-
-async fn content(request: &mut Request, name: &str, query: Option<&[u8]>) -> Content {
-    let target = target(&request.uri, name, query);
-    // The page is ours, whatever the client wants: only text can become part of it, and it is not compressed.
+    let Some(name) = dir.autoindex.header_name(&request.filename) else { return Content::None };
+    let target = target(&request.uri, name, request.args.as_deref());
     let wishes = request.headers_in.clone();
     request.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
     request.headers_in.unset("Accept-Encoding");
-    let found = serve::look_up(request, &target).await;
-    let content = read(found).await;
+    let content = read(serve::look_up(request, &target).await).await;
     request.headers_in = wishes;
     content
+}
+
+/// ReadmeName.
+pub(super) async fn readme(request: &Request) -> Content {
+    match request.dir.autoindex.readme_name(&request.filename) {
+        Some(name) => read(serve::look_up(request, &target(&request.uri, name, None)).await).await,
+        None => Content::None,
+    }
 }
 
 /// The URL of a name that is relative to the directory.
