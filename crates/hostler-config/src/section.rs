@@ -67,6 +67,37 @@ pub struct Setting {
     pub origin: Origin,
 }
 
+/// The methods that Apache knows by itself.
+pub(crate) const METHODS: [&str; 27] = [
+    "GET",
+    "HEAD",
+    "PUT",
+    "POST",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "VERSION-CONTROL",
+    "CHECKOUT",
+    "UNCHECKOUT",
+    "CHECKIN",
+    "UPDATE",
+    "LABEL",
+    "REPORT",
+    "MKWORKSPACE",
+    "MKACTIVITY",
+    "BASELINE-CONTROL",
+    "MERGE",
+];
+
 /// Methods of `<Limit>` and `<LimitExcept>`. GET includes HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodSet {

@@ -9,7 +9,7 @@ use hostler_sys::users::user_by_name;
 use hostler_wire::plan::{Identity, SiteId, SitePlan};
 use std::collections::HashMap;
 
-use super::{Situation, users};
+use super::{Situation, place, users};
 use crate::Failed;
 
 /// The front's identity when neither `HostlerUser` nor a user `hostler` is there.
@@ -58,7 +58,7 @@ fn with_root(config: &Config, situation: &Situation) -> Result<Roles, Failed> {
     let mut errors = Vec::new();
     let mut identities = Vec::with_capacity(config.servers.len());
     let mut lookup = Lookup::default();
-    let default = default_identity(config, &mut lookup);
+    let default = default_identity(config);
     for server in &config.servers {
         let identity = if situation.single_user {
             default.clone()
@@ -97,9 +97,9 @@ fn without_root(config: &Config, situation: &Situation) -> Result<Roles, Failed>
             continue;
         }
         return Err(Failed(format!(
-            "{}: AssignUserID: a site is to run as {}, which only root can arrange; start Hostler as root, \
+            "{}: a site is to run as {}, which only root can arrange; start Hostler as root, \
              or accept with --single-user that everything runs as {own}",
-            place(config, server),
+            assignment(config, server),
             assigned.user
         )));
     }
@@ -127,15 +127,15 @@ impl Lookup {
 }
 
 /// `User` and `Group`.
-fn default_identity(config: &Config, lookup: &mut Lookup) -> Result<Identity, String> {
-    match (&config.process.user, &config.process.group) {
-        (Some(user), Some(group)) => {
-            lookup.identity(user, group).map_err(|why| format!("User, Group: {why}"))
-        }
-        _ => Err("sites need a user other than root: give User and Group in the main server, \
-                  or AssignUserID in each virtual host"
-            .to_string()),
-    }
+fn default_identity(config: &Config) -> Result<Identity, String> {
+    let (Some(user), Some(group)) = (&config.process.user, &config.process.group) else {
+        return Err("sites need a user other than root: give User and Group in the main server, \
+                    or AssignUserID in each virtual host"
+            .to_string());
+    };
+    let at = |directive| move |why| format!("{}: {why}", place::directive(config, config.main(), directive));
+    let (uid, gid) = (users::uid(user).map_err(at("User"))?, users::gid(group).map_err(at("Group"))?);
+    Ok(Identity { uid, gid, groups: Vec::new() })
 }
 
 fn of_server(
@@ -148,9 +148,9 @@ fn of_server(
         None => default.clone()?,
         Some(assigned) => lookup
             .identity(&assigned.user, &assigned.group)
-            .map_err(|why| format!("{}: AssignUserID: {why}", place(config, server)))?,
+            .map_err(|why| format!("{}: {why}", assignment(config, server)))?,
     };
-    in_range(&identity, config).map_err(|why| format!("{}: {why}", place(config, server)))?;
+    in_range(&identity, config).map_err(|why| format!("{}: {why}", assignment(config, server)))?;
     Ok(identity)
 }
 
@@ -167,19 +167,13 @@ fn in_range(identity: &Identity, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a server's AssignUserID stands, or its section.
-fn place(config: &Config, server: &Server) -> String {
-    let own = |server: &Server| {
-        server
-            .settings
-            .iter()
-            .rfind(|setting| setting.directive == "AssignUserID")
-            .map(|setting| setting.origin)
-    };
-    let origin = own(server).or_else(|| own(config.main())).unwrap_or(server.origin);
-    match config.files.get(origin.file as usize) {
-        Some(file) => format!("{file}:{}", origin.line),
-        None => "configuration".to_string(),
+/// Where a server is given its user: by its AssignUserID, the main server's, or User.
+fn assignment(config: &Config, server: &Server) -> String {
+    let has = |server: &&Server, name| server.settings.iter().any(|setting| setting.directive == name);
+    match [server, config.main()].into_iter().find(|server| has(server, "AssignUserID")) {
+        Some(server) => place::directive(config, server, "AssignUserID"),
+        None if has(&config.main(), "User") => place::directive(config, config.main(), "User"),
+        None => place::of(config, server.origin),
     }
 }
 
@@ -187,10 +181,11 @@ fn place(config: &Config, server: &Server) -> String {
 fn front(config: &Config) -> Result<Identity, Failed> {
     let identity = |uid, gid| Identity { uid, gid, groups: Vec::new() };
     if let Some((user, group)) = &config.process.hostler_user {
-        let uid = users::uid(user).map_err(|why| format!("HostlerUser: {why}"))?;
+        let at = |why| format!("{}: {why}", place::directive(config, config.main(), "HostlerUser"));
+        let uid = users::uid(user).map_err(at)?;
         let gid = match group {
-            Some(group) => users::gid(group).map_err(|why| format!("HostlerUser: {why}"))?,
-            None => primary_group(user, uid)?,
+            Some(group) => users::gid(group).map_err(at)?,
+            None => primary_group(user, uid).map_err(at)?,
         };
         return Ok(identity(uid, gid));
     }
@@ -200,13 +195,14 @@ fn front(config: &Config) -> Result<Identity, Failed> {
     }
 }
 
-fn primary_group(word: &str, uid: u32) -> Result<u32, Failed> {
+fn primary_group(word: &str, uid: u32) -> Result<u32, String> {
     if users::number(word).is_some() {
         return Ok(uid);
     }
-    match user_by_name(word)?.map(|user| user.gid) {
+    let user = user_by_name(word).map_err(|e| format!("can't look up the user {word}: {e}"))?;
+    match user.map(|user| user.gid) {
         Some(gid) if gid != 0 => Ok(gid),
-        _ => Err(Failed(format!("HostlerUser: the primary group of {word} is root's; name another group"))),
+        _ => Err(format!("the primary group of {word} is root's; name another group")),
     }
 }
 

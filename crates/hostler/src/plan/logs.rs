@@ -11,13 +11,17 @@ use hostler_sys::users::group_by_id;
 use hostler_wire::plan::{Identity, LogPlan};
 use std::collections::HashSet;
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Roles, Situation, piped};
+use super::{Found, Roles, Situation, piped};
 use crate::Failed;
 use crate::open_as::Openers;
+
+/// A pipe may stand where a log should be; nobody may be reading it.
+const O_NONBLOCK: i32 = 0o4000;
 
 /// A log that the configuration asks for.
 struct Wanted {
@@ -56,6 +60,18 @@ pub(crate) fn open(
         }
     }
     if errors.is_empty() { Ok(opened) } else { Err(Failed(errors.join("\n"))) }
+}
+
+/// Looks whether the logs could be opened, without making any, for `hostler check`.
+pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
+    let opening = Opening { roles, root: situation.root(), openers: Openers::default() };
+    let at = |place: String, found| match found {
+        Found::Error(why) => Found::Error(format!("{place}: {why}")),
+        Found::Warning(why) => Found::Warning(format!("{place}: {why}")),
+        Found::Unseen(why) => Found::Unseen(format!("{place}: {why}")),
+    };
+    let wanted = wanted(config, roles).into_iter();
+    wanted.filter_map(|wanted| opening.inspect(&wanted).map(|found| at(wanted.place, found))).collect()
 }
 
 /// Why a log was not opened.
@@ -165,6 +181,35 @@ impl Opening<'_> {
         }
     }
 
+    /// What keeps a log from being opened, as far as that can be told without making it.
+    fn inspect(&self, wanted: &Wanted) -> Option<Found> {
+        let path = match kind(&wanted.target) {
+            Target::Program(command) => return piped::inspect(command).err().map(Found::Error),
+            Target::Stdout | Target::Stderr | Target::Nowhere => return None,
+            Target::File(path) => path,
+        };
+        let parent = path.parent()?;
+        if !self.root {
+            return inspect_as_self(path, parent);
+        }
+        match open_directory(parent, Trust::Root(&|gid| self.is_harmless(gid))) {
+            Ok(_) => None,
+            Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
+                Some(Found::Error(missing(&path)))
+            }
+            Err(untrusted @ Untrusted::Io { .. }) => {
+                Some(Found::Error(format!("can't reach the directory of the log: {untrusted}")))
+            }
+            Err(untrusted) if wanted.identity.is_none() => {
+                Some(Found::Error(format!("root won't write a log there: {untrusted}")))
+            }
+            // Its user is to open it.
+            Err(_) if parent.is_dir() => None,
+            Err(untrusted) if self.is_tenants(&untrusted) => Some(Found::Warning(missing(parent))),
+            Err(_) => Some(Found::Error(missing(parent))),
+        }
+    }
+
     fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Refused> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Refused::Error(format!("{} is not the path of a file", path.display())));
@@ -173,7 +218,7 @@ impl Opening<'_> {
         match open_directory(parent, Trust::Root(&harmless)) {
             Ok(directory) => append_file(directory.as_fd(), name)
                 .map_err(|e| format!("can't open {} for appending: {e}", path.display()).into()),
-            Err(Untrusted::Io { path, error }) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
                 Err(missing(&path).into())
             }
             Err(untrusted @ Untrusted::Io { .. }) => {
@@ -212,7 +257,7 @@ impl Opening<'_> {
 
     fn open_as(&mut self, path: &Path, identity: &Identity) -> Result<OwnedFd, String> {
         self.openers.of(identity)?.append(path).map_err(|e| {
-            if e.kind() == std::io::ErrorKind::NotFound {
+            if e.kind() == ErrorKind::NotFound {
                 return missing(path.parent().unwrap_or(path));
             }
             format!("uid {} can't open {} for appending: {e}", identity.uid, path.display())
@@ -227,11 +272,21 @@ fn missing(directory: &Path) -> String {
 fn open_as_self(path: &Path) -> Result<OwnedFd, String> {
     let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path);
     file.map(OwnedFd::from).map_err(|e| match path.parent() {
-        Some(parent) if e.kind() == std::io::ErrorKind::NotFound && !parent.exists() => {
-            missing(&ancestor(parent))
-        }
+        Some(parent) if e.kind() == ErrorKind::NotFound && !parent.exists() => missing(&ancestor(parent)),
         _ => format!("can't open {} for appending: {e}", path.display()),
     })
+}
+
+fn inspect_as_self(path: &Path, parent: &Path) -> Option<Found> {
+    let unseen =
+        |e: std::io::Error| Found::Unseen(format!("can't open {} for appending: {e}", path.display()));
+    match (OpenOptions::new().append(true).custom_flags(O_NONBLOCK).open(path), parent.metadata()) {
+        (Ok(_), _) => None,
+        (Err(e), _) if e.kind() != ErrorKind::NotFound => Some(unseen(e)),
+        (_, Ok(data)) if data.is_dir() => None,
+        (_, Err(e)) if e.kind() == ErrorKind::PermissionDenied => Some(unseen(e)),
+        _ => Some(Found::Error(missing(&ancestor(parent)))),
+    }
 }
 
 /// The first directory on the way that is missing.

@@ -7,10 +7,14 @@
 //! **Runs as** whoever started the master, normally root.
 //! **Diagnostics** on stderr; exit status 1 when there is no plan.
 
+mod certificates;
+mod found;
 mod identity;
-mod logs;
+pub(crate) mod logs;
+pub(crate) mod paths;
 mod piped;
-mod secrets;
+mod place;
+pub(crate) mod secrets;
 mod send;
 mod situation;
 pub(crate) mod users;
@@ -23,6 +27,7 @@ use crate::Failed;
 use crate::cli::{self, PlanOf};
 use crate::load::{self, Loaded};
 
+pub(crate) use found::{Found, report};
 pub(crate) use identity::{Roles, Site, roles};
 pub(crate) use situation::Situation;
 
@@ -48,6 +53,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     for warning in &roles.warnings {
         eprintln!("hostler: warning: {warning}");
     }
+    report(paths::document_roots(&loaded.config), situation.root())?;
     let logs = logs::open(&loaded.config, &roles, &situation)?;
     let secrets = secrets::read(&loaded.config, &roles, &situation)?;
     let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();

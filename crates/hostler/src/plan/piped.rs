@@ -7,8 +7,13 @@
 use hostler_wire::plan::Identity;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Where programs are searched.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Starts the program; returns the pipe's end to write to.
 ///
@@ -21,13 +26,29 @@ pub(crate) fn start(target: &str, identity: Option<&Identity>) -> Result<OwnedFd
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::from(reader)).process_group(0).current_dir("/").env_clear();
-    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    command.env("PATH", PATH);
     if let Some(identity) = identity {
         // Also drops all supplementary groups.
         command.uid(identity.uid).gid(identity.gid);
     }
     command.spawn().map_err(failed)?;
     Ok(OwnedFd::from(writer))
+}
+
+/// Looks whether the program could be started, without starting it.
+///
+/// # Errors
+/// Why it can't be started.
+pub(crate) fn inspect(target: &str) -> Result<(), String> {
+    let words = words(target)?;
+    let program = Path::new(words.first().ok_or("after \"|\" must come a program")?);
+    let executable =
+        |path: &Path| path.metadata().is_ok_and(|data| data.is_file() && data.mode() & 0o111 != 0);
+    let found = match program.components().count() {
+        1 => PATH.split(':').any(|directory| executable(&Path::new(directory).join(program))),
+        _ => executable(program),
+    };
+    if found { Ok(()) } else { Err(format!("can't start {}: there is no such program", program.display())) }
 }
 
 fn words(target: &str) -> Result<Vec<OsString>, String> {
@@ -74,6 +95,11 @@ mod tests {
         assert_eq!(words("||/bin/a").unwrap(), ["/bin/a"]);
         assert_eq!(words("|$a | b").unwrap(), ["/bin/sh", "-c", "a | b"]);
         assert!(words("|a 'b").is_err());
+        for (target, found) in
+            [("|/bin/cat -u", true), ("|cat", true), ("|no-such-program", false), ("|/etc/passwd", false)]
+        {
+            assert_eq!(inspect(target).is_ok(), found, "{target}");
+        }
         assert!(start("|/no/such/program", None).unwrap_err().contains("/no/such/program"));
     }
 

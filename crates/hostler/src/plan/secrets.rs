@@ -7,13 +7,13 @@ use hostler_config::{Config, Server};
 use hostler_sys::trusted::{Trust, Untrusted, open_file};
 use hostler_wire::plan::Identity;
 use serde_bytes::ByteBuf;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::{Roles, Situation};
+use super::{Found, Roles, Situation, certificates};
 use crate::Failed;
 use crate::open_as::Openers;
 
@@ -36,11 +36,58 @@ pub(crate) fn read(
         for path in wanted(server).filter(|path| seen.insert(path.to_string())) {
             match reading.read(Path::new(path), identity) {
                 Ok(bytes) => files.push((path.to_string(), ByteBuf::from(bytes))),
-                Err(why) => errors.push(format!("{}: {why}", place(config, server, path))),
+                Err(unreadable) => {
+                    errors.push(format!("{}: {}", place(config, server, path), unreadable.why));
+                }
             }
         }
     }
     if errors.is_empty() { Ok(files) } else { Err(Failed(errors.join("\n"))) }
+}
+
+/// Reads them all and looks whether they can be used, for `hostler check`.
+pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
+    let mut reading = Reading { root: situation.root(), openers: Openers::default() };
+    let (mut seen, mut found) = (HashMap::new(), Vec::new());
+    for (server, site) in config.servers.iter().zip(&roles.site_of).filter(|(s, _)| s.conf.ssl.is_on()) {
+        let identity = roles.sites.get(*site as usize).and_then(|site| site.identity.as_ref());
+        for path in wanted(server) {
+            seen.entry(path).or_insert_with(|| {
+                let unreadable = |e: Unreadable| {
+                    let why = format!("{}: {}", place(config, server, path), e.why);
+                    found.push(if e.denied { Found::Unseen(why) } else { Found::Error(why) });
+                };
+                reading.read(Path::new(path), identity).map_err(unreadable).ok()
+            });
+        }
+        found.extend(unusable(config, server, &seen));
+    }
+    found
+}
+
+/// What is wrong with the contents of a virtual host's files, as far as they could be read.
+fn unusable(config: &Config, server: &Server, files: &HashMap<&str, Option<Vec<u8>>>) -> Vec<Found> {
+    let ssl = &server.conf.ssl;
+    let content = |path: &str| files.get(path).and_then(|content| content.as_deref());
+    let mut found = Vec::new();
+    let mut add = |path, why| found.push(Found::Error(format!("{}: {why}", place(config, server, path))));
+    if ssl.certificates.is_empty() {
+        add("", "SSLEngine on needs an SSLCertificateFile".to_string());
+    }
+    for (certificate, key) in ssl.pairs() {
+        if let (Some(certificate_pem), Some(key_pem)) = (content(certificate), content(key))
+            && let Err(why) = certificates::pair((certificate, certificate_pem), (key, key_pem))
+        {
+            add(certificate, why);
+        }
+    }
+    if let Some(chain) = ssl.chain.as_deref()
+        && let Some(pem) = content(chain)
+        && let Err(why) = certificates::certificates((chain, pem))
+    {
+        add(chain, why);
+    }
+    found
 }
 
 fn wanted(server: &Server) -> impl Iterator<Item = &str> {
@@ -59,24 +106,37 @@ fn place(config: &Config, server: &Server, path: &str) -> String {
     format!("{file}:{}: {}", origin.line, found.map_or("SSLCertificateFile", |setting| setting.directive))
 }
 
+/// Why a file was not read.
+struct Unreadable {
+    why: String,
+    /// We lack the permission.
+    denied: bool,
+}
+
+impl From<String> for Unreadable {
+    fn from(why: String) -> Self {
+        Self { why, denied: false }
+    }
+}
+
 struct Reading {
     root: bool,
     openers: Openers,
 }
 
 impl Reading {
-    fn read(&mut self, path: &Path, identity: Option<&Identity>) -> Result<Vec<u8>, String> {
+    fn read(&mut self, path: &Path, identity: Option<&Identity>) -> Result<Vec<u8>, Unreadable> {
         let failed = |e: &dyn std::fmt::Display| format!("can't read {}: {e}", path.display());
         let file = self.open(path, identity)?;
         let mut bytes = Vec::new();
         File::from(file).take(LONGEST + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
         if bytes.len() as u64 > LONGEST {
-            return Err(failed(&"it is longer than 1 MB"));
+            return Err(failed(&"it is longer than 1 MB").into());
         }
         Ok(bytes)
     }
 
-    fn open(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, String> {
+    fn open(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Unreadable> {
         let trust = if self.root { Trust::Root(&|_| false) } else { Trust::Anyone };
         match (open_file(path, trust), identity) {
             (Ok(file), _) => Ok(file),
@@ -88,9 +148,13 @@ impl Reading {
                         path.display(),
                         identity.uid
                     )
+                    .into()
                 })
             }
-            (Err(untrusted), _) => Err(format!("can't read {}: {untrusted}", path.display())),
+            (Err(untrusted), _) => {
+                let denied = matches!(&untrusted, Untrusted::Io { error, .. } if error.kind() == ErrorKind::PermissionDenied);
+                Err(Unreadable { why: format!("can't read {}: {untrusted}", path.display()), denied })
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ pub(super) enum Form {
 }
 
 /// Sets a redirect. The first of three arguments must be a status; of two, it may be one. Without a URL-path
-/// the redirect is for everything that the section applies to, and its URL an expression.
+/// the redirect is for everything that the section applies to, and its URL an expression; outside of sections
+/// there is always a URL-path, and what is missing is the URL.
 pub(super) fn set(command: &mut Command<'_>, args: &Args, usual: u16, form: Form) -> Result<(), String> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     let status = status(words[0])?;
@@ -22,9 +23,7 @@ pub(super) fn set(command: &mut Command<'_>, args: &Args, usual: u16, form: Form
         (Some(status), [_]) if !is_redirect(status) => section(command, None, status),
         (Some(_), [_]) => Err("the URL is missing".into()),
         (None, [url]) => section(command, Some(url), usual),
-        (Some(status), [_, url]) if form == Form::Plain && is_redirect(status) => {
-            section(command, Some(url), status)
-        }
+        (Some(status), [_, url]) if is_redirect(status) => section(command, Some(url), status),
         (Some(status), [_, path]) => listed(command, form, path, None, status),
         (Some(status), [_, path, url]) => listed(command, form, path, Some(url), status),
         (None, [path, url]) => listed(command, form, path, Some(url), usual),
@@ -50,6 +49,9 @@ fn is_redirect(status: u16) -> bool {
 }
 
 fn section(command: &mut Command<'_>, url: Option<&str>, status: u16) -> Result<(), String> {
+    if url.is_some() && !command.inside.any() && !command.is_htaccess() {
+        return Err("the URL is missing".into());
+    }
     let target = url.map(|url| command.string_expr(url)).transpose()?;
     command.dir.alias.redirect = Some(SectionRedirect { target, status });
     Ok(())

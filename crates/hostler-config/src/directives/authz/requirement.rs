@@ -84,37 +84,8 @@ impl Words {
 }
 
 fn methods(text: &str) -> Result<Vec<Box<str>>, String> {
-    const KNOWN: [&str; 27] = [
-        "GET",
-        "HEAD",
-        "PUT",
-        "POST",
-        "DELETE",
-        "CONNECT",
-        "OPTIONS",
-        "TRACE",
-        "PATCH",
-        "PROPFIND",
-        "PROPPATCH",
-        "MKCOL",
-        "COPY",
-        "MOVE",
-        "LOCK",
-        "UNLOCK",
-        "VERSION-CONTROL",
-        "CHECKOUT",
-        "UNCHECKOUT",
-        "CHECKIN",
-        "UPDATE",
-        "LABEL",
-        "REPORT",
-        "MKWORKSPACE",
-        "MKACTIVITY",
-        "BASELINE-CONTROL",
-        "MERGE",
-    ];
     let given = words(text);
-    match given.iter().find(|method| !KNOWN.contains(&method.as_str())) {
+    match given.iter().find(|method| !crate::section::METHODS.contains(&method.as_str())) {
         Some(unknown) => Err(format!("there is no method \"{unknown}\"")),
         None => Ok(given.into_iter().map(Into::into).collect()),
     }

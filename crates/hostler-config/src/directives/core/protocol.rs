@@ -283,7 +283,11 @@ fn allow_methods(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if args.words.is_empty() {
         return Err("needs at least one method".to_owned());
     }
-    let reset = args.first().eq_ignore_ascii_case("reset");
+    let reset = args.words.len() == 1 && args.first().eq_ignore_ascii_case("reset");
+    let unknown = |word: &&String| !reset && !crate::section::METHODS.contains(&word.as_str());
+    if let Some(word) = args.words.iter().find(unknown) {
+        return Err(format!("there is no method \"{word}\""));
+    }
     cmd.dir.core.allow_methods = Some(if reset { Vec::new() } else { args.words.clone() });
     Ok(())
 }

@@ -1,0 +1,30 @@
+//! What a look at the system finds amiss, before a start or instead of one.
+
+use crate::Failed;
+
+/// A finding, with the place of the line that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Hostler would not start.
+    Error(String),
+    /// It would, but the operator should know.
+    Warning(String),
+    /// We may not look; whoever starts Hostler perhaps may.
+    Unseen(String),
+}
+
+/// Prints what does not stop a start. What can't be seen stops one only if it is root who can't.
+///
+/// # Errors
+/// All that does, one line each.
+pub(crate) fn report(findings: Vec<Found>, root: bool) -> Result<(), Failed> {
+    let mut errors = Vec::new();
+    for found in findings {
+        match found {
+            Found::Error(why) => errors.push(why),
+            Found::Unseen(why) if root => errors.push(why),
+            Found::Warning(why) | Found::Unseen(why) => eprintln!("hostler: warning: {why}"),
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Failed(errors.join("\n"))) }
+}
