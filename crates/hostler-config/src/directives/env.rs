@@ -21,7 +21,8 @@ static DIRECTIVES: &[Directive] = &[
         "PassEnv",
         Arity::Iterate,
         "variable ...",
-        "Passes a variable on from the server's environment",
+        "Passes a variable on from the environment that the server was started in; in .htaccess files only one \
+         that the configuration itself names",
         pass_env,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

@@ -13,9 +13,11 @@ pub(crate) fn document_roots(config: &Config) -> Vec<Found> {
         let found = directory(server.conf.core.document_root.as_deref()?)?;
         let place = place::directive(config, server, "DocumentRoot");
         Some(match found {
-            Found::Error(why) if server.id != config.main().id => Found::Warning(format!("{place}: {why}")),
-            Found::Error(why) => Found::Error(format!("{place}: {why}")),
-            Found::Warning(why) | Found::Unseen(why) => Found::Unseen(format!("{place}: {why}")),
+            Found::Error(why) if server.id == config.main().id => Found::Error(format!("{place}: {why}")),
+            // Where even root may not look (NFS), the site's user perhaps may.
+            Found::Error(why) | Found::Warning(why) | Found::Unseen(why) => {
+                Found::Warning(format!("{place}: {why}"))
+            }
         })
     })
     .collect()
