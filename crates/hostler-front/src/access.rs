@@ -189,16 +189,17 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     Ok(())
 }
 
-/// bcrypt takes long by design, so it happens on another thread; what it said is remembered for a while, since
-/// browsers send the password with every request.
+/// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
 async fn verified(request: &Request, password: &[u8], hash: &str) -> bool {
-    if let Some(known) = request.thread.passwords.borrow_mut().find(password, hash) {
-        return known;
+    if request.thread.passwords.borrow().was_right(password, hash) {
+        return true;
     }
     let (password_copy, hash_copy) = (password.to_vec(), hash.to_owned());
     let checked = tokio::task::spawn_blocking(move || auth::verify(&password_copy, &hash_copy)).await;
     let fits = checked.unwrap_or(false);
-    request.thread.passwords.borrow_mut().keep(password, hash, fits);
+    if fits {
+        request.thread.passwords.borrow_mut().keep(password, hash);
+    }
     fits
 }
 
@@ -364,40 +365,5 @@ impl Facts for View<'_> {
 
     fn expression_host(&self) -> &dyn Host {
         self.host
-    }
-}
-
-/// Passwords that were checked lately. Only digests are kept.
-#[derive(Default)]
-pub(crate) struct Passwords {
-    checked: HashMap<[u8; 20], (bool, std::time::Instant)>,
-}
-
-impl Passwords {
-    const KEEP: std::time::Duration = std::time::Duration::from_secs(60);
-
-    fn digest(password: &[u8], hash: &str) -> [u8; 20] {
-        use sha1::Digest as _;
-        let mut digest = sha1::Sha1::new();
-        digest.update(hash.as_bytes());
-        digest.update([0]);
-        digest.update(password);
-        digest.finalize().into()
-    }
-
-    fn find(&mut self, password: &[u8], hash: &str) -> Option<bool> {
-        let (fits, when) = self.checked.get(&Self::digest(password, hash))?;
-        (when.elapsed() < Self::KEEP).then_some(*fits)
-    }
-
-    fn keep(&mut self, password: &[u8], hash: &str, fits: bool) {
-        // Wrong guesses are not remembered: each costs what it costs.
-        if !fits {
-            return;
-        }
-        if self.checked.len() >= 1024 {
-            self.checked.clear();
-        }
-        self.checked.insert(Self::digest(password, hash), (fits, std::time::Instant::now()));
     }
 }

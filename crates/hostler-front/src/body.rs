@@ -1,7 +1,7 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
-use crate::files::OpenFile;
 use crate::http1::incoming::Incoming;
+use crate::open_file::OpenFile;
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -4,14 +4,13 @@
 //! Each thread has its own memory and its own inotify descriptor per site. An event that was queued before a
 //! request arrived is read before that request is answered, because both come through one event loop in order.
 
-use crate::body::BodyError;
 use crate::hub::Hub;
+use crate::open_file::{OpenFile, SMALL};
 use crate::site::{Link, SiteError};
-use bytes::Bytes;
 use hostler_wire::plan::SiteId;
-use hostler_wire::site::{Entry, FileInfo, Walk, Walked};
+use hostler_wire::site::{Entry, Walk, Walked};
 use serde_bytes::ByteBuf;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::io;
@@ -21,78 +20,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::Interest;
 
-/// Files up to this size are kept in memory, in bytes.
-pub(crate) const SMALL: u64 = 64 << 10;
 /// Paths remembered per thread and site.
 const MAX_FACTS: usize = 8192;
 /// Bytes of file contents kept per thread.
 const MAX_CONTENT: usize = 64 << 20;
 /// Descriptors of larger files kept per thread and site.
 const MAX_OPEN: usize = 256;
-
-/// A file opened by its site's process.
-#[derive(Debug)]
-pub(crate) struct OpenFile {
-    descriptor: OwnedFd,
-    pub(crate) info: FileInfo,
-    content: OnceCell<Bytes>,
-    /// The file as a page with includes.
-    pub(crate) page: crate::handler::ssi::PageCell,
-    /// Its compressed copies.
-    pub(crate) variants: crate::filter::compress::Variants,
-}
-
-impl OpenFile {
-    pub(crate) fn descriptor(&self) -> &OwnedFd {
-        &self.descriptor
-    }
-
-    /// Up to `length` bytes from `offset` on; never empty.
-    pub(crate) fn read(&self, offset: u64, length: usize) -> Result<Bytes, BodyError> {
-        let mut piece = Vec::with_capacity(length);
-        let spare = rustix::buffer::spare_capacity(&mut piece);
-        match rustix::io::pread(&self.descriptor, spare, offset) {
-            Ok(0) => Err(BodyError::Truncated),
-            Ok(_) => Ok(piece.into()),
-            Err(error) => Err(BodyError::Read(error.to_string())),
-        }
-    }
-
-    /// The whole content of a small file, read once. `None`: it is large, or changed while it was read.
-    pub(crate) fn content(&self) -> Option<Bytes> {
-        if let Some(content) = self.content.get() {
-            return Some(content.clone());
-        }
-        if self.info.size > SMALL {
-            return None;
-        }
-        let mut content = Vec::with_capacity(self.info.size as usize);
-        while (content.len() as u64) < self.info.size {
-            let left = self.info.size as usize - content.len();
-            content.extend_from_slice(&self.read(content.len() as u64, left).ok()?);
-        }
-        let content = Bytes::from(content);
-        let _ = self.content.set(content.clone());
-        Some(content)
-    }
-}
-
-impl OpenFile {
-    /// All of a file that has no more than `limit` bytes, however large [`SMALL`] is.
-    pub(crate) fn text(&self, limit: u64) -> Option<Bytes> {
-        if self.info.size <= SMALL {
-            return self.content();
-        }
-        if self.info.size > limit {
-            return None;
-        }
-        let mut text = Vec::with_capacity(self.info.size as usize);
-        while (text.len() as u64) < self.info.size {
-            text.extend_from_slice(&self.read(text.len() as u64, SMALL as usize).ok()?);
-        }
-        Some(text.into())
-    }
-}
 
 /// The answer to a walk.
 #[derive(Debug)]
@@ -256,13 +189,9 @@ impl Site {
         undisturbed: bool,
     ) -> Rc<Facts> {
         let file = match (descriptor, walked.levels.last()) {
-            (Some(descriptor), Some(level)) if walked.opened => Some(Rc::new(OpenFile {
-                descriptor,
-                info: level.info,
-                content: OnceCell::new(),
-                page: Default::default(),
-                variants: Default::default(),
-            })),
+            (Some(descriptor), Some(level)) if walked.opened => {
+                Some(Rc::new(OpenFile::new(descriptor, level.info)))
+            }
             _ => None,
         };
         let lasting = walked.watched && undisturbed;

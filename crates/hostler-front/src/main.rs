@@ -25,6 +25,8 @@ mod listen;
 mod log;
 mod map;
 mod merge;
+mod open_file;
+mod passwords;
 mod reply;
 mod request;
 mod serve;

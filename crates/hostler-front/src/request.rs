@@ -5,8 +5,8 @@
 
 use crate::body::RequestBody;
 use crate::connection::Peer;
-use crate::files::OpenFile;
 use crate::http1::head::{self, HTTP_09, Head, Version};
+use crate::open_file::OpenFile;
 use crate::table::Table;
 use crate::thread::Thread;
 use bytes::Bytes;

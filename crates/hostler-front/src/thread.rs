@@ -57,7 +57,7 @@ pub(crate) struct Thread {
     pub(crate) merges: RefCell<MergeCache>,
     pub(crate) urls: RefCell<UrlCache>,
     pub(crate) htaccess: RefCell<crate::map::walk::HtaccessCache>,
-    pub(crate) passwords: RefCell<crate::access::Passwords>,
+    pub(crate) passwords: RefCell<crate::passwords::Passwords>,
     pub(crate) access_logs: Buffers,
     requests: Cell<u64>,
     second: Cell<u32>,

@@ -218,7 +218,7 @@ fn whole(body: &Body) -> Option<Bytes> {
 }
 
 /// The request's file, if these very bytes are its content in memory.
-fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::files::OpenFile>> {
+fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::open_file::OpenFile>> {
     let Found::File(info, Ok(file)) = &request.found else { return None };
     let is_same = info.size == bytes.len() as u64
         && file.content().is_some_and(|content| std::ptr::eq(content.as_ptr(), bytes.as_ptr()));

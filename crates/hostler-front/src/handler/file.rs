@@ -2,8 +2,8 @@
 
 use crate::body::{Body, Segment};
 use crate::conditional::{self, Condition, Validators};
-use crate::files::OpenFile;
 use crate::log::{self, Severity};
+use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::Halt;
 use crate::text;

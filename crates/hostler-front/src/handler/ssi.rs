@@ -27,8 +27,8 @@ mod variables;
 pub(crate) use page::PageCell;
 
 use crate::body::Body;
-use crate::files::OpenFile;
 use crate::log::{self, Severity};
+use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::Halt;
 use crate::text;

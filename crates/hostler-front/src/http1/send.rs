@@ -3,7 +3,7 @@
 use super::head::{HTTP_09, HTTP_11, Version};
 use super::wire::{Ended, Wire};
 use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
-use crate::files::OpenFile;
+use crate::open_file::OpenFile;
 use crate::status;
 use crate::table::Table;
 use bytes::Bytes;

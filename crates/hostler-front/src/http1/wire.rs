@@ -3,8 +3,8 @@
 
 use crate::body::BodyError;
 use crate::deadline::Deadline;
-use crate::files::OpenFile;
 use crate::io::Io;
+use crate::open_file::OpenFile;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;

@@ -2,8 +2,9 @@
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
 use super::sections::{self, Overs, gave_up};
-use crate::files::{AccessFiles, Facts, OpenFile};
+use crate::files::{AccessFiles, Facts};
 use crate::log::{self, Severity};
+use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;

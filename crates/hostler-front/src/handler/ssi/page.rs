@@ -1,6 +1,6 @@
 //! A page as it is kept with its open file: parsed once, with what the configuration says about running it.
 
-use crate::files::OpenFile;
+use crate::open_file::OpenFile;
 use crate::request::Request;
 use hostler_config::DirConfig;
 use hostler_config::directives::core::OptionBits;
