@@ -3,7 +3,6 @@
 use crate::client::{Connection, Response};
 use crate::site::Site;
 use rustix::process::{Pid, Signal, kill_process};
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -26,14 +25,13 @@ pub struct Server {
 impl Server {
     pub(crate) fn start(
         site: Site,
+        mut command: Command,
         config: &Path,
         port: u16,
-        arguments: &[OsString],
         environment: &[(String, String)],
     ) -> Result<Self, String> {
         let console = File::create(site.path("logs/console")).expect("the console log");
-        let mut command = Command::new(hostler());
-        command.arg("run").arg("-f").arg(config).args(arguments);
+        command.arg("run").arg("-f").arg(config).args(site.arguments());
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(console.try_clone().expect("a descriptor")).stderr(console);
         let child = command.spawn().expect("the hostler program starts");

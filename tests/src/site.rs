@@ -1,10 +1,11 @@
 //! A site on disk in its own temporary folder, built step by step.
 
-use crate::server::{Server, free_port, is_root};
+use crate::server::{Server, free_port, hostler, is_root};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// The user and group that sites run as when the tests run as root. The number belongs to nobody.
@@ -20,6 +21,7 @@ pub struct Site {
     plain: bool,
     arguments: Vec<OsString>,
     environment: Vec<(String, String)>,
+    descriptors: Option<u32>,
 }
 
 impl Default for Site {
@@ -39,6 +41,7 @@ impl Site {
             plain: false,
             arguments: Vec::new(),
             environment: Vec::new(),
+            descriptors: None,
         };
         site.mode(".", 0o755).dir("htdocs").dir("logs")
     }
@@ -124,6 +127,13 @@ impl Site {
         self
     }
 
+    /// Starts the server with this limit of open descriptors, soft and hard.
+    #[must_use]
+    pub fn descriptors(mut self, most: u32) -> Self {
+        self.descriptors = Some(most);
+        self
+    }
+
     /// Writes the configuration to `httpd.conf` for this port, without starting anything.
     #[must_use]
     pub fn write_config(&self, port: u16) -> PathBuf {
@@ -148,10 +158,22 @@ impl Site {
     pub fn try_start(self) -> Result<Server, String> {
         let port = free_port();
         let file = self.write_config(port);
-        let arguments = self.arguments.clone();
+        let program = self.program();
         let filled = |(name, value): &(String, String)| (name.clone(), self.filled(value, port));
         let environment: Vec<_> = self.environment.iter().map(filled).collect();
-        Server::start(self, &file, port, &arguments, &environment)
+        Server::start(self, program, &file, port, &environment)
+    }
+
+    /// The command up to `run`; the shell sets limits that a process can only set for itself.
+    fn program(&self) -> Command {
+        let Some(most) = self.descriptors else { return Command::new(hostler()) };
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("ulimit -n {most}; exec \"$0\" \"$@\"")).arg(hostler());
+        command
+    }
+
+    pub(crate) fn arguments(&self) -> &[OsString] {
+        &self.arguments
     }
 
     fn with_mode(self, name: &str, content: &[u8], mode: u32) -> Self {

@@ -61,6 +61,17 @@ fn closed_document_roots_of_two_users_are_both_served() {
 }
 
 #[test]
+fn virtual_hosts_of_one_user_share_a_process() {
+    needs_root!();
+    let site = tenant(tenant(Site::new(), "anna", ANNA), "annas-other", ANNA);
+    let server = site.config(&host("anna", ANNA)).config(&host("annas-other", ANNA)).start();
+    for name in ["anna", "annas-other"] {
+        assert_eq!(get(&server, name, "/secret").text(), format!("{name}'s secret"));
+    }
+    assert_eq!(process::named(&server, "hostler-site").len(), 1);
+}
+
+#[test]
 fn a_program_has_its_user_s_identity_and_nothing_more() {
     needs_root!();
     let text = "cat /proc/self/status; ls -l /proc/self/fd; env; ulimit -c; id -G";

@@ -2,22 +2,14 @@
 
 use super::{CAT, await_that, process, site_with};
 use hostler_tests::{Connection, Server, Site, needs_root};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-/// Sets how many descriptors the master and whoever it starts from now on may have. For good: not even root may
-/// raise it again everywhere.
-fn limit_descriptors(server: &Server, most: u64) {
-    let master = i32::try_from(server.pid()).ok().and_then(Pid::from_raw);
-    let limit = Rlimit { current: Some(most), maximum: Some(most) };
-    prlimit(master, Resource::Nofile, limit).expect("a limit");
-}
-
-fn descriptors(pid: u32) -> u64 {
-    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
+/// How many a process has.
+fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
 /// A connection with a request of which nothing is read.
@@ -30,17 +22,23 @@ fn unread(server: &Server, target: &str) -> TcpStream {
 
 #[test]
 fn a_front_without_descriptors_serves_again_when_it_has_some() {
-    let server = site_with(&[]).start();
-    assert_eq!(server.get("/x").text(), "x");
-    let most = descriptors(process::front(&server)).max(descriptors(server.pid())) + 30;
-    limit_descriptors(&server, most);
-    assert!(process::reload(&server).status.success(), "{}", server.console());
+    const MOST: u32 = 80;
+    let server = site_with(&[]).descriptors(MOST).start();
+    assert_eq!(server.get("/x").text(), "x", "{}{}", server.error_log(), server.console());
     let front = process::front(&server);
-    assert_eq!(server.get("/x").text(), "x");
-    let connections: Vec<Connection> = (0..100).map(|_| server.connect()).collect();
+    let connections: Vec<Connection> = (0..MOST).map(|_| server.connect()).collect();
     let mut waiting = server.connect();
     waiting.send("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    await_that("the front has nearly all that it may have", || descriptors(front) + 2 >= most);
+    await_that("the front has nearly all that it may have", || descriptors(front) + 2 >= MOST as usize);
+    let busy = process::ticks(front);
+    std::thread::sleep(Duration::from_secs(1));
+    let log = server.error_log();
+    assert!(log.lines().count() < 100, "it keeps complaining: {} lines", log.lines().count());
+    assert!(
+        process::ticks(front) < busy + 50,
+        "it keeps trying: {} of 100 ticks",
+        process::ticks(front) - busy
+    );
     drop(connections);
     assert_eq!(waiting.response().text(), "x");
     assert_eq!((server.get("/x").text(), process::front(&server)), ("x".into(), front));
@@ -48,18 +46,15 @@ fn a_front_without_descriptors_serves_again_when_it_has_some() {
 
 #[test]
 fn programs_that_cannot_be_started_for_want_of_descriptors_fail_alone() {
+    const MOST: u32 = 80;
     let stay = "#!/bin/sh\nexec sleep 600\n";
     // Silent programs are given up soon, and with them their pipes.
-    let server = site_with(&[("stay", stay), ("cat", CAT)]).config("Timeout 2").start();
+    let site = site_with(&[("stay", stay), ("cat", CAT)]).config("Timeout 2").descriptors(MOST);
+    let server = site.start();
     assert_eq!(server.get("/cgi-bin/cat").status, 200);
-    let most = descriptors(process::front(&server)).max(descriptors(server.pid())) + 30;
-    limit_descriptors(&server, most);
-    assert!(process::reload(&server).status.success(), "{}", server.console());
-    let mut busy: Vec<TcpStream> = Vec::new();
-    // Each program takes pipes of the front, and whatever its site keeps of it.
-    while busy.len() < 40 {
-        busy.push(unread(&server, "/cgi-bin/stay"));
-    }
+    // Each program takes a connection and pipes of the front, and whatever its site keeps of it.
+    let busy: Vec<TcpStream> = (0..MOST).map(|_| unread(&server, "/cgi-bin/stay")).collect();
+    let _ = server.await_error("Too many open files");
     drop(busy);
     await_that("there are descriptors again", || server.get("/cgi-bin/cat").status == 200);
     assert_eq!(server.get("/x").text(), "x");

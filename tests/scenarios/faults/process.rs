@@ -12,9 +12,10 @@ pub(super) fn named(server: &Server, name: &str) -> Vec<u32> {
     found
 }
 
-/// The only front, or the newest one after a reload.
+/// The only front, or the one of the newest generation after a reload.
 pub(super) fn front(server: &Server) -> u32 {
-    super::until("a front", || named(server, "hostler-front").into_iter().max())
+    let generation = |pid: &u32| command_line(*pid).rsplit("generation").next()?.trim().parse::<u32>().ok();
+    super::until("a front", || named(server, "hostler-front").into_iter().max_by_key(generation))
 }
 
 pub(super) fn children(pid: u32) -> Vec<u32> {
@@ -45,6 +46,13 @@ pub(super) fn resident(pid: u32) -> u64 {
     text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
+/// Processor time used so far, in hundredths of a second.
+pub(super) fn ticks(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
 pub(super) fn kill(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // Whoever cares looks whether it is gone.
@@ -54,6 +62,7 @@ pub(super) fn kill(pid: u32, signal: Signal) {
 
 /// `hostler reload`, which ends when the new generation serves.
 pub(super) fn reload(server: &Server) -> Output {
+    super::await_that("the PidFile", || server.site().path("hostler.pid").exists());
     let file = server.site().path("httpd.conf");
     Command::new(hostler()).arg("reload").arg("-f").arg(file).output().expect("hostler runs")
 }
