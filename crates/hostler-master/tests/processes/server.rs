@@ -68,6 +68,8 @@ impl Server {
 
     pub(crate) fn ready(self) -> Self {
         until("the server answers", || self.try_ask("pid").is_some());
+        // A front may answer before the master has heard that it is ready.
+        until("the master knows it", || self.errors().contains("generation 1 serves"));
         self
     }
 
