@@ -18,6 +18,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 
 /// Paths remembered per thread and site.
@@ -45,6 +46,9 @@ pub(crate) struct AccessFiles {
     pub(crate) from: u32,
 }
 
+/// How long a process that did not answer is left alone: its requests fail at once instead of piling up.
+const RESPITE: Duration = Duration::from_secs(3);
+
 #[derive(Default)]
 struct Watched {
     /// The directory's path as requests name it (several where links lead to it).
@@ -59,6 +63,8 @@ pub(crate) struct Site {
     hub: Arc<Hub>,
     link: RefCell<Option<Rc<Link>>>,
     connecting: tokio::sync::Mutex<()>,
+    /// The process did not answer: nobody waits for it until then.
+    silent_until: Cell<Option<Instant>>,
     facts: RefCell<BTreeMap<Vec<u8>, Rc<Facts>>>,
     watches: RefCell<HashMap<i32, Watched>>,
     access_names: RefCell<Vec<Vec<u8>>>,
@@ -77,6 +83,7 @@ impl Site {
             hub,
             link: RefCell::default(),
             connecting: tokio::sync::Mutex::new(()),
+            silent_until: Cell::new(None),
             facts: RefCell::default(),
             watches: RefCell::default(),
             access_names: RefCell::default(),
@@ -114,6 +121,9 @@ impl Site {
         if let Some(link) = self.link.borrow().as_ref().filter(|l| !l.is_dead()) {
             return Ok(link.clone());
         }
+        if self.is_silent() {
+            return Err(SiteError::Silent);
+        }
         self.forget();
         let spawn = |error: io::Error| SiteError::Spawn(error.to_string());
         let mut last = SiteError::Gone;
@@ -128,10 +138,23 @@ impl Site {
                     *self.link.borrow_mut() = Some(link.clone());
                     return Ok(link);
                 }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    self.silent_until.set(Some(Instant::now() + RESPITE));
+                    return Err(SiteError::Silent);
+                }
                 Err(error) => last = spawn(error),
             }
         }
         Err(last)
+    }
+
+    /// Whether the process has left somebody waiting a moment ago.
+    fn is_silent(&self) -> bool {
+        let last = self.link.borrow_mut().take_if(|link| link.is_silent());
+        if last.is_some() {
+            self.silent_until.set(Some(Instant::now() + RESPITE));
+        }
+        self.silent_until.get().is_some_and(|until| Instant::now() < until)
     }
 
     /// What stands at `path`, from memory if it is known to be so.

@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
@@ -20,11 +21,17 @@ use tokio::sync::oneshot;
 pub(crate) enum SiteError {
     #[error("the site's process ended while it was asked")]
     Gone,
+    #[error("the site's process doesn't answer; is it stopped?")]
+    Silent,
     #[error("the site's process can't be started: {0}")]
     Spawn(String),
     #[error("{0}")]
     Run(RunError),
 }
+
+/// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
+/// program's own time is not in it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
@@ -39,6 +46,8 @@ pub(crate) struct Link {
     waiting: RefCell<HashMap<u64, Waiter>>,
     next: Cell<u64>,
     dead: Cell<bool>,
+    /// It was given up because no answer came.
+    silent: Cell<bool>,
     writable: tokio::sync::Notify,
 }
 
@@ -77,7 +86,8 @@ impl Running {
 }
 
 impl Link {
-    /// Takes over a connection; returns it with its inotify descriptor once the site has said hello.
+    /// Takes over a connection; returns it with its inotify descriptor once the site has said hello. `TimedOut`: it
+    /// says nothing.
     pub(crate) async fn open(socket: OwnedFd) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
         let link = Rc::new(Self {
             socket: crate::io::register(socket, Interest::READABLE | Interest::WRITABLE)?,
@@ -85,10 +95,12 @@ impl Link {
             waiting: RefCell::default(),
             next: Cell::new(1),
             dead: Cell::new(false),
+            silent: Cell::new(false),
             writable: tokio::sync::Notify::new(),
         });
         let mut reader = Reader::default();
-        let (hello, fds) = reader.next(&link).await?;
+        let hello = tokio::time::timeout(PATIENCE, reader.next(&link)).await;
+        let (hello, fds) = hello.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if hello != FromSite::Hello {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -99,6 +111,10 @@ impl Link {
 
     pub(crate) fn is_dead(&self) -> bool {
         self.dead.get()
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.get()
     }
 
     /// Whether nothing is under way.
@@ -122,7 +138,7 @@ impl Link {
         let (tell, told) = oneshot::channel();
         walk.id = self.id();
         self.ask(walk.id, Waiter::Walk(tell), &ToSite::Walk(walk), Vec::new())?;
-        told.await.map_err(|_| SiteError::Gone)
+        self.answer(told).await
     }
 
     pub(crate) async fn list(&self, path: &[u8]) -> Result<Result<Vec<Entry>, i32>, SiteError> {
@@ -130,7 +146,7 @@ impl Link {
         let id = self.id();
         let list = ToSite::List { id, path: path.to_vec().into() };
         self.ask(id, Waiter::List(tell), &list, Vec::new())?;
-        told.await.map_err(|_| SiteError::Gone)
+        self.answer(told).await
     }
 
     /// Starts a program with these ends of its stdin, stdout and stderr.
@@ -140,8 +156,20 @@ impl Link {
         let id = self.id();
         run.id = id;
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit)), &ToSite::Run(run), ends.into())?;
-        told.await.map_err(|_| SiteError::Gone)?.map_err(SiteError::Run)?;
+        self.answer(told).await?.map_err(SiteError::Run)?;
         Ok(Running { link: Rc::downgrade(self), id, exit: Some(exit), ended: false })
+    }
+
+    async fn answer<T>(&self, told: oneshot::Receiver<T>) -> Result<T, SiteError> {
+        match tokio::time::timeout(PATIENCE, told).await {
+            Ok(answer) => answer.map_err(|_| SiteError::Gone),
+            Err(_) => {
+                // What it still says is for nobody.
+                self.silent.set(true);
+                self.close();
+                Err(SiteError::Silent)
+            }
+        }
     }
 
     fn ask(&self, id: u64, waiter: Waiter, message: &ToSite, fds: Vec<OwnedFd>) -> Result<(), SiteError> {

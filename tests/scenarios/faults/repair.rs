@@ -79,6 +79,20 @@ fn a_site_that_dies_during_a_request_fails_only_that() {
 }
 
 #[test]
+fn a_site_that_hangs_is_not_waited_for_for_ever() {
+    let server = site_with(&[("cat", CAT)]).config("Timeout 1").start();
+    assert_eq!(server.get("/cgi-bin/cat").status, 200);
+    let sites = process::named(&server, "hostler-site");
+    sites.iter().for_each(|site| process::kill(*site, Signal::STOP));
+    for target in ["/never-asked-for", "/cgi-bin/cat"] {
+        let status = server.get(target).status;
+        assert!(matches!(status, 500 | 503 | 504), "{target}: {status}");
+    }
+    sites.iter().for_each(|site| process::kill(*site, Signal::CONT));
+    recovers(&server, "/cgi-bin/cat", "\r\n\r\n");
+}
+
+#[test]
 fn the_master_s_death_takes_everything_down() {
     let mut server = site_with(&[("stay", STAY)]).start();
     assert_eq!(server.get("/x").text(), "x");

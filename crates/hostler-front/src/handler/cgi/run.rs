@@ -68,6 +68,7 @@ fn site_error(error: SiteError) -> Error {
         SiteError::Run(error) => error.into(),
         SiteError::Spawn(why) => Error::because(Kind::WorkerNotStarted, why),
         SiteError::Gone => Error::new(Kind::WorkerGone),
+        SiteError::Silent => Error::because(Kind::WorkerNotStarted, error.to_string()),
     }
 }
 
