@@ -152,6 +152,7 @@ impl Site {
     fn is_silent(&self) -> bool {
         let last = self.link.borrow_mut().take_if(|link| link.is_silent());
         if last.is_some() {
+            self.forget();
             self.silent_until.set(Some(Instant::now() + RESPITE));
         }
         self.silent_until.get().is_some_and(|until| Instant::now() < until)
