@@ -5,6 +5,7 @@ mod frames;
 mod http1;
 mod http2;
 mod isolation;
+mod listed;
 mod mapping;
 mod overload;
 mod process;

@@ -1,0 +1,55 @@
+//! docs/faults.md names the test of each fault: those tests exist, and no scenario of this folder is missing there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The text of all files of a folder, those below included.
+fn text_below(folder: &Path) -> String {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
+    entries.sort();
+    let text = |path: &PathBuf| {
+        if path.is_dir() { text_below(path) } else { fs::read_to_string(path).expect("text") }
+    };
+    entries.iter().map(text).collect()
+}
+
+/// What stands between backquotes in the tables.
+fn named(document: &str) -> Vec<&str> {
+    let rows = document.lines().filter(|line| line.starts_with('|'));
+    rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn every_fault_has_its_test() {
+    let document = fs::read_to_string(repository().join("docs/faults.md")).expect("the document");
+    let names = named(&document);
+    let scenarios = text_below(&repository().join("tests/scenarios"));
+    for name in names.iter().filter_map(|name| name.rsplit_once("::")).map(|(_, test)| test) {
+        let elsewhere = name == "authorities";
+        assert!(elsewhere || scenarios.contains(&format!("fn {name}()")), "there is no test {name}");
+    }
+    for (subject, case) in names.iter().filter_map(|name| name.split_once('/')) {
+        let Ok(table) = fs::read_to_string(repository().join(format!("conformance/cases/{subject}.toml")))
+        else {
+            continue;
+        };
+        // `*` stands at the end, or for a word.
+        let parts: Vec<&str> = case.split('*').collect();
+        let matches = |line: &str| {
+            line.starts_with(&format!("name = \"{}", parts[0]))
+                && parts.iter().all(|part| line.contains(part))
+        };
+        assert!(table.lines().any(matches), "there is no case {subject}/{case}");
+    }
+    let here = text_below(&repository().join("tests/scenarios/faults"));
+    let tests = here.split("#[test]\nfn ").skip(1).filter_map(|rest| rest.split('(').next());
+    for test in tests.filter(|test| !matches!(*test, "every_fault_has_its_test" | "requests_and_bodies_pass"))
+    {
+        assert!(names.iter().any(|name| name.ends_with(&format!("::{test}"))), "{test} is not listed");
+    }
+}
