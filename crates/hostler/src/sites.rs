@@ -1,18 +1,18 @@
 //! `hostler sites`: virtual hosts with their users, addresses and document roots.
 
-use hostler_config::{Server, VhostAddress};
+use hostler_config::{Config, Server, VhostAddress};
 
 use crate::Failed;
 use crate::cli::Run;
 use crate::load;
-use crate::plan::{Situation, roles};
+use crate::plan::{Roles, Situation, roles};
 
 const HEAD: [&str; 5] = ["HOST", "ADDRESS", "USER", "DOCUMENT ROOT", "DEFINED AT"];
 
 pub(crate) fn sites(args: &Run) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
     load::warn(&config);
-    let roles = roles(&config, &Situation::here(args.single_user))?;
+    let roles = who_would_be(&config, &Situation::here(args.single_user))?;
     let mut rows = vec![HEAD.map(str::to_string)];
     for (server, site) in config.servers.iter().zip(&roles.site_of) {
         let user = roles.sites.get(*site as usize).map_or("?", |site| site.name.as_str());
@@ -27,6 +27,15 @@ pub(crate) fn sites(args: &Run) -> Result<(), Failed> {
     }
     print_table(&rows);
     Ok(())
+}
+
+/// The roles that root's start would give out, whoever asks, unless it is to be a single user's.
+fn who_would_be(config: &Config, asking: &Situation) -> Result<Roles, Failed> {
+    if asking.root() || asking.single_user {
+        return roles(config, asking);
+    }
+    // Without `User` root could not start it: a configuration for people without root.
+    roles(config, &Situation { uid: 0, gid: 0, single_user: false }).or_else(|_| roles(config, asking))
 }
 
 fn host(server: &Server) -> String {
