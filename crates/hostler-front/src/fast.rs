@@ -60,6 +60,11 @@ pub(crate) struct Logged {
 fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, target: &[u8]) {
     key.clear();
     key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
+    // What was right for a handshake for one name need not be for another (421 Misdirected Request).
+    if let Some(name) = peer.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) {
+        key.extend_from_slice(name.as_bytes());
+    }
+    key.push(b' ');
     key.push(fields.codings.unwrap_or(0));
     key.extend_from_slice(fields.host);
     key.push(b' ');
