@@ -26,6 +26,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// URLs remembered per thread; beyond this all are forgotten.
 const MAX: usize = 16_384;
 
+/// Bytes of answers remembered per thread; they may outlive the files they were made of.
+const MAX_BYTES: usize = 64 << 20;
+
 /// An answer that needs only a date.
 pub(crate) struct Remembered {
     site: Rc<Site>,
@@ -40,12 +43,20 @@ pub(crate) struct Remembered {
     _hosts: Arc<AddressHosts>,
 }
 
+impl Remembered {
+    fn size(&self) -> usize {
+        self.fields.len() + self.body.len()
+    }
+}
+
 /// URLs whose answer is known.
 #[derive(Default)]
 pub(crate) struct UrlCache {
     known: HashMap<Box<[u8]>, Rc<Remembered>, foldhash::fast::RandomState>,
     /// Space to put keys together in.
     key: Vec<u8>,
+    /// Bytes of all that is known.
+    bytes: usize,
 }
 
 /// What is needed for the log line.
@@ -131,10 +142,11 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     let fields = fields(head, buffer)?;
     let remembered = {
         let mut urls = thread.urls.borrow_mut();
-        let UrlCache { known, key } = &mut *urls;
+        let UrlCache { known, key, bytes } = &mut *urls;
         write_key(key, peer, &fields, head.target.of(buffer));
         let remembered = known.get(key.as_slice())?;
         if remembered.epoch != remembered.site.epoch() {
+            *bytes -= remembered.size();
             known.remove(key.as_slice());
             return None;
         }
@@ -196,9 +208,10 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
     }
     send::field(&mut lines, b"Content-Length", text::decimal(body.len() as u64).as_bytes());
     let mut urls = thread.urls.borrow_mut();
-    let UrlCache { known, key } = &mut *urls;
-    if known.len() >= MAX {
+    let UrlCache { known, key, bytes } = &mut *urls;
+    if known.len() >= MAX || *bytes >= MAX_BYTES {
         known.clear();
+        *bytes = 0;
     }
     write_key(key, peer, &fields, head.target.of(buffer));
     let remembered = Remembered {
@@ -210,7 +223,10 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
         facts,
         _hosts: peer.hosts.clone(),
     };
-    known.insert(key.as_slice().into(), Rc::new(remembered));
+    *bytes += remembered.size();
+    if let Some(before) = known.insert(key.as_slice().into(), Rc::new(remembered)) {
+        *bytes -= before.size();
+    }
 }
 
 /// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
