@@ -84,7 +84,8 @@ impl Thread {
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
         let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
-        self.touch(id);
+        // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
+        self.shared.hub.touch(id, self.shared.seconds());
         let mut sites = self.sites.borrow_mut();
         let slot = &mut sites[id as usize];
         slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
