@@ -147,6 +147,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("The server said:\n{}{}", self.console(), self.error_log());
+        }
         self.signal(Signal::TERM);
         if await_some(|| self.child.try_wait().ok().flatten()).is_none() {
             // The others end with the master.
