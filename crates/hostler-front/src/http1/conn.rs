@@ -110,10 +110,7 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                 seen = pending.len();
                 *wire.pending.borrow_mut() = pending;
             }
-            if wire.deadline.poll_expired(cx) {
-                return Poll::Ready(Next::Closed(partial));
-            }
-            let next = ready!(with_scratch(|scratch| {
+            let next = with_scratch(|scratch| {
                 let n = match ready!(wire.io.borrow_mut().poll_read(cx, scratch)) {
                     Ok(0) | Err(_) => return Poll::Ready(Some(Next::Closed(false))),
                     Ok(n) => n,
@@ -123,7 +120,13 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                 }
                 wire.pending.borrow_mut().extend_from_slice(&scratch[..n]);
                 Poll::Ready(None)
-            }));
+            });
+            let next = match next {
+                Poll::Ready(next) => next,
+                // Whatever has come by then counts, however late we get to read it.
+                Poll::Pending if wire.deadline.poll_expired(cx) => return Poll::Ready(Next::Closed(partial)),
+                Poll::Pending => return Poll::Pending,
+            };
             if next.is_some() {
                 return Poll::Ready(next.unwrap_or(Next::Closed(false)));
             }
