@@ -20,7 +20,7 @@ pub(crate) enum Answer {
 
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
-    let first = std::mem::replace(&mut request.status, status);
+    request.status = status;
     // An error while the error's document was made: the first error is answered, plainly.
     let nested = nested_status(request);
     if let Some(original) = nested {
@@ -37,7 +37,6 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
             if let Some(why) = request.notes.find("error-notes").cloned() {
                 request.env.set("ERROR_NOTES", why);
             }
-            let _ = first;
             Answer::Redirect(target)
         }
         Some(ErrorDocument::Remote(target)) if status != 401 && !sub => {

@@ -74,10 +74,3 @@ fn unknown(request: &Request, handler: &[u8]) -> Result<Body, Halt> {
     log::request(request, Severity::Error, "core", &message);
     Err(Halt::Status(500))
 }
-
-impl Request {
-    /// Whether the request's handler needs no file (SetHandler in a Location).
-    pub(crate) fn handler_takes_nothing(&self) -> bool {
-        false
-    }
-}

@@ -36,13 +36,18 @@ async fn directory(request: &mut Request) -> Phase {
     index(request).await
 }
 
-fn slash(request: &mut Request) -> Phase {
-    let mut target = escape_path(&request.uri);
-    target.push(b'/');
+/// Adds the request's query to a local target.
+fn push_query(request: &Request, target: &mut Vec<u8>) {
     if let Some(args) = &request.args {
         target.push(b'?');
         target.extend_from_slice(args);
     }
+}
+
+fn slash(request: &mut Request) -> Phase {
+    let mut target = escape_path(&request.uri);
+    target.push(b'/');
+    push_query(request, &mut target);
     let relative = request.dir.alias.relative == Some(true);
     let url = if relative { target } else { variables::absolute_url(request, &target) };
     request.headers_out.set("Location", url);
@@ -63,14 +68,11 @@ async fn index(request: &mut Request) -> Phase {
             }
             continue;
         }
-        if let Some(args) = &request.args {
-            target.push(b'?');
-            target.extend_from_slice(args);
-        }
+        push_query(request, &mut target);
         let (sub, phase) = look_up(request, &target).await;
         request.lasting &= sub.lasting;
         match phase {
-            Ok(()) if matches!(sub.found, Found::File(..)) || sub.handler_takes_nothing() => {
+            Ok(()) if matches!(sub.found, Found::File(..)) => {
                 take_over(request, sub);
                 return Ok(());
             }
@@ -130,10 +132,7 @@ async fn fallback(request: &mut Request) -> Phase {
         return Ok(());
     }
     let mut escaped = escape_path(target.as_bytes());
-    if let Some(args) = &request.args {
-        escaped.push(b'?');
-        escaped.extend_from_slice(args);
-    }
+    push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
     if phase.is_ok() && matches!(sub.found, Found::File(..)) {
         take_over(request, sub);
