@@ -6,7 +6,7 @@ use rustix::net::{
 };
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// A pair of connected stream sockets, close-on-exec, blocking.
 ///
@@ -25,8 +25,12 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// A listening TCP socket: close-on-exec, non-blocking, `SO_REUSEADDR`; accepted sockets inherit `TCP_NODELAY`
-/// and `SO_KEEPALIVE`.
+/// Bytes that a connection may hold unsent. What is beyond the client's window only fills kernel memory; and
+/// when it can be sent at last, the kernel does so at the cost of whoever reads.
+const UNSENT: libc::c_int = 128 << 10;
+
+/// A listening TCP socket: close-on-exec, non-blocking, `SO_REUSEADDR`; accepted sockets inherit `TCP_NODELAY`,
+/// `SO_KEEPALIVE` and `TCP_NOTSENT_LOWAT` (128 KiB, so a slow reader holds little memory of the kernel's).
 ///
 /// An IPv6 address also takes IPv4 connections unless `v6_only`: `[::]` is what `Listen 80` means in an Apache
 /// built with v4-mapped addresses. On a machine without IPv6 it is bound as `0.0.0.0`.
@@ -51,12 +55,24 @@ fn listen_exactly(address: SocketAddr, backlog: u32, v6_only: bool) -> io::Resul
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_keepalive(&socket, true)?;
     sockopt::set_tcp_nodelay(&socket, true)?;
+    bound_unsent(&socket)?;
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, v6_only)?;
     }
     bind(&socket, &address)?;
     rustix_listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(socket)
+}
+
+/// Sets `TCP_NOTSENT_LOWAT` (tcp(7)).
+fn bound_unsent(socket: &OwnedFd) -> io::Result<()> {
+    let size = size_of_val(&UNSENT) as libc::socklen_t;
+    let value = (&raw const UNSENT).cast();
+    // SAFETY: the descriptor is open for the call, and `value` points to `size` bytes that outlive it.
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value, size)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The address a socket is bound to; `None` for anything but IPv4 and IPv6.
