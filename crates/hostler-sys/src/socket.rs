@@ -67,7 +67,7 @@ fn listen_exactly(address: SocketAddr, backlog: u32, v6_only: bool) -> io::Resul
 /// Sets `TCP_NOTSENT_LOWAT` (tcp(7)).
 fn bound_unsent(socket: &OwnedFd) -> io::Result<()> {
     let size = size_of_val(&UNSENT) as libc::socklen_t;
-    let value = (&raw const UNSENT).cast();
+    let value = std::ptr::from_ref(&UNSENT).cast();
     // SAFETY: the descriptor is open for the call, and `value` points to `size` bytes that outlive it.
     let done = unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value, size)
