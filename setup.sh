@@ -22,6 +22,7 @@ build|file:/usr/include/stdlib.h|libc6-dev|the C library's headers and start fil
 build|cmd:make|make|runs the targets of the Makefile
 build|cmd:pkg-config|pkg-config|finds PCRE2
 build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
+build|perldev|libperl-dev|the Perl engine is linked with the system's perl (without it the other techniques are built)
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
@@ -30,12 +31,17 @@ test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache
 test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
 test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as Apache knows it
 test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
+test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's own answers, before ours
+test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
+test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
+test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections
 test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with its own configuration
 test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
 test|cmd:git|git|a repository for cgit to show
 test|cmd:chromium|chromium|looks at the showcase as a person would
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:wrk|wrk|the load generator
+bench|cmd:starman|starman|a PSGI server to measure beside
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE
 }

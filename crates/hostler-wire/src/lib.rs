@@ -1,10 +1,12 @@
 //! What Hostler's processes say to each other: the Plan (planner to master and front), the fixed-size
-//! control messages (master and front) and the frames between front and site.
+//! control messages (master and front), the frames between front and site, and between front and engines.
 //!
 //! This crate moves no bytes; it only says what they mean. Everything decoded here may come from a tenant's
 //! process and is checked by its reader, once, before use.
 
 pub mod control;
+pub mod engine;
 pub mod frame;
 pub mod plan;
 pub mod site;
+pub mod work;

@@ -1,0 +1,152 @@
+//! Frames between the front and an engine's parent process: the warm process of a pool that forks its workers.
+//!
+//! The site's process starts the parent ([`crate::site::Program::Engine`]) with one end of a socket pair as its
+//! descriptor 0; the front holds the other. Requests never travel here: they go through shared memory, one for
+//! each worker, in the messages of [`crate::work`].
+//!
+//! The parent belongs to a tenant: the front takes from it only that a worker of *this* pool came or went.
+
+use crate::site::Exit;
+use serde::{Deserialize, Serialize};
+
+/// Number of a worker within its pool, never used twice.
+pub type WorkerId = u32;
+
+/// From front to parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToEngine {
+    /// Eventfds of the front's threads travel with this frame; further frames add more, in order. A worker writes
+    /// to the one whose number the channel names.
+    Wakers,
+    /// Load the interpreter and what is to be shared. Answer: [`FromEngine::Ready`] or [`FromEngine::Failed`].
+    Setup(Box<Setup>),
+    /// Fork a worker; its shared memory and the end of its stderr pipe travel with the frame.
+    /// Answer: [`FromEngine::Forked`] or [`FromEngine::ForkFailed`], later [`FromEngine::Exited`].
+    Fork {
+        /// The worker's number.
+        worker: WorkerId,
+    },
+    /// Kill the worker (SIGKILL) if it still runs.
+    Kill {
+        /// The worker's number.
+        worker: WorkerId,
+    },
+}
+
+/// From parent to front.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromEngine {
+    /// Workers can be forked.
+    Ready {
+        /// The interpreter's version, for people.
+        version: String,
+    },
+    /// What was to be loaded can't be; the parent exits.
+    Failed {
+        /// Why: the interpreter's own words, several lines perhaps.
+        why: String,
+    },
+    /// The worker runs.
+    Forked {
+        /// The worker's number.
+        worker: WorkerId,
+        /// Its process id.
+        pid: u32,
+    },
+    /// There is no such worker.
+    ForkFailed {
+        /// The worker's number.
+        worker: WorkerId,
+        /// errno of fork.
+        errno: i32,
+    },
+    /// The worker has ended and was reaped.
+    Exited {
+        /// The worker's number.
+        worker: WorkerId,
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// What a parent loads before its first fork. Words that are an engine's own are in [`Setup::preload`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// What `ps` shows: engine and site.
+    pub title: String,
+    /// Version of the engine's API where there are several (mod_perl: 1 or 2); 0: the engine decides.
+    pub generation: u8,
+    /// What to load, in the order of the configuration.
+    pub preload: Vec<Preload>,
+    /// Arguments of the interpreter (`PerlSwitches`).
+    pub switches: Vec<String>,
+    /// Environment variables (`PerlSetEnv`, `PerlPassEnv`) of the configuration, over those of the process.
+    pub env: Vec<(String, String)>,
+    /// `ServerRoot`.
+    pub server_root: String,
+    /// The virtual hosts that the pool serves, main server first.
+    pub servers: Vec<ServerFacts>,
+    /// Each worker serves one request (`Isolation fork`).
+    pub one_shot: bool,
+    /// Requests until a worker ends by itself (`MaxConnectionsPerChild`); 0: no limit.
+    pub max_requests: u32,
+    /// Functions to call in each new worker (`PerlChildInitHandler`).
+    pub child_init: Vec<String>,
+    /// Functions to call when a worker ends (`PerlChildExitHandler`).
+    pub child_exit: Vec<String>,
+}
+
+/// One thing to load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preload {
+    /// What it is.
+    pub kind: PreloadKind,
+    /// A module's name, a file's path, or code.
+    pub text: String,
+    /// `file:line` of the directive, for error messages.
+    pub origin: String,
+}
+
+/// Kinds of [`Preload`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PreloadKind {
+    /// A module by name (`PerlModule`, `+Handler`).
+    Module,
+    /// A file (`PerlRequire`, `PerlConfigRequire`).
+    File,
+    /// A file, once everything else is loaded (`PerlPostConfigRequire`).
+    LateFile,
+    /// A function, once everything else is loaded (`PerlPostConfigHandler`, `PerlOpenLogsHandler`).
+    LateCall,
+    /// Code (`<Perl>`).
+    Code,
+}
+
+/// What programs may ask of a virtual host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// Index of the virtual host in the configuration; 0 is the main server.
+    pub id: u32,
+    /// `ServerName`.
+    pub name: String,
+    /// `ServerAdmin`.
+    pub admin: String,
+    /// Port of `ServerName`, or of the address; 0: none.
+    pub port: u16,
+    /// `DocumentRoot`.
+    pub document_root: String,
+    /// The `Server` field's text.
+    pub software: String,
+    /// Whether it is a `<VirtualHost>`.
+    pub is_virtual: bool,
+    /// `ErrorLog`, as configured.
+    pub error_log: String,
+    /// `LogLevel` as syslog's number (0 emerg ... 7 debug).
+    pub log_level: u8,
+    /// `Timeout`, in seconds.
+    pub timeout: u32,
+    /// `PerlSetVar`, `PerlAddVar` outside of sections.
+    pub vars: Vec<(String, String)>,
+    /// `ServerAlias`.
+    pub aliases: Vec<String>,
+}

@@ -1,0 +1,311 @@
+//! What a worker is told: the request, its body, and answers to the worker's questions.
+
+use super::codec::{Decoder, Encoder, Fields, Malformed};
+use super::directory::PhaseSet;
+
+/// From front to worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToWorker<'a> {
+    /// Configuration ([`super::Directory`], encoded with postcard) under a number by which later requests of this
+    /// worker name it.
+    Define {
+        /// The number.
+        id: u32,
+        /// The encoded [`super::Directory`].
+        directory: &'a [u8],
+    },
+    /// A request begins.
+    Request(Box<RequestHead<'a>>),
+    /// A piece of its body.
+    Body(&'a [u8]),
+    /// The end of its body; `false`: it broke off (the client is gone, too slow, or over the limit).
+    BodyEnd(bool),
+    /// The answer to a question about a URL: what it maps to, with the status the phases came to in
+    /// [`RequestHead::status`].
+    Answer(Box<RequestHead<'a>>),
+    /// What was asked to be sent as part of the answer (`Run`) has been sent, with this status.
+    Ran(u16),
+}
+
+/// Bits of [`RequestHead::flags`].
+pub mod request_flag {
+    /// TLS.
+    pub const TLS: u32 = 1;
+    /// Only the head of the answer is sent (HEAD).
+    pub const HEAD_ONLY: u32 = 1 << 1;
+    /// The request came by an internal redirect.
+    pub const REDIRECTED: u32 = 1 << 2;
+    /// The request is part of another's answer.
+    pub const SUBREQUEST: u32 = 1 << 3;
+    /// A body follows.
+    pub const BODY: u32 = 1 << 4;
+    /// The URL is a proxy's (absolute form).
+    pub const PROXY: u32 = 1 << 5;
+    /// The connection may be kept.
+    pub const KEEP_ALIVE: u32 = 1 << 6;
+    /// The client has gone over HTTP/2.
+    pub const HTTP_2: u32 = 1 << 7;
+    /// Conditional requests are not answered 304 (`no_local_copy`).
+    pub const NO_CACHE: u32 = 1 << 8;
+}
+
+/// What stands at [`RequestHead::filename`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileFacts {
+    /// 0: nothing, 1: regular file, 2: directory, 3: something else.
+    pub kind: u8,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size, in bytes.
+    pub size: u64,
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+    /// Hard links.
+    pub nlink: u64,
+    /// Modification time, seconds since the epoch.
+    pub mtime: u64,
+    /// Nanoseconds of it.
+    pub mtime_nsec: u32,
+    /// Status change time.
+    pub ctime: u64,
+    /// Access time.
+    pub atime: u64,
+}
+
+/// A request as the phases before the worker have left it; names are `request_rec`'s.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of Apache's request_rec and conn_rec")]
+pub struct RequestHead<'a> {
+    /// [`request_flag`]s.
+    pub flags: u32,
+    /// Phases to run.
+    pub phases: PhaseSet,
+    /// Number of the configuration that applies (see [`ToWorker::Define`]).
+    pub directory: u32,
+    /// Number of the request in this front, for logs.
+    pub number: u64,
+    /// Index of the virtual host.
+    pub server: u32,
+    /// When it was received, microseconds since the epoch.
+    pub time: u64,
+    /// As HTTP/1.1 = 1001.
+    pub protocol: u16,
+    pub status: u16,
+    pub remote_port: u16,
+    pub local_port: u16,
+    /// Port for URLs of this server (`ap_get_server_port`).
+    pub server_port: u16,
+    pub method: &'a [u8],
+    /// The request line.
+    pub the_request: &'a [u8],
+    pub uri: &'a [u8],
+    pub unparsed_uri: &'a [u8],
+    pub args: Option<&'a [u8]>,
+    pub filename: &'a [u8],
+    pub path_info: &'a [u8],
+    pub hostname: Option<&'a [u8]>,
+    /// Name for URLs of this server (`ap_get_server_name`).
+    pub server_name: &'a [u8],
+    pub remote_ip: &'a [u8],
+    pub local_ip: &'a [u8],
+    pub user: Option<&'a [u8]>,
+    pub ap_auth_type: Option<&'a [u8]>,
+    pub handler: Option<&'a [u8]>,
+    pub content_type: Option<&'a [u8]>,
+    pub content_encoding: Option<&'a [u8]>,
+    /// `CONTEXT_PREFIX`
+    pub context_prefix: &'a [u8],
+    /// `CONTEXT_DOCUMENT_ROOT`
+    pub context_document_root: &'a [u8],
+    /// The path info as a file, if it was asked for.
+    pub path_translated: Option<&'a [u8]>,
+    /// URL of the request that this one was redirected from.
+    pub redirect_url: Option<&'a [u8]>,
+    /// Query of that.
+    pub redirect_query: Option<&'a [u8]>,
+    /// The id of the request in error logs and pages.
+    pub log_id: &'a [u8],
+    pub finfo: FileFacts,
+    pub headers_in: Fields<'a>,
+    pub headers_out: Fields<'a>,
+    pub err_headers_out: Fields<'a>,
+    pub subprocess_env: Fields<'a>,
+    pub notes: Fields<'a>,
+}
+
+mod kind {
+    pub(super) const DEFINE: u8 = 1;
+    pub(super) const REQUEST: u8 = 2;
+    pub(super) const BODY: u8 = 3;
+    pub(super) const BODY_END: u8 = 4;
+    pub(super) const ANSWER: u8 = 5;
+    pub(super) const RAN: u8 = 6;
+}
+
+impl<'a> ToWorker<'a> {
+    /// Appends the message with its head.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Define { id, directory } => Encoder::message(out, kind::DEFINE, |e| {
+                e.u32(*id);
+                e.bytes(directory);
+            }),
+            Self::Request(head) => Encoder::message(out, kind::REQUEST, |e| head.encode(e)),
+            Self::Body(piece) => Encoder::message(out, kind::BODY, |e| e.0.extend_from_slice(piece)),
+            Self::BodyEnd(complete) => Encoder::message(out, kind::BODY_END, |e| e.u8(u8::from(*complete))),
+            Self::Answer(head) => Encoder::message(out, kind::ANSWER, |e| head.encode(e)),
+            Self::Ran(status) => Encoder::message(out, kind::RAN, |e| e.u16(*status)),
+        }
+    }
+
+    /// The message behind a head of this kind.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(kind: u8, body: &'a [u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(body);
+        let message = match kind {
+            kind::DEFINE => Self::Define { id: d.u32()?, directory: d.bytes()? },
+            kind::REQUEST => Self::Request(Box::new(RequestHead::decode(&mut d)?)),
+            kind::BODY => return Ok(Self::Body(body)),
+            kind::BODY_END => Self::BodyEnd(d.u8()? == 1),
+            kind::ANSWER => Self::Answer(Box::new(RequestHead::decode(&mut d)?)),
+            kind::RAN => Self::Ran(d.u16()?),
+            _ => return Err(Malformed),
+        };
+        d.end().map(|()| message)
+    }
+}
+
+impl FileFacts {
+    fn encode(&self, e: &mut Encoder<'_>) {
+        e.u8(self.kind);
+        for word in [self.mode, self.uid, self.gid, self.mtime_nsec] {
+            e.u32(word);
+        }
+        for word in [self.size, self.dev, self.ino, self.nlink, self.mtime, self.ctime, self.atime] {
+            e.u64(word);
+        }
+    }
+
+    fn decode(d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let kind = d.u8()?;
+        let (mode, uid, gid, mtime_nsec) = (d.u32()?, d.u32()?, d.u32()?, d.u32()?);
+        let (size, dev, ino, nlink) = (d.u64()?, d.u64()?, d.u64()?, d.u64()?);
+        let (mtime, ctime, atime) = (d.u64()?, d.u64()?, d.u64()?);
+        Ok(Self { kind, mode, uid, gid, size, dev, ino, nlink, mtime, mtime_nsec, ctime, atime })
+    }
+}
+
+impl<'a> RequestHead<'a> {
+    fn encode(&self, e: &mut Encoder<'_>) {
+        e.u32(self.flags);
+        e.u32(self.phases.0);
+        e.u32(self.directory);
+        e.u64(self.number);
+        e.u32(self.server);
+        e.u64(self.time);
+        for port in [self.protocol, self.status, self.remote_port, self.local_port, self.server_port] {
+            e.u16(port);
+        }
+        for text in [self.method, self.the_request, self.uri, self.unparsed_uri] {
+            e.bytes(text);
+        }
+        e.optional(self.args);
+        e.bytes(self.filename);
+        e.bytes(self.path_info);
+        e.optional(self.hostname);
+        for text in [self.server_name, self.remote_ip, self.local_ip] {
+            e.bytes(text);
+        }
+        let optional =
+            [self.user, self.ap_auth_type, self.handler, self.content_type, self.content_encoding];
+        optional.into_iter().for_each(|text| e.optional(text));
+        e.bytes(self.context_prefix);
+        e.bytes(self.context_document_root);
+        [self.path_translated, self.redirect_url, self.redirect_query].into_iter().for_each(|t| e.optional(t));
+        e.bytes(self.log_id);
+        self.finfo.encode(e);
+        for table in
+            [&self.headers_in, &self.headers_out, &self.err_headers_out, &self.subprocess_env, &self.notes]
+        {
+            e.fields(table);
+        }
+    }
+
+    fn decode(d: &mut Decoder<'a>) -> Result<Self, Malformed> {
+        // Fields are evaluated in the order in which they are written here, which is that of `encode`.
+        Ok(Self {
+            flags: d.u32()?,
+            phases: PhaseSet(d.u32()?),
+            directory: d.u32()?,
+            number: d.u64()?,
+            server: d.u32()?,
+            time: d.u64()?,
+            protocol: d.u16()?,
+            status: d.u16()?,
+            remote_port: d.u16()?,
+            local_port: d.u16()?,
+            server_port: d.u16()?,
+            method: d.bytes()?,
+            the_request: d.bytes()?,
+            uri: d.bytes()?,
+            unparsed_uri: d.bytes()?,
+            args: d.optional()?,
+            filename: d.bytes()?,
+            path_info: d.bytes()?,
+            hostname: d.optional()?,
+            server_name: d.bytes()?,
+            remote_ip: d.bytes()?,
+            local_ip: d.bytes()?,
+            user: d.optional()?,
+            ap_auth_type: d.optional()?,
+            handler: d.optional()?,
+            content_type: d.optional()?,
+            content_encoding: d.optional()?,
+            context_prefix: d.bytes()?,
+            context_document_root: d.bytes()?,
+            path_translated: d.optional()?,
+            redirect_url: d.optional()?,
+            redirect_query: d.optional()?,
+            log_id: d.bytes()?,
+            finfo: FileFacts::decode(d)?,
+            headers_in: d.fields()?,
+            headers_out: d.fields()?,
+            err_headers_out: d.fields()?,
+            subprocess_env: d.fields()?,
+            notes: d.fields()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_back() {
+        let head = RequestHead {
+            flags: request_flag::BODY,
+            method: b"POST",
+            uri: b"/x",
+            args: Some(b""),
+            headers_in: vec![(b"Host", b"a"), (b"A", b"")],
+            finfo: FileFacts { kind: 1, mtime: 5, ..FileFacts::default() },
+            ..RequestHead::default()
+        };
+        let message = ToWorker::Request(Box::new(head));
+        let mut out = Vec::new();
+        message.encode(&mut out);
+        let (kind, length) = crate::work::read_head(out[..8].try_into().unwrap()).unwrap();
+        assert_eq!(length, out.len() - 8);
+        assert_eq!(ToWorker::decode(kind, &out[8..]), Ok(message));
+        assert_eq!(ToWorker::decode(kind, &out[8..out.len() - 1]), Err(Malformed));
+    }
+}
