@@ -1,0 +1,206 @@
+/* The border between the worker's Rust half and its Perl half.
+ *
+ * Rust owns the process, the control socket and the ring; C owns the interpreter. Everything that Rust passes in is
+ * valid until the call returns, a request's strings until hp_perl_serve() returns. Absent strings have ptr == NULL.
+ * No function here may be called from another thread than the worker's only one. */
+#ifndef HOSTLER_H
+#define HOSTLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    const char *ptr;
+    size_t len;
+} hp_str;
+
+typedef struct {
+    hp_str name, value;
+} hp_field;
+
+typedef struct {
+    const hp_field *list;
+    size_t count;
+} hp_fields;
+
+/* hostler_wire::work::FileFacts */
+typedef struct {
+    uint8_t kind; /* 0 nothing, 1 regular file, 2 directory, 3 something else */
+    uint32_t mode, uid, gid, mtime_nsec;
+    uint64_t size, dev, ino, nlink, mtime, ctime, atime;
+} hp_finfo;
+
+/* hostler_wire::work::RequestHead; bits of flags are hostler_wire::work::request_flag */
+typedef struct {
+    uint32_t flags, phases, directory, server;
+    uint64_t number, time;
+    uint16_t protocol, status, remote_port, local_port, server_port;
+    hp_str method, the_request, uri, unparsed_uri, args, filename, path_info, hostname, server_name, remote_ip,
+        local_ip, user, ap_auth_type, handler, content_type, content_encoding, context_prefix, context_document_root,
+        path_translated, redirect_url, redirect_query, log_id;
+    hp_finfo finfo;
+    hp_fields headers_in, headers_out, err_headers_out, subprocess_env, notes;
+} hp_request_in;
+
+enum {
+    HP_TLS = 1,
+    HP_HEAD_ONLY = 1 << 1,
+    HP_REDIRECTED = 1 << 2,
+    HP_SUBREQUEST = 1 << 3,
+    HP_BODY = 1 << 4,
+    HP_PROXY = 1 << 5,
+    HP_KEEP_ALIVE = 1 << 6,
+    HP_HTTP_2 = 1 << 7,
+    HP_NO_CACHE = 1 << 8
+};
+
+/* hostler_wire::work::Phase */
+enum {
+    HP_POST_READ_REQUEST,
+    HP_TRANS,
+    HP_MAP_TO_STORAGE,
+    HP_HEADER_PARSER,
+    HP_ACCESS,
+    HP_AUTHEN,
+    HP_AUTHZ,
+    HP_TYPE,
+    HP_FIXUP,
+    HP_RESPONSE,
+    HP_LOG,
+    HP_CLEANUP,
+    HP_PHASES
+};
+
+/* hostler_wire::work::Directory; the same pointer for the same configuration as long as the worker lives, so that
+ * what Perl needs of it can be made once and kept in `cache`. */
+typedef struct {
+    uint32_t flags; /* hostler_wire::work::directory_flag */
+    const hp_str *handlers[HP_PHASES];
+    size_t handler_count[HP_PHASES];
+    hp_fields vars, env;
+    uint32_t allow_options;
+    hp_str location, auth_name, auth_type;
+    const hp_str *requires;
+    size_t require_count;
+    int satisfy_any;
+    hp_str psgi_app, signature;
+    uint32_t server;
+    uint64_t limit_request_body;
+    hp_str default_charset;
+    void *cache; /* the glue's own; NULL at first */
+} hp_directory;
+
+enum {
+    HP_PARSE_HEADERS = 1,
+    HP_SETUP_ENV = 1 << 1,
+    HP_GLOBAL_REQUEST = 1 << 2,
+    HP_MERGE_HANDLERS = 1 << 3,
+    HP_PASS_AUTH = 1 << 4,
+    HP_SETUP_ENV_SET = 1 << 5,
+    HP_GLOBAL_REQUEST_SET = 1 << 6
+};
+
+/* hostler_wire::engine::ServerFacts */
+typedef struct {
+    uint32_t id;
+    uint16_t port;
+    int is_virtual;
+    uint8_t log_level;
+    uint32_t timeout;
+    hp_str name, admin, document_root, software, error_log;
+    hp_fields vars;
+    const hp_str *aliases;
+    size_t alias_count;
+} hp_server;
+
+/* hostler_wire::engine::Setup, as far as the glue needs it */
+typedef struct {
+    uint8_t generation; /* 1 or 2: which mod_perl programs see */
+    int one_shot;
+    const hp_str *switches;
+    size_t switch_count;
+    hp_fields env;
+    hp_str server_root;
+    const hp_server *servers;
+    size_t server_count;
+    uint32_t max_requests;
+} hp_setup;
+
+/* hostler_wire::work::ReplyHead */
+typedef struct {
+    uint32_t flags; /* 1 NO_CACHE, 2 RAW (assbackwards), 4 NO_LOCAL_COPY, 8 CLOSE */
+    uint16_t status;
+    hp_str status_line, content_type, content_encoding;
+    int has_length;
+    uint64_t length;
+    const hp_str *languages;
+    size_t language_count;
+    uint64_t mtime;
+    hp_fields headers_out, err_headers_out;
+} hp_reply_head;
+
+/* hostler_wire::work::Changes */
+typedef struct {
+    hp_str method, uri, args, filename, path_info, user, ap_auth_type, handler, content_type;
+    hp_fields custom_responses, headers_in, headers_out, err_headers_out, subprocess_env, notes;
+} hp_changes;
+
+/* What became of a request (hostler_wire::work::Outcome). */
+enum { HP_DONE, HP_STATUS, HP_DECLINED_REQUEST, HP_REDIRECT, HP_BROKEN };
+
+typedef struct {
+    int kind;
+    uint16_t status;
+    hp_str text; /* the redirect's target, or why it broke off; malloc'ed, freed by Rust with hp_free() */
+} hp_outcome;
+
+/* ---- Rust gives, C calls (all during hp_perl_serve() unless said otherwise) ---- */
+
+/* The answer's head; once, before any body. */
+void hp_out_head(const hp_reply_head *head);
+/* A piece of the body; kept in shared memory until hp_out_publish(), the end, or until there is no room. */
+void hp_out_body(const char *bytes, size_t length);
+/* Lets the front see what was written so far (rflush). */
+void hp_out_publish(void);
+/* What phases changed of the request; at most once, before the outcome. */
+void hp_out_changes(const hp_changes *changes);
+/* The response is complete: the client gets its last byte now, though Log and Cleanup handlers still run. To be
+ * called once, before them; the worker is given its next request when hp_perl_serve() returns. */
+void hp_out_finished(const hp_outcome *outcome);
+/* Reads from the request's body; blocks. 0: end; -1: it broke off. */
+ptrdiff_t hp_in_body(char *bytes, size_t length);
+/* Whether the client is gone. */
+int hp_aborted(void);
+/* A line for the ErrorLog: severity 0 emerg ... 7 debug; of the virtual host, or of the main server. Works at any
+ * time; without a request it goes to stderr. */
+void hp_log(int severity, int virtual_host, const char *text, size_t length);
+/* What does this URL (file == 0) or path map to? NULL: the question could not be answered. Valid until the next
+ * question. */
+const hp_request_in *hp_look_up(const char *method, size_t method_length, const char *target, size_t length, int file);
+/* The configuration of an answer of hp_look_up() or of a request, by number; NULL if it was never told. */
+hp_directory *hp_directory_of(uint32_t number);
+/* Sends the answer of a sub-request as part of this one's; its status. */
+int hp_run(const char *target, size_t length);
+/* This worker ends after this request (child_terminate). */
+void hp_exit_after_request(void);
+
+/* ---- C gives, Rust calls ---- */
+
+/* Makes the interpreter (perl_alloc, switches, @INC hook, XS modules); 0, or -1 with a malloc'ed message. */
+int hp_perl_boot(const hp_setup *setup, char **error);
+/* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code). */
+int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error);
+/* In a new worker, before its first request: reseeds random numbers, $$ is right, PerlChildInitHandler, CLONE-like
+ * hooks (DBI handles and so on are the programs' own business). */
+int hp_perl_child_init(const hp_str *functions, size_t count, char **error);
+/* Serves one request: all its phases. */
+void hp_perl_serve(const hp_request_in *request, hp_directory *directory);
+/* PerlChildExitHandler, END blocks, perl_destruct; `quick`: of a one-shot worker, for which only END blocks and
+ * child-exit handlers matter. */
+void hp_perl_end(const hp_str *functions, size_t count, int quick);
+/* Frees what C has malloc'ed for Rust. */
+void hp_free(void *memory);
+/* An embedded module's text by its path below lib/ ("Apache2/RequestRec.pm"); made by the build. NULL: none. */
+const char *hp_embedded(const char *path, size_t *length);
+
+#endif

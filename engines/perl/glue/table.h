@@ -1,0 +1,27 @@
+/* Tables with several values for a name, compared without case, in order: APR::Table and Apache::Table. */
+#ifndef HOSTLER_TABLE_H
+#define HOSTLER_TABLE_H
+
+#include "hostler.h"
+
+typedef struct hp_table hp_table;
+
+hp_table *hp_table_new(pTHX_ size_t expected);
+hp_table *hp_table_from(pTHX_ hp_fields fields);
+void hp_table_free(pTHX_ hp_table *table);
+/* NULL: not there. */
+const char *hp_table_get(const hp_table *table, const char *name, size_t length, size_t *value_length);
+void hp_table_set(pTHX_ hp_table *table, const char *name, size_t length, const char *value, size_t value_length);
+void hp_table_add(pTHX_ hp_table *table, const char *name, size_t length, const char *value, size_t value_length);
+void hp_table_merge(pTHX_ hp_table *table, const char *name, size_t length, const char *value, size_t value_length);
+void hp_table_unset(pTHX_ hp_table *table, const char *name, size_t length);
+void hp_table_clear(pTHX_ hp_table *table);
+size_t hp_table_count(const hp_table *table);
+/* As fields for the front; valid until the table changes. */
+hp_fields hp_table_fields(pTHX_ hp_table *table);
+/* An APR::Table object (a hash tied to the table) that keeps `owner` alive; a new reference. */
+SV *hp_table_sv(pTHX_ hp_table *table, SV *owner);
+/* The table behind such an object, or NULL. */
+hp_table *hp_table_of(pTHX_ SV *object);
+
+#endif
