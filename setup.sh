@@ -22,7 +22,8 @@ build|file:/usr/include/stdlib.h|libc6-dev|the C library's headers and start fil
 build|cmd:make|make|runs the targets of the Makefile
 build|cmd:pkg-config|pkg-config|finds PCRE2
 build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
-build|perldev|libperl-dev|the Perl engine is linked with the system's perl (without it the other techniques are built)
+build|perl:ExtUtils::Embed|perl|the Perl engine is built for the system's perl
+build|perldev|libperl-dev|the Perl engine is linked with it (without this the other techniques are built)
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
@@ -63,6 +64,7 @@ present() { # present PROBE
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
     pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
+    perldev) perl -MConfig -e 'exit !-e "$Config{archlibexp}/CORE/perl.h"' 2>/dev/null ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
     nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
