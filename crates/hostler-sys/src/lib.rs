@@ -12,6 +12,7 @@ pub mod memfd;
 pub mod names;
 pub mod poll;
 pub mod process;
+pub mod shared;
 pub mod signal;
 pub mod socket;
 pub mod time;

@@ -1,0 +1,189 @@
+//! The worker's side: it takes requests, reads, writes, and sleeps when there is nothing else to do.
+
+use super::{Atomic, Atomics, Medium, Stream, pieces, put};
+use crate::layout::{
+    AWAITS_BYTES, AWAITS_ROOM, CHANNELS, FREE, OFFERED, TAKEN, Words, position, stamp, unstamp,
+};
+use hostler_sys::shared::Waited;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+/// Written bytes are published at the latest when there are so many, so that the front reads along.
+const PUBLISH_AT: u32 = 32 << 10;
+
+/// The worker's private state of one request.
+pub(crate) struct Talk {
+    channel: usize,
+    epoch: u32,
+    to_tail: u32,
+    from_head: u32,
+    published: u32,
+    /// The front's position as last seen.
+    from_tail: u32,
+}
+
+/// Takes the oldest request that is offered. Waits for one; `Err` when it was not woken for one.
+pub(crate) fn take<M: Medium>(memory: &M, timeout: Option<Duration>) -> Result<Talk, Waited> {
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        if let Some((channel, epoch)) = oldest(memory) {
+            let state = &memory.control().channels[channel].front.0.state;
+            // The front may have taken it back, or replaced it, since.
+            if state.exchange(stamp(epoch, OFFERED), stamp(epoch, TAKEN)) {
+                return Ok(Talk { channel, epoch, to_tail: 0, from_head: 0, published: 0, from_tail: 0 });
+            }
+            continue;
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Waited::TimedOut);
+        }
+        match wait(memory, left, || oldest(memory).is_some()) {
+            Waited::Interrupted => return Err(Waited::Interrupted),
+            Waited::Woken | Waited::TimedOut => {}
+        }
+    }
+}
+
+/// The offered request with the smallest epoch, and its channel.
+fn oldest<M: Medium>(memory: &M) -> Option<(usize, u32)> {
+    let mut found: Option<(usize, u32)> = None;
+    for channel in 0..CHANNELS {
+        let state = memory.control().channels[channel].front.0.state.load(Acquire);
+        let (epoch, state) = unstamp(state);
+        // Epochs wrap around; the two that can be compared here are close to each other.
+        let older = |than: u32| (epoch.wrapping_sub(than) as i32) < 0;
+        if state == OFFERED && found.is_none_or(|(_, than)| older(than)) {
+            found = Some((channel, epoch));
+        }
+    }
+    found
+}
+
+/// Returns as soon as `ready`, or when the wait has ended otherwise.
+fn wait<M: Medium>(memory: &M, timeout: Option<Duration>, ready: impl Fn() -> bool) -> Waited {
+    for _ in 0..M::SPINS {
+        if ready() {
+            return Waited::Woken;
+        }
+        std::hint::spin_loop();
+    }
+    let sleeps = &memory.control().worker_sleeps.0;
+    sleeps.store(1, Relaxed);
+    M::Atomics::fence();
+    let waited = if ready() { Waited::Woken } else { memory.sleep(timeout) };
+    sleeps.store(0, Relaxed);
+    waited
+}
+
+impl Talk {
+    fn words<'a, M: Medium>(&self, memory: &'a M) -> &'a Words<M::Atomics> {
+        &memory.control().channels[self.channel]
+    }
+
+    pub(crate) fn is_abandoned<M: Medium>(&self, memory: &M) -> bool {
+        let words = &self.words(memory).front.0;
+        words.abandoned.load(Acquire) == self.epoch || unstamp(words.state.load(Relaxed)).0 != self.epoch
+    }
+
+    /// Bytes that can be read.
+    fn available<M: Medium>(&self, memory: &M) -> u32 {
+        let head = self.words(memory).front.0.to_head.load(Acquire);
+        let available = position(head, self.epoch).wrapping_sub(self.to_tail);
+        if available > M::capacity(Stream::ToWorker) { 0 } else { available }
+    }
+
+    /// Reads what is there, at least a byte; 0: abandoned (or no room in `into`).
+    pub(crate) fn read<M: Medium>(&mut self, memory: &M, into: &mut [u8]) -> Result<usize, Waited> {
+        loop {
+            let count = self.available(memory).min(u32::try_from(into.len()).unwrap_or(u32::MAX));
+            if count > 0 {
+                self.copy(memory, &mut into[..count as usize]);
+                return Ok(count as usize);
+            }
+            if into.is_empty() || self.is_abandoned(memory) {
+                return Ok(0);
+            }
+            self.publish(memory);
+            let ready = || self.available(memory) > 0 || self.is_abandoned(memory);
+            if wait(memory, None, ready) == Waited::Interrupted {
+                return Err(Waited::Interrupted);
+            }
+        }
+    }
+
+    fn copy<M: Medium>(&mut self, memory: &M, into: &mut [u8]) {
+        let (at, first, rest) = pieces::<M>(Stream::ToWorker, self.to_tail, into.len() as u32);
+        let (begin, end) = into.split_at_mut(first as usize);
+        memory.copy(self.channel, Stream::ToWorker, at, begin);
+        if rest > 0 {
+            memory.copy(self.channel, Stream::ToWorker, 0, end);
+        }
+        self.to_tail = self.to_tail.wrapping_add(first + rest);
+        let words = &self.words(memory).worker.0;
+        words.to_tail.store(stamp(self.epoch, self.to_tail), Release);
+        self.wake(memory, AWAITS_ROOM);
+    }
+
+    /// Bytes that can be written.
+    fn room<M: Medium>(&self, memory: &M) -> u32 {
+        let tail = position(self.words(memory).front.0.from_tail.load(Acquire), self.epoch);
+        let used = self.from_head.wrapping_sub(tail);
+        M::capacity(Stream::FromWorker).saturating_sub(used)
+    }
+
+    /// Writes at least a byte (of a `bytes` that isn't empty), waiting for room. 0: abandoned.
+    pub(crate) fn write<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> Result<usize, Waited> {
+        loop {
+            let capacity = M::capacity(Stream::FromWorker);
+            let mut room = capacity - self.from_head.wrapping_sub(self.from_tail);
+            if room == 0 {
+                room = self.room(memory);
+                self.from_tail = self.from_head.wrapping_sub(capacity - room);
+            }
+            let count = bytes.len().min(room as usize);
+            if count > 0 {
+                put(memory, self.channel, Stream::FromWorker, self.from_head, &bytes[..count]);
+                self.from_head = self.from_head.wrapping_add(count as u32);
+                if self.from_head.wrapping_sub(self.published) >= PUBLISH_AT.min(capacity) {
+                    self.publish(memory);
+                }
+                return Ok(count);
+            }
+            if bytes.is_empty() || self.is_abandoned(memory) {
+                return Ok(0);
+            }
+            self.publish(memory);
+            let ready = || self.room(memory) > 0 || self.is_abandoned(memory);
+            if wait(memory, None, ready) == Waited::Interrupted {
+                return Err(Waited::Interrupted);
+            }
+        }
+    }
+
+    pub(crate) fn publish<M: Medium>(&mut self, memory: &M) {
+        if self.published != self.from_head {
+            self.published = self.from_head;
+            let words = &self.words(memory).worker.0;
+            words.from_head.store(stamp(self.epoch, self.from_head), Release);
+            self.wake(memory, AWAITS_BYTES);
+        }
+    }
+
+    /// Wakes the front if it sleeps and waits for this.
+    fn wake<M: Medium>(&self, memory: &M, reason: u32) {
+        M::Atomics::fence();
+        let words = self.words(memory);
+        let sleeps = &words.worker.0.front_sleeps;
+        if sleeps.load(Relaxed) & reason != 0 && sleeps.swap(0, Relaxed) != 0 {
+            memory.wake_front(words.front.0.waker.load(Relaxed));
+        }
+    }
+
+    /// Publishes, and lets the channel go, unless the front has already put another request into it.
+    pub(crate) fn finish<M: Medium>(&mut self, memory: &M) {
+        self.publish(memory);
+        let state = &self.words(memory).front.0.state;
+        state.exchange(stamp(self.epoch, TAKEN), stamp(self.epoch, FREE));
+    }
+}

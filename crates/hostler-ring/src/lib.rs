@@ -1,0 +1,20 @@
+//! Shared memory between the front and one warm worker: two channels, each for one request at a time.
+//!
+//! A channel has a state word, a byte stream to the worker and one from it. What the streams carry is not known
+//! here (`hostler_wire::work`). One channel serves the running request; the other may hold one that the front has
+//! placed ahead and can take back. Decision: `docs/decisions/0008-shared-memory-channels.md`.
+//!
+//! - [`front`]: the side that never blocks and believes nothing. All that the worker can write is loaded once,
+//!   checked against bounds, and used from the copy; what the front wrote itself it never reads back.
+//! - [`worker`]: the side that sleeps. It trusts the front.
+//! - `algorithm`: both sides over an abstract memory, so that a model checker can drive them.
+//! - `mapped`: that memory for real.
+
+mod algorithm;
+pub mod front;
+mod layout;
+mod mapped;
+pub mod worker;
+
+pub use layout::CHANNELS;
+pub use mapped::Memory;

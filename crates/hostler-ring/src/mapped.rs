@@ -1,0 +1,161 @@
+//! The memory for real: a mapped memory file, the processor's atomics, a futex, eventfds.
+
+use crate::algorithm::{Atomic, Atomics, Medium, Stream};
+use crate::front::Channel;
+use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER};
+use hostler_sys::shared::{self, Mapping, Waited};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+/// The processor's atomics.
+pub(crate) struct Native;
+
+impl Atomics for Native {
+    type U32 = AtomicU32;
+    type U64 = AtomicU64;
+    fn fence() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+macro_rules! native {
+    ($atomic:ty, $value:ty) => {
+        impl Atomic<$value> for $atomic {
+            fn load(&self, order: Ordering) -> $value {
+                <$atomic>::load(self, order)
+            }
+            fn store(&self, value: $value, order: Ordering) {
+                <$atomic>::store(self, value, order);
+            }
+            fn swap(&self, value: $value, order: Ordering) -> $value {
+                <$atomic>::swap(self, value, order)
+            }
+            fn exchange(&self, from: $value, to: $value) -> bool {
+                self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            }
+        }
+    };
+}
+native!(AtomicU32, u32);
+native!(AtomicU64, u64);
+
+/// A mapping of a worker's memory, and the bells that this process can ring.
+pub(crate) struct Mapped {
+    mapping: Mapping,
+    wakers: Vec<OwnedFd>,
+}
+
+impl Mapped {
+    /// Maps what the front has created.
+    pub(crate) fn attach(memory: &OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
+        let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers };
+        if mapped.control().layout.0.load(Ordering::Relaxed) != NUMBER {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "shared memory of another version"));
+        }
+        Ok(mapped)
+    }
+
+    fn offset(channel: usize, stream: Stream, at: u32) -> usize {
+        let begin = match stream {
+            Stream::ToWorker => 0,
+            Stream::FromWorker => TO_WORKER,
+        };
+        CONTROL + channel * (TO_WORKER + FROM_WORKER) as usize + (begin + at) as usize
+    }
+}
+
+impl Medium for Mapped {
+    type Atomics = Native;
+    // One to two microseconds: about the time that a wake-up costs the other side.
+    const SPINS: u32 = 100;
+
+    fn control(&self) -> &Control<Native> {
+        const { assert!(size_of::<Control<Native>>() <= CONTROL) }
+        // SAFETY: the mapping is longer than a `Control`, aligned to a page, lives as long as `self`, and every field
+        // is an atomic, for which all bit patterns are valid and which others may change.
+        unsafe { self.mapping.start().cast().as_ref() }
+    }
+
+    fn capacity(stream: Stream) -> u32 {
+        match stream {
+            Stream::ToWorker => TO_WORKER,
+            Stream::FromWorker => FROM_WORKER,
+        }
+    }
+
+    fn put(&self, channel: usize, stream: Stream, at: u32, bytes: &[u8]) {
+        self.mapping.put(Self::offset(channel, stream, at), bytes);
+    }
+
+    fn copy(&self, channel: usize, stream: Stream, at: u32, into: &mut [u8]) {
+        self.mapping.copy(Self::offset(channel, stream, at), into);
+    }
+
+    fn append(&self, channel: usize, stream: Stream, at: u32, length: u32, into: &mut Vec<u8>) {
+        self.mapping.append(Self::offset(channel, stream, at), length as usize, into);
+    }
+
+    fn sleep(&self, timeout: Option<Duration>) -> Waited {
+        shared::wait(&self.control().worker_sleeps.0, 1, timeout)
+    }
+
+    fn wake_worker(&self) {
+        shared::wake(&self.control().worker_sleeps.0);
+    }
+
+    fn wake_front(&self, waker: u32) {
+        if let Some(bell) = self.wakers.get(waker as usize) {
+            shared::ring(bell);
+        }
+    }
+}
+
+/// The front's side of one worker's memory: creates it, and hands out its channels.
+pub struct Memory {
+    pub(crate) mapped: Mapped,
+    /// Sequence number of the last request, over all channels.
+    sequence: AtomicU32,
+    owned: [AtomicBool; CHANNELS],
+}
+
+impl Memory {
+    /// Creates and maps the memory. The descriptor is for the worker; no holder of it can change the length.
+    ///
+    /// # Errors
+    /// The kernel's (ENOMEM, EMFILE).
+    pub fn create() -> io::Result<(Arc<Self>, OwnedFd)> {
+        let (mapping, fd) = Mapping::create("hostler-worker", LENGTH)?;
+        let mapped = Mapped { mapping, wakers: Vec::new() };
+        mapped.control().layout.0.store(NUMBER, Ordering::Relaxed);
+        let memory = Self { mapped, sequence: AtomicU32::new(0), owned: Default::default() };
+        Ok((Arc::new(memory), fd))
+    }
+
+    /// The front's end of a channel; dropping it lets another be made, on another thread perhaps.
+    ///
+    /// # Panics
+    /// When there is no channel of this index ([`CHANNELS`]), or its end is still in someone's hands.
+    #[must_use]
+    pub fn channel(self: &Arc<Self>, index: usize) -> Channel {
+        assert!(!self.owned[index].swap(true, Ordering::Acquire), "a channel has one owner");
+        Channel::new(self.clone(), index)
+    }
+
+    /// Takes an end back.
+    pub(crate) fn release(&self, index: usize) {
+        self.owned[index].store(false, Ordering::Release);
+    }
+
+    /// The next request's epoch: not 0, which is that of fresh memory.
+    pub(crate) fn next_epoch(&self) -> u32 {
+        loop {
+            let epoch = self.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            if epoch != 0 {
+                return epoch;
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The worker's end: takes requests one after another, and sleeps in between.
+//!
+//! **Runs as** the site's user, inside an engine. A child that a program forks shares the memory: it must not go on
+//! with a conversation of its parent's, nor drop it ([`std::mem::forget`]).
+
+use crate::algorithm::{Talk, take};
+use crate::mapped::Mapped;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A worker's memory.
+pub struct Worker {
+    mapped: Arc<Mapped>,
+}
+
+impl Worker {
+    /// Maps the memory that the front has made for this worker; `wakers` are the eventfds of the front's threads, by
+    /// number.
+    ///
+    /// # Errors
+    /// `InvalidData` for anything but such memory; the kernel's.
+    pub fn attach(memory: OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
+        // The mapping stays when the descriptor is closed.
+        let mapped = Mapped::attach(&memory, wakers)?;
+        drop(memory);
+        Ok(Self { mapped: Arc::new(mapped) })
+    }
+
+    /// The next request, oldest first; waits for it. `None` after `timeout` (`None`: for ever) or when a signal
+    /// handler ran.
+    pub fn next(&mut self, timeout: Option<Duration>) -> Option<Conversation> {
+        let talk = take(&*self.mapped, timeout).ok()?;
+        Some(Conversation { mapped: self.mapped.clone(), talk })
+    }
+}
+
+/// One request: its bytes in, the answer's bytes out. Dropping it lets the channel go.
+pub struct Conversation {
+    mapped: Arc<Mapped>,
+    talk: Talk,
+}
+
+impl Conversation {
+    /// Reads what is there, waiting for at least a byte. 0: nobody waits for the answer any more. What was written
+    /// is published before it waits.
+    pub fn read(&mut self, into: &mut [u8]) -> usize {
+        loop {
+            if let Ok(count) = self.read_some(into) {
+                return count;
+            }
+        }
+    }
+
+    /// As [`read`](Self::read), but ends when a signal handler ran.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn read_some(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.talk.read(&*self.mapped, into).map_err(|_| io::ErrorKind::Interrupted.into())
+    }
+
+    /// Writes all bytes into the shared memory. They become visible with [`publish`](Self::publish), or when many
+    /// have come together. Waits while there is no room; drops the rest when nobody waits for the answer any more.
+    pub fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match self.write_some(bytes) {
+                Ok(0) => return,
+                Ok(count) => bytes = &bytes[count..],
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Writes at least one byte, waiting for room until a signal handler has run. 0: nobody waits for the answer any
+    /// more.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.talk.write(&*self.mapped, bytes).map_err(|_| io::ErrorKind::Interrupted.into())
+    }
+
+    /// Makes what was written visible, and wakes the front if it sleeps.
+    pub fn publish(&mut self) {
+        self.talk.publish(&*self.mapped);
+    }
+
+    /// Whether nobody waits for the answer any more.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.talk.is_abandoned(&*self.mapped)
+    }
+
+    /// Publishes, and lets the channel go.
+    pub fn finish(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.talk.finish(&*self.mapped);
+    }
+}
