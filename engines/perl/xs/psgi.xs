@@ -1,0 +1,379 @@
+/* PSGI 1.1 (the `psgi` handler): the environment of a request, and the answers that need no Perl to be sent.
+ *
+ * What an application rarely does (handles as bodies, delayed answers) is lib/Hostler/PSGI.pm's. */
+#include "request.h"
+
+/* Keys that every request has, with their hashes computed once. */
+static struct {
+    const char *name;
+    U32 length, hash;
+} keys[] = {
+    {"REQUEST_METHOD", 14, 0}, {"SCRIPT_NAME", 11, 0}, {"PATH_INFO", 9, 0}, {"REQUEST_URI", 11, 0},
+    {"QUERY_STRING", 12, 0}, {"SERVER_NAME", 11, 0}, {"SERVER_PORT", 11, 0}, {"SERVER_PROTOCOL", 15, 0},
+    {"REMOTE_ADDR", 11, 0}, {"REMOTE_PORT", 11, 0}, {"REMOTE_USER", 11, 0}, {"AUTH_TYPE", 9, 0},
+    {"HTTPS", 5, 0}, {"SERVER_SOFTWARE", 15, 0}, {"DOCUMENT_ROOT", 13, 0}, {"SCRIPT_FILENAME", 15, 0},
+};
+
+enum {
+    REQUEST_METHOD, SCRIPT_NAME, PATH_INFO, REQUEST_URI, QUERY_STRING, SERVER_NAME, SERVER_PORT, SERVER_PROTOCOL,
+    REMOTE_ADDR, REMOTE_PORT, REMOTE_USER, AUTH_TYPE, HTTPS, SERVER_SOFTWARE, DOCUMENT_ROOT, SCRIPT_FILENAME, KEYS
+};
+
+static void prepare_keys(pTHX) {
+    int i;
+    if (keys[0].hash)
+        return;
+    for (i = 0; i < KEYS; i++)
+        PERL_HASH(keys[i].hash, keys[i].name, keys[i].length);
+}
+
+static void put(pTHX_ HV *env, int key, SV *value) {
+    (void)hv_store(env, keys[key].name, (I32)keys[key].length, value, keys[key].hash);
+}
+
+static void put_str(pTHX_ HV *env, int key, hp_str value) {
+    put(aTHX_ env, key, newSVpvn(value.ptr ? value.ptr : "", value.len));
+}
+
+static int hex(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The path of the request target, decoded once (RFC 3875 4.1.5), slashes as the client wrote them; NULL if dot
+ * segments make it another path than the one that the configuration was chosen by. */
+static SV *raw_path(pTHX_ const hp_request_in *in) {
+    const char *at = in->unparsed_uri.ptr, *end = at + in->unparsed_uri.len;
+    SV *path;
+    char *out;
+    STRLEN n = 0, i;
+    if (!at || at == end || *at != '/')
+        return NULL;
+    path = newSV(in->unparsed_uri.len + 1);
+    SvPOK_on(path);
+    out = SvPVX(path);
+    while (at < end && *at != '?' && *at != '#') {
+        int high = -1, low = -1;
+        if (*at == '%' && end - at > 2) {
+            high = hex(at[1]);
+            low = hex(at[2]);
+        }
+        if (high >= 0 && low >= 0) {
+            out[n++] = (char)(high << 4 | low);
+            at += 3;
+        } else {
+            out[n++] = *at++;
+        }
+    }
+    out[n] = '\0';
+    SvCUR_set(path, n);
+    for (i = 0; i + 1 < n; i++) {
+        if (out[i] == '/' && out[i + 1] == '.') {
+            char after = out[i + 2], last = after == '.' ? out[i + 3] : after;
+            if (last == '/' || last == '\0') {
+                SvREFCNT_dec(path);
+                return NULL;
+            }
+        }
+    }
+    return path;
+}
+
+/* SCRIPT_NAME and PATH_INFO: a location is the application's root; a file that is the application has its own URL; an
+ * application for a directory or for the whole server is mounted at the root. */
+static void put_paths(pTHX_ HV *env, const hp_request_in *in, const hp_directory *directory) {
+    hp_str root = directory->location;
+    SV *path = raw_path(aTHX_ in);
+    const char *text;
+    STRLEN length;
+    if (!path)
+        path = newSVpvn(in->uri.ptr, in->uri.len);
+    text = SvPV_const(path, length);
+    if (!directory->psgi_app.ptr) {
+        STRLEN script = in->uri.len - (in->path_info.len <= in->uri.len ? in->path_info.len : 0);
+        put(aTHX_ env, SCRIPT_NAME, newSVpvn(in->uri.ptr, script));
+        put_str(aTHX_ env, PATH_INFO, in->path_info);
+        SvREFCNT_dec(path);
+        return;
+    }
+    while (root.len && root.ptr[root.len - 1] == '/')
+        root.len--;
+    if (root.len && root.ptr[0] == '/' && length >= root.len && memEQ(text, root.ptr, root.len)
+        && (length == root.len || text[root.len] == '/')) {
+        put(aTHX_ env, SCRIPT_NAME, newSVpvn(root.ptr, root.len));
+        sv_chop(path, text + root.len);
+    } else {
+        put(aTHX_ env, SCRIPT_NAME, newSVpvs(""));
+    }
+    put(aTHX_ env, PATH_INFO, path);
+}
+
+/* A field as HTTP_NAME; Content-Type and Content-Length without the prefix. Names with other characters than letters,
+ * digits and '-' are dropped: "A_B" must not pass for "A-B" (CVE-2015-7519). */
+static void put_field(pTHX_ HV *env, hp_str name, hp_str value) {
+    char key[256];
+    size_t i, start = 5;
+    SV **there;
+    if (name.len + 5 > sizeof key)
+        return;
+    memcpy(key, "HTTP_", 5);
+    for (i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (c >= 'a' && c <= 'z')
+            c -= 'a' - 'A';
+        else if (c == '-')
+            c = '_';
+        else if (!((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
+            return;
+        key[5 + i] = c;
+    }
+    if ((name.len == 12 && memEQ(key + 5, "CONTENT_TYPE", 12))
+        || (name.len == 14 && memEQ(key + 5, "CONTENT_LENGTH", 14)))
+        start = 0;
+    if (name.len == 5 && memEQ(key + 5, "PROXY", 5))
+        return; /* CVE-2016-5385 */
+    there = hv_fetch(env, start ? key : key + 5, (I32)(name.len + start), 1);
+    if (!there)
+        return;
+    if (SvOK(*there)) {
+        sv_catpvs(*there, ", ");
+        sv_catpvn(*there, value.ptr, value.len);
+    } else {
+        sv_setpvn(*there, value.ptr ? value.ptr : "", value.len);
+    }
+}
+
+static void put_all(pTHX_ HV *env, const hp_request *r) {
+    const hp_request_in *in = r->in;
+    hp_fields headers = r->headers_in ? hp_table_fields(aTHX_ r->headers_in) : in->headers_in;
+    hp_fields own = r->subprocess_env ? hp_table_fields(aTHX_ r->subprocess_env) : in->subprocess_env;
+    size_t i;
+    for (i = 0; i < own.count; i++)
+        (void)hv_store(env, own.list[i].name.ptr, (I32)own.list[i].name.len,
+                       newSVpvn(own.list[i].value.ptr ? own.list[i].value.ptr : "", own.list[i].value.len), 0);
+    for (i = 0; i < headers.count; i++)
+        put_field(aTHX_ env, headers.list[i].name, headers.list[i].value);
+    put_str(aTHX_ env, REQUEST_METHOD, in->method);
+    put_paths(aTHX_ env, in, r->directory);
+    put_str(aTHX_ env, REQUEST_URI, in->unparsed_uri);
+    put_str(aTHX_ env, QUERY_STRING, in->args);
+    put_str(aTHX_ env, SERVER_NAME, in->server_name);
+    put(aTHX_ env, SERVER_PORT, newSVpvf("%d", in->server_port));
+    put(aTHX_ env, SERVER_PROTOCOL,
+        in->protocol >= 2000 ? newSVpvs("HTTP/2") : newSVpvf("HTTP/%d.%d", in->protocol / 1000, in->protocol % 1000));
+    put_str(aTHX_ env, REMOTE_ADDR, in->remote_ip);
+    put(aTHX_ env, REMOTE_PORT, newSVpvf("%d", in->remote_port));
+    if (r->user)
+        put(aTHX_ env, REMOTE_USER, newSVsv(r->user));
+    else if (in->user.ptr)
+        put_str(aTHX_ env, REMOTE_USER, in->user);
+    if (in->ap_auth_type.ptr)
+        put_str(aTHX_ env, AUTH_TYPE, in->ap_auth_type);
+    if (in->flags & HP_TLS)
+        put(aTHX_ env, HTTPS, newSVpvs("on"));
+}
+
+static void put_field_of(pTHX_ hp_field *field, SV *name, SV *value) {
+    STRLEN length;
+    field->name.ptr = SvPV_const(name, length);
+    field->name.len = length;
+    field->value.ptr = SvOK(value) ? SvPV_const(value, length) : "";
+    field->value.len = SvOK(value) ? length : 0;
+}
+
+static int is(const hp_str *name, const char *wanted, size_t length) {
+    return name->len == length && foldEQ(name->ptr, wanted, (I32)length);
+}
+
+/* Sends the head of an answer. `known`: the body's length, or -1. */
+static void send_head(pTHX_ hp_request *r, int status, AV *list, IV known) {
+    hp_reply_head head;
+    hp_field few[32], *fields = few;
+    SSize_t count = (av_len(list) + 1) / 2, i;
+    size_t kept = 0;
+    Zero(&head, 1, hp_reply_head);
+    if (count > 32) {
+        fields = (hp_field *)SvPVX(sv_2mortal(newSV(count * sizeof(hp_field))));
+    }
+    for (i = 0; i < count; i++) {
+        SV **name = av_fetch(list, 2 * i, 0), **value = av_fetch(list, 2 * i + 1, 0);
+        hp_field *field = &fields[kept];
+        if (!name || !value)
+            continue;
+        put_field_of(aTHX_ field, *name, *value);
+        if (is(&field->name, "Content-Type", 12)) {
+            head.content_type = field->value;
+        } else if (is(&field->name, "Content-Length", 14)) {
+            head.has_length = 1;
+            head.length = SvUV(*value);
+        } else {
+            kept++;
+        }
+    }
+    if (!head.has_length && known >= 0 && status >= 200 && status != 204 && status != 304) {
+        head.has_length = 1;
+        head.length = (uint64_t)known;
+    }
+    head.status = (uint16_t)status;
+    if (status >= 200 && status < 300) {
+        head.headers_out.list = fields;
+        head.headers_out.count = kept;
+    } else {
+        head.err_headers_out.list = fields;
+        head.err_headers_out.count = kept;
+    }
+    hp_out_head(&head);
+    r->head_state = HP_HEAD_SENT;
+    r->status = status;
+}
+
+static void send_body(pTHX_ hp_request *r, SV *piece) {
+    STRLEN length;
+    const char *text;
+    if (!SvOK(piece) || (r->in->flags & HP_HEAD_ONLY))
+        return;
+    if (SvUTF8(piece) && !sv_utf8_downgrade(piece, TRUE))
+        croak("Wide character in the body of a PSGI answer: encode it first (Encode::encode_utf8)");
+    text = SvPV_const(piece, length);
+    r->bytes_sent += length;
+    hp_out_body(text, length);
+}
+
+/* [status, [headers], [body]]: sent at once; 0 if it is something else. */
+static int send_plain(pTHX_ hp_request *r, SV *answer) {
+    SV **status, **headers, **body;
+    AV *list, *pieces;
+    SSize_t i, count;
+    IV length = 0;
+    if (!SvROK(answer) || SvOBJECT(SvRV(answer)) || SvTYPE(SvRV(answer)) != SVt_PVAV)
+        return 0;
+    list = (AV *)SvRV(answer);
+    if (av_len(list) != 2)
+        return 0;
+    status = av_fetch(list, 0, 0);
+    headers = av_fetch(list, 1, 0);
+    body = av_fetch(list, 2, 0);
+    if (!status || !headers || !body || !SvROK(*headers) || SvTYPE(SvRV(*headers)) != SVt_PVAV || !SvROK(*body)
+        || SvTYPE(SvRV(*body)) != SVt_PVAV || SvOBJECT(SvRV(*body)))
+        return 0;
+    pieces = (AV *)SvRV(*body);
+    count = av_len(pieces) + 1;
+    for (i = 0; i < count; i++) {
+        SV **piece = av_fetch(pieces, i, 0);
+        STRLEN bytes = 0;
+        if (!piece || !SvOK(*piece))
+            continue;
+        if (SvUTF8(*piece) && !sv_utf8_downgrade(*piece, TRUE))
+            croak("Wide character in the body of a PSGI answer: encode it first (Encode::encode_utf8)");
+        (void)SvPV_const(*piece, bytes);
+        length += (IV)bytes;
+    }
+    send_head(aTHX_ r, (int)SvIV(*status), (AV *)SvRV(*headers), length);
+    for (i = 0; i < count; i++) {
+        SV **piece = av_fetch(pieces, i, 0);
+        if (piece)
+            send_body(aTHX_ r, *piece);
+    }
+    return 1;
+}
+
+static hp_request *current(pTHX) {
+    if (!hp_current)
+        croak("no request is being served");
+    return hp_current;
+}
+
+MODULE = Hostler::PSGI  PACKAGE = Hostler::PSGI
+
+PROTOTYPES: DISABLE
+
+void
+_environment(SV *env)
+  CODE:
+    prepare_keys(aTHX);
+    put_all(aTHX_ (HV *)SvRV(env), current(aTHX));
+
+int
+_send(SV *answer)
+  CODE:
+    RETVAL = send_plain(aTHX_ current(aTHX), answer);
+  OUTPUT:
+    RETVAL
+
+void
+_head(int status, SV *headers)
+  CODE:
+    if (!SvROK(headers) || SvTYPE(SvRV(headers)) != SVt_PVAV)
+        croak("the headers of a PSGI answer must be an array reference");
+    send_head(aTHX_ current(aTHX), status, (AV *)SvRV(headers), -1);
+
+void
+_body(SV *piece)
+  CODE:
+    send_body(aTHX_ current(aTHX), piece);
+
+void
+_publish()
+  CODE:
+    hp_out_publish();
+
+int
+_gone()
+  CODE:
+    RETVAL = hp_aborted();
+  OUTPUT:
+    RETVAL
+
+int
+_has_body()
+  CODE:
+    RETVAL = (current(aTHX)->in->flags & HP_BODY) != 0;
+  OUTPUT:
+    RETVAL
+
+SV *
+_read(UV most)
+  CODE:
+    RETVAL = newSV(most + 1);
+    SvPOK_on(RETVAL);
+    {
+        ptrdiff_t n = hp_in_body(SvPVX(RETVAL), most);
+        if (n < 0)
+            n = 0;
+        SvCUR_set(RETVAL, (STRLEN)n);
+        *SvEND(RETVAL) = '\0';
+    }
+  OUTPUT:
+    RETVAL
+
+SV *
+_application()
+  CODE:
+    {
+        hp_request *r = current(aTHX);
+        hp_str path = r->directory->psgi_app.ptr ? r->directory->psgi_app : r->in->filename;
+        RETVAL = newSVpvn(path.ptr ? path.ptr : "", path.len);
+    }
+  OUTPUT:
+    RETVAL
+
+void
+_leave()
+  CODE:
+    hp_exit_after_request();
+
+void
+_log(SV *text)
+  CODE:
+    {
+        STRLEN length;
+        const char *bytes = SvPV_const(text, length);
+        while (length && (bytes[length - 1] == '\n' || bytes[length - 1] == '\r'))
+            length--;
+        hp_log(3, 1, bytes, length);
+    }
