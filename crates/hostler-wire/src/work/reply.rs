@@ -46,11 +46,14 @@ pub enum FromWorker<'a> {
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
-    /// The body has been sent whole.
+    /// The body has been sent whole. Of a trip without the response phase, and without a head: a handler of the
+    /// trip's last phase returned OK, which settles translation, storage, authentication and authorisation, so that
+    /// the front's own means for that phase are not asked; where they all declined, it is [`Self::Declined`].
     Done,
     /// Nothing was sent: an error or redirect status; the front makes the page (`ErrorDocument`).
     Status(u16),
-    /// The worker has nothing to say about the response: the front goes on with its own handlers.
+    /// The worker has nothing to say about the response (or, see [`Self::Done`], the last phase of its trip): the
+    /// front goes on with its own means.
     Declined,
     /// Nothing was sent: go on as a request for this local URL.
     Redirect(&'a [u8]),
