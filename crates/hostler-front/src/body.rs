@@ -143,6 +143,8 @@ pub(crate) enum RequestBody {
     Empty,
     Http1(Rc<RefCell<Incoming>>),
     Http2(Rc<RefCell<crate::http2::Incoming>>),
+    /// All of it has come, and whoever asks gets it again (`KeptBodySize`); the second is what is still to be read.
+    Kept(Bytes, Rc<RefCell<Bytes>>),
 }
 
 impl RequestBody {
@@ -151,7 +153,21 @@ impl RequestBody {
             Self::Empty => Poll::Ready(None),
             Self::Http1(body) => body.borrow_mut().poll_chunk(cx),
             Self::Http2(body) => body.borrow_mut().poll_chunk(cx),
+            Self::Kept(_, rest) => {
+                let rest = rest.take();
+                Poll::Ready((!rest.is_empty()).then_some(Ok(rest)))
+            }
         }
+    }
+
+    /// A body that is here as a whole.
+    pub(crate) fn kept(whole: Bytes) -> Self {
+        Self::Kept(whole.clone(), Rc::new(RefCell::new(whole)))
+    }
+
+    /// All of a body that was kept, for another reader; `None`: this one can be read once only.
+    pub(crate) fn again(&self) -> Option<Bytes> {
+        if let Self::Kept(whole, _) = self { Some(whole.clone()) } else { None }
     }
 
     /// The next piece; `None` at the end.
@@ -166,7 +182,7 @@ impl RequestBody {
     /// Sets `LimitRequestBody`, in bytes; 0 is none.
     pub(crate) fn limit(&self, bytes: u64) {
         match self {
-            Self::Empty => {}
+            Self::Empty | Self::Kept(..) => {}
             Self::Http1(body) => body.borrow_mut().limit = bytes,
             Self::Http2(body) => body.borrow_mut().limit = bytes,
         }

@@ -17,6 +17,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+/// What a sub-request's answer does not depend on.
+const CONDITIONS: [&str; 6] =
+    ["If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"];
+
+/// Fields about a body.
+const BODY_FIELDS: [&str; 6] = [
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Length",
+    "Content-Location",
+    "Content-Type",
+    "Transfer-Encoding",
+];
+
 /// What stands at the request's file name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Found {
@@ -247,21 +261,17 @@ impl Request {
         next.origin = Origin::Sub(self.depth().saturating_add(1));
         next.method = Bytes::from_static(b"GET");
         next.headers_in = self.headers_in.clone();
-        for name in [
-            "Content-Encoding",
-            "Content-Language",
-            "Content-Length",
-            "Content-Location",
-            "Content-Type",
-            "If-Match",
-            "If-Modified-Since",
-            "If-None-Match",
-            "If-Range",
-            "If-Unmodified-Since",
-            "Range",
-            "Transfer-Encoding",
-        ] {
+        for name in CONDITIONS {
             next.headers_in.unset(name);
+        }
+        match self.body.again() {
+            // A kept body belongs to sub-requests too, and has a length however it came.
+            Some(body) => {
+                let length = crate::text::decimal(body.len() as u64).as_bytes().to_vec();
+                next.headers_in.set("Content-Length", length);
+                next.body = RequestBody::kept(body);
+            }
+            None => BODY_FIELDS.iter().for_each(|name| next.headers_in.unset(*name)),
         }
         next.user.clone_from(&self.user);
         next.auth_type.clone_from(&self.auth_type);

@@ -123,7 +123,13 @@ pub(crate) async fn prepare(request: &mut Request) -> Phase {
 
 /// Looks a URL up as a sub-request: all phases but the handler.
 pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase) {
+    look_up_with(request, Bytes::from_static(b"GET"), target).await
+}
+
+/// The same, with a method.
+pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Phase) {
     let mut sub = request.sub(target);
+    sub.method = method;
     let phase = if u32::from(sub.depth()) > crate::settings::recursion(&request.server).1.max(1) {
         log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
         Err(Halt::Status(500))

@@ -1,6 +1,6 @@
 //! The default handler: files as they are.
 
-use crate::body::{Body, Segment};
+use crate::body::{Body, RequestBody, Segment};
 use crate::conditional::{self, Condition, Validators};
 use crate::log::{self, Severity};
 use crate::open_file::OpenFile;
@@ -17,12 +17,26 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if &*request.method == b"OPTIONS" {
         return super::options::handle(request);
     }
+    keep_body(request).await?;
     let file = check(request)?;
     if super::ssi::wanted(request) {
         return super::ssi::handle(request, file).await;
     }
     validators(request, &file);
     finish(request, whole(&file))
+}
+
+/// `KeptBodySize`: what a page includes may read the body in its turn, also when there is none.
+async fn keep_body(request: &mut Request) -> Result<(), Halt> {
+    if request.dir.core.kept_body_size.unwrap_or(0) == 0 || request.body.again().is_some() {
+        return Ok(());
+    }
+    let mut whole = Vec::new();
+    while let Some(chunk) = request.body.chunk().await {
+        whole.extend_from_slice(&chunk.map_err(|error| Halt::Status(error.status()))?);
+    }
+    request.body = RequestBody::kept(whole.into());
+    Ok(())
 }
 
 /// The checks of Apache's default handler, in its order.

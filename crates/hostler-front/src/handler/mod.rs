@@ -24,8 +24,7 @@ const SSI_TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-par
 
 /// Runs the request's handler.
 pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
-    request.body.limit(request.dir.core.limit_request_body.unwrap_or(1 << 30));
-    options::check_length(request)?;
+    options::limit_body(request)?;
     if &*request.uri == b"*" {
         return options::star(request);
     }

@@ -1,6 +1,6 @@
 //! Methods that no file answers: OPTIONS, TRACE; and what a method may send.
 
-use crate::body::Body;
+use crate::body::{Body, RequestBody};
 use crate::http1::framing;
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -100,12 +100,17 @@ pub(crate) async fn trace(request: &mut Request) -> Result<Body, Halt> {
     Ok(Body::Bytes(text.into()))
 }
 
-/// `LimitRequestBody` against the announced length.
-pub(crate) fn check_length(request: &Request) -> Result<(), Halt> {
-    let limit = request.dir.core.limit_request_body.unwrap_or(1 << 30);
+/// `LimitRequestBody` and `KeptBodySize`: the body's limit from here on, and the announced length against it.
+pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
+    let core = &request.dir.core;
+    let limit = core.limit_request_body.unwrap_or(1 << 30);
+    let kept = core.kept_body_size.filter(|&kept| kept > 0 && (limit == 0 || kept < limit));
+    let (limit, directive) = kept.map_or((limit, "LimitRequestBody"), |kept| (kept, "KeptBodySize"));
+    request.body.limit(limit);
+    let to_come = !matches!(request.body, RequestBody::Empty | RequestBody::Kept(..));
     let announced = request.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
-    if limit > 0 && !request.body.is_empty() && announced.is_some_and(|n| n > limit) {
-        let message = format!("the request body is larger than LimitRequestBody ({limit} bytes)");
+    if limit > 0 && to_come && announced.is_some_and(|n| n > limit) {
+        let message = format!("the request body is larger than {directive} ({limit} bytes)");
         log::request(request, Severity::Error, "core", &message);
         return Err(Halt::Status(413));
     }

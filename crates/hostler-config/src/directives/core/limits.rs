@@ -141,6 +141,19 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::GLOBAL, Overrides::NONE),
 ];
 
+/// Directives of mod_request.
+pub(super) static REQUEST: &[Directive] = &[Directive::new(
+    "KeptBodySize",
+    Arity::Take1,
+    "bytes",
+    "Keeps request bodies up to this size for what pages include; larger ones are refused; 0: keeps none",
+    |cmd, args| {
+        cmd.dir.core.kept_body_size = Some(number(args.first(), 0..=i64::MAX.unsigned_abs())?);
+        Ok(())
+    },
+)
+.allowed(Contexts::CONFIG, Overrides::NONE)];
+
 const RANGES: &str = "default|unlimited|none|number";
 const RLIMIT: &str = "soft|max [hard|max]";
 

@@ -36,6 +36,7 @@ pub static MODULES: &[&Module] = &[
     &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK },
     &Module { name: "reqtimeout_module", file: "mod_reqtimeout.c", directives: protocol::REQTIMEOUT },
     &Module { name: "allowmethods_module", file: "mod_allowmethods.c", directives: protocol::ALLOWMETHODS },
+    &Module { name: "request_module", file: "mod_request.c", directives: limits::REQUEST },
     &Module { name: "http2_module", file: "mod_http2.c", directives: protocol::HTTP2 },
     &Module { name: "version_module", file: "mod_version.c", directives: &[] },
     &Module { name: "macro_module", file: "mod_macro.c", directives: &[] },
@@ -87,6 +88,8 @@ pub struct Dir {
     pub rlimit_nproc: Option<Rlimit>,
     /// `LimitRequestBody`, bytes; 0: no limit (default 1073741824).
     pub limit_request_body: Option<u64>,
+    /// `KeptBodySize`, bytes; 0: none is kept (default 0).
+    pub kept_body_size: Option<u64>,
     /// `LimitXMLRequestBody`, bytes.
     pub limit_xml_request_body: Option<u64>,
     /// `MaxRanges` (default 200).
@@ -148,6 +151,7 @@ impl Merge for Dir {
             rlimit_mem: other.rlimit_mem.or(self.rlimit_mem),
             rlimit_nproc: other.rlimit_nproc.or(self.rlimit_nproc),
             limit_request_body: other.limit_request_body.or(self.limit_request_body),
+            kept_body_size: other.kept_body_size.or(self.kept_body_size),
             limit_xml_request_body: other.limit_xml_request_body.or(self.limit_xml_request_body),
             max_ranges: other.max_ranges.or(self.max_ranges),
             max_range_overlaps: other.max_range_overlaps.or(self.max_range_overlaps),

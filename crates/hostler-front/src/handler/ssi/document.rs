@@ -2,6 +2,7 @@
 //! remembered plain files don't stop it.
 
 use super::host::View;
+use super::include::is_replayed;
 use super::output::Sink;
 use super::page::Parsed;
 use super::plain;
@@ -91,7 +92,8 @@ impl Document {
                 Need::Include { reference: FileReference::Virtual, target, text_only } => {
                     let base = absolute(document, base, target);
                     plain::key(document.server.id, base, target, name);
-                    if *may_include && plain::include(name, site, text_only, &mut sink.bytes) {
+                    let same_for_all = *may_include && !is_replayed(document);
+                    if same_for_all && plain::include(name, site, text_only, &mut sink.bytes) {
                         run.resume(Answer::Done);
                         continue;
                     }

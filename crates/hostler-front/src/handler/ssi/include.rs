@@ -5,7 +5,7 @@ use super::document::Wanted;
 use super::page::{self, Parsed};
 use super::variables::{Variables, unescaped};
 use super::{NESTED, is_allowed, is_filtered, plain};
-use crate::body::{Body, BodyStream};
+use crate::body::{Body, BodyStream, RequestBody};
 use crate::files::Site;
 use crate::handler::{self, cgi};
 use crate::map;
@@ -62,9 +62,15 @@ impl Around<'_> {
     }
 
     async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
-        let sub = self.look_up(target).await?;
+        let sub = if is_replayed(self.document) {
+            checked(serve::look_up_with(self.document, self.document.method.clone(), target).await)?
+        } else {
+            self.look_up(target).await?
+        };
         let (sub, body) = self.run(sub, text_only).await?;
-        plain::remember(key, self.site, &sub, &body);
+        if !is_replayed(self.document) {
+            plain::remember(key, self.site, &sub, &body);
+        }
         found((sub, body)).await
     }
 
@@ -141,6 +147,11 @@ impl Around<'_> {
             cgi::Included::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
         }
     }
+}
+
+/// Whether virtual targets get the document's method and body (`KeptBodySize`).
+pub(super) fn is_replayed(document: &Request) -> bool {
+    matches!(document.body, RequestBody::Kept(..))
 }
 
 /// Directory of the document's file, without a slash at its end.
