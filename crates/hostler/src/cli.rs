@@ -22,7 +22,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a directory without a configuration: pages, .shtml, .cgi and .pl just work.
+    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl and .psgi just work), or a PSGI application.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
     /// Serve a configuration, in the foreground, until SIGTERM.
@@ -57,6 +57,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   hostler serve                          this directory on http://127.0.0.1:8080/
   hostler serve site --listen 0.0.0.0:80
+  hostler serve app.psgi                 a PSGI application, for all URLs
 
 Programs (.cgi, .pl) must be executable (chmod +x) and are run as you; started by root, everything runs as
 the directory's owner.";
@@ -112,8 +113,8 @@ pub(crate) struct Run {
 /// Arguments of `serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Serve {
-    /// The directory to serve.
-    #[arg(value_name = "DIR", default_value = ".")]
+    /// The directory, or the .psgi file, to serve.
+    #[arg(value_name = "DIR|APP", default_value = ".")]
     pub(crate) directory: PathBuf,
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
