@@ -18,6 +18,7 @@ mod lexer;
 pub mod lookup;
 mod model;
 mod part;
+pub mod pools;
 mod read;
 mod section;
 mod server;

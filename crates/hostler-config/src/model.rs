@@ -28,13 +28,13 @@ parts!(
     /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl
+    autoindex filter actions include cgi ssl perl pool psgi
 );
 
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl
+    autoindex filter actions include cgi ssl perl pool psgi
 );
 
 /// The whole configuration.
@@ -115,6 +115,9 @@ pub struct ProcessConfig {
     pub max_connections: Option<u32>,
     /// `HostlerSiteIdle`: seconds without a request until a site process exits (default 60).
     pub site_idle: Option<u32>,
+    /// `HostlerMemory`: bytes that the warm processes of all pools may take together (default: half of the
+    /// machine's memory).
+    pub pool_memory: Option<u64>,
     /// `LimitUIDRange`
     pub uid_range: Option<d::core::IdRange>,
     /// `LimitGIDRange`

@@ -17,6 +17,9 @@ pub mod include;
 pub(crate) mod known;
 pub mod log_config;
 pub mod mime;
+pub mod perl;
+pub mod pool;
+pub mod psgi;
 pub mod setenvif;
 pub mod ssl;
 
@@ -51,6 +54,13 @@ pub static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
+    &perl::MODULE,
+    &perl::LOADING,
+    &perl::TELLING,
+    &perl::CALLING,
+    &psgi::MODULE,
+    &pool::MODULE,
+    &pool::HOSTLER,
 ];
 
 /// Modules that are built in and have no directives of their own here, or share them with another.

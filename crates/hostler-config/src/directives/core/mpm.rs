@@ -84,8 +84,6 @@ pub(super) static MPM: &[Directive] = &[
             Ok(())
         },
     )),
-    global(Directive::new("MaxRequestWorkers", Arity::Take1, "number", CONNECTIONS, max_connections)),
-    global(Directive::new("MaxClients", Arity::Take1, "number", CONNECTIONS, max_connections)),
     global(Directive::new(
         "GracefulShutdownTimeout",
         Arity::Take1,
@@ -97,17 +95,12 @@ pub(super) static MPM: &[Directive] = &[
         },
     )),
     ignored("ServerLimit", FRONT),
-    ignored("StartServers", FRONT),
-    ignored("MinSpareServers", FRONT),
-    ignored("MaxSpareServers", FRONT),
     ignored("MinSpareThreads", FRONT),
     ignored("MaxSpareThreads", FRONT),
     ignored("ThreadsPerChild", FRONT),
     ignored("ThreadLimit", FRONT),
     ignored("ThreadStackSize", FRONT),
     ignored("AsyncRequestWorkerFactor", FRONT),
-    ignored("MaxConnectionsPerChild", FRONT),
-    ignored("MaxRequestsPerChild", FRONT),
     ignored("MaxMemFree", FRONT),
     ignored("ListenCoresBucketsRatio", FRONT),
     ignored("ListenTCPDeferAccept", NONE_SUCH),
@@ -130,8 +123,6 @@ pub(super) static MPM: &[Directive] = &[
     ignored("WatchdogInterval", NONE_SUCH),
     ignored("LoadFile", "nothing is loaded"),
 ];
-
-const CONNECTIONS: &str = "Most connections at a time";
 
 pub(super) static ITK: &[Directive] = &[
     Directive::new(
@@ -215,11 +206,6 @@ fn id_range(args: &Args) -> Result<IdRange, String> {
     let least = number(args.first(), 0..=u32::MAX)?;
     let most = number(args.word(1).unwrap_or(""), 0..=u32::MAX)?;
     if least > most { Err("the range is empty".to_owned()) } else { Ok(IdRange { least, most }) }
-}
-
-fn max_connections(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    cmd.process.max_connections = Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
-    Ok(())
 }
 
 fn listen(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -1,0 +1,114 @@
+//! Directives of mod_perl: what a virtual host loads, which functions have a say in which phase, and what programs
+//! may ask (`dir_config`).
+//!
+//! Nothing is run here: handlers are names, preloads are a list, and `<Perl>` sections are kept as text for the
+//! warm parent of the site.
+
+mod generation;
+mod handlers;
+mod load;
+mod options;
+mod vars;
+
+pub use generation::{Marks, generation};
+pub use handlers::Handlers;
+pub use load::Preload;
+pub use options::{DirOptions, HostOptions};
+pub use vars::Vars;
+
+use crate::{Merge, Module, Origin, unset_part};
+
+/// The module. mod_perl also answers to its name of the first generation.
+pub static MODULE: Module =
+    Module { name: "perl_module", file: "mod_perl.c", directives: handlers::DIRECTIVES };
+
+/// What is loaded when.
+pub static LOADING: Module = Module { name: "perl_module", file: "mod_perl.c", directives: load::DIRECTIVES };
+
+/// What programs are told.
+pub static TELLING: Module = Module { name: "perl_module", file: "mod_perl.c", directives: vars::DIRECTIVES };
+
+/// How handlers are called.
+pub static CALLING: Module =
+    Module { name: "perl_module", file: "mod_perl.c", directives: options::DIRECTIVES };
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dir {
+    /// The handlers of the phases from HeaderParser on.
+    pub handlers: Handlers,
+    /// `PerlSetVar`, `PerlAddVar`.
+    pub vars: Vars,
+    /// `PerlSetEnv`: the later of two with one name counts.
+    pub env: Vec<(Box<str>, Box<str>)>,
+    /// `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`.
+    pub options: DirOptions,
+    /// What betrays the generation.
+    pub marks: Marks,
+}
+
+impl Merge for Dir {
+    fn merge(&self, over: &Self) -> Self {
+        let options = self.options.merge(over.options);
+        Self {
+            handlers: self.handlers.merge(&over.handlers, options.merges_handlers()),
+            vars: self.vars.merge(&over.vars),
+            env: vars::overlaid(&self.env, &over.env),
+            options,
+            marks: self.marks | over.marks,
+        }
+    }
+
+    unset_part!(Dir);
+}
+
+/// What a virtual host sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// `PerlApiVersion`: 1 or 2; unset: see [`generation`].
+    pub api_version: Option<u8>,
+    /// What to load, in the order of the files: the main server's first.
+    pub preload: Vec<Preload>,
+    /// How many of `preload` come from the main server.
+    pub inherited: usize,
+    /// `PerlSwitches`, with `-T` of `PerlTaintCheck` and `-w` of `PerlWarn`.
+    pub switches: Vec<Box<str>>,
+    /// PostReadRequest, Trans, MapToStorage.
+    pub handlers: Handlers,
+    /// `PerlChildInitHandler`
+    pub child_init: Vec<Box<str>>,
+    /// `PerlChildExitHandler`
+    pub child_exit: Vec<Box<str>>,
+    /// `PerlSetVar`, `PerlAddVar` outside of sections.
+    pub vars: Vars,
+    /// `PerlSetEnv`, `PerlPassEnv` outside of sections: the environment of the interpreter.
+    pub env: Vec<(Box<str>, Box<str>)>,
+    /// `PerlOptions` that concern the virtual host.
+    pub options: HostOptions,
+    /// Why this virtual host needs an interpreter of its own: the first directive that says so.
+    pub own_pool: Option<(&'static str, Origin)>,
+    /// What betrays the generation.
+    pub marks: Marks,
+}
+
+impl Merge for Server {
+    fn merge(&self, over: &Self) -> Self {
+        let options = self.options.merge(over.options);
+        Self {
+            api_version: over.api_version.or(self.api_version),
+            preload: [&self.preload[..], &over.preload[..]].concat(),
+            inherited: self.preload.len(),
+            switches: [&self.switches[..], &over.switches[..]].concat(),
+            handlers: self.handlers.merge(&over.handlers, options.merges_handlers()),
+            child_init: [&self.child_init[..], &over.child_init[..]].concat(),
+            child_exit: [&self.child_exit[..], &over.child_exit[..]].concat(),
+            vars: self.vars.merge(&over.vars),
+            env: vars::overlaid(&self.env, &over.env),
+            options,
+            own_pool: over.own_pool,
+            marks: self.marks | over.marks,
+        }
+    }
+
+    unset_part!(Server);
+}

@@ -1,0 +1,204 @@
+//! Handlers: which functions have a say in which phase of a request.
+
+use super::generation;
+use super::load;
+use crate::table::Action;
+use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use hostler_wire::engine::PreloadKind;
+use hostler_wire::work::Phase;
+
+/// A phase that a directory can have handlers for.
+const fn by_directory(
+    name: &'static str,
+    doc: &'static str,
+    add: fn(&mut Command<'_>, &Args) -> Result<(), String>,
+) -> Directive {
+    Directive::new(name, Arity::Iterate, FORM, doc, add).allowed(Contexts::ANYWHERE, Overrides::ALL)
+}
+
+/// A phase in which the directory is not known yet, or that is none of a request's.
+const fn by_server(
+    name: &'static str,
+    doc: &'static str,
+    add: fn(&mut Command<'_>, &Args) -> Result<(), String>,
+) -> Directive {
+    Directive::new(name, Arity::Iterate, FORM, doc, add)
+}
+
+const fn refused(name: &'static str, why: &'static str) -> Directive {
+    let action = Action::Refused(why);
+    let doc = "A handler that is not possible";
+    Directive {
+        name,
+        arity: Arity::RawArgs,
+        form: "",
+        doc,
+        contexts: Contexts::ANYWHERE,
+        overrides: Overrides::ALL,
+        action,
+    }
+}
+
+const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
+const CONNECTION: &str = "connections belong to the front, which runs no site's code";
+const FILTER: &str = "filters in Perl are not implemented";
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    by_server(
+        "PerlPostReadRequestHandler",
+        "Functions to call as soon as the request is read",
+        |cmd, args| of_server(cmd, Phase::PostReadRequest, args),
+    ),
+    by_server("PerlTransHandler", "Functions that find the file of a URL", |cmd, args| {
+        of_server(cmd, Phase::Trans, args)
+    }),
+    by_server("PerlMapToStorageHandler", "Functions that look at the file of a request", |cmd, args| {
+        of_server(cmd, Phase::MapToStorage, args)
+    }),
+    by_directory(
+        "PerlInitHandler",
+        "PerlHeaderParserHandler in sections, else PerlPostReadRequestHandler",
+        init,
+    ),
+    by_directory("PerlHeaderParserHandler", "Functions to call once the directory is known", |cmd, args| {
+        of_directory(cmd, Phase::HeaderParser, args)
+    }),
+    by_directory("PerlAccessHandler", "Functions that decide by where a request comes from", |cmd, args| {
+        of_directory(cmd, Phase::Access, args)
+    }),
+    by_directory("PerlAuthenHandler", "Functions that find out who asks", |cmd, args| {
+        of_directory(cmd, Phase::Authen, args)
+    }),
+    by_directory("PerlAuthzHandler", "Functions that decide by who asks", |cmd, args| {
+        of_directory(cmd, Phase::Authz, args)
+    }),
+    by_directory("PerlTypeHandler", "Functions that find the media type", |cmd, args| {
+        of_directory(cmd, Phase::Type, args)
+    }),
+    by_directory("PerlFixupHandler", "Functions to call just before the answer", |cmd, args| {
+        of_directory(cmd, Phase::Fixup, args)
+    }),
+    by_directory("PerlResponseHandler", RESPONSE, |cmd, args| of_directory(cmd, Phase::Response, args)),
+    by_directory("PerlHandler", RESPONSE, |cmd, args| of_directory(cmd, Phase::Response, args)),
+    by_directory("PerlLogHandler", "Functions to call after the answer, for the log", |cmd, args| {
+        of_directory(cmd, Phase::Log, args)
+    }),
+    by_directory("PerlCleanupHandler", "Functions to call when everything is over", |cmd, args| {
+        of_directory(cmd, Phase::Cleanup, args)
+    }),
+    by_server("PerlChildInitHandler", "Functions to call in each new worker", child_init),
+    by_server("PerlChildExitHandler", "Functions to call in each worker that ends", child_exit),
+    by_server("PerlOpenLogsHandler", LATE, late),
+    by_server("PerlPostConfigHandler", LATE, late),
+    refused("PerlProcessConnectionHandler", CONNECTION),
+    refused("PerlPreConnectionHandler", CONNECTION),
+    refused("PerlInputFilterHandler", FILTER),
+    refused("PerlOutputFilterHandler", FILTER),
+    refused("PerlSetInputFilter", FILTER),
+    refused("PerlSetOutputFilter", FILTER),
+];
+
+const RESPONSE: &str = "Functions that answer, where the handler is perl-script or modperl";
+const LATE: &str = "Functions to call once everything is loaded, in the warm parent of the site";
+
+/// Handlers by phase, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handlers(Vec<(Phase, Vec<Box<str>>)>);
+
+impl Handlers {
+    /// The handlers of a phase, in the order in which they are called.
+    #[must_use]
+    pub fn of(&self, phase: Phase) -> &[Box<str>] {
+        self.0.iter().find(|(known, _)| *known == phase).map_or(&[], |(_, names)| names)
+    }
+
+    /// The phases that have any, in the order of phases.
+    pub fn iter(&self) -> impl Iterator<Item = (Phase, &[Box<str>])> {
+        self.0.iter().map(|(phase, names)| (*phase, &names[..]))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds one to the stack of a phase.
+    fn push(&mut self, phase: Phase, name: &str) {
+        let at = self.0.partition_point(|(known, _)| (*known as u8) < phase as u8);
+        match self.0.get_mut(at) {
+            Some((known, names)) if *known == phase => names.push(name.into()),
+            _ => self.0.insert(at, (phase, vec![name.into()])),
+        }
+    }
+
+    /// What applies when `over` is more specific: its stacks replace those of the same phase, or follow them if
+    /// `stacked` (`PerlOptions +MergeHandlers`).
+    #[must_use]
+    pub fn merge(&self, over: &Self, stacked: bool) -> Self {
+        let mut merged = self.clone();
+        if !stacked {
+            merged.0.retain(|(phase, _)| over.of(*phase).is_empty());
+        }
+        for (phase, names) in over.iter() {
+            names.iter().for_each(|name| merged.push(phase, name));
+        }
+        merged
+    }
+}
+
+/// Notes what the name of a handler betrays and asks for, and takes off its sign: `+` loads it beforehand.
+fn named<'a>(cmd: &mut Command<'_>, word: &'a str) -> Result<&'a str, String> {
+    let name = word.trim_start_matches(['+', '-']);
+    if name.trim().is_empty() {
+        return Err("needs the name of a function or package".to_owned());
+    }
+    let marks = generation::of_class(name) | generation::of_directive(cmd.directive, name);
+    if cmd.inside.any() {
+        cmd.dir.perl.marks = cmd.dir.perl.marks | marks;
+    } else {
+        cmd.server.perl.marks = cmd.server.perl.marks | marks;
+    }
+    if word.starts_with('+') {
+        load::add(cmd, PreloadKind::Module, load::package(name));
+    }
+    Ok(name)
+}
+
+fn of_directory(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
+    let name = named(cmd, args.first())?;
+    cmd.dir.perl.handlers.push(phase, name);
+    Ok(())
+}
+
+fn of_server(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
+    let name = named(cmd, args.first())?;
+    cmd.server.perl.handlers.push(phase, name);
+    Ok(())
+}
+
+fn init(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if cmd.inside.any() || cmd.is_htaccess() {
+        of_directory(cmd, Phase::HeaderParser, args)
+    } else {
+        of_server(cmd, Phase::PostReadRequest, args)
+    }
+}
+
+fn child_init(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = named(cmd, args.first())?;
+    cmd.server.perl.child_init.push(name.into());
+    Ok(())
+}
+
+fn child_exit(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = named(cmd, args.first())?;
+    cmd.server.perl.child_exit.push(name.into());
+    Ok(())
+}
+
+fn late(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = named(cmd, args.first())?;
+    load::add(cmd, PreloadKind::LateCall, name);
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What programs are told: `PerlSetVar`, `PerlAddVar`, `PerlSetEnv`, `PerlPassEnv`.
+
+use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "PerlSetVar",
+        Arity::Take2,
+        "name value",
+        "A value for programs to ask for (dir_config)",
+        set_var,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::new(
+        "PerlAddVar",
+        Arity::Iterate2,
+        "name value ...",
+        "Further values under a name (dir_config->get)",
+        add_var,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::new(
+        "PerlSetEnv",
+        Arity::Take2,
+        "name value",
+        "An environment variable of Perl programs",
+        set_env,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::new(
+        "PerlPassEnv",
+        Arity::Iterate,
+        "name ...",
+        "Passes an environment variable of the server on to Perl programs",
+        pass_env,
+    ),
+];
+
+/// Names and values as `dir_config` knows them. Names do not depend on case; one name may have several values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vars {
+    entries: Vec<(Box<str>, Box<str>)>,
+    /// Names that replace what is inherited: those of PerlSetVar.
+    replaced: Vec<Box<str>>,
+}
+
+impl Vars {
+    /// All entries, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// What applies when `over` is more specific: a name that it sets is taken from it alone, one that it only adds
+    /// to keeps what it had.
+    #[must_use]
+    pub fn merge(&self, over: &Self) -> Self {
+        let mut merged = self.clone();
+        for name in &over.replaced {
+            merged.remove(name);
+            merged.note(name);
+        }
+        merged.entries.extend(over.entries.iter().cloned());
+        merged
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.entries.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+    }
+
+    fn note(&mut self, name: &str) {
+        if !self.replaced.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            self.replaced.push(name.into());
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.remove(name);
+        self.note(name);
+        self.add(name, value);
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        self.entries.push((name.into(), value.into()));
+    }
+}
+
+/// The entries of `over` in place of those with the same name.
+pub(super) fn overlaid(
+    base: &[(Box<str>, Box<str>)],
+    over: &[(Box<str>, Box<str>)],
+) -> Vec<(Box<str>, Box<str>)> {
+    let mut all = base.to_vec();
+    over.iter().for_each(|(name, value)| put(&mut all, name, value));
+    all
+}
+
+fn put(all: &mut Vec<(Box<str>, Box<str>)>, name: &str, value: &str) {
+    match all.iter_mut().find(|(known, _)| **known == *name) {
+        Some((_, known)) => *known = value.into(),
+        None => all.push((name.into(), value.into())),
+    }
+}
+
+fn set_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (name, value) = (args.first(), args.word(1).unwrap_or_default());
+    cmd.dir.perl.vars.set(name, value);
+    if !cmd.inside.any() {
+        cmd.server.perl.vars.set(name, value);
+    }
+    Ok(())
+}
+
+fn add_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (name, value) = (args.first(), args.word(1).unwrap_or_default());
+    cmd.dir.perl.vars.add(name, value);
+    if !cmd.inside.any() {
+        cmd.server.perl.vars.add(name, value);
+    }
+    Ok(())
+}
+
+fn set_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (name, value) = (args.first(), args.word(1).unwrap_or_default());
+    put(&mut cmd.dir.perl.env, name, value);
+    if !cmd.inside.any() {
+        put(&mut cmd.server.perl.env, name, value);
+    }
+    Ok(())
+}
+
+fn pass_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    match cmd.environment(args.first()) {
+        Some(value) => put(&mut cmd.server.perl.env, args.first(), &value),
+        None => cmd.warn(format!("PerlPassEnv: the variable {} is not set", args.first())),
+    }
+    Ok(())
+}

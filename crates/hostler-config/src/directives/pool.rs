@@ -1,0 +1,247 @@
+//! Pools of warm workers: how many, how long, and how separate. Apache's knobs of prefork, which here size the
+//! pool of a virtual host, and Hostler's own.
+
+use super::core::values::{choice, number};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+
+/// The knobs of prefork. `MaxRequestWorkers` outside of virtual hosts also bounds the open connections.
+pub static MODULE: Module = Module { name: "mpm_prefork_module", file: "prefork.c", directives: DIRECTIVES };
+
+/// Hostler's own.
+pub static HOSTLER: Module =
+    Module { name: "hostler_module", file: "mod_hostler.c", directives: HOSTLER_DIRECTIVES };
+
+/// More workers than this in one pool is a slip of the pen.
+const MOST: u32 = 20_000;
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "StartServers",
+        Arity::Take1,
+        "number",
+        "Workers that a pool begins with (default 1)",
+        |cmd, args| {
+            cmd.server.pool.start = Some(number(args.first(), 0..=MOST)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "MinSpareServers",
+        Arity::Take1,
+        "number",
+        "Idle workers that a pool keeps ready while it is in use (default 1)",
+        |cmd, args| {
+            cmd.server.pool.min_spare = Some(number(args.first(), 0..=MOST)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "MaxSpareServers",
+        Arity::Take1,
+        "number",
+        "Idle workers above which a pool lets some go (default 10)",
+        |cmd, args| {
+            cmd.server.pool.max_spare = Some(number(args.first(), 1..=MOST)?);
+            Ok(())
+        },
+    ),
+    Directive::new("MaxRequestWorkers", Arity::Take1, "number", WORKERS, max_workers),
+    Directive::new("MaxClients", Arity::Take1, "number", WORKERS, max_workers),
+    Directive::new("MaxConnectionsPerChild", Arity::Take1, "number", REQUESTS, max_requests),
+    Directive::new("MaxRequestsPerChild", Arity::Take1, "number", REQUESTS, max_requests),
+];
+
+const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64); outside of virtual \
+                       hosts also the most connections at a time";
+const REQUESTS: &str = "Requests after which a worker is replaced; 0: never (default)";
+
+static HOSTLER_DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "Isolation",
+        Arity::Take1,
+        "persistent|fork|exec",
+        "What a program's process serves: many requests (default for perl-script, modperl, psgi), one request after \
+         a fork of the warm parent, or one request after a start of its own (default for cgi-script)",
+        isolation,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    Directive::new(
+        "HostlerQueueLength",
+        Arity::Take1,
+        "number",
+        "Requests that may wait for a worker of a pool; further ones get 503 (default 1000)",
+        |cmd, args| {
+            cmd.server.pool.queue_length = Some(number(args.first(), 0..=10_000_000)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HostlerQueueTimeout",
+        Arity::Take1,
+        "seconds",
+        "How long a request may wait for a worker before it gets 503 (default 30)",
+        |cmd, args| {
+            cmd.server.pool.queue_timeout = Some(number(args.first(), 1..=86_400)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HostlerPoolIdle",
+        Arity::Take1,
+        "seconds",
+        "How long a pool without a request keeps its processes (default 300)",
+        |cmd, args| {
+            cmd.server.pool.idle = Some(number(args.first(), 1..=10_000_000)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HostlerMemory",
+        Arity::Take1,
+        "bytes[K|M|G]",
+        "Memory that the warm processes of all pools may take together; the longest unused idle ones give way \
+         (default: half of the machine's)",
+        |cmd, args| {
+            cmd.process.pool_memory = Some(bytes(args.first())?);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::GLOBAL, Overrides::NONE),
+];
+
+/// What a program's process serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// Many requests, one after the other.
+    Persistent,
+    /// One request; forked from the warm parent.
+    Fork,
+    /// One request; started for it.
+    Exec,
+}
+
+impl Isolation {
+    /// As the directive writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Persistent => "persistent",
+            Self::Fork => "fork",
+            Self::Exec => "exec",
+        }
+    }
+}
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dir {
+    /// `Isolation`; unset: what is usual for the handler, see [`Dir::isolation`].
+    pub isolation: Option<Isolation>,
+}
+
+impl Dir {
+    /// The isolation of a handler: `cgi-script` is usually started for each request, all others persist.
+    #[must_use]
+    pub fn isolation(&self, handler: &str) -> Isolation {
+        let usual =
+            if handler.eq_ignore_ascii_case("cgi-script") { Isolation::Exec } else { Isolation::Persistent };
+        self.isolation.unwrap_or(usual)
+    }
+}
+
+impl Merge for Dir {
+    fn merge(&self, other: &Self) -> Self {
+        Self { isolation: over(&self.isolation, &other.isolation) }
+    }
+
+    unset_part!(Dir);
+}
+
+/// What a virtual host sets; the defaults are [`crate::pools::PoolSettings`]'.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// `StartServers`
+    pub start: Option<u32>,
+    /// `MinSpareServers`
+    pub min_spare: Option<u32>,
+    /// `MaxSpareServers`
+    pub max_spare: Option<u32>,
+    /// `MaxRequestWorkers`, `MaxClients`
+    pub max_workers: Option<u32>,
+    /// `MaxConnectionsPerChild`, `MaxRequestsPerChild`; 0: no limit.
+    pub max_requests: Option<u32>,
+    /// `HostlerQueueLength`
+    pub queue_length: Option<u32>,
+    /// `HostlerQueueTimeout`, seconds.
+    pub queue_timeout: Option<u32>,
+    /// `HostlerPoolIdle`, seconds.
+    pub idle: Option<u32>,
+}
+
+impl Merge for Server {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            start: other.start.or(self.start),
+            min_spare: other.min_spare.or(self.min_spare),
+            max_spare: other.max_spare.or(self.max_spare),
+            max_workers: other.max_workers.or(self.max_workers),
+            max_requests: other.max_requests.or(self.max_requests),
+            queue_length: other.queue_length.or(self.queue_length),
+            queue_timeout: other.queue_timeout.or(self.queue_timeout),
+            idle: other.idle.or(self.idle),
+        }
+    }
+
+    unset_part!(Server);
+}
+
+fn max_workers(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let count = number(args.first(), 1..=i32::MAX.unsigned_abs())?;
+    if cmd.context == Context::Main {
+        cmd.process.max_connections = Some(count);
+    }
+    cmd.server.pool.max_workers = Some(count.min(MOST));
+    Ok(())
+}
+
+fn max_requests(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    cmd.server.pool.max_requests = Some(number(args.first(), 0..=u32::MAX)?);
+    Ok(())
+}
+
+fn isolation(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let all = [Isolation::Persistent, Isolation::Fork, Isolation::Exec].map(|one| (one.name(), one));
+    cmd.dir.pool.isolation = Some(choice(args.first(), &all)?);
+    Ok(())
+}
+
+/// `512M`, `2G`, `1073741824`.
+fn bytes(word: &str) -> Result<u64, String> {
+    let (digits, shift) = match word.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'K') => (&word[..word.len() - 1], 10),
+        Some(b'M') => (&word[..word.len() - 1], 20),
+        Some(b'G') => (&word[..word.len() - 1], 30),
+        _ => (word, 0),
+    };
+    let count: u64 = number(digits, 1..=1 << 50).map_err(|_| format!("\"{word}\" is no number of bytes"))?;
+    let bytes = u128::from(count) << shift;
+    match u64::try_from(bytes) {
+        Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),
+        _ => Err(format!("\"{word}\" is less than 1M or beyond measure")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_suffixes() {
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("2g"), Ok(2 << 30));
+        assert_eq!(bytes("1048576"), Ok(1 << 20));
+        for bad in ["", "M", "1", "-1M", "1T", "1.5G", "99999999999999999999G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+}
