@@ -33,7 +33,7 @@ pub enum Severity {
 }
 
 /// What went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The client closed the connection before its request was complete.
     ClientGone,
@@ -63,6 +63,18 @@ pub enum Kind {
     Timeout,
     /// A system call of ours failed.
     System,
+    /// As many requests as may wait for a worker do.
+    QueueFull,
+    /// The request has waited for a worker for too long.
+    QueueTimeout,
+    /// The engine's parent process can't be started, or can't load what it is to load.
+    EngineFailed,
+    /// The worker ended while it served the request.
+    WorkerDied,
+    /// The worker neither read nor wrote anything for too long, and was killed.
+    WorkerTimeout,
+    /// What the worker said makes no sense; it was killed.
+    WorkerLied,
 }
 
 /// A row of the table of errors.
@@ -100,6 +112,12 @@ impl Kind {
             Self::Killed =>           row(Script, 500, Error, false, "the program was killed"),
             Self::Timeout =>          row(Script, 504, Error, false, "the program neither read nor wrote anything for too long"),
             Self::System =>           row(Front,  503, Error, false, "a system call failed"),
+            Self::QueueFull =>        row(Worker, 503, Error, true,  "all workers are busy and the queue is full"),
+            Self::QueueTimeout =>     row(Worker, 503, Error, true,  "all workers were busy for too long"),
+            Self::EngineFailed =>     row(Worker, 503, Error, true,  "the engine can't be started"),
+            Self::WorkerDied =>       row(Worker, 502, Error, false, "the worker ended while it served the request"),
+            Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),
+            Self::WorkerLied =>       row(Worker, 502, Error, false, "the worker said what makes no sense and was killed"),
         }
     }
 
@@ -130,6 +148,8 @@ pub struct Error {
     pub source: Option<Box<dyn StdError + Send + Sync>>,
     /// The last lines that the program wrote to stderr.
     pub last_lines: Vec<String>,
+    /// When the client may try again, in seconds: for the `Retry-After` field of the answer (RFC 9110 §10.2.3).
+    pub retry_after: Option<u32>,
 }
 
 impl Error {
@@ -137,7 +157,7 @@ impl Error {
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         let Facts { origin, retry, .. } = kind.facts();
-        Self { kind, origin, retry, source: None, last_lines: Vec::new() }
+        Self { kind, origin, retry, source: None, last_lines: Vec::new(), retry_after: None }
     }
 
     /// An error with its details.

@@ -5,5 +5,6 @@
 
 pub mod backend;
 mod error;
+pub mod pool;
 
 pub use error::{Error, Kind, Origin, Severity};

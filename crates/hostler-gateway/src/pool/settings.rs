@@ -1,0 +1,45 @@
+//! How a pool behaves, in the words of Apache's configuration.
+
+use std::time::Duration;
+
+/// Settings of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `StartServers`: workers forked at once when the pool starts.
+    pub start: u32,
+    /// `MinSpareServers`: idle workers that are always kept.
+    pub min_spare: u32,
+    /// `MaxSpareServers`: more idle workers than these are ended, slowly.
+    pub max_spare: u32,
+    /// `MaxRequestWorkers`: the most workers.
+    pub max_workers: u32,
+    /// `MaxConnectionsPerChild`: requests of a worker; 0: no limit.
+    pub max_requests: u32,
+    /// `Isolation fork`: each worker serves one request.
+    pub one_shot: bool,
+    /// Most requests that wait for a worker; further ones are refused.
+    pub queue_length: usize,
+    /// How long a request may wait for a worker.
+    pub queue_timeout: Duration,
+    /// How long the engine's parent may take to load.
+    pub start_timeout: Duration,
+    /// A pool without requests for so long ends its processes; zero: never.
+    pub idle: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            start: 2,
+            min_spare: 1,
+            max_spare: 8,
+            max_workers: 16,
+            max_requests: 0,
+            one_shot: false,
+            queue_length: 1024,
+            queue_timeout: Duration::from_secs(30),
+            start_timeout: Duration::from_secs(60),
+            idle: Duration::from_secs(600),
+        }
+    }
+}
