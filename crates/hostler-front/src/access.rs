@@ -5,6 +5,7 @@
 
 use crate::expr_host::RequestHost;
 use crate::log::{self, Severity};
+use crate::names;
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
@@ -239,11 +240,11 @@ impl Known {
     async fn fetch(&mut self, request: &Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
-                let name = client_name(request.peer.remote.ip()).await;
+                let name = names::client_for_access(&request.peer).await;
                 self.client_name = Some(name);
             }
             Need::Addresses(name) => {
-                let found = addresses(&name).await;
+                let found = names::addresses(&name).await;
                 self.addresses.insert(name, found);
             }
             Need::Membership(group) => {
@@ -260,19 +261,6 @@ impl Known {
         }
         Ok(())
     }
-}
-
-async fn addresses(name: &str) -> Vec<IpAddr> {
-    match tokio::net::lookup_host((name, 0)).await {
-        Ok(found) => found.map(|a| a.ip()).collect(),
-        Err(_) => Vec::new(),
-    }
-}
-
-/// A name counts only if it leads back to the address.
-pub(crate) async fn client_name(ip: IpAddr) -> Option<String> {
-    let name = tokio::task::spawn_blocking(move || hostler_sys::names::reverse_lookup(ip)).await.ok()??;
-    addresses(&name).await.contains(&ip).then_some(name)
 }
 
 /// Asks rules until they need nothing more.

@@ -1,6 +1,7 @@
 //! What is known of a client's connection as long as it lasts.
 
 use crate::http1::head::Limits;
+use crate::names::Names;
 use crate::vhost::AddressHosts;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -76,6 +77,7 @@ pub(crate) struct Peer {
     pub(crate) settings: Settings,
     pub(crate) limits: Limits,
     pub(crate) tls: Option<Tls>,
+    pub(crate) names: Names,
     /// Requests answered so far (`%k`).
     pub(crate) requests: Cell<u32>,
 }

@@ -243,6 +243,7 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
         && &*request.method == b"GET"
         && request.user.is_none()
         && access::is_open(request)
+        && !crate::names::are_wanted(dir)
         && dir.core.ifs.is_empty()
         && dir.core.allow_methods.is_none()
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))

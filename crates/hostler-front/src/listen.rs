@@ -5,6 +5,7 @@ use crate::connection::{self, Peer, Settings, Tls};
 use crate::deadline;
 use crate::http1;
 use crate::io::Io;
+use crate::names::Names;
 use crate::settings;
 use crate::thread::{Shared, Thread};
 use hostler_config::Server;
@@ -185,6 +186,7 @@ pub(crate) fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, t
         limits: settings::head_limits(server),
         hosts: hosts.clone(),
         tls,
+        names: Names::default(),
         requests: Cell::new(0),
     })
 }

@@ -25,6 +25,7 @@ mod listen;
 mod log;
 mod map;
 mod merge;
+mod names;
 mod open_file;
 mod passwords;
 mod reply;

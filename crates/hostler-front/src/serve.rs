@@ -16,7 +16,7 @@ use crate::log::{self, Severity};
 use crate::reply::Reply;
 use crate::request::{Origin, Request};
 use crate::thread::Thread;
-use crate::{access, handler, map};
+use crate::{access, handler, map, names};
 use bytes::Bytes;
 use std::rc::Rc;
 
@@ -43,6 +43,7 @@ pub(crate) type Phase = Result<(), Halt>;
 pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
     let first = match map::host::select(&mut request) {
         Ok(()) => {
+            names::look_up(&request).await;
             crate::filter::headers::early(&mut request).await;
             crate::filter::env::set_env_if_server(&mut request).await;
             Box::pin(run(&mut request)).await
@@ -113,6 +114,7 @@ pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
 /// The phases before the handler (`ap_process_request_internal`).
 pub(crate) async fn prepare(request: &mut Request) -> Phase {
     map::locate(request).await?;
+    names::look_up(request).await;
     if !request.is_sub() {
         map::header_parser(request).await;
     }

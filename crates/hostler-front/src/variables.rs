@@ -23,9 +23,8 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::RequestUri => Some(Cow::Borrowed(&request.uri)),
         Variable::DocumentUri => Some(Cow::Borrowed(&request.uri)),
         Variable::RequestFilename | Variable::ScriptFilename => Some(Cow::Borrowed(&request.filename)),
-        Variable::RemoteHost | Variable::RemoteAddr | Variable::ConnRemoteAddr => {
-            owned(request.peer.remote.ip().to_string())
-        }
+        Variable::RemoteHost => owned(remote_host(request)),
+        Variable::RemoteAddr | Variable::ConnRemoteAddr => owned(request.peer.remote.ip().to_string()),
         Variable::RemotePort => owned(request.peer.remote.port().to_string()),
         Variable::RemoteUser => request.user.as_deref().map(Cow::Borrowed),
         Variable::AuthType => request.auth_type.as_deref().map(Cow::Borrowed),
@@ -100,11 +99,22 @@ pub(crate) fn protocol(request: &Request) -> &'static str {
 
 /// `SERVER_NAME`: what the client asked for, or ServerName (`UseCanonicalName`).
 pub(crate) fn server_name(request: &Request) -> Vec<u8> {
-    let canonical = request.dir.core.use_canonical_name.unwrap_or_default() == CanonicalName::On;
-    if !canonical && let Some(host) = &request.hostname {
-        return host.to_vec();
+    match request.dir.core.use_canonical_name.unwrap_or_default() {
+        CanonicalName::On => canonical_name(request),
+        CanonicalName::Dns => match request.peer.names.local() {
+            Some(name) => name.as_bytes().to_vec(),
+            None => canonical_name(request),
+        },
+        CanonicalName::Off => {
+            request.hostname.as_ref().map_or_else(|| canonical_name(request), |host| host.to_vec())
+        }
     }
-    canonical_name(request)
+}
+
+/// `REMOTE_HOST` in expressions: the client's name if it is known (HostnameLookups), else its address.
+pub(crate) fn remote_host(request: &Request) -> String {
+    let name = request.peer.names.client().map(str::to_owned);
+    name.unwrap_or_else(|| request.peer.remote.ip().to_string())
 }
 
 fn canonical_name(request: &Request) -> Vec<u8> {

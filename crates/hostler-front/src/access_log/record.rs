@@ -39,7 +39,10 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn remote(&self, peer: &Peer) -> &[u8] {
+    pub(super) fn remote<'a>(&'a self, peer: &'a Peer) -> &'a [u8] {
+        if let Some(name) = peer.names.client() {
+            return name.as_bytes();
+        }
         let (length, text) = self.remote.get_or_init(|| {
             let mut text = [0; LONGEST_ADDRESS];
             let mut rest = &mut text[..];

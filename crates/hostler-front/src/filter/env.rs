@@ -26,24 +26,20 @@ pub(crate) async fn set_env_if_dir(request: &mut Request) {
 }
 
 async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) {
-    let mut view = View { host: RequestHost::new(request), name: None };
+    let mut view = View { host: RequestHost::new(request) };
     let mut from = 0;
     while let Err(Pause { at, need }) = setenvif::apply(rules, from, &mut view) {
         from = at;
         match need {
             Need::Expression(question) => Box::pin(view.host.fetch(&question)).await,
-            // The name of the client: looked up once, and only where a rule asks for it.
-            Need::RemoteHost => {
-                let name = crate::access::client_name(view.host.request.peer.remote.ip()).await;
-                view.name = Some(name);
-            }
+            // What HostnameLookups wants is known by now.
+            Need::RemoteHost => {}
         }
     }
 }
 
 struct View<'a> {
     host: RequestHost<&'a mut Request>,
-    name: Option<Option<String>>,
 }
 
 impl setenvif::Request for View<'_> {
@@ -51,11 +47,7 @@ impl setenvif::Request for View<'_> {
         let request = &*self.host.request;
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         Answer::Ready(match attribute {
-            Attribute::RemoteHost => match &self.name {
-                None => return Answer::Pending,
-                Some(Some(name)) => owned(name.clone()),
-                Some(None) => owned(request.peer.remote.ip().to_string()),
-            },
+            Attribute::RemoteHost => owned(crate::variables::remote_host(request)),
             Attribute::RemoteAddr => owned(request.peer.remote.ip().to_string()),
             Attribute::ServerAddr => owned(request.peer.local.ip().to_string()),
             Attribute::RequestMethod => Some(Cow::Borrowed(&*request.method)),

@@ -69,7 +69,12 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
         user: request.user.as_deref(),
         pass_authorization: request.dir.core.cgi_pass_auth == Some(true),
         server,
-        client: Client { address: &remote, port: request.peer.remote.port(), host: None, ident: None },
+        client: Client {
+            address: &remote,
+            port: request.peer.remote.port(),
+            host: request.peer.names.client().map(str::as_bytes),
+            ident: None,
+        },
         redirected: redirect_url.as_deref().map(|url| redirected(request, url)),
     };
     environment.add_common(&facts, last_of_each(&request.headers_in));
