@@ -4,6 +4,8 @@
 //! more, and sleeps; the other side publishes, fences, and looks whether someone sleeps. One of the two sees the other.
 
 mod front;
+#[cfg(test)]
+mod model;
 mod worker;
 
 use crate::layout::Control;

@@ -44,8 +44,8 @@ impl Channel {
         self.front.is_taken(&self.memory.mapped)
     }
 
-    /// Whether the worker says that it has let the channel go (or never had it). A request that was abandoned
-    /// keeps its worker busy until then.
+    /// Whether the worker says that it has let the channel go (or never had it). A request that was abandoned keeps
+    /// the worker busy until then.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.front.is_free(&self.memory.mapped)
@@ -85,6 +85,9 @@ impl Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
+        if !self.take_back() && !self.is_free() {
+            self.abandon();
+        }
         self.memory.release(self.index);
     }
 }

@@ -9,6 +9,8 @@
 //! ```
 //! Groups stand apart by two cache lines (processors fetch lines in pairs), so that a side's writes disturb the
 //! other only when there is news.
+//! Words that both sides write are changed by read-modify-write operations only: each then follows the one before it,
+//! and none is lost.
 //!
 //! Each offered request has a sequence number, its *epoch*, never 0. Positions in streams begin at 0 with each
 //! request, so that small ones stay in the first page of a stream; a position is stored together with its epoch,

@@ -1,8 +1,8 @@
 //! The front's side of a channel. It never waits, and believes nothing that the worker can write.
 
 use super::{Atomic, Atomics, Medium, Stream, pieces, put};
-use crate::layout::{AWAITS_BYTES, AWAITS_ROOM, FREE, OFFERED, TAKEN, Words, position, stamp};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::layout::{AWAITS_BYTES, AWAITS_ROOM, FREE, OFFERED, Words, position, stamp, unstamp};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The worker's counters make no sense.
 pub(crate) struct Nonsense;
@@ -50,14 +50,19 @@ impl Front {
     pub(crate) fn offer<M: Medium>(&mut self, memory: &M, epoch: u32, waker: u32, message: &[u8]) -> usize {
         let taken = message.len().min(M::capacity(Stream::ToWorker) as usize);
         *self = Self { epoch, to_head: taken as u32, placed: true, ..Self::new(self.channel) };
-        put(memory, self.channel, Stream::ToWorker, 0, &message[..taken]);
         let words = self.words(memory);
-        words.worker.0.front_sleeps.store(0, Relaxed);
+        if !self.is_free(memory) {
+            // The worker may be reading what is overwritten now: it is to see so before it sees the new bytes.
+            words.front.0.to_head.store(stamp(epoch, 0), Relaxed);
+            M::Atomics::fence();
+        }
+        put(memory, self.channel, Stream::ToWorker, 0, &message[..taken]);
+        words.worker.0.front_sleeps.swap(0, Relaxed);
         let words = &words.front.0;
         words.waker.store(waker, Relaxed);
         words.from_tail.store(stamp(epoch, 0), Relaxed);
         words.to_head.store(stamp(epoch, self.to_head), Relaxed);
-        words.state.store(stamp(epoch, OFFERED), Release);
+        words.state.swap(stamp(epoch, OFFERED), AcqRel);
         wake(memory);
         taken
     }
@@ -77,10 +82,9 @@ impl Front {
         self.placed && self.words(memory).front.0.state.load(Relaxed) != stamp(self.epoch, OFFERED)
     }
 
-    /// Whether the worker says that it is done with the request.
+    /// Whether the worker says that no request is in the channel.
     pub(crate) fn is_free<M: Medium>(&self, memory: &M) -> bool {
-        let state = self.words(memory).front.0.state.load(Acquire);
-        state != stamp(self.epoch, TAKEN) && state != stamp(self.epoch, OFFERED)
+        unstamp(self.words(memory).front.0.state.load(Acquire)).1 == FREE
     }
 
     pub(crate) fn write<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> usize {
@@ -156,7 +160,7 @@ impl Front {
             return true;
         }
         let reasons = if self.wants_room { AWAITS_BYTES | AWAITS_ROOM } else { AWAITS_BYTES };
-        self.words(memory).worker.0.front_sleeps.store(reasons, Relaxed);
+        self.words(memory).worker.0.front_sleeps.swap(reasons, Relaxed);
         self.slept = true;
         M::Atomics::fence();
         let something = self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied;
@@ -170,7 +174,7 @@ impl Front {
     fn awake<M: Medium>(&mut self, memory: &M) {
         if self.slept {
             self.slept = false;
-            self.words(memory).worker.0.front_sleeps.store(0, Relaxed);
+            self.words(memory).worker.0.front_sleeps.swap(0, Relaxed);
         }
     }
 

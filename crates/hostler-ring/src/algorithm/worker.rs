@@ -69,10 +69,10 @@ fn wait<M: Medium>(memory: &M, timeout: Option<Duration>, ready: impl Fn() -> bo
         std::hint::spin_loop();
     }
     let sleeps = &memory.control().worker_sleeps.0;
-    sleeps.store(1, Relaxed);
+    sleeps.swap(1, Relaxed);
     M::Atomics::fence();
     let waited = if ready() { Waited::Woken } else { memory.sleep(timeout) };
-    sleeps.store(0, Relaxed);
+    sleeps.swap(0, Relaxed);
     waited
 }
 
@@ -83,7 +83,12 @@ impl Talk {
 
     pub(crate) fn is_abandoned<M: Medium>(&self, memory: &M) -> bool {
         let words = &self.words(memory).front.0;
-        words.abandoned.load(Acquire) == self.epoch || unstamp(words.state.load(Relaxed)).0 != self.epoch
+        words.abandoned.load(Acquire) == self.epoch || self.is_replaced(memory)
+    }
+
+    /// Whether the front has begun to put another request into the channel.
+    fn is_replaced<M: Medium>(&self, memory: &M) -> bool {
+        unstamp(self.words(memory).front.0.to_head.load(Acquire)).0 != self.epoch
     }
 
     /// Bytes that can be read.
@@ -99,7 +104,8 @@ impl Talk {
             let count = self.available(memory).min(u32::try_from(into.len()).unwrap_or(u32::MAX));
             if count > 0 {
                 self.copy(memory, &mut into[..count as usize]);
-                return Ok(count as usize);
+                // What another request has overwritten meanwhile is not ours.
+                return Ok(if self.is_replaced(memory) { 0 } else { count as usize });
             }
             if into.is_empty() || self.is_abandoned(memory) {
                 return Ok(0);
