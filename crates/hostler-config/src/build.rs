@@ -29,6 +29,8 @@ pub(crate) struct Builder {
     pub(crate) regex_options: RegexOptions,
     /// What .htaccess may contain; `None` in configuration files.
     pub(crate) allow: Option<Arc<directives::core::Allow>>,
+    /// The virtual host that an .htaccess file is read for; `None` in configuration files.
+    pub(crate) host: Option<Origin>,
     /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
     /// everybody else.
     pub(crate) deadline: Option<Instant>,

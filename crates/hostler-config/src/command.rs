@@ -153,10 +153,14 @@ impl Command<'_> {
     }
 
     /// A variable of the environment in which the configuration was read. In .htaccess files, only those that
-    /// the configuration itself names.
+    /// the configuration itself names for the virtual host.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<String> {
-        self.builder.facts.environment.get(name).cloned()
+        let facts = &self.builder.facts;
+        match self.builder.host {
+            Some(host) => facts.variable(name, host).map(str::to_owned),
+            None => facts.environment.get(name).map(|kept| kept.value.clone()),
+        }
     }
 
     /// The contents of a file that the reader attached to the tree (TypesConfig); the path is as in the

@@ -22,6 +22,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 pub struct HtaccessScope<'a> {
     /// The configuration that the server runs with.
     pub config: &'a Config,
+    /// Where the virtual host of the request begins ([`crate::Server::origin`]).
+    pub host: Origin,
     /// Path of the file, for messages.
     pub file: &'a str,
     /// Its directory, absolute, without a slash at the end.
@@ -52,10 +54,11 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
         let message = format!("is larger than {MAX_FILE} bytes");
         return Err(Box::new(ConfigError { file, line: 0, directive, message, form }));
     }
-    let mut reader = Reader::for_htaccess(&scope.config.facts, scope.file);
+    let mut reader = Reader::for_htaccess(&scope.config.facts, scope.host, scope.file);
     let nodes = reader.htaccess_nodes(text);
     let (errors, mut warnings) = reader.into_report();
     let mut builder = Builder::new(Arc::clone(&scope.config.facts), vec![file]);
+    builder.host = Some(scope.host);
     builder.allow = Some(Arc::clone(&scope.allow));
     builder.deadline = Some(Instant::now() + TIME_LIMIT);
     builder.regex_options = scope.config.regex_options;

@@ -3,11 +3,11 @@
 //! otherwise have to read: names resolved to addresses, and the files that directives refer to.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// Where a line stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// Index into [`Tree::files`].
     pub file: u32,
@@ -41,7 +41,28 @@ pub struct Facts {
     /// Contents of the files that directives name, by absolute path (TypesConfig).
     pub attached: BTreeMap<String, String>,
     /// Variables of the reader's environment that PassEnv and expressions name; one that is not set is missing.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, Kept>,
+}
+
+/// A variable of the environment in which the configuration was read. The configuration's own lines may use each;
+/// .htaccess files and what is evaluated for requests only those that are meant for their virtual host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its value.
+    pub value: String,
+    /// Named for the whole server.
+    pub everywhere: bool,
+    /// Virtual hosts that name it, by where they begin.
+    pub hosts: BTreeSet<Origin>,
+}
+
+impl Facts {
+    /// A variable of the reader's environment, as far as a virtual host may know it.
+    #[must_use]
+    pub fn variable(&self, name: &str, host: Origin) -> Option<&str> {
+        let kept = self.environment.get(name)?;
+        (kept.everywhere || kept.hosts.contains(&host)).then_some(kept.value.as_str())
+    }
 }
 
 /// The configuration, resolved.

@@ -21,6 +21,7 @@ fn parse(text: &[u8], allow: &Arc<Allow>) -> Result<Htaccess, String> {
     let config = config();
     let scope = HtaccessScope {
         config: &config,
+        host: config.main().origin,
         file: "/srv/www/.htaccess",
         directory: "/srv/www",
         allow: Arc::clone(allow),
@@ -195,7 +196,13 @@ fn any_bytes_give_an_answer() {
                 _ => text.extend_from_slice(PIECES[dice.roll(PIECES.len())].as_bytes()),
             }
         }
-        let scope = HtaccessScope { config: &config, file: "f", directory: "/d", allow: Arc::clone(&all) };
+        let scope = HtaccessScope {
+            config: &config,
+            host: config.main().origin,
+            file: "f",
+            directory: "/d",
+            allow: Arc::clone(&all),
+        };
         let _ = parse_htaccess(&text, &scope);
         let _ = read_text(&String::from_utf8_lossy(&text).replace("Include", ""), "/nowhere")
             .map(|t| Config::build(&t));

@@ -156,8 +156,9 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
 
     /// The operator's environment, as far as the configuration names its variables: the front's own is empty.
     fn os_env(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let known = &self.request.thread.shared.config.facts.environment;
-        known.get(std::str::from_utf8(name).ok()?).map(|value| Cow::Borrowed(value.as_bytes()))
+        let facts = &self.request.thread.shared.config.facts;
+        let value = facts.variable(std::str::from_utf8(name).ok()?, self.request.server.origin)?;
+        Some(Cow::Borrowed(value.as_bytes()))
     }
 
     fn varies_on(&self, header: &[u8]) {

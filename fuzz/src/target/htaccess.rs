@@ -8,11 +8,18 @@ use std::sync::{Arc, OnceLock};
 pub fn target(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
-        let built = read_text("Define KNOWN value\nServerName x", "/nonexistent").and_then(|tree| Config::build(&tree));
+        let built = read_text("Define KNOWN value\nServerName x", "/nonexistent")
+            .and_then(|tree| Config::build(&tree));
         built.unwrap_or_else(|errors| panic!("{errors:?}"))
     });
     let allow = Arc::new(Allow { classes: Overrides::ALL, options: OptionBits::EVERY, ..Allow::default() });
-    let scope = HtaccessScope { config, file: "/srv/www/.htaccess", directory: "/srv/www", allow };
+    let scope = HtaccessScope {
+        config,
+        host: config.main().origin,
+        file: "/srv/www/.htaccess",
+        directory: "/srv/www",
+        allow,
+    };
     match parse_htaccess(data, &scope) {
         Ok(parsed) => {
             let merged = config.main().defaults.merge(&parsed.conf);

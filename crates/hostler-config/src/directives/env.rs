@@ -22,7 +22,7 @@ static DIRECTIVES: &[Directive] = &[
         Arity::Iterate,
         "variable ...",
         "Passes a variable on from the environment that the server was started in; in .htaccess files only one \
-         that the configuration itself names",
+         that the configuration names for their virtual host",
         pass_env,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

@@ -4,10 +4,11 @@
 use super::expand::Reader;
 
 impl Reader {
-    /// Keeps variables that PassEnv names.
+    /// Keeps variables that PassEnv names: for the virtual host, or for all, or, in a section outside of virtual
+    /// hosts, for that section alone.
     pub(super) fn keep_environment(&mut self, names: &str) {
         for name in crate::words(names) {
-            self.keep_variable(&name);
+            self.keep_variable(&name, self.depth == 0);
         }
     }
 
@@ -15,17 +16,21 @@ impl Reader {
     /// `%{osenv:NAME}`, or with `env`, which falls back to this environment. A computed name finds nothing.
     pub(super) fn keep_named_variables(&mut self, args: &str) {
         if !self.htaccess {
-            named(args).for_each(|name| self.keep_variable(name));
+            // Which requests a section is about shows only when they come.
+            named(args).for_each(|name| self.keep_variable(name, self.host.is_none()));
         }
     }
 
-    fn keep_variable(&mut self, name: &str) {
+    fn keep_variable(&mut self, name: &str, everywhere: bool) {
         // `var` would panic at these.
         if name.is_empty() || name.contains(['=', '\0']) {
             return;
         }
         if let Ok(value) = std::env::var(name) {
-            self.facts.environment.insert(name.to_owned(), value);
+            let kept = self.facts.environment.entry(name.to_owned()).or_default();
+            kept.value = value;
+            kept.everywhere |= everywhere;
+            kept.hosts.extend(self.host);
         }
     }
 }
@@ -71,5 +76,23 @@ mod tests {
         assert_eq!(tree.facts.environment.len(), 1);
         let tree = crate::read_text("Header set X PATH", "/etc/apache2").unwrap();
         assert!(tree.facts.environment.is_empty());
+    }
+
+    #[test]
+    fn a_variable_belongs_to_those_who_name_it() {
+        let inside = "<VirtualHost *>\n<Location /x>\nPassEnv PATH\n</Location>\n</VirtualHost>";
+        let tree = crate::read_text(&format!("{inside}\n<VirtualHost *>\n</VirtualHost>"), "/srv").unwrap();
+        let hosts = tree.nodes.iter().filter(|node| node.name == "VirtualHost");
+        let hosts: Vec<_> = hosts.map(|node| node.origin).collect();
+        assert!(tree.facts.variable("PATH", hosts[0]).is_some());
+        assert_eq!(tree.facts.variable("PATH", hosts[1]), None);
+        let visible = |text: &str| {
+            let tree = crate::read_text(text, "/srv").unwrap();
+            assert!(tree.facts.environment.contains_key("PATH"), "{text}");
+            tree.facts.variable("PATH", crate::Origin { file: 0, line: 77 }).is_some()
+        };
+        assert!(visible("PassEnv PATH"));
+        assert!(!visible("<Directory /srv/anna>\nPassEnv PATH\n</Directory>"));
+        assert!(visible("<Location /x>\nHeader set X \"expr=%{osenv:PATH}\"\n</Location>"));
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{ConfigError, Warning};
 use crate::lexer::{first_word, words};
 use crate::{Facts, Node, Origin, Tree, directives};
 use hostler_expr::RegexOptions;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Files and macros that include one another, deepest.
@@ -34,8 +34,12 @@ pub(crate) struct Reader {
     pub(super) macros: HashMap<String, Arc<Macro>>,
     /// Macros in use, innermost last.
     pub(super) using: Vec<String>,
-    /// An .htaccess file: no files, no environment, fewer directives.
+    /// An .htaccess file: no files, fewer directives.
     pub(super) htaccess: bool,
+    /// What an .htaccess file may know of the server's environment.
+    environment: BTreeMap<String, String>,
+    /// The virtual host around the line.
+    pub(super) host: Option<Origin>,
     /// Sections around the line, conditions aside.
     pub(super) depth: u32,
     /// Files and macros around the line.
@@ -70,11 +74,13 @@ impl Reader {
     }
 
     /// A reader for an .htaccess file.
-    pub(crate) fn for_htaccess(facts: &Facts, file: &str) -> Self {
+    pub(crate) fn for_htaccess(facts: &Facts, host: Origin, file: &str) -> Self {
         let defines = facts.defines.clone();
+        let own = facts.environment.keys().filter_map(|name| Some((name, facts.variable(name, host)?)));
+        let environment = own.map(|(name, value)| (name.clone(), value.to_owned())).collect();
         let server_root = facts.server_root.clone();
         let facts = Facts { defines, server_root, ..Facts::default() };
-        Self { facts, htaccess: true, files: vec![file.to_owned()], ..Self::default() }
+        Self { facts, environment, htaccess: true, files: vec![file.to_owned()], ..Self::default() }
     }
 
     /// Reads the text of an .htaccess file.
@@ -223,14 +229,17 @@ impl Reader {
             Some(Ok(false)) => {}
             Some(Err(message)) => self.error(at, &name, message),
             None => {
+                let outside = self.host;
                 if name.eq_ignore_ascii_case("VirtualHost") && !self.htaccess {
                     self.resolve_hosts(&args);
+                    self.host = Some(at);
                 }
                 self.keep_named_variables(&args);
                 self.depth += 1;
                 let mut inside = Vec::with_capacity(children.len());
                 self.expand(children, &mut inside);
                 self.depth -= 1;
+                self.host = outside;
                 out.push(Node { name, args, origin: at, children: Some(inside) });
             }
         }
@@ -339,8 +348,8 @@ impl Reader {
     fn variable(&self, name: &str) -> Option<String> {
         match self.facts.defines.get(name) {
             Some(Some(value)) => Some(value.clone()),
-            // The environment of the server is none of a tenant's business.
-            _ if self.htaccess => None,
+            // What of the server's environment is not meant for a tenant is none of its business.
+            _ if self.htaccess => self.environment.get(name).cloned(),
             _ => std::env::var(name).ok(),
         }
     }

@@ -211,16 +211,21 @@ impl<'a> Walk<'a> {
         allow: Arc<hostler_config::directives::core::Allow>,
     ) -> Result<Arc<DirConfig>, Halt> {
         let thread = self.request.thread.clone();
-        if let Some(conf) = thread.htaccess.borrow().find(file, text, &allow) {
+        let config = &thread.shared.config;
+        // Without a kept environment all virtual hosts read the same.
+        let named = !config.facts.environment.is_empty();
+        let host = if named { self.request.server.origin } else { hostler_config::Origin::default() };
+        let made = Made { host, allow: allow.clone() };
+        if let Some(conf) = thread.htaccess.borrow().find(file, text, &made) {
             return Ok(conf);
         }
-        let scope = HtaccessScope { config: &thread.shared.config, file, directory, allow: allow.clone() };
+        let scope = HtaccessScope { config, host, file, directory, allow };
         match parse_htaccess(text, &scope) {
             Ok(parsed) => {
                 for warning in &parsed.warnings {
                     log::request(self.request, Severity::Warn, "core", &warning.to_string());
                 }
-                thread.htaccess.borrow_mut().keep(file, text, allow, parsed.conf.clone());
+                thread.htaccess.borrow_mut().keep(file, text, made, parsed.conf.clone());
                 Ok(parsed.conf)
             }
             Err(error) => {
@@ -317,32 +322,28 @@ pub(crate) struct HtaccessCache {
 
 struct Parsed {
     text: Bytes,
-    allow: Arc<hostler_config::directives::core::Allow>,
+    made: Made,
     conf: Arc<DirConfig>,
 }
 
+/// What else than its text decides what a file comes to.
+#[derive(PartialEq)]
+struct Made {
+    host: hostler_config::Origin,
+    allow: Arc<hostler_config::directives::core::Allow>,
+}
+
 impl HtaccessCache {
-    fn find(
-        &self,
-        file: &str,
-        text: &[u8],
-        allow: &hostler_config::directives::core::Allow,
-    ) -> Option<Arc<DirConfig>> {
+    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<Arc<DirConfig>> {
         let parsed = self.parsed.get(file)?;
-        (parsed.text == text && *parsed.allow == *allow).then(|| parsed.conf.clone())
+        (parsed.text == text && parsed.made == *made).then(|| parsed.conf.clone())
     }
 
-    fn keep(
-        &mut self,
-        file: &str,
-        text: &[u8],
-        allow: Arc<hostler_config::directives::core::Allow>,
-        conf: Arc<DirConfig>,
-    ) {
+    fn keep(&mut self, file: &str, text: &[u8], made: Made, conf: Arc<DirConfig>) {
         if self.parsed.len() >= 1024 {
             self.parsed.clear();
         }
-        self.parsed.insert(file.to_owned(), Parsed { text: Bytes::copy_from_slice(text), allow, conf });
+        self.parsed.insert(file.to_owned(), Parsed { text: Bytes::copy_from_slice(text), made, conf });
     }
 }
 

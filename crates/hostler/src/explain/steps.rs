@@ -125,7 +125,13 @@ impl Merging<'_> {
         }) else {
             return Ok(());
         };
-        let scope = HtaccessScope { config: self.config, file: &file, directory, allow: Arc::new(allow) };
+        let scope = HtaccessScope {
+            config: self.config,
+            host: self.server.origin,
+            file: &file,
+            directory,
+            allow: Arc::new(allow),
+        };
         let parsed = parse_htaccess(&text, &scope)?;
         self.list(&parsed.settings, ".htaccess", Some(&file));
         self.dir = self.dir.merge(&parsed.conf);
