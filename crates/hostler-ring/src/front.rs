@@ -7,6 +7,7 @@ use crate::mapped::Memory;
 use std::sync::Arc;
 
 /// One channel of one worker's memory, with one request at a time. Owned by one thread of the front.
+#[derive(Debug)]
 pub struct Channel {
     memory: Arc<Memory>,
     index: usize,

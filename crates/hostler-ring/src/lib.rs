@@ -12,6 +12,8 @@
 
 mod algorithm;
 pub mod front;
+#[cfg(test)]
+mod hostile;
 mod layout;
 mod mapped;
 pub mod worker;

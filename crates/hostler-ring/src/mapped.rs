@@ -43,6 +43,7 @@ native!(AtomicU32, u32);
 native!(AtomicU64, u64);
 
 /// A mapping of a worker's memory, and the bells that this process can ring.
+#[derive(Debug)]
 pub(crate) struct Mapped {
     mapping: Mapping,
     wakers: Vec<OwnedFd>,
@@ -114,6 +115,7 @@ impl Medium for Mapped {
 }
 
 /// The front's side of one worker's memory: creates it, and hands out its channels.
+#[derive(Debug)]
 pub struct Memory {
     pub(crate) mapped: Mapped,
     /// Sequence number of the last request, over all channels.
@@ -142,6 +144,12 @@ impl Memory {
     pub fn channel(self: &Arc<Self>, index: usize) -> Channel {
         assert!(!self.owned[index].swap(true, Ordering::Acquire), "a channel has one owner");
         Channel::new(self.clone(), index)
+    }
+
+    /// Makes this the next epoch.
+    #[cfg(test)]
+    pub(crate) fn skip_to(&self, epoch: u32) {
+        self.sequence.store(epoch.wrapping_sub(1), Ordering::Relaxed);
     }
 
     /// Takes an end back.

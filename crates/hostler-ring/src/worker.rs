@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A worker's memory.
+#[derive(Debug)]
 pub struct Worker {
     mapped: Arc<Mapped>,
 }
@@ -37,6 +38,7 @@ impl Worker {
 }
 
 /// One request: its bytes in, the answer's bytes out. Dropping it lets the channel go.
+#[derive(Debug)]
 pub struct Conversation {
     mapped: Arc<Mapped>,
     talk: Talk,
@@ -102,5 +104,61 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         self.talk.finish(&*self.mapped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+
+    #[test]
+    fn requests_come_oldest_first_whichever_channel_they_are_in() {
+        let (memory, fd) = Memory::create().unwrap();
+        let mut worker = Worker::attach(fd, Vec::new()).unwrap();
+        let mut channels = [memory.channel(0), memory.channel(1)];
+        for order in [[0, 1], [1, 0], [1, 0], [0, 1]] {
+            for index in order {
+                channels[index].offer(0, &[index as u8]);
+            }
+            for index in order {
+                let mut byte = [9];
+                worker.next(None).unwrap().read(&mut byte);
+                assert_eq!(byte, [index as u8]);
+            }
+            assert!(worker.next(Some(Duration::ZERO)).is_none());
+        }
+    }
+
+    #[test]
+    fn order_survives_the_wrap_of_sequence_numbers() {
+        let (memory, fd) = Memory::create().unwrap();
+        memory.skip_to(u32::MAX);
+        let mut worker = Worker::attach(fd, Vec::new()).unwrap();
+        let mut channels = [memory.channel(0), memory.channel(1)];
+        channels[1].offer(0, b"old");
+        channels[0].offer(0, b"new");
+        let mut bytes = [0; 3];
+        worker.next(None).unwrap().read(&mut bytes);
+        assert_eq!(&bytes, b"old");
+        worker.next(None).unwrap().read(&mut bytes);
+        assert_eq!(&bytes, b"new");
+    }
+
+    #[test]
+    fn nothing_to_do_ends_with_the_timeout() {
+        let (_memory, fd) = Memory::create().unwrap();
+        let mut worker = Worker::attach(fd, Vec::new()).unwrap();
+        let start = std::time::Instant::now();
+        assert!(worker.next(Some(Duration::from_millis(20))).is_none());
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+
+    #[test]
+    fn memory_that_no_front_has_made_is_refused() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(Worker::attach(file.into(), Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let (_mapping, fd) = hostler_sys::shared::Mapping::create("blank", crate::layout::LENGTH).unwrap();
+        assert_eq!(Worker::attach(fd, Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

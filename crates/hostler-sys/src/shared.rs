@@ -19,6 +19,7 @@ use std::time::Duration;
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A memory file mapped for reading and writing, shared with whoever else maps it. Its bytes begin as zeros.
+#[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     length: usize,
@@ -179,4 +180,99 @@ pub fn hush(bell: impl AsFd) -> bool {
     let mut buffers = [io::IoSliceMut::new(&mut count)];
     // An offset of -1 is `read` without an offset.
     rustix::io::preadv2(bell, &mut buffers, u64::MAX, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::Ordering;
+    use std::time::Instant;
+
+    fn word(mapping: &Mapping) -> &AtomicU32 {
+        // SAFETY: the first bytes of a mapping that is longer and aligned to a page.
+        unsafe { mapping.start().cast().as_ref() }
+    }
+
+    #[test]
+    fn both_mappings_see_what_either_writes() {
+        let (ours, fd) = Mapping::create("test", 8192).unwrap();
+        let theirs = Mapping::attach(&fd, 8192).unwrap();
+        ours.put(4094, b"abcd");
+        let mut bytes = b"x".to_vec();
+        theirs.append(4094, 4, &mut bytes);
+        assert_eq!(bytes, b"xabcd");
+        theirs.put(8191, b"z");
+        ours.copy(8191, &mut bytes[..1]);
+        assert_eq!(bytes, b"zabcd");
+    }
+
+    #[test]
+    #[should_panic(expected = "outside")]
+    fn nothing_is_written_over_the_end() {
+        Mapping::create("test", 4096).unwrap().0.put(4093, b"four");
+    }
+
+    #[test]
+    #[should_panic(expected = "outside")]
+    fn an_offset_past_the_end_is_refused_for_no_bytes_even() {
+        Mapping::create("test", 4096).unwrap().0.append(usize::MAX, 1, &mut Vec::new());
+    }
+
+    #[test]
+    fn no_holder_can_change_the_length() {
+        let (_mapping, fd) = Mapping::create("test", 4096).unwrap();
+        let file = File::from(fd.try_clone().unwrap());
+        for length in [0, 4095, 4097, 1 << 30] {
+            assert_eq!(file.set_len(length).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        assert!(fcntl_add_seals(&fd, SealFlags::WRITE).is_err());
+    }
+
+    #[test]
+    fn memory_of_another_length_or_without_seals_is_refused() {
+        let (_mapping, fd) = Mapping::create("test", 8192).unwrap();
+        assert_eq!(Mapping::attach(&fd, 4096).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let open = memfd_create("open", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&open, 4096).unwrap();
+        assert_eq!(Mapping::attach(&open, 4096).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert!(Mapping::attach(File::open("/dev/null").unwrap(), 4096).is_err());
+    }
+
+    #[test]
+    fn who_sleeps_on_a_word_is_woken_through_another_mapping() {
+        let (ours, fd) = Mapping::create("test", 4096).unwrap();
+        let theirs = Mapping::attach(&fd, 4096).unwrap();
+        assert_eq!(wait(word(&ours), 1, None), Waited::Woken, "another value: no sleep");
+        assert_eq!(wait(word(&ours), 0, Some(Duration::from_millis(5))), Waited::TimedOut);
+        let sleeper = std::thread::spawn(move || {
+            while word(&theirs).load(Ordering::SeqCst) == 0 {
+                assert_eq!(wait(word(&theirs), 0, Some(Duration::from_secs(20))), Waited::Woken);
+            }
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        word(&ours).store(1, Ordering::SeqCst);
+        wake(word(&ours));
+        sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn a_bell_is_heard_once_however_often_it_rings() {
+        let bell = bell().unwrap();
+        assert!(!hush(&bell));
+        (0..1000).for_each(|_| ring(&bell));
+        assert!(hush(&bell));
+        assert!(!hush(&bell));
+    }
+
+    #[test]
+    fn a_bell_never_blocks_who_hushes_or_rings_it() {
+        let bell = bell().unwrap();
+        // SAFETY: plain system calls on a descriptor that is open.
+        unsafe { libc::fcntl(bell.as_raw_fd(), libc::F_SETFL, 0) };
+        let start = Instant::now();
+        assert!(!hush(&bell), "blocking now, and yet it returns");
+        assert!(start.elapsed() < Duration::from_secs(1));
+    }
 }

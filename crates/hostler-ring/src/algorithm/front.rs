@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub(crate) struct Nonsense;
 
 /// Private state of one channel's front side. What it wrote to shared memory it has here, too, and uses only this.
+#[derive(Debug)]
 pub(crate) struct Front {
     channel: usize,
     /// Epoch of the request in the channel; 0: none yet.

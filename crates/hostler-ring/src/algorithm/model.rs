@@ -242,6 +242,33 @@ fn streams_keep_their_order_and_wait_for_room() {
 }
 
 #[test]
+fn a_front_that_wants_room_wakes_when_the_worker_has_read() {
+    explore(
+        2,
+        |memory| {
+            let mut talk = next(memory);
+            for byte in b"abc" {
+                let mut read = [0];
+                assert_eq!(talk.read(memory, &mut read), Ok(1));
+                assert_eq!(read, [*byte]);
+            }
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            let mut taken = front.offer(memory, 1, 7, b"abc");
+            front.want_room(true);
+            while taken < 3 {
+                let count = front.write(memory, &b"abc"[taken..]);
+                taken += count;
+                if count == 0 && front.sleep(memory) {
+                    memory.park();
+                }
+            }
+        },
+    );
+}
+
+#[test]
 fn a_full_stream_holds_the_worker_until_the_front_reads() {
     explore(
         2,

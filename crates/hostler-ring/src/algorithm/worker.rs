@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 const PUBLISH_AT: u32 = 32 << 10;
 
 /// The worker's private state of one request.
+#[derive(Debug)]
 pub(crate) struct Talk {
     channel: usize,
     epoch: u32,
