@@ -4,6 +4,7 @@
 //! Everything here fails closed: what can't be evaluated is an error, never a pass.
 
 use crate::expr_host::RequestHost;
+use crate::handler::worker::phases::{self, Said};
 use crate::log::{self, Severity};
 use crate::names;
 use crate::request::Request;
@@ -32,7 +33,8 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
         return Err(Halt::Status(405));
     }
     if is_open(request) {
-        return Ok(());
+        // mod_perl's functions for authentication are asked only where a rule wants a user.
+        return phases::decide(request, phases::ACCESS).await.map(drop);
     }
     encryption(request).await?;
     // An internal redirect or include under the same rules was already checked (the user stays known).
@@ -47,8 +49,13 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
     let mut known = Known::default();
     let dir = request.dir.clone();
     let method = String::from_utf8_lossy(&request.method).into_owned();
-    let by_address = ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
     let any = dir.access_compat.satisfies_any(&method);
+    let by_function = match phases::decide(request, phases::ACCESS).await {
+        Err(Halt::Status(_)) if any => false,
+        said => said.map(|_| true)?,
+    };
+    let by_address =
+        by_function && ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
     if !by_address && !any {
         denied(request, "AH01630: client denied by server configuration");
         return Err(Halt::Status(403));
@@ -108,7 +115,14 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
         Decision::Forbidden => return Err(Halt::Status(403)),
         Decision::Unauthorized => return unauthorized(request).await,
     }
-    login(request, known).await?;
+    if phases::decide(request, phases::AUTHEN).await? == Said::Declined {
+        login(request, known).await?;
+    } else if request.user.is_none() {
+        return Err(incomplete(request, "a PerlAuthenHandler that sets the user"));
+    }
+    if phases::decide(request, phases::AUTHZ).await? == Said::Ok {
+        return Ok(());
+    }
     let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
     match decide(verdict, true, has_type, &dir.authz) {
         Decision::Allow => Ok(()),

@@ -30,6 +30,10 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     }
     let configured = request.dir.core.error_documents.get(&status).cloned();
     let sub = request.is_sub();
+    let own = request.custom_responses.iter().find(|(known, _)| *known == status).map(|(_, text)| text.clone());
+    if let Some(answer) = own.filter(|_| !sub).and_then(|text| custom(request, status, &text)) {
+        return answer;
+    }
     match configured {
         Some(ErrorDocument::Local(target)) if !sub => {
             let target = text(request, &target);
@@ -53,6 +57,32 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
         }
         _ => Answer::Page(page(request, None)),
     }
+}
+
+/// What a program has set for a status (`ap_custom_response`): an URL, or a text.
+fn custom(request: &mut Request, status: u16, text: &[u8]) -> Option<Answer> {
+    if text.starts_with(b"/") {
+        request.env.set("REQUEST_METHOD", request.method.clone());
+        return Some(Answer::Redirect(text.to_vec()));
+    }
+    if is_absolute(text) {
+        if status == 401 {
+            return None;
+        }
+        request.status = 302;
+        request.headers_out.set("Location", text.to_vec());
+        return Some(Answer::Page(page(request, None)));
+    }
+    let message = Bytes::copy_from_slice(text.strip_prefix(b"\"").unwrap_or(text));
+    clear(request);
+    request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=iso-8859-1"));
+    Some(Answer::Page(Body::Bytes(message)))
+}
+
+/// Whether it begins as `http://` does.
+fn is_absolute(text: &[u8]) -> bool {
+    let scheme = text.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+    scheme > 0 && text[scheme..].starts_with(b"://")
 }
 
 /// The status of the first error, when this request is itself an error's document.

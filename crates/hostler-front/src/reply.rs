@@ -158,7 +158,11 @@ impl Reply {
             );
         }
         crate::filter::compress::note(&mut self.request);
+        if let Some(changes) = self.request.late.take().and_then(|late| late.borrow_mut().take()) {
+            changes.apply_to_log(&mut self.request);
+        }
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);
+        handler::worker::phases::after(&self.request);
     }
 }

@@ -142,6 +142,12 @@ pub(crate) struct Request {
     pub(crate) epoch: u64,
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
+    /// What workers have done for it.
+    pub(crate) progress: crate::handler::worker::Progress,
+    /// Error answers that a program has set (`custom_response`), by status.
+    pub(crate) custom_responses: Vec<(u16, Bytes)>,
+    /// Changes that a worker tells while its answer is being sent.
+    pub(crate) late: Option<crate::handler::worker::Late>,
 }
 
 impl Request {
@@ -222,7 +228,29 @@ impl Request {
             lasting: true,
             epoch: 0,
             no_cache: false,
+            progress: crate::handler::worker::Progress::default(),
+            custom_responses: Vec::new(),
+            late: None,
         }
+    }
+
+    /// What lines of the error log need of it, and nothing else.
+    pub(crate) fn for_log(&self) -> Self {
+        let mut known = Self::new(&self.thread, &self.peer);
+        known.server = self.server.clone();
+        known.dir = self.dir.clone();
+        known.number = self.number;
+        known.received = self.received;
+        known.line = self.line.clone();
+        known.method = self.method.clone();
+        known.uri.clone_from(&self.uri);
+        known.filename.clone_from(&self.filename);
+        known.hostname.clone_from(&self.hostname);
+        known.host_port = self.host_port;
+        if let Some(referer) = self.headers_in.find("Referer") {
+            known.headers_in.set("Referer", referer.clone());
+        }
+        known
     }
 
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with

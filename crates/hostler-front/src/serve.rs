@@ -114,6 +114,9 @@ pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
 /// The phases before the handler (`ap_process_request_internal`).
 pub(crate) async fn prepare(request: &mut Request) -> Phase {
     map::locate(request).await?;
+    if handler::worker::phases::are_any(request) {
+        return Box::pin(handler::worker::phases::prepare(request)).await;
+    }
     names::look_up(request).await;
     if !request.is_sub() {
         map::header_parser(request).await;

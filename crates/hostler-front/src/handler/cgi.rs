@@ -84,7 +84,7 @@ async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, 
 }
 
 /// The checks of mod_cgi, in its order.
-fn check(request: &Request) -> Result<(), Halt> {
+pub(super) fn check(request: &Request) -> Result<(), Halt> {
     let aliased =
         request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"cgi-script"));
     let reject = |status, why| Err(refuse(request, status, why));

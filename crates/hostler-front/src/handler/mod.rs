@@ -7,6 +7,7 @@ pub(crate) mod directory;
 pub(crate) mod file;
 pub(crate) mod options;
 pub(crate) mod ssi;
+pub(crate) mod worker;
 
 use crate::body::Body;
 use crate::log::{self, Severity};
@@ -14,6 +15,7 @@ use crate::map::types::DIRECTORY;
 use crate::request::Request;
 use crate::serve::Halt;
 use bytes::Bytes;
+use hostler_config::directives::pool::Isolation;
 
 /// The note of an answer that is sent as the script wrote it (nph-).
 pub(crate) const RAW: &str = "raw-answer";
@@ -32,11 +34,23 @@ pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
         return options::trace(request).await;
     }
     action::check(request)?;
+    respond(request).await
+}
+
+/// Lets the handler answer that the request names.
+async fn respond(request: &mut Request) -> Result<Body, Halt> {
     let handler = request.handler.clone().or_else(|| by_type(request));
+    if !handler.as_deref().is_some_and(worker::is_handler) {
+        worker::phases::settle(request).await?;
+    }
     match handler.as_deref() {
         None | Some(b"default-handler") => file::handle(request).await,
         Some(DIRECTORY) => directory::handle(request).await,
+        Some(b"cgi-script") if request.dir.pool.isolation("cgi-script") == Isolation::Fork => {
+            worker::script(request).await
+        }
         Some(b"cgi-script") => cgi::handle(request).await,
+        Some(name) if worker::is_handler(name) => worker::handle(request).await,
         Some(b"server-parsed") => {
             request.filters.push(Bytes::from_static(b"includes"));
             if request.content_type.is_none() {

@@ -45,6 +45,11 @@ pub(crate) fn error_id(request: &Request) -> String {
     text(request.number)
 }
 
+/// The same for somebody who may or may not show it.
+pub(crate) fn id_text(request: &Request) -> String {
+    text(request.number)
+}
+
 /// The id for a message in the error log.
 pub(super) fn logged(request: &Request) -> String {
     mention(request.number, true);

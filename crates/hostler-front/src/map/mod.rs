@@ -7,13 +7,15 @@ pub(crate) mod translate;
 pub(crate) mod types;
 pub(crate) mod walk;
 
-use crate::request::Request;
+use crate::handler::worker::phases::{self, Said};
+use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
 use crate::uri::{self, EncodedSlashes};
 use hostler_config::directives::core;
 
 /// Decodes the path, translates it, and merges what applies to it.
 pub(crate) async fn locate(request: &mut Request) -> Phase {
+    phases::post_read_request(request).await?;
     let conf = &request.server.conf.core;
     let merge = conf.merge_slashes.unwrap_or(true);
     let slashes = match conf.encoded_slashes.unwrap_or_default() {
@@ -27,12 +29,34 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
     // A throw-away look at Location sections: translation may depend on them.
     sections::locations(request)?;
     sections::conditions(request).await?;
-    translate::run(request).await?;
+    if phases::of_mapping(request, phases::TRANS).await? == Said::Declined || request.filename.is_empty() {
+        translate::run(request).await?;
+    }
+    find(request).await
+}
+
+/// Looks at what stands at the file name, and merges what applies to it and to the URL.
+async fn find(request: &mut Request) -> Phase {
     request.dir = request.server.defaults.clone();
-    walk::run(request).await?;
+    if phases::of_mapping(request, phases::MAP_TO_STORAGE).await? == Said::Declined {
+        request.path_info.clear();
+        request.found = Found::Nothing;
+        walk::run(request).await?;
+    }
     sections::files(request)?;
     sections::locations(request)?;
     sections::conditions(request).await
+}
+
+/// Looks at what stands at a file name that a program has set. As in Apache, the configuration stays that of the
+/// file of before; whether links may be followed is that of the new one.
+pub(crate) async fn find_again(request: &mut Request) -> Phase {
+    let (dir, path_info) = (request.dir.clone(), request.path_info.clone());
+    request.dir = request.server.defaults.clone();
+    request.found = Found::Nothing;
+    let outcome = walk::run(request).await;
+    (request.dir, request.path_info) = (dir, path_info);
+    outcome
 }
 
 /// A file looked up by its path, as `-F` and some includes do.

@@ -31,6 +31,35 @@ pub(crate) fn check(request: &mut Request) {
     }
 }
 
+/// What [`check`] changes, to undo it for a request whose phases are gone through in another way.
+pub(crate) struct Kept {
+    content_type: Option<Bytes>,
+    content_encoding: Option<Bytes>,
+    content_languages: Vec<Bytes>,
+    handler: Option<Bytes>,
+    filters: Vec<Bytes>,
+}
+
+impl Kept {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            content_type: request.content_type.clone(),
+            content_encoding: request.content_encoding.clone(),
+            content_languages: request.content_languages.clone(),
+            handler: request.handler.clone(),
+            filters: request.filters.clone(),
+        }
+    }
+
+    pub(crate) fn restore(self, request: &mut Request) {
+        request.content_type = self.content_type;
+        request.content_encoding = self.content_encoding;
+        request.content_languages = self.content_languages;
+        request.handler = self.handler;
+        request.filters = self.filters;
+    }
+}
+
 fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
     let name = request.basename().to_vec();
     let facts = mime::check(&name, &request.path_info, dir, server.types());

@@ -129,21 +129,7 @@ pub(super) struct ErrorLines {
 
 impl ErrorLines {
     fn of(request: &Request) -> Self {
-        let mut known = Request::new(&request.thread, &request.peer);
-        known.server = request.server.clone();
-        known.dir = request.dir.clone();
-        known.number = request.number;
-        known.received = request.received;
-        known.line = request.line.clone();
-        known.method = request.method.clone();
-        known.uri.clone_from(&request.uri);
-        known.filename.clone_from(&request.filename);
-        known.hostname.clone_from(&request.hostname);
-        known.host_port = request.host_port;
-        if let Some(referer) = request.headers_in.find("Referer") {
-            known.headers_in.set("Referer", referer.clone());
-        }
-        Self { request: known }
+        Self { request: request.for_log() }
     }
 }
 

@@ -75,4 +75,5 @@ fn is_plain(sub: &Request) -> bool {
         && !by_expression(&core.force_type)
         && !sub.dir.alias.is_set()
         && access::is_open(sub)
+        && !crate::handler::worker::phases::are_any(sub)
 }

@@ -1,0 +1,256 @@
+//! Handlers that run in warm workers: `perl-script`, `modperl`, `psgi`, and scripts with `Isolation fork`.
+//!
+//! ```text
+//! phases        which of a request's phases are a worker's, and in how many trips they are run
+//! directory     the configuration, as a worker is told of it
+//! head          the request, as a worker is told of it
+//! conversation  one trip: request out, answer in, with questions on the way
+//! apply         what the worker says becomes the request's answer
+//! output        the rest of a long answer
+//! questions     what other URLs map to, and their answers as part of this one
+//! script        CGI scripts that run in forks of a warm interpreter
+//! ```
+//!
+//! **Diagnostics**: everything goes to the virtual host's ErrorLog under `perl`: what programs log, and for each 5xx
+//! one line with the cause and the id that the error page shows.
+
+mod apply;
+mod conversation;
+mod directory;
+mod head;
+mod output;
+pub(crate) mod phases;
+mod questions;
+mod script;
+
+pub(crate) use output::Late;
+pub(crate) use script::handle as script;
+
+use crate::body::Body;
+use crate::handler::file;
+use crate::log::{self, Severity};
+use crate::map::translate;
+use crate::request::Request;
+use crate::serve::Halt;
+use crate::settings;
+use bytes::Bytes;
+use conversation::{Conversation, End, Event};
+use directory::Programs;
+use head::{Task, Texts};
+use hostler_config::directives::pool::Isolation;
+use hostler_gateway::pool::Work;
+use hostler_gateway::{Error, Severity as Weight};
+use hostler_wire::work::{Phase, PhaseSet};
+use output::Output;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+
+/// What workers have done, or are still to do, for a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Phases before the response that will be run in one trip with it.
+    pub(crate) pending: PhaseSet,
+    /// A worker has got the request with its Log and Cleanup phases.
+    pub(crate) logged: bool,
+}
+
+/// Whether a handler's name is one of those that run in workers.
+pub(crate) fn is_handler(name: &[u8]) -> bool {
+    matches!(name, b"perl-script" | b"modperl" | b"psgi")
+}
+
+/// What a trip was for, and what came of it.
+enum Answer {
+    /// The request's head is set; this is the body.
+    Body(Body),
+    /// Nothing was sent.
+    Ended(End),
+}
+
+/// Runs the request's response phase in a worker.
+pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    if is_declined_beforehand(request) {
+        return file::handle(request).await;
+    }
+    let isolation = request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
+    let phases = phases::with_response(request);
+    respond(request, phases, isolation, Programs::Configured, None).await
+}
+
+/// mod_perl declines where no handler is configured; a phase before could still set one.
+fn is_declined_beforehand(request: &Request) -> bool {
+    request.handler.as_deref() != Some(b"psgi")
+        && request.dir.perl.handlers.of(Phase::Response).is_empty()
+        && phases::configured(request).0 == 0
+}
+
+/// One trip with the response phase, and what it means.
+async fn respond(
+    request: &mut Request,
+    phases: PhaseSet,
+    isolation: Isolation,
+    programs: Programs,
+    handler: Option<&[u8]>,
+) -> Result<Body, Halt> {
+    let before = request.handler.clone();
+    let task = Task { phases, handler, body: !request.body.is_empty() };
+    let answer = match trip(request, &task, isolation, programs).await {
+        Ok(answer) => answer,
+        Err(error) => return Err(fail(request, &error)),
+    };
+    match answer {
+        Answer::Body(body) => Ok(body),
+        Answer::Ended(End::Done) => Ok(Body::Empty),
+        Answer::Ended(End::Status(status)) => Err(Halt::Status(status)),
+        Answer::Ended(End::Redirect(target)) => Err(Halt::Redirect { method: request.method.clone(), target }),
+        Answer::Ended(End::Broken(why)) => Err(broken(request, &why)),
+        Answer::Ended(End::Declined) => decline(request, before).await,
+    }
+}
+
+/// The front goes on: with the handler that the worker has set, or with the default handler, as after Apache's
+/// other modules have declined too.
+async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, Halt> {
+    let another = request.handler != before && !request.handler.as_deref().is_some_and(is_handler);
+    if another { Box::pin(super::respond(request)).await } else { file::handle(request).await }
+}
+
+/// The program's own words: why there is no answer.
+fn broken(request: &mut Request, why: &str) -> Halt {
+    let message = format!("the answer broke off before it was sent: {why}");
+    log::request(request, Severity::Error, "perl", &message);
+    Halt::Status(500)
+}
+
+/// Sends the request to a worker, and takes what it says until the answer is complete, or has to be passed on as
+/// it comes.
+async fn trip(
+    request: &mut Request,
+    task: &Task<'_>,
+    isolation: Isolation,
+    programs: Programs,
+) -> Result<Answer, Error> {
+    let translated = if request.path_info.is_empty() || !task.phases.contains(Phase::Response) {
+        None
+    } else {
+        let path_info = request.path_info.clone();
+        translate::translate_only(request, &path_info).await
+    };
+    let known = directory::known(request, programs);
+    let texts = Texts::of(request, translated);
+    let work = Work {
+        thread: request.thread.index,
+        directory: (known.id, known.message.clone()),
+        request: head::message(request, &texts, &known, task),
+        timeout: settings::timeout(&request.server),
+    };
+    let pool = pool(request, isolation);
+    let exchange = match pool.try_begin(work) {
+        Ok(exchange) => exchange,
+        Err(work) => pool.begin(work).await?,
+    };
+    if task.phases.contains(Phase::Log) || task.phases.contains(Phase::Cleanup) {
+        request.progress.logged = true;
+    }
+    request.progress.pending = PhaseSet::default();
+    let body = task.body.then(|| request.body.clone());
+    converse(request, Conversation::new(exchange, body)).await
+}
+
+async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
+    let (mut gathered, mut length, mut has_head) = (VecDeque::new(), 0, false);
+    loop {
+        let event = poll_fn(|context| match conversation.poll_event(request, context) {
+            // What has come is passed on before more is waited for.
+            Poll::Pending if length > 0 => Poll::Ready(None),
+            polled => polled.map(Some),
+        });
+        match event.await.transpose()? {
+            Some(Event::Head(head)) => {
+                head.apply(request);
+                has_head = true;
+            }
+            Some(Event::Changes(changes)) => changes.apply(request),
+            Some(Event::Finished(end)) => {
+                conversation.part(request);
+                return Ok(finished(end, has_head, gathered, length));
+            }
+            Some(Event::Body(piece)) => {
+                length += piece.len();
+                gathered.push_back(piece);
+                if length > WHOLE {
+                    return Ok(stream(request, conversation, gathered));
+                }
+            }
+            None => return Ok(stream(request, conversation, gathered)),
+        }
+    }
+}
+
+fn finished(end: End, has_head: bool, mut gathered: VecDeque<Bytes>, length: usize) -> Answer {
+    match end {
+        End::Done if !has_head => Answer::Ended(End::Done),
+        End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
+        // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
+        End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
+        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
+        _ if gathered.len() <= 1 => {
+            Answer::Body(gathered.pop_front().map_or(Body::Empty, Body::Bytes))
+        }
+        _ => {
+            let mut whole = Vec::with_capacity(length);
+            gathered.iter().for_each(|piece| whole.extend_from_slice(piece));
+            Answer::Body(Body::Bytes(whole.into()))
+        }
+    }
+}
+
+/// What there was of an answer that broke off.
+struct Truncated {
+    gathered: VecDeque<Bytes>,
+    why: Option<String>,
+}
+
+impl crate::body::BodyStream for Truncated {
+    fn poll_chunk(
+        &mut self,
+        _: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<Bytes, crate::body::BodyError>>> {
+        if let Some(piece) = self.gathered.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        Poll::Ready(self.why.take().map(|why| Err(crate::body::BodyError::Script(why))))
+    }
+}
+
+fn stream(request: &mut Request, conversation: Conversation, gathered: VecDeque<Bytes>) -> Answer {
+    let late = Late::default();
+    request.late = Some(late.clone());
+    let request = Box::new(request.clone());
+    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
+}
+
+/// No worker has answered: the cause goes to the log.
+fn fail(request: &mut Request, error: &Error) -> Halt {
+    let severity = match error.severity() {
+        Weight::Error => Severity::Error,
+        Weight::Warn => Severity::Warn,
+        Weight::Info => Severity::Info,
+    };
+    let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    log::request(request, severity, "perl", &error.of(&String::from_utf8_lossy(about)));
+    if let Some(seconds) = error.retry_after {
+        request.headers_out.set("Retry-After", seconds.to_string());
+    }
+    // It would have to wait for the same.
+    request.progress.logged = true;
+    Halt::Status(error.status())
+}
+
+fn pool(_request: &Request, _isolation: Isolation) -> std::sync::Arc<hostler_gateway::pool::Pool> {
+    hostler_gateway::pool::Pool::new(String::new(), hostler_gateway::pool::Settings::default())
+}

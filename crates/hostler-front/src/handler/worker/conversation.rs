@@ -1,0 +1,228 @@
+//! A conversation with a worker: the request's body goes to it while its answer comes, its log lines are written,
+//! and its questions about other URLs are answered on the way.
+
+use super::apply::{Changes, Head};
+use super::questions::{self, Answered, Asked};
+use crate::body::{BodyError, BodyStream, RequestBody};
+use crate::log;
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_gateway::pool::{Exchange, Frame};
+use hostler_gateway::{Error, Kind};
+use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+/// What a worker has said.
+pub(super) enum Event {
+    Head(Box<Head>),
+    Body(Bytes),
+    Changes(Box<Changes>),
+    Finished(End),
+}
+
+/// How its work has ended.
+pub(super) enum End {
+    Done,
+    Status(u16),
+    Declined,
+    Redirect(Vec<u8>),
+    Broken(String),
+}
+
+/// A conversation.
+pub(super) struct Conversation {
+    exchange: Exchange,
+    upload: Upload,
+    question: Option<Asked>,
+    /// The answer of a sub-request, which goes into this one's, and the sub-request's status.
+    spliced: Option<(Box<dyn BodyStream>, u16)>,
+}
+
+impl Conversation {
+    pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
+        Self { exchange, upload: Upload { body, failed: None }, question: None, spliced: None }
+    }
+
+    /// The next thing said. After an error, or after [`Event::Finished`], there is nothing more.
+    pub(super) fn poll_event(
+        &mut self,
+        request: &Request,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Event, Error>> {
+        loop {
+            self.upload.poll(&mut self.exchange, context);
+            if let Some(error) = self.upload.failed.take() {
+                return Poll::Ready(Err(client_error(&error)));
+            }
+            if let Some(piece) = ready!(self.poll_question(request, context)) {
+                return Poll::Ready(Ok(Event::Body(piece)));
+            }
+            let frame = match ready!(self.exchange.poll_next(context)) {
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => return Poll::Ready(Err(lied("it ended a request that it had not answered"))),
+            };
+            if let Some(event) = self.take(request, frame)? {
+                return Poll::Ready(Ok(event));
+            }
+        }
+    }
+
+    fn take(&mut self, request: &Request, frame: Frame) -> Result<Option<Event>, Error> {
+        let message = frame.body;
+        let said = FromWorker::decode(frame.kind, &message).map_err(|_| lied("a message is malformed"))?;
+        let event = match said {
+            FromWorker::Body(_) if message.is_empty() => return Ok(None),
+            FromWorker::Body(_) => Event::Body(message),
+            FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head))),
+            FromWorker::Changes(changes) => Event::Changes(Box::new(Changes::of(&message, &changes))),
+            FromWorker::Finished(outcome) => {
+                // Nothing more of the request's body is wanted.
+                self.upload.body = None;
+                Event::Finished(end(outcome))
+            }
+            FromWorker::Log { severity, virtual_host, text } => {
+                write_log(request, severity, virtual_host, text);
+                return Ok(None);
+            }
+            FromWorker::LookUp { method, target, file } => {
+                self.question = Some(questions::look_up(request, method, target, file));
+                return Ok(None);
+            }
+            FromWorker::Run { target } => {
+                self.question = Some(questions::run(request, target));
+                return Ok(None);
+            }
+            FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
+        };
+        Ok(Some(event))
+    }
+
+    /// Moves an open question on; a piece of body if its answer has one.
+    fn poll_question(&mut self, request: &Request, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(question) = &mut self.question {
+            let answered = ready!(question.as_mut().poll(context));
+            self.question = None;
+            match answered {
+                Answered::LookedUp(sub, status) => questions::tell(&sub, status, &mut self.exchange),
+                Answered::Ran(body, status) => self.spliced = Some((body, status)),
+            }
+        }
+        let Some((stream, status)) = &mut self.spliced else { return Poll::Ready(None) };
+        match ready!(stream.poll_chunk(context)) {
+            Some(Ok(piece)) => Poll::Ready(Some(piece)),
+            end => {
+                let broken = matches!(end, Some(Err(_)));
+                if let Some(Err(error)) = end {
+                    log::request(request, log::Severity::Error, "perl", &format!("a sub-request broke off: {error}"));
+                }
+                let status = if broken { 500 } else { *status };
+                self.exchange.tell(&ToWorker::Ran(status));
+                self.spliced = None;
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
+    pub(super) fn part(mut self, request: &Request) {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        loop {
+            match self.exchange.poll_next(&mut context) {
+                Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
+                Poll::Ready(_) => return,
+                Poll::Pending => break,
+            }
+        }
+        let request = request.for_log();
+        let mut exchange = self.exchange;
+        tokio::task::spawn_local(async move {
+            while let Some(Ok(frame)) = poll_fn(|context| exchange.poll_next(context)).await {
+                write_rest(&request, &frame);
+            }
+        });
+    }
+}
+
+fn write_rest(request: &Request, frame: &Frame) {
+    if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body) {
+        write_log(request, severity, virtual_host, text);
+    }
+}
+
+fn end(outcome: Outcome<'_>) -> End {
+    match outcome {
+        Outcome::Done => End::Done,
+        Outcome::Status(status) => End::Status(status),
+        Outcome::Declined => End::Declined,
+        Outcome::Redirect(target) => End::Redirect(target.to_vec()),
+        Outcome::Broken(why) => End::Broken(String::from_utf8_lossy(why).into_owned()),
+    }
+}
+
+fn lied(how: &'static str) -> Error {
+    Error::because(Kind::WorkerLied, how)
+}
+
+fn client_error(error: &BodyError) -> Error {
+    match error {
+        BodyError::Timeout => Error::new(Kind::ClientTimeout),
+        BodyError::TooLarge => Error::new(Kind::ClientTooLarge),
+        BodyError::Chunk(error) => Error::because(Kind::ClientMalformed, error.to_string()),
+        _ => Error::new(Kind::ClientGone),
+    }
+}
+
+/// A line of the worker's for an ErrorLog.
+fn write_log(request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
+    let severity = match severity {
+        Severity::Emerg => log::Severity::Emerg,
+        Severity::Alert => log::Severity::Alert,
+        Severity::Crit => log::Severity::Crit,
+        Severity::Error => log::Severity::Error,
+        Severity::Warn => log::Severity::Warn,
+        Severity::Notice => log::Severity::Notice,
+        Severity::Info => log::Severity::Info,
+        Severity::Debug => log::Severity::Debug,
+    };
+    let text = String::from_utf8_lossy(text);
+    let text = text.trim_end_matches('\n');
+    if virtual_host {
+        log::request(request, severity, "perl", text);
+    } else {
+        let main = request.thread.shared.config.main();
+        log::connection(&request.thread, main, request.peer.remote, severity, "perl", text);
+    }
+}
+
+/// The request's body on its way to the worker.
+struct Upload {
+    /// `None`: there is none, or it has gone whole.
+    body: Option<RequestBody>,
+    failed: Option<BodyError>,
+}
+
+impl Upload {
+    /// Passes on what has come, as long as the worker has room.
+    fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) {
+        while let Some(body) = &self.body {
+            if exchange.poll_room(context).is_pending() {
+                return;
+            }
+            match body.poll_chunk(context) {
+                Poll::Pending => return,
+                Poll::Ready(Some(Ok(piece))) => exchange.tell(&ToWorker::Body(&piece)),
+                Poll::Ready(None) => {
+                    exchange.tell(&ToWorker::BodyEnd(true));
+                    self.body = None;
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    exchange.tell(&ToWorker::BodyEnd(false));
+                    self.failed = Some(error);
+                    self.body = None;
+                }
+            }
+        }
+    }
+}

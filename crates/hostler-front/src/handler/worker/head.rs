@@ -1,0 +1,142 @@
+//! A request as a worker is told of it. No CGI environment is made here: an engine makes what its programs look at.
+
+use super::directory::Known;
+use crate::http1::head::HTTP_2;
+use crate::request::{Found, Origin, Request};
+use crate::table::Table;
+use crate::{log, settings, variables};
+use hostler_wire::site::{FileInfo, FileKind};
+use hostler_wire::work::{Fields, FileFacts, PhaseSet, RequestHead, ToWorker, request_flag};
+use std::time::UNIX_EPOCH;
+
+/// What has to be made for a head, which only borrows.
+pub(super) struct Texts {
+    remote: String,
+    local: String,
+    server_name: Vec<u8>,
+    log_id: String,
+    redirect: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    translated: Option<Vec<u8>>,
+}
+
+impl Texts {
+    pub(super) fn of(request: &Request, translated: Option<Vec<u8>>) -> Self {
+        let redirect = request.prev.as_ref().map(|prev| (prev.uri.clone(), prev.args.as_deref().map(<[u8]>::to_vec)));
+        Self {
+            remote: request.peer.remote.ip().to_string(),
+            local: request.peer.local.ip().to_string(),
+            server_name: variables::server_name(request),
+            log_id: log::id_text(request),
+            redirect,
+            translated,
+        }
+    }
+}
+
+/// What a worker is to do.
+pub(super) struct Task<'a> {
+    pub(super) phases: PhaseSet,
+    /// The handler's name, where it is not the request's own.
+    pub(super) handler: Option<&'a [u8]>,
+    /// The request's body follows.
+    pub(super) body: bool,
+}
+
+/// The request's head.
+pub(super) fn head<'a>(request: &'a Request, texts: &'a Texts, known: &Known, task: &Task<'a>) -> RequestHead<'a> {
+    let root = settings::document_root(&request.server).as_bytes();
+    RequestHead {
+        flags: flags(request, task.body),
+        phases: task.phases,
+        directory: known.id,
+        number: request.number,
+        server: request.server.id,
+        time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
+        protocol: request.version,
+        status: request.status,
+        remote_port: request.peer.remote.port(),
+        local_port: request.peer.local.port(),
+        server_port: variables::server_port(request),
+        method: &request.method,
+        the_request: &request.line,
+        uri: &request.uri,
+        unparsed_uri: &request.target,
+        args: request.args.as_deref(),
+        filename: &request.filename,
+        path_info: &request.path_info,
+        hostname: request.hostname.as_deref(),
+        server_name: &texts.server_name,
+        remote_ip: texts.remote.as_bytes(),
+        local_ip: texts.local.as_bytes(),
+        user: request.user.as_deref(),
+        ap_auth_type: request.auth_type.as_deref(),
+        handler: task.handler.or(request.handler.as_deref()),
+        content_type: request.content_type.as_deref(),
+        content_encoding: request.content_encoding.as_deref(),
+        context_prefix: &request.context_prefix,
+        context_document_root: request.context_document_root.as_deref().unwrap_or(root),
+        path_translated: texts.translated.as_deref(),
+        redirect_url: texts.redirect.as_ref().map(|(url, _)| url.as_slice()),
+        redirect_query: texts.redirect.as_ref().and_then(|(_, query)| query.as_deref()),
+        log_id: texts.log_id.as_bytes(),
+        finfo: facts(&request.found),
+        headers_in: fields(&request.headers_in),
+        headers_out: fields(&request.headers_out),
+        err_headers_out: fields(&request.err_headers_out),
+        subprocess_env: fields(&request.env),
+        notes: fields(&request.notes),
+    }
+}
+
+/// The encoded message that begins a request.
+pub(super) fn message(request: &Request, texts: &Texts, known: &Known, task: &Task<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    ToWorker::Request(Box::new(head(request, texts, known, task))).encode(&mut out);
+    out
+}
+
+fn fields(table: &Table) -> Fields<'_> {
+    table.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+fn flags(request: &Request, body: bool) -> u32 {
+    let facts = [
+        (request.peer.tls.is_some(), request_flag::TLS),
+        (request.is_head(), request_flag::HEAD_ONLY),
+        (request.prev.is_some() || request.origin == Origin::Redirect, request_flag::REDIRECTED),
+        (request.is_sub(), request_flag::SUBREQUEST),
+        (body, request_flag::BODY),
+        (request.peer.may_continue(), request_flag::KEEP_ALIVE),
+        (request.version == HTTP_2, request_flag::HTTP_2),
+        (request.no_cache, request_flag::NO_CACHE),
+    ];
+    facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
+}
+
+/// What stands at the file name.
+fn facts(found: &Found) -> FileFacts {
+    found.info().map_or_else(FileFacts::default, of_info)
+}
+
+fn of_info(info: &FileInfo) -> FileFacts {
+    let kind = match info.kind {
+        FileKind::Regular => 1,
+        FileKind::Directory => 2,
+        FileKind::Symlink | FileKind::Other => 3,
+    };
+    let seconds = |time: i64| u64::try_from(time).unwrap_or(0);
+    FileFacts {
+        kind,
+        mode: info.mode,
+        uid: info.uid,
+        gid: info.gid,
+        size: info.size,
+        dev: info.dev,
+        ino: info.ino,
+        nlink: info.nlink,
+        mtime: seconds(info.mtime),
+        mtime_nsec: info.mtime_nsec,
+        ctime: seconds(info.ctime),
+        atime: seconds(info.atime),
+    }
+}

@@ -1,0 +1,70 @@
+//! The rest of an answer that is longer than what is waited for, or that comes slowly: passed on as it comes.
+
+use super::apply::Changes;
+use super::conversation::{Conversation, End, Event};
+use crate::body::{BodyError, BodyStream};
+use crate::request::Request;
+use bytes::Bytes;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// Changes that came after the answer's head was made: the access log may show them.
+pub(crate) type Late = Rc<RefCell<Option<Box<Changes>>>>;
+
+/// An answer's body on its way.
+pub(super) struct Output {
+    /// `None`: the answer is complete, or has broken off.
+    pub(super) conversation: Option<Conversation>,
+    /// What came before anybody took it.
+    pub(super) gathered: VecDeque<Bytes>,
+    /// The request, for the worker's questions and for the log.
+    pub(super) request: Box<Request>,
+    pub(super) late: Late,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        loop {
+            let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+            match ready!(conversation.poll_event(&self.request, context)) {
+                Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Ok(Event::Changes(changes)) => *self.late.borrow_mut() = Some(changes),
+                Ok(Event::Head(_)) => return self.break_off("it sent a second head".to_owned()),
+                Ok(Event::Finished(End::Done)) => {
+                    self.part();
+                    return Poll::Ready(None);
+                }
+                Ok(Event::Finished(End::Broken(why))) => {
+                    self.part();
+                    return self.break_off(why);
+                }
+                // A status, once the head is gone, can only be logged: the program's answer stands as it is.
+                Ok(Event::Finished(_)) => {
+                    self.part();
+                    return Poll::Ready(None);
+                }
+                Err(error) => {
+                    return self.break_off(error.of(&String::from_utf8_lossy(&self.request.filename)));
+                }
+            }
+        }
+    }
+}
+
+impl Output {
+    fn part(&mut self) {
+        if let Some(conversation) = self.conversation.take() {
+            conversation.part(&self.request);
+        }
+    }
+
+    fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.conversation = None;
+        Poll::Ready(Some(Err(BodyError::Script(why))))
+    }
+}

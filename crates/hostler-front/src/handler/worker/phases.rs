@@ -1,0 +1,213 @@
+//! Which of a request's phases are a worker's, and in how many trips they are run.
+//!
+//! Where nothing of the front's own comes between them, all phases are one trip with the response. Else each group
+//! is a trip of its own, at the place that Apache gives it among its modules: mod_perl's functions come first, then
+//! the front's own means for that phase. A trip that fails is an error's status, never a pass.
+
+use super::conversation::End;
+use super::directory::Programs;
+use super::head::Task;
+use super::{Answer, fail, trip};
+use crate::access;
+use crate::map::{self, fixup, types};
+use crate::request::Request;
+use crate::serve::{Halt, Phase as Outcome};
+use hostler_config::directives::pool::Isolation;
+use hostler_wire::work::{Phase, PhaseSet};
+use std::sync::Arc;
+
+/// Phases between the mapping of a URL and its response.
+const BEFORE: [Phase; 6] =
+    [Phase::HeaderParser, Phase::Access, Phase::Authen, Phase::Authz, Phase::Type, Phase::Fixup];
+/// The phases of mapping.
+pub(crate) const TRANS: Phase = Phase::Trans;
+pub(crate) const MAP_TO_STORAGE: Phase = Phase::MapToStorage;
+/// The phases that decide who may see it.
+pub(crate) const ACCESS: Phase = Phase::Access;
+pub(crate) const AUTHEN: Phase = Phase::Authen;
+pub(crate) const AUTHZ: Phase = Phase::Authz;
+const AFTER: [Phase; 2] = [Phase::Log, Phase::Cleanup];
+
+/// What a phase's functions have said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// One of them returned OK.
+    Ok,
+    /// All of them have declined, or there is none.
+    Declined,
+}
+
+/// The phases, other than the response, for which the request's directory has functions.
+pub(crate) fn configured(request: &Request) -> PhaseSet {
+    let mut phases = PhaseSet::default();
+    let host = &request.server.conf.perl.options;
+    if request.dir.perl.is_set() && !host.disabled() {
+        for (phase, _) in request.dir.perl.handlers.iter() {
+            if phase != Phase::Response {
+                phases.insert(phase);
+            }
+        }
+    }
+    phases
+}
+
+/// The same, of the phases in which the directory is not known yet.
+fn of_server(request: &Request) -> PhaseSet {
+    let perl = &request.server.conf.perl;
+    let mut phases = PhaseSet::default();
+    if perl.is_set() && !perl.options.disabled() {
+        for (phase, _) in perl.handlers.iter() {
+            phases.insert(phase);
+        }
+    }
+    phases
+}
+
+/// Whether functions have a say in this request that its answer from memory would pass over.
+pub(crate) fn are_any(request: &Request) -> bool {
+    configured(request).0 != 0 || of_server(request).0 != 0
+}
+
+fn both(a: PhaseSet, b: PhaseSet) -> PhaseSet {
+    PhaseSet(a.0 & b.0)
+}
+
+fn set(phases: &[Phase]) -> PhaseSet {
+    let mut set = PhaseSet::default();
+    phases.iter().for_each(|phase| set.insert(*phase));
+    set
+}
+
+/// The phases of the trip that answers.
+pub(super) fn with_response(request: &Request) -> PhaseSet {
+    let mut phases = request.progress.pending;
+    phases.insert(Phase::Response);
+    if request.prev.is_none() && !request.is_sub() && !request.progress.logged {
+        phases.0 |= both(configured(request), set(&AFTER)).0;
+    }
+    phases
+}
+
+/// PostReadRequest, before anything is known of the URL but its text.
+pub(crate) async fn post_read_request(request: &mut Request) -> Outcome {
+    if !request.is_sub() && of_server(request).contains(Phase::PostReadRequest) {
+        ask(request, set(&[Phase::PostReadRequest])).await?;
+    }
+    Ok(())
+}
+
+/// Trans or MapToStorage; [`Said::Ok`]: the front's own translation, or walk, is not wanted.
+pub(crate) async fn of_mapping(request: &mut Request, phase: Phase) -> Result<Said, Halt> {
+    if of_server(request).contains(phase) { ask(request, set(&[phase])).await } else { Ok(Said::Declined) }
+}
+
+/// The phases from HeaderParser to Fixup, of the front's own means and of the configured functions.
+pub(crate) async fn prepare(request: &mut Request) -> Outcome {
+    let phases = both(configured(request), set(&BEFORE));
+    crate::names::look_up(request).await;
+    if fits_one_trip(request) {
+        let kept = types::Kept::of(request);
+        types::check(request);
+        if request.handler.as_deref().is_some_and(super::is_handler) {
+            map::header_parser(request).await;
+            fixup::run(request).await?;
+            let wanted = [Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup];
+            request.progress.pending = both(phases, set(&wanted));
+            return Ok(());
+        }
+        kept.restore(request);
+    }
+    if !request.is_sub() {
+        map::header_parser(request).await;
+        if phases.contains(Phase::HeaderParser) {
+            ask(request, set(&[Phase::HeaderParser])).await?;
+        }
+    }
+    access::check(request).await?;
+    types::check(request);
+    let last = both(phases, set(&[Phase::Type, Phase::Fixup]));
+    if last.0 != 0 {
+        ask(request, last).await?;
+    }
+    fixup::run(request).await
+}
+
+/// Whether none of the front's own means stands between the phases: no rule to be asked, no redirect, no index.
+fn fits_one_trip(request: &Request) -> bool {
+    let dir = &request.dir;
+    !request.is_sub()
+        && access::is_open(request)
+        && dir.core.allow_methods.is_none()
+        && !request.found.is_directory()
+        && !dir.alias.is_set()
+        && !dir.actions.is_set()
+        && dir.dir.fallback_resource().is_none()
+        && !matches!(&*request.method, b"TRACE" | b"CONNECT")
+        && &*request.uri != b"*"
+}
+
+/// The phases that were to run with a worker's response, now that somebody else answers.
+pub(crate) async fn settle(request: &mut Request) -> Outcome {
+    let pending = std::mem::take(&mut request.progress.pending);
+    if pending.0 != 0 {
+        ask(request, pending).await?;
+    }
+    Ok(())
+}
+
+/// Whether an access phase has functions, and is not a repetition: an internal redirect under the same rules was
+/// already checked.
+pub(crate) fn has(request: &Request, phase: Phase) -> bool {
+    let repeated =
+        request.prev.as_ref().is_some_and(|prev| prev.status < 400 && Arc::ptr_eq(&prev.dir, &request.dir));
+    !repeated && configured(request).contains(phase)
+}
+
+/// Runs one access phase.
+pub(crate) async fn decide(request: &mut Request, phase: Phase) -> Result<Said, Halt> {
+    if has(request, phase) { Box::pin(ask(request, set(&[phase]))).await } else { Ok(Said::Declined) }
+}
+
+/// A trip without the response phase. The request's body stays where it is.
+async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
+    let task = Task { phases, handler: None, body: false };
+    let before = request.filename.clone();
+    let answer = match trip(request, &task, Isolation::Persistent, Programs::Configured).await {
+        Ok(answer) => answer,
+        Err(error) => return Err(fail(request, &error)),
+    };
+    let said = match answer {
+        Answer::Body(body) => return Err(Halt::Done(body)),
+        Answer::Ended(End::Done) => Said::Ok,
+        Answer::Ended(End::Declined) => Said::Declined,
+        Answer::Ended(End::Status(status)) => return Err(Halt::Status(status)),
+        Answer::Ended(End::Redirect(target)) => {
+            return Err(Halt::Redirect { method: request.method.clone(), target });
+        }
+        Answer::Ended(End::Broken(why)) => return Err(super::broken(request, &why)),
+    };
+    let after_mapping = both(phases, set(&BEFORE)).0 != 0;
+    if after_mapping && request.filename != before {
+        Box::pin(map::find_again(request)).await?;
+    }
+    Ok(said)
+}
+
+/// Log and Cleanup of a request that was answered without a worker, or whose worker could not run them.
+pub(crate) fn after(request: &Request) {
+    let original = request.original();
+    if original.progress.logged || request.progress.logged {
+        return;
+    }
+    let phases = both(configured(original), set(&AFTER));
+    if phases.0 == 0 {
+        return;
+    }
+    let mut request = original.clone();
+    request.body = crate::body::RequestBody::Empty;
+    request.progress.logged = true;
+    tokio::task::spawn_local(async move {
+        // What they say changes nothing any more; failures are logged.
+        let _ = ask(&mut request, phases).await;
+    });
+}
