@@ -81,16 +81,26 @@ impl<'a> Lexer<'a> {
     }
 
     /// Everything up to the line that closes a section whose contents are not directives (`<Perl>`).
-    /// `false`: the text ended first.
-    pub(crate) fn skip_raw(&mut self, name: &str) -> bool {
+    /// `None`: the text ended first.
+    pub(crate) fn raw(&mut self, name: &str) -> Option<String> {
+        self.until(|line| {
+            let close = line.strip_prefix("</").and_then(|line| line.strip_suffix('>'));
+            close.is_some_and(|close| close.trim().eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// Everything up to a line of which this is true, white space around it aside.
+    pub(crate) fn until(&mut self, ends: impl Fn(&str) -> bool) -> Option<String> {
+        let mut text = String::new();
         while let Some(line) = self.physical() {
             let line = String::from_utf8_lossy(line);
-            let close = line.trim().strip_prefix("</").and_then(|line| line.strip_suffix('>'));
-            if close.is_some_and(|close| close.trim().eq_ignore_ascii_case(name)) {
-                return true;
+            if ends(line.trim()) {
+                return Some(text);
             }
+            text.push_str(&line);
+            text.push('\n');
         }
-        false
+        None
     }
 
     fn parse(&self, line: &[u8]) -> Result<LineKind, String> {

@@ -1,9 +1,19 @@
-//! Pools of warm workers: which virtual hosts share one, what it loads, and how large it may grow.
+//! Pools of warm workers: which virtual hosts share one, what it loads ([`setup`]), and how large it may grow.
+//!
+//! Virtual hosts of one site and one generation of the API share a pool, as they would share an interpreter in
+//! Apache. One that loads something of its own, has switches of its own, asks for it (`PerlOptions +Parent`,
+//! `+Clone`) or sizes its pool has one for itself. Nothing is started here.
+
+mod setup;
+mod used;
+
+pub use setup::setup;
+pub use used::uses_engine;
 
 use crate::directives::perl;
 use crate::{Config, Server};
-use hostler_wire::engine::Setup;
 use hostler_wire::plan::SiteId;
+use std::collections::HashMap;
 
 /// What tells one pool from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,21 +31,21 @@ pub struct PoolKey {
 /// How large a pool is and how long a request waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
-    /// `StartServers`: workers at the first request.
+    /// `StartServers`: workers at the first request (default 1).
     pub start: u32,
-    /// `MinSpareServers`: idle workers to keep while the pool is in use.
+    /// `MinSpareServers`: idle workers to keep while the pool is in use (default 1).
     pub min_spare: u32,
-    /// `MaxSpareServers`: idle workers above which some go.
+    /// `MaxSpareServers`: idle workers above which some go (default 10).
     pub max_spare: u32,
-    /// `MaxRequestWorkers`
+    /// `MaxRequestWorkers` (default 8 for each processor, from 16 to 64).
     pub max_workers: u32,
-    /// `MaxConnectionsPerChild`; 0: no limit.
+    /// `MaxConnectionsPerChild`: requests of a worker's life; 0: no limit (default).
     pub max_requests: u32,
-    /// `HostlerQueueLength`
+    /// `HostlerQueueLength` (default 1000).
     pub queue_length: u32,
-    /// `HostlerQueueTimeout`, seconds.
+    /// `HostlerQueueTimeout`, seconds (default 30).
     pub queue_timeout: u32,
-    /// `HostlerPoolIdle`, seconds.
+    /// `HostlerPoolIdle`, seconds (default 300).
     pub idle: u32,
 }
 
@@ -50,7 +60,7 @@ pub struct Pool {
     pub servers: Vec<u32>,
 }
 
-/// All pools of a configuration.
+/// All pools of a configuration. A virtual host without programs has one too; it never starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pools {
     /// The pools, in the order of their first virtual hosts.
@@ -61,6 +71,9 @@ pub struct Pools {
 
 impl Pools {
     /// The pool that serves a virtual host.
+    ///
+    /// # Panics
+    /// When there is no such virtual host.
     #[must_use]
     pub fn pool_of(&self, server: u32) -> &Pool {
         &self.all[self.of[server as usize] as usize]
@@ -71,31 +84,43 @@ impl Pools {
 #[must_use]
 pub fn pools(config: &Config, site_of: &[SiteId]) -> Pools {
     let mut pools = Pools::default();
+    let mut known: HashMap<PoolKey, u32> = HashMap::new();
     for (server, site) in config.servers.iter().zip(site_of) {
-        let key = key(server, *site);
-        let at = pools.all.iter().position(|pool| pool.key == key).unwrap_or_else(|| {
+        let key = key(config.main(), server, *site);
+        let at = *known.entry(key).or_insert_with(|| {
             pools.all.push(Pool { key, settings: settings(server), servers: Vec::new() });
-            pools.all.len() - 1
+            pools.all.len() as u32 - 1
         });
-        pools.all[at].servers.push(server.id);
-        pools.of.push(at as u32);
+        pools.all[at as usize].servers.push(server.id);
+        pools.of.push(at);
     }
     pools
 }
 
-fn key(server: &Server, site: SiteId) -> PoolKey {
-    PoolKey { site, engine: "perl", generation: perl::generation(server), group: 0 }
+fn key(main: &Server, server: &Server, site: SiteId) -> PoolKey {
+    let group = if stands_alone(main, server) { server.id } else { 0 };
+    PoolKey { site, engine: "perl", generation: perl::generation(server), group }
+}
+
+/// Whether a virtual host has a pool for itself: what it says about interpreters or pools is not the main server's.
+fn stands_alone(main: &Server, server: &Server) -> bool {
+    let (main, own) = (&main.conf, &server.conf);
+    let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
+    sizes || (!own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl))
 }
 
 /// The settings of a virtual host's pool.
 #[must_use]
 pub fn settings(server: &Server) -> PoolSettings {
     let pool = &server.conf.pool;
+    let max_workers = pool.max_workers.unwrap_or_else(usual_workers).max(1);
+    let min_spare = pool.min_spare.unwrap_or(1).min(max_workers);
     PoolSettings {
-        start: pool.start.unwrap_or(1),
-        min_spare: pool.min_spare.unwrap_or(1),
-        max_spare: pool.max_spare.unwrap_or(10),
-        max_workers: pool.max_workers.unwrap_or(32),
+        start: pool.start.unwrap_or(1).min(max_workers),
+        min_spare,
+        // Apache, too, lifts a MaxSpareServers that is not above MinSpareServers.
+        max_spare: pool.max_spare.unwrap_or(10).max(min_spare + 1),
+        max_workers,
         max_requests: pool.max_requests.unwrap_or(0),
         queue_length: pool.queue_length.unwrap_or(1000),
         queue_timeout: pool.queue_timeout.unwrap_or(30),
@@ -103,9 +128,11 @@ pub fn settings(server: &Server) -> PoolSettings {
     }
 }
 
-/// What the parent of a pool loads. `title` and `software` are left for the caller to fill in.
-#[must_use]
-pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup {
-    let _ = (config, servers);
-    Setup { generation, one_shot, ..Setup::default() }
+/// Enough to keep the processors busy where programs wait for a database, and few enough for the memory.
+fn usual_workers() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
+    processors.saturating_mul(8).clamp(16, 64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,10 +107,10 @@ mod tests {
                 Some(Action::Refused(_) | Action::RefusedUnless(..))
             )
         };
-        for name in ["RewriteRule", "AuthLDAPURL", "PerlAccessHandler", "RemoteIPHeader", "<Proxy"] {
+        for name in ["RewriteRule", "AuthLDAPURL", "PerlPreConnectionHandler", "RemoteIPHeader", "<Proxy"] {
             assert!(refused(name.trim_start_matches('<')), "{name}");
         }
-        for name in ["CacheEnable", "PerlSetVar", "SSLSessionCache", "DeflateCompressionLevel"] {
+        for name in ["CacheEnable", "SSLSessionCache", "DeflateCompressionLevel"] {
             assert!(!refused(name), "{name}");
         }
         assert!(!is_stock_module("php_module") && is_stock_module("rewrite_module"));

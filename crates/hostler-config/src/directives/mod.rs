@@ -69,6 +69,8 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
     ("logio_module", "mod_logio.c"),
     ("unixd_module", "mod_unixd.c"),
     ("mpm_itk_module", "mpm_itk.c"),
+    // Apache2::Request and Apache2::Cookie.
+    ("apreq_module", "mod_apreq2.c"),
 ];
 
 /// All modules that Hostler implements.

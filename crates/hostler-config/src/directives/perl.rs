@@ -8,6 +8,7 @@ mod generation;
 mod handlers;
 mod load;
 mod options;
+mod section;
 mod vars;
 
 pub use generation::{Marks, generation};
@@ -16,7 +17,7 @@ pub use load::Preload;
 pub use options::{DirOptions, HostOptions};
 pub use vars::Vars;
 
-use crate::{Merge, Module, Origin, unset_part};
+use crate::{Command, Inside, Kind, Merge, Module, Place, unset_part};
 
 /// The module. mod_perl also answers to its name of the first generation.
 pub static MODULE: Module =
@@ -43,8 +44,31 @@ pub struct Dir {
     pub env: Vec<(Box<str>, Box<str>)>,
     /// `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`.
     pub options: DirOptions,
+    /// The path of the innermost section that sets any of this, as Apache knows it (`$r->location`).
+    pub location: Option<Box<str>>,
     /// What betrays the generation.
     pub marks: Marks,
+}
+
+impl Dir {
+    /// Notes where a directive stands.
+    fn stands_in(&mut self, inside: Inside, place: Option<&Place>) {
+        self.location = match place {
+            _ if inside.condition => Some("*If".into()),
+            Some(place) if place.kind == Kind::Directory && place.regex.is_none() => {
+                Some(format!("{}/", place.path.trim_end_matches('/')).into())
+            }
+            Some(place) => Some(place.path.clone()),
+            None => None,
+        };
+    }
+}
+
+/// The part to write to; where the line stands is noted.
+fn dir<'a>(cmd: &'a mut Command<'_>) -> &'a mut Dir {
+    let part: &mut Dir = &mut cmd.dir.perl;
+    part.stands_in(cmd.inside, cmd.place);
+    part
 }
 
 impl Merge for Dir {
@@ -55,6 +79,7 @@ impl Merge for Dir {
             vars: self.vars.merge(&over.vars),
             env: vars::overlaid(&self.env, &over.env),
             options,
+            location: over.location.as_ref().or(self.location.as_ref()).cloned(),
             marks: self.marks | over.marks,
         }
     }
@@ -69,8 +94,6 @@ pub struct Server {
     pub api_version: Option<u8>,
     /// What to load, in the order of the files: the main server's first.
     pub preload: Vec<Preload>,
-    /// How many of `preload` come from the main server.
-    pub inherited: usize,
     /// `PerlSwitches`, with `-T` of `PerlTaintCheck` and `-w` of `PerlWarn`.
     pub switches: Vec<Box<str>>,
     /// PostReadRequest, Trans, MapToStorage.
@@ -85,10 +108,22 @@ pub struct Server {
     pub env: Vec<(Box<str>, Box<str>)>,
     /// `PerlOptions` that concern the virtual host.
     pub options: HostOptions,
-    /// Why this virtual host needs an interpreter of its own: the first directive that says so.
-    pub own_pool: Option<(&'static str, Origin)>,
     /// What betrays the generation.
     pub marks: Marks,
+}
+
+impl Server {
+    /// Whether the interpreter of `self` could not be that of `main`, its main server: it loads more, has other
+    /// switches, or asks for its own. Handlers that are to be loaded beforehand are no reason.
+    #[must_use]
+    pub fn differs_in_interpreter(&self, main: &Self) -> bool {
+        let loads = |server: &Self| server.preload.iter().filter(|preload| !preload.handler).count();
+        loads(self) != loads(main)
+            || self.switches.len() != main.switches.len()
+            || self.child_init.len() != main.child_init.len()
+            || self.child_exit.len() != main.child_exit.len()
+            || self.options.own_interpreter() && !main.options.own_interpreter()
+    }
 }
 
 impl Merge for Server {
@@ -97,7 +132,6 @@ impl Merge for Server {
         Self {
             api_version: over.api_version.or(self.api_version),
             preload: [&self.preload[..], &over.preload[..]].concat(),
-            inherited: self.preload.len(),
             switches: [&self.switches[..], &over.switches[..]].concat(),
             handlers: self.handlers.merge(&over.handlers, options.merges_handlers()),
             child_init: [&self.child_init[..], &over.child_init[..]].concat(),
@@ -105,7 +139,6 @@ impl Merge for Server {
             vars: self.vars.merge(&over.vars),
             env: vars::overlaid(&self.env, &over.env),
             options,
-            own_pool: over.own_pool,
             marks: self.marks | over.marks,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::condition;
 use super::macros::Macro;
-use super::parse::parse;
+use super::parse::{is_raw, parse};
 use super::{LoadOptions, modules};
 use crate::error::{ConfigError, Warning};
 use crate::lexer::{first_word, words};
@@ -211,11 +211,18 @@ impl Reader {
             return self.define_macro(node);
         }
         let name = self.variables(&node.name, node.origin);
+        if name.eq_ignore_ascii_case("Perl") && node.children.is_none() {
+            return out.push(one_line_of_perl(node));
+        }
         let args = self.variables(&node.args, node.origin);
         if self.htaccess && modules::is_read(&name) && !modules::is_read_in_htaccess(&name) {
             return self.error(node.origin, &name, "is not allowed in .htaccess files");
         }
         if let Some(children) = &node.children {
+            if is_raw(&name) {
+                let children = Some(children.clone());
+                return out.push(Node { name, args, origin: node.origin, children });
+            }
             return self.section(node.origin, name, args, children, out);
         }
         if let Err(message) = self.directive(node.origin, &name, &args, out) {
@@ -264,7 +271,7 @@ impl Reader {
             lower => {
                 match lower {
                     "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
-                    "passenv" if !self.htaccess => self.keep_environment(args),
+                    "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
                     _ => self.keep_named_variables(args),
                 }
@@ -353,6 +360,12 @@ impl Reader {
             _ => std::env::var(name).ok(),
         }
     }
+}
+
+/// `Perl code` is short for a section with one line. What looks like variables in it is Perl's.
+fn one_line_of_perl(node: &Node) -> Node {
+    let code = Node { name: String::new(), ..node.clone() };
+    Node { name: node.name.clone(), args: String::new(), origin: node.origin, children: Some(vec![code]) }
 }
 
 /// Without the slash at the end, except for the root itself.

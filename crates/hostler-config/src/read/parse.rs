@@ -10,6 +10,11 @@ const MAX_DEPTH: usize = 64;
 const RAW: &[&str] =
     &["Perl", "LuaHookTranslateName", "LuaHookFixups", "LuaHookMapToStorage", "LuaHookCheckUserID"];
 
+/// Whether a section's contents are not directives but one text.
+pub(super) fn is_raw(name: &str) -> bool {
+    RAW.iter().any(|raw| raw.eq_ignore_ascii_case(name))
+}
+
 /// What is wrong, and where.
 pub(super) type Problem = (Origin, String, String);
 
@@ -34,14 +39,23 @@ pub(super) fn parse(text: &[u8], file: u32) -> (Vec<Node>, Vec<Problem>) {
         match line {
             Err(error) => parser.problem(error.number, "", error.message),
             Ok(line) => match line.kind {
+                LineKind::Directive(name, _) if name == "__END__" => break,
+                LineKind::Directive(name, _) if matches!(name.as_str(), "=pod" | "=back") => {
+                    if lexer.until(|line| line.starts_with("=cut")).is_none() {
+                        parser.problem(line.number, &name, "there is no =cut after it".to_owned());
+                    }
+                }
                 LineKind::Directive(name, args) => {
                     let origin = Origin { file, line: line.number };
                     parser.add(Node { name, args, origin, children: None });
                 }
                 LineKind::Open(name, args) => {
-                    let raw = RAW.iter().any(|raw| raw.eq_ignore_ascii_case(&name));
                     parser.open(line.number, name.clone(), args);
-                    if raw && lexer.skip_raw(&name) {
+                    if is_raw(&name)
+                        && let Some(text) = lexer.raw(&name)
+                    {
+                        let origin = Origin { file, line: line.number };
+                        parser.add(Node { name: String::new(), args: text, origin, children: None });
                         parser.close(line.number, &name);
                     }
                 }
@@ -149,5 +163,15 @@ mod tests {
         let (nodes, problems) = parse(b"<Perl>\nif ($x <\n1) { \\\n}\n</Perl>\nE", 0);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(nodes.len(), 2);
+        let code = &nodes[0].children.as_ref().unwrap()[0].args;
+        assert_eq!(code, "if ($x <\n1) { \\\n}\n");
+    }
+
+    #[test]
+    fn documentation_between_lines_is_skipped() {
+        let (nodes, problems) = parse(b"A\n=pod\n<B\n\n =cut\nC\n__END__\n<D>", 0);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["A", "C"]);
+        assert_eq!(self::problems("A\n=pod\nB"), ["2: there is no =cut after it"]);
     }
 }

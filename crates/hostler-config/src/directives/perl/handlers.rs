@@ -25,23 +25,15 @@ const fn by_server(
     Directive::new(name, Arity::Iterate, FORM, doc, add)
 }
 
-const fn refused(name: &'static str, why: &'static str) -> Directive {
-    let action = Action::Refused(why);
-    let doc = "A handler that is not possible";
-    Directive {
-        name,
-        arity: Arity::RawArgs,
-        form: "",
-        doc,
-        contexts: Contexts::ANYWHERE,
-        overrides: Overrides::ALL,
-        action,
-    }
+/// A handler that has no place here.
+const fn missing(name: &'static str, action: Action) -> Directive {
+    let (contexts, overrides) = (Contexts::ANYWHERE, Overrides::ALL);
+    Directive { name, arity: Arity::RawArgs, form: "", doc: "Not implemented", contexts, overrides, action }
 }
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
 const CONNECTION: &str = "connections belong to the front, which runs no site's code";
-const FILTER: &str = "filters in Perl are not implemented";
+const FILTER: &str = "filters in Perl are not implemented; what a program writes goes out as it is";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(
@@ -90,12 +82,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     by_server("PerlChildExitHandler", "Functions to call in each worker that ends", child_exit),
     by_server("PerlOpenLogsHandler", LATE, late),
     by_server("PerlPostConfigHandler", LATE, late),
-    refused("PerlProcessConnectionHandler", CONNECTION),
-    refused("PerlPreConnectionHandler", CONNECTION),
-    refused("PerlInputFilterHandler", FILTER),
-    refused("PerlOutputFilterHandler", FILTER),
-    refused("PerlSetInputFilter", FILTER),
-    refused("PerlSetOutputFilter", FILTER),
+    missing("PerlProcessConnectionHandler", Action::Refused(CONNECTION)),
+    missing("PerlPreConnectionHandler", Action::Refused(CONNECTION)),
+    missing("PerlInputFilterHandler", Action::Ignored(FILTER)),
+    missing("PerlOutputFilterHandler", Action::Ignored(FILTER)),
+    missing("PerlSetInputFilter", Action::Ignored(FILTER)),
+    missing("PerlSetOutputFilter", Action::Ignored(FILTER)),
 ];
 
 const RESPONSE: &str = "Functions that answer, where the handler is perl-script or modperl";
@@ -160,14 +152,14 @@ fn named<'a>(cmd: &mut Command<'_>, word: &'a str) -> Result<&'a str, String> {
         cmd.server.perl.marks = cmd.server.perl.marks | marks;
     }
     if word.starts_with('+') {
-        load::add(cmd, PreloadKind::Module, load::package(name));
+        load::add_handler(cmd, name);
     }
     Ok(name)
 }
 
 fn of_directory(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
     let name = named(cmd, args.first())?;
-    cmd.dir.perl.handlers.push(phase, name);
+    super::dir(cmd).handlers.push(phase, name);
     Ok(())
 }
 

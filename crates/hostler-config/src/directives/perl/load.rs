@@ -1,39 +1,46 @@
 //! What the warm parent of a site loads before its workers are forked.
 
-use super::generation;
+use super::super::core::values::number;
+use super::{generation, section};
 use crate::table::Action;
-use crate::{Args, Arity, Command, Contexts, Directive, Node, Origin, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Origin, Overrides};
 use hostler_wire::engine::PreloadKind;
 
-/// Without effect here.
+/// A knob without effect here.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
-    let action = Action::Ignored(why);
-    let doc = "A knob of mod_perl's interpreters";
     Directive {
         name,
         arity: Arity::RawArgs,
         form: "",
-        doc,
+        doc: "A knob of mod_perl's interpreters",
         contexts: Contexts::SERVER,
         overrides: Overrides::NONE,
-        action,
+        action: Action::Ignored(why),
     }
 }
 
+/// Outside of sections, and in .htaccess, where it is left to the first request that needs it.
+const fn loads(
+    name: &'static str,
+    form: &'static str,
+    doc: &'static str,
+    set: fn(&mut Command<'_>, &Args) -> Result<(), String>,
+) -> Directive {
+    Directive::new(name, Arity::Iterate, form, doc, set).allowed(Contexts::ANYWHERE, Overrides::ALL)
+}
+
 const POOL: &str =
-    "each worker has an interpreter of its own; StartServers, MaxRequestWorkers and so on size the pool";
+    "each worker has one interpreter of its own; StartServers, MaxRequestWorkers and so on size the pool";
+const FRESH: &str = "each start and reload of Hostler begins with fresh interpreters";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    Directive::new("PerlModule", Arity::Iterate, "module ...", "Modules to load beforehand", |cmd, args| {
-        note(cmd, args.first());
-        add(cmd, PreloadKind::Module, args.first());
-        Ok(())
-    })
-    .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::new("PerlRequire", Arity::Iterate, "file ...", "Files to run beforehand", |cmd, args| {
-        file(cmd, PreloadKind::File, args)
-    })
-    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    loads("PerlModule", "module ...", "Modules to load beforehand", module),
+    loads(
+        "PerlRequire",
+        "file ...",
+        "Files to run beforehand; relative to ServerRoot if they are there, else to @INC",
+        |cmd, args| file(cmd, PreloadKind::File, args),
+    ),
     Directive::new(
         "PerlConfigRequire",
         Arity::Iterate,
@@ -48,35 +55,49 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Files to run beforehand, once everything else is loaded",
         |cmd, args| file(cmd, PreloadKind::LateFile, args),
     ),
-    Directive::section("Perl", "<Perl>", "Code to run beforehand, as the site's user", section),
+    Directive::new(
+        "PerlLoadModule",
+        Arity::Iterate,
+        "module ...",
+        "As PerlModule; directives that the module would add stay unknown",
+        module,
+    ),
+    Directive::section(
+        "Perl",
+        "<Perl>",
+        "Code to run beforehand, as the site's user; it cannot build configuration",
+        section::open,
+    ),
     Directive::new(
         "PerlSwitches",
         Arity::Iterate,
         "switch ...",
         "Switches of the interpreter",
         |cmd, args| {
-            note(cmd, "");
             switch(cmd, args.first());
             Ok(())
         },
     ),
-    Directive::new("PerlTaintCheck", Arity::Flag, "On|Off", "The switch -T", |cmd, args| {
+    Directive::new("PerlTaintCheck", Arity::Flag, "On|Off", "The interpreter's switch -T", |cmd, args| {
         flag(cmd, args, "-T")
     }),
-    Directive::new("PerlWarn", Arity::Flag, "On|Off", "The switch -w", |cmd, args| flag(cmd, args, "-w")),
+    Directive::new("PerlWarn", Arity::Flag, "On|Off", "The interpreter's switch -w", |cmd, args| {
+        flag(cmd, args, "-w")
+    }),
     Directive::new(
         "PerlApiVersion",
         Arity::Take1,
         "1|2",
-        "The generation of mod_perl's API that programs get (default: as the names of handlers and modules show)",
+        "The generation of mod_perl's API that programs get (default: 1 where classes like Apache::Registry are \
+         named and none like ModPerl::Registry, or PerlHandler and not PerlResponseHandler; else 2)",
         |cmd, args| {
-            cmd.server.perl.api_version = Some(super::super::core::values::number(args.first(), 1..=2u8)?);
+            cmd.server.perl.api_version = Some(number(args.first(), 1..=2u8)?);
             Ok(())
         },
     ),
     ignored("PerlTrace", "Hostler has no such trace"),
-    ignored("PerlFreshRestart", "each start and reload of Hostler begins with fresh interpreters"),
-    ignored("PerlRestartHandler", "each start and reload of Hostler begins with fresh interpreters"),
+    ignored("PerlFreshRestart", FRESH),
+    ignored("PerlRestartHandler", FRESH),
     ignored("PerlInterpStart", POOL),
     ignored("PerlInterpMax", POOL),
     ignored("PerlInterpMinSpare", POOL),
@@ -90,23 +111,31 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 pub struct Preload {
     /// What it is.
     pub kind: PreloadKind,
-    /// A module's name, a file's absolute path, a function, or code.
+    /// A module's name, a file's path, a function, or code.
     pub text: Box<str>,
     /// The directive.
     pub origin: Origin,
+    /// It is a handler with a `+`: if there is no such module, one of that name without its last part.
+    pub handler: bool,
 }
 
-/// Adds something to load, unless the line is in .htaccess: then it is loaded when it is needed.
+/// Adds something to load.
 pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
-    if cmd.is_htaccess() {
-        return;
-    }
-    cmd.server.perl.preload.push(Preload { kind, text: text.into(), origin: cmd.origin });
+    push(cmd, Preload { kind, text: text.into(), origin: cmd.origin, handler: false });
 }
 
-/// The package that a handler's name leads to.
-pub(super) fn package(name: &str) -> &str {
-    name.split_once("->").map_or(name, |(package, _)| package)
+/// Adds the package of a handler. `package->method` names it; of `package::function` only the end is to guess.
+pub(super) fn add_handler(cmd: &mut Command<'_>, name: &str) {
+    let package = name.split_once("->").map_or(name, |(package, _)| package);
+    let handler = package.len() == name.len();
+    push(cmd, Preload { kind: PreloadKind::Module, text: package.into(), origin: cmd.origin, handler });
+}
+
+/// In .htaccess nothing is loaded beforehand.
+fn push(cmd: &mut Command<'_>, preload: Preload) {
+    if !cmd.is_htaccess() {
+        cmd.server.perl.preload.push(preload);
+    }
 }
 
 fn note(cmd: &mut Command<'_>, name: &str) {
@@ -114,14 +143,37 @@ fn note(cmd: &mut Command<'_>, name: &str) {
     cmd.server.perl.marks = cmd.server.perl.marks | marks;
 }
 
+/// mod_perl has both in its table for all places and refuses them in sections itself.
+fn not_in_section(cmd: &mut Command<'_>) -> Result<(), String> {
+    if cmd.is_htaccess() {
+        cmd.warn_once(
+            "perl-load",
+            "loads nothing beforehand in .htaccess; handlers load their modules themselves",
+        );
+        return Ok(());
+    }
+    if cmd.inside.any() { Err("is not allowed inside a section".to_owned()) } else { Ok(()) }
+}
+
+fn module(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    not_in_section(cmd)?;
+    note(cmd, args.first());
+    add(cmd, PreloadKind::Module, args.first());
+    Ok(())
+}
+
 fn file(cmd: &mut Command<'_>, kind: PreloadKind, args: &Args) -> Result<(), String> {
+    not_in_section(cmd)?;
     note(cmd, "");
-    let path = cmd.server_path(args.first());
-    add(cmd, kind, &path);
+    if args.first().is_empty() {
+        return Err("needs the name of a file".to_owned());
+    }
+    add(cmd, kind, args.first());
     Ok(())
 }
 
 fn switch(cmd: &mut Command<'_>, word: &str) {
+    note(cmd, "");
     cmd.server.perl.switches.push(word.into());
 }
 
@@ -131,8 +183,4 @@ fn flag(cmd: &mut Command<'_>, args: &Args, word: &str) -> Result<(), String> {
         switch(cmd, word);
     }
     Ok(())
-}
-
-fn section(_: &mut Command<'_>, _: &Args, _: &[Node]) -> Result<(), String> {
-    Err("is not possible yet".to_owned())
 }

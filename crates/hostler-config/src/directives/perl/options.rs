@@ -1,8 +1,8 @@
 //! How handlers are called: `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`, and switches of the interpreter.
 
 use super::generation;
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
-use hostler_wire::work::{Phase, PhaseSet, directory_flag};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
+use hostler_wire::work::{Phase, directory_flag};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -41,21 +41,22 @@ impl Bits {
     const GLOBAL_REQUEST: u8 = 8;
 }
 
-/// `PerlOptions` that concern a directory: absolute, or changes to what the outer sections say.
+/// `PerlOptions` that concern a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirOptions {
-    absolute: Option<u8>,
+    /// Words without a sign: they count outside of all sections only, as in mod_perl.
+    plain: u8,
     added: u8,
     removed: u8,
 }
 
 impl DirOptions {
     fn bits(self) -> u8 {
-        (self.absolute.unwrap_or(0) & !self.removed) | self.added
+        (self.plain & !self.removed) | self.added
     }
 
     fn seen(self, bit: u8) -> bool {
-        (self.absolute.map_or(0, |_| bit) | self.added | self.removed) & bit != 0
+        (self.plain | self.added | self.removed) & bit != 0
     }
 
     /// Whether handlers of a more specific section follow the outer ones instead of replacing them.
@@ -85,11 +86,8 @@ impl DirOptions {
     /// What applies when `over` is more specific.
     #[must_use]
     pub fn merge(self, over: Self) -> Self {
-        if over.absolute.is_some() {
-            return over;
-        }
         Self {
-            absolute: self.absolute,
+            plain: self.plain,
             added: (self.added & !over.removed) | over.added,
             removed: (self.removed & !over.added) | over.removed,
         }
@@ -99,7 +97,7 @@ impl DirOptions {
         match sign {
             Some(b'+') => (self.added, self.removed) = (self.added | bit, self.removed & !bit),
             Some(b'-') => (self.added, self.removed) = (self.added & !bit, self.removed | bit),
-            _ => self.absolute = Some(self.absolute.unwrap_or_default() | bit),
+            _ => self.plain |= bit,
         }
     }
 }
@@ -108,21 +106,21 @@ impl DirOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostOptions {
     merge_handlers: Option<bool>,
-    disabled: Option<bool>,
-    off: PhaseSet,
+    enable: Option<bool>,
+    own_interpreter: bool,
 }
 
 impl HostOptions {
+    /// `PerlOptions +Parent`, `+Clone`: the virtual host shares no interpreter with others.
+    #[must_use]
+    pub fn own_interpreter(self) -> bool {
+        self.own_interpreter
+    }
+
     /// `PerlOptions -Enable`: no Perl handler of this virtual host is called.
     #[must_use]
     pub fn disabled(self) -> bool {
-        self.disabled == Some(true)
-    }
-
-    /// Phases whose handlers are not called (`PerlOptions -Access`).
-    #[must_use]
-    pub fn off(self) -> PhaseSet {
-        self.off
+        self.enable == Some(false)
     }
 
     /// Whether handlers of the virtual host follow the main server's instead of replacing them.
@@ -136,20 +134,21 @@ impl HostOptions {
     pub fn merge(self, over: Self) -> Self {
         Self {
             merge_handlers: over.merge_handlers.or(self.merge_handlers),
-            disabled: over.disabled.or(self.disabled),
-            off: PhaseSet(self.off.0 | over.off.0),
+            enable: over.enable.or(self.enable),
+            own_interpreter: self.own_interpreter || over.own_interpreter,
         }
     }
 }
 
 fn note(cmd: &mut Command<'_>) {
     let marks = generation::of_directive(cmd.directive, "");
-    cmd.dir.perl.marks = cmd.dir.perl.marks | marks;
+    let part = super::dir(cmd);
+    part.marks = part.marks | marks;
 }
 
 fn signed(cmd: &mut Command<'_>, args: &Args, bit: u8) -> Result<(), String> {
     note(cmd);
-    cmd.dir.perl.options.change(Some(if args.flag() { b'+' } else { b'-' }), bit);
+    super::dir(cmd).options.change(Some(if args.flag() { b'+' } else { b'-' }), bit);
     Ok(())
 }
 
@@ -157,50 +156,82 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     note(cmd);
     let word = args.first();
     let sign = word.bytes().next().filter(|b| matches!(b, b'+' | b'-'));
-    let name = word.trim_start_matches(['+', '-']);
-    let of_directory = match name.to_ascii_lowercase().as_str() {
-        "parseheaders" => Some(Bits::PARSE_HEADERS),
-        "setupenv" => Some(Bits::SETUP_ENV),
-        "mergehandlers" => Some(Bits::MERGE_HANDLERS),
-        "globalrequest" => Some(Bits::GLOBAL_REQUEST),
-        "none" => Some(0),
-        _ => None,
-    };
-    let in_section = cmd.inside.any() || cmd.is_htaccess();
-    if !in_section && of_host(cmd, sign != Some(b'-'), name) && of_directory.is_none() {
+    let name = word.strip_prefix(['+', '-']).unwrap_or(word);
+    if !cmd.inside.any() && of_host(cmd, sign, name) {
         return Ok(());
     }
-    match of_directory {
-        Some(bit) => cmd.dir.perl.options.change(sign, bit),
-        None if in_section => return Err(format!("\"{word}\" is not an option of a directory")),
-        None => return Err(format!("\"{word}\" is not an option")),
+    let bit = match name {
+        "ParseHeaders" => Bits::PARSE_HEADERS,
+        "SetupEnv" => Bits::SETUP_ENV,
+        "MergeHandlers" => Bits::MERGE_HANDLERS,
+        "GlobalRequest" => Bits::GLOBAL_REQUEST,
+        "None" | "Unset" => 0,
+        _ if cmd.inside.any() => {
+            return Err(format!("\"{word}\" is not one of the options of a directory: {OF_DIRECTORY}"));
+        }
+        _ => return Err(format!("\"{word}\" is not one of the options: {OF_DIRECTORY}, {OF_HOST}")),
+    };
+    if sign.is_none() && (cmd.inside.any() || cmd.context == Context::VirtualHost) {
+        cmd.warn(format!("PerlOptions {name} has no effect here without + or -, as in mod_perl"));
     }
+    super::dir(cmd).options.change(sign, bit);
     Ok(())
 }
 
-/// Whether it is an option of a virtual host.
-fn of_host(cmd: &mut Command<'_>, on: bool, name: &str) -> bool {
-    let options = &mut cmd.server.perl.options;
-    match name.to_ascii_lowercase().as_str() {
-        "mergehandlers" => options.merge_handlers = Some(on),
-        "enable" => options.disabled = Some(!on),
-        "parent" | "clone" => {
-            if on {
-                cmd.server.perl.own_pool.get_or_insert((cmd.directive.name, cmd.origin));
-            }
-        }
-        "autoload" | "none" => {}
-        other => {
-            let Some(phase) = Phase::ALL.into_iter().find(|p| format!("{p:?}").eq_ignore_ascii_case(other))
-            else {
-                return false;
-            };
-            if on {
-                options.off.0 &= !(1 << phase as u8);
-            } else {
-                options.off.insert(phase);
-            }
+const OF_DIRECTORY: &str = "ParseHeaders, SetupEnv, GlobalRequest, MergeHandlers, None";
+const OF_HOST: &str = "Enable, Parent, Clone, Autoload, and the names of phases";
+
+/// Options of a virtual host that mod_perl takes and that change nothing, there or here.
+const WITHOUT_EFFECT: &[&str] = &[
+    "Autoload",
+    "ChildInit",
+    "ChildExit",
+    "PreConnection",
+    "ProcessConnection",
+    "OpenLogs",
+    "PostConfig",
+    "InputFilter",
+    "OutputFilter",
+];
+
+/// Carries out an option of a virtual host; `false`: it is none.
+fn of_host(cmd: &mut Command<'_>, sign: Option<u8>, name: &str) -> bool {
+    let on = sign != Some(b'-');
+    match name {
+        "MergeHandlers" => cmd.server.perl.options.merge_handlers = Some(on),
+        "Enable" => cmd.server.perl.options.enable = Some(on),
+        "Parent" | "Clone" => cmd.server.perl.options.own_interpreter |= on,
+        _ => {
+            return WITHOUT_EFFECT.contains(&name)
+                || Phase::ALL.into_iter().any(|phase| format!("{phase:?}") == name);
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(words: &[(Option<u8>, u8)]) -> DirOptions {
+        let mut options = DirOptions::default();
+        words.iter().for_each(|(sign, bit)| options.change(*sign, *bit));
+        options
+    }
+
+    #[test]
+    fn signs_change_what_is_inherited_and_plain_words_do_not() {
+        let base = options(&[(Some(b'+'), Bits::SETUP_ENV), (None, Bits::PARSE_HEADERS)]);
+        assert_eq!(
+            base.flags(),
+            directory_flag::SETUP_ENV | directory_flag::SETUP_ENV_SET | directory_flag::PARSE_HEADERS
+        );
+        let over = options(&[(Some(b'-'), Bits::SETUP_ENV), (None, Bits::GLOBAL_REQUEST)]);
+        assert_eq!(base.merge(over).flags(), directory_flag::SETUP_ENV_SET | directory_flag::PARSE_HEADERS);
+        let off = options(&[(Some(b'-'), Bits::GLOBAL_REQUEST)]);
+        assert_eq!(
+            base.merge(off).flags() & directory_flag::GLOBAL_REQUEST_SET,
+            directory_flag::GLOBAL_REQUEST_SET
+        );
+    }
 }

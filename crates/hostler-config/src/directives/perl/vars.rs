@@ -29,8 +29,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
     Directive::new(
         "PerlPassEnv",
-        Arity::Iterate,
-        "name ...",
+        Arity::Take1,
+        "name",
         "Passes an environment variable of the server on to Perl programs",
         pass_env,
     ),
@@ -103,7 +103,7 @@ fn put(all: &mut Vec<(Box<str>, Box<str>)>, name: &str, value: &str) {
 
 fn set_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (name, value) = (args.first(), args.word(1).unwrap_or_default());
-    cmd.dir.perl.vars.set(name, value);
+    super::dir(cmd).vars.set(name, value);
     if !cmd.inside.any() {
         cmd.server.perl.vars.set(name, value);
     }
@@ -112,7 +112,7 @@ fn set_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn add_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (name, value) = (args.first(), args.word(1).unwrap_or_default());
-    cmd.dir.perl.vars.add(name, value);
+    super::dir(cmd).vars.add(name, value);
     if !cmd.inside.any() {
         cmd.server.perl.vars.add(name, value);
     }
@@ -121,7 +121,7 @@ fn add_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn set_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (name, value) = (args.first(), args.word(1).unwrap_or_default());
-    put(&mut cmd.dir.perl.env, name, value);
+    put(&mut super::dir(cmd).env, name, value);
     if !cmd.inside.any() {
         put(&mut cmd.server.perl.env, name, value);
     }

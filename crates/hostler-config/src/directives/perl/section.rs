@@ -1,0 +1,135 @@
+//! `<Perl>` sections. Their code runs in the warm parent of the site, as the site's user, where it can load and
+//! define what programs use. It cannot build configuration: that is read before any of a site's code runs, so a
+//! section that means to is refused rather than half obeyed.
+
+use super::load;
+use crate::{Args, Command, Node};
+use hostler_wire::engine::PreloadKind;
+
+/// `<Perl>`
+pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
+    if !args.words.is_empty() {
+        return Err(format!("takes no arguments here, not \"{}\": its code is Perl's alone", args.raw));
+    }
+    let code = nodes.first().map_or("", |node| node.args.as_str());
+    if let Some((line, word)) = builds_configuration(code) {
+        let line = cmd.origin.line + line;
+        return Err(format!(
+            "would build configuration in line {line} ({word}), which is not possible: write the directives \
+             themselves into the file, or generate a file and Include it"
+        ));
+    }
+    load::add(cmd, PreloadKind::Code, code);
+    Ok(())
+}
+
+/// Calls that hand configuration to the server, whatever package they stand in.
+const CALLS: &[&str] = &[
+    "add_config",
+    "httpd_conf",
+    "PerlConfig",
+    "Apache2::PerlSections",
+    "Apache::ReadConfig",
+    "Apache2::ReadConfig",
+];
+
+/// Hashes that make sections.
+const SECTIONS: &[&str] = &[
+    "Location",
+    "LocationMatch",
+    "Directory",
+    "DirectoryMatch",
+    "Files",
+    "FilesMatch",
+    "VirtualHost",
+    "Limit",
+];
+
+/// The first word of the code by which it would build configuration, and its line from 1. Variables that are called
+/// as directives count until a `package` statement, because only those of the section's own package are taken.
+fn builds_configuration(code: &str) -> Option<(u32, String)> {
+    let mut own_package = true;
+    for (line, number) in code.lines().zip(1..) {
+        let line = without_comment(line);
+        if let Some(call) = CALLS.iter().find(|call| line.contains(**call)) {
+            return Some((number, (*call).to_owned()));
+        }
+        own_package &= !names(line).any(|(_, name)| name == "package");
+        let builds = |(sigil, name): &(char, &str)| {
+            let section = SECTIONS.contains(name);
+            matches!(sigil, '$' | '@' | '%')
+                && (section || (own_package && is_directive(name)))
+                && !is_lexical(code, name)
+        };
+        if let Some((sigil, name)) = names(line).find(builds) {
+            return Some((number, format!("{sigil}{name}")));
+        }
+    }
+    None
+}
+
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with('#') { "" } else { line }
+}
+
+/// The words of a line, each with the character before it.
+fn names(line: &str) -> impl Iterator<Item = (char, &str)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest.find(is_word)?;
+            let before = rest[..start].chars().next_back().unwrap_or(' ');
+            let word = &rest[start..];
+            let end = word.find(|c| !is_word(c)).unwrap_or(word.len());
+            rest = &word[end..];
+            // `$Foo::Bar` is a name of another package.
+            if rest.starts_with("::") {
+                rest = rest[2..].trim_start_matches(is_word);
+                continue;
+            }
+            return Some((before, &word[..end]));
+        }
+    })
+}
+
+fn is_directive(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && crate::directives::find(name).is_some_and(|(_, directive)| directive.name == name)
+}
+
+/// A variable declared with `my` is no business of the server's.
+fn is_lexical(code: &str, name: &str) -> bool {
+    ['$', '@', '%'].iter().any(|sigil| {
+        let declared = format!("my {sigil}{name}");
+        code.match_indices(&declared).any(|(at, _)| {
+            !code[at + declared.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_builds_configuration_is_found() {
+        for (code, found) in [
+            ("$Location{'/x'} = { SetHandler => 'perl-script' };", Some((1, "$Location"))),
+            ("my $x = 1;\n%VirtualHost = ();", Some((2, "%VirtualHost"))),
+            ("push @PerlModule, 'X';", Some((1, "@PerlModule"))),
+            ("$ServerAdmin = 'a@b';", Some((1, "$ServerAdmin"))),
+            ("package X;\n$Directory{'/'} = {};", Some((2, "$Directory"))),
+            ("Apache2::ServerUtil->server->add_config(['A']);", Some((1, "add_config"))),
+            ("$PerlConfig = 'Alias /a /b';", Some((1, "PerlConfig"))),
+            ("package X;\nour $Options = 1; sub f { $Options }", None),
+            ("use lib '/x'; use Foo::Bar ();\n# %Location\n1;", None),
+            ("my $Include = 1; print $Include;", None),
+            ("$My::Location{1} = 1; $X::Alias = 2;", None),
+            ("$location = 1; @files = ();", None),
+        ] {
+            let found = found.map(|(line, word): (u32, &str)| (line, word.to_owned()));
+            assert_eq!(builds_configuration(code), found, "{code}");
+        }
+    }
+}

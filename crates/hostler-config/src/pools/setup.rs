@@ -1,0 +1,103 @@
+//! What a pool's parent process is told before it forks workers.
+
+use crate::directives::perl::{self, Preload};
+use crate::{Config, Server};
+use hostler_wire::engine::{self, PreloadKind, ServerFacts, Setup};
+
+/// What the parent of a pool loads: the main server's first, then what each of its virtual hosts adds.
+///
+/// `servers` are indexes in [`Config::servers`] ([`super::Pool::servers`]). Left for the caller, who knows the
+/// site and the product's name: [`Setup::title`] and [`ServerFacts::software`].
+#[must_use]
+pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup {
+    let members: Vec<&Server> =
+        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
+    let main = &config.main().conf.perl;
+    // One that is alone in its pool has an environment of its own; others share the main server's.
+    let interpreter = if let [only] = &members[..] { &only.conf.perl } else { main };
+    let words = |own: fn(&perl::Server) -> &[Box<str>]| -> Vec<String> {
+        added(own(main), members.iter().map(|member| own(&member.conf.perl)))
+    };
+    let preload: Vec<Preload> =
+        added(&main.preload, members.iter().map(|member| &member.conf.perl.preload[..]));
+    Setup {
+        title: String::new(),
+        generation,
+        preload: preload.iter().map(|preload| to_load(config, preload)).collect(),
+        switches: words(|perl| &perl.switches),
+        env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),
+        server_root: config.facts.server_root.clone(),
+        servers: facts_of(config, &members),
+        one_shot,
+        max_requests: members.first().map_or(0, |first| super::settings(first).max_requests),
+        child_init: words(|perl| &perl.child_init),
+        child_exit: words(|perl| &perl.child_exit),
+    }
+}
+
+/// The main server's, then what each member has beyond them: merging puts the main server's first.
+fn added<'a, T, U>(main: &'a [T], members: impl Iterator<Item = &'a [T]>) -> Vec<U>
+where
+    T: 'a + PartialEq + Clone,
+    U: From<T>,
+{
+    let mut all = main.to_vec();
+    for own in members {
+        let more = own.get(main.len()..).unwrap_or_default();
+        all.extend(more.iter().cloned());
+    }
+    all.into_iter().map(U::from).collect()
+}
+
+fn to_load(config: &Config, preload: &Preload) -> engine::Preload {
+    let (kind, text) = match (preload.kind, preload.text.rsplit_once("::")) {
+        (PreloadKind::Module, Some((package, _))) if preload.handler => {
+            (PreloadKind::Code, either(&preload.text, package))
+        }
+        (kind, _) => (kind, preload.text.to_string()),
+    };
+    engine::Preload { kind, text, origin: config.place(preload.origin) }
+}
+
+/// Of `Some::name` only loading it tells whether it is a package or a function in one. What cannot be a name is left
+/// to the interpreter's own words.
+fn either(name: &str, package: &str) -> String {
+    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')) {
+        return format!("die 'no such handler';\n");
+    }
+    format!(
+        "eval {{ require {name}; 1 }} or do {{ my $why = $@; eval {{ require {package}; 1 }} or die $why }};\n"
+    )
+}
+
+/// The main server first, whether or not it is a member: programs may ask for it.
+fn facts_of(config: &Config, members: &[&Server]) -> Vec<ServerFacts> {
+    let others = members.iter().filter(|server| server.id != 0).copied();
+    std::iter::once(config.main()).chain(others).map(|server| facts(config, server)).collect()
+}
+
+fn facts(config: &Config, server: &Server) -> ServerFacts {
+    let (core, log) = (&server.conf.core, &server.conf.log_config);
+    let name = core.server_name.as_ref();
+    let of_address = server.addresses.iter().find_map(|address| address.port);
+    let of_listen = config.process.listen.first().map(|listen| listen.port).filter(|_| server.id == 0);
+    ServerFacts {
+        id: server.id,
+        name: name.map(|name| name.host.clone()).unwrap_or_default(),
+        admin: core.admin.clone().unwrap_or_else(|| "[no address given]".to_owned()),
+        port: name.and_then(|name| name.port).or(of_address).or(of_listen).unwrap_or(0),
+        document_root: core.document_root.clone().unwrap_or_default(),
+        software: String::new(),
+        is_virtual: server.id != 0,
+        error_log: log.error_log.as_deref().unwrap_or("logs/error_log").to_owned(),
+        // Apache's trace levels are finer than syslog's last.
+        log_level: log.levels.of("perl") as u8,
+        timeout: core.timeout.unwrap_or(60),
+        vars: owned(server.conf.perl.vars.iter()),
+        aliases: core.aliases.iter().chain(&core.wild_aliases).cloned().collect(),
+    }
+}
+
+fn owned<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
