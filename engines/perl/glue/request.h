@@ -30,21 +30,22 @@ struct hp_request {
     AV *pushed[HP_PHASES];   /* push_handlers / set_handlers; NULL: those of the configuration */
     AV *languages;
     HV *custom_responses;
-    HV *dir_config;          /* APR::Table over directory->vars, made once */
+    hp_table *dir_config;    /* directory->vars as a table, once it was asked for as one */
+    hp_request *subs;        /* sub-requests made from this one; they end with it */
+    hp_request *next_sub;
+    SV *target;              /* of a sub-request: what was asked for */
 
     int head_state;
     int assbackwards;
     int no_cache, no_local_copy;
-    int changed;             /* something that hp_changes tells was changed */
+    int changed;             /* HP_CHANGED_ bits: something that hp_changes tells was changed */
     int has_length;
     uint64_t length;
     time_t mtime;
     uint64_t bytes_sent;
     SV *redirect;            /* internal_redirect's target */
 
-    /* Output: small pieces are gathered here before they go to shared memory. */
-    SV *buffer;
-    int autoflush;           /* $| */
+    int autoflush;           /* $| of a stdout that is not tied (hp_request_autoflush() looks) */
     /* PerlSendHeader / ParseHeaders: the header is still being looked for in the output. */
     int parse_headers;
     SV *header_text;
@@ -53,7 +54,24 @@ struct hp_request {
     hp_request *main;        /* of a sub-request */
     hp_request *prev;
     int phase;               /* the phase that runs */
+    SV *pool;                /* the APR::Pool object, once asked for; destroyed with the request */
+    SV *connection;          /* the Apache2::Connection object */
+    HV *connection_pnotes;
+    hp_table *connection_notes;
+    SV *document_root;       /* for this request */
+    uint64_t allowed;        /* methods for Allow, as bits 1 << M_... */
+    int stat_again;          /* the filename was changed: finfo is to be asked for anew */
+    HV *stash;               /* room for Perl parts of the interface (Hostler::Request::stash) */
+    char *arena;             /* of a sub-request: `in` and all that it refers to */
 };
+
+/* Bits of `changed`: what a sent head has told already, and what it has not. */
+enum { HP_CHANGED_REQUEST = 1, HP_CHANGED_ANSWER = 2 };
+
+/* What hp_perl_boot() was given: copied, valid as long as the process. */
+extern hp_setup hp_settings;
+/* Keeps a copy of the setup in hp_settings; hp_perl_boot() calls it before hp_boot_api(). */
+void hp_keep_setup(const hp_setup *setup);
 
 /* The request that is being served; NULL outside of one. */
 extern hp_request *hp_current;
@@ -64,9 +82,17 @@ void hp_request_free(pTHX_ hp_request *r);
 SV *hp_request_sv(pTHX_ hp_request *r);
 /* The request behind an object; croaks with a clear sentence for anything else. */
 hp_request *hp_request_of(pTHX_ SV *object);
+/* The value of a field that may have been changed: hp_request_text(r, r->uri, r->in->uri). Valid until it is changed
+ * again. */
+hp_str hp_request_text(pTHX_ SV *changed, hp_str original);
+/* The table, made at first use: HP_TABLE(r, headers_out). */
+#define HP_TABLE(r, name) ((r)->name ? (r)->name : ((r)->name = hp_table_from(aTHX_(r)->in->name)))
+/* Takes back what was printed and has not been sent; 0 if something has been. */
+int hp_request_forget_output(hp_request *r);
 /* Writes body bytes: gathers, parses headers where asked for, sends the head first. */
 void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length);
-/* Sends the head (once) and what is gathered. */
+/* Sends the head (once) and what is gathered. To be called when the response phase is over as well: only then is it
+ * known that a script sent no header. */
 void hp_request_flush(pTHX_ hp_request *r);
 /* Sends the head if that has not been done. */
 void hp_request_send_head(pTHX_ hp_request *r);
@@ -78,6 +104,10 @@ void hp_env_restore(pTHX);
 /* Ties STDIN and STDOUT to the request (perl-script), and unties them. */
 void hp_tie(pTHX_ hp_request *r);
 void hp_untie(pTHX);
+/* Runs the cleanups of the request's pool; hp_request_free() does it if nobody has. */
+void hp_request_run_cleanups(pTHX_ hp_request *r);
+/* Number of a phase by its directive ("PerlLogHandler"), its mod_perl 1 name included; -1: unknown. */
+int hp_phase_of(const char *name, size_t length);
 /* Registers every XSUB; called once by hp_perl_boot(). */
 void hp_boot_api(pTHX);
 

@@ -17,6 +17,17 @@ void hp_table_merge(pTHX_ hp_table *table, const char *name, size_t length, cons
 void hp_table_unset(pTHX_ hp_table *table, const char *name, size_t length);
 void hp_table_clear(pTHX_ hp_table *table);
 size_t hp_table_count(const hp_table *table);
+/* Whether it was changed since it was made; NULL was not. */
+int hp_table_changed(const hp_table *table);
+/* Appends all of `from`. */
+void hp_table_copy_into(pTHX_ const hp_table *from, hp_table *to);
+/* Several values of a name become one: the last, or (merge) all with commas between them. */
+void hp_table_compress(pTHX_ hp_table *table, int merge);
+/* The entry at an index; 0: there is none. */
+int hp_table_at(const hp_table *table, size_t index, hp_field *field);
+/* Where each() stands: 1 + the entry's index; 0: not begun. */
+size_t hp_table_cursor(hp_table *table, size_t place);
+size_t hp_table_cursor_at(const hp_table *table);
 /* As fields for the front; valid until the table changes. */
 hp_fields hp_table_fields(pTHX_ hp_table *table);
 /* An APR::Table object (a hash tied to the table) that keeps `owner` alive; a new reference. */

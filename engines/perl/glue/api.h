@@ -1,0 +1,81 @@
+/* What the files of the interface (api_*.c) share: how an XSUB begins, and how it is registered. */
+#ifndef HOSTLER_API_H
+#define HOSTLER_API_H
+
+#include "request.h"
+
+/* One XSUB: its full name, the function, and a number for it (XSANY). */
+typedef struct {
+    const char *name;
+    XSUBADDR_t function;
+    I32 number;
+} hp_xsub;
+
+void hp_register(pTHX_ const hp_xsub *list, size_t count);
+#define HP_REGISTER(list) hp_register(aTHX_ list, sizeof list / sizeof *list)
+
+/* Begins an XSUB of a request's method. */
+#define HP_METHOD(least)                                                                                               \
+    dXSARGS;                                                                                                           \
+    hp_request *r;                                                                                                     \
+    if (items < (least))                                                                                               \
+        croak("%s: too few arguments", GvNAME(CvGV(cv)));                                                              \
+    r = hp_request_of(aTHX_ ST(0));                                                                                    \
+    PERL_UNUSED_VAR(r)
+
+#define HP_ANSWER(sv)                                                                                                  \
+    STMT_START                                                                                                         \
+    {                                                                                                                  \
+        ST(0) = sv_2mortal(sv);                                                                                        \
+        XSRETURN(1);                                                                                                   \
+    }                                                                                                                  \
+    STMT_END
+
+/* A new SV of a string that may be absent. */
+SV *hp_sv(pTHX_ hp_str text);
+/* A string SV's bytes; absent when undefined. */
+hp_str hp_text(pTHX_ SV *sv);
+hp_str hp_literal(const char *text);
+/* A blessed scalar that carries a pointer in magic, and the pointer. */
+SV *hp_object(pTHX_ const char *class, const MGVTBL *kind, void *pointer);
+void *hp_object_of(pTHX_ SV *object, const MGVTBL *kind);
+
+const hp_server *hp_server_of_request(const hp_request *r);
+SV *hp_server_sv(pTHX_ const hp_server *server);
+const hp_server *hp_server_of(pTHX_ SV *object);
+hp_request *hp_request_maybe(pTHX_ SV *object);
+/* rflush: sends what was printed, and lets the front see it. */
+void hp_request_push(pTHX_ hp_request *r);
+/* Whether something is printed that has not been sent on. */
+int hp_request_has_output(const hp_request *r);
+int hp_request_autoflush(pTHX_ hp_request *r);
+/* Body bytes for the program; as read(2): 0 at the end. Croaks with an APR::Error when the body broke off. */
+STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);
+/* Parses CGI headers at the start of `text`; how many bytes they took, or -1: they are not complete, -2: no header. */
+ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length);
+/* Adds the CGI variables to subprocess_env. */
+void hp_env_common(pTHX_ hp_request *r);
+/* subprocess_env in void context: the CGI variables, also in %ENV. */
+void hp_env_of_void_call(pTHX_ hp_request *r);
+int hp_method_number(const char *name, size_t length);
+/* The body bytes that are there already, read on first if `fill` and there are none; and how many are left of them. */
+STRLEN hp_request_ahead(pTHX_ hp_request *r, char **from, int fill);
+void hp_request_ahead_left(STRLEN left);
+/* Forgets what was read ahead of the body. */
+void hp_request_unread(void);
+/* Dies with an APR::Error of this errno. */
+void hp_throw(pTHX_ int error, const char *function) __attribute__((noreturn));
+void hp_log_text(pTHX_ int severity, int virtual_host, SV *text);
+
+SV *hp_connection_sv(pTHX_ hp_request *r);
+hp_request *hp_request_copy(pTHX_ const hp_request_in *in, hp_directory *directory);
+/* The value of a name, and then, with a value: set, undef: unset. */
+SV *hp_table_access(pTHX_ hp_table *table, SV *name, SV *value);
+void hp_boot_record(pTHX);
+void hp_boot_io(pTHX);
+void hp_boot_handles(pTHX);
+void hp_boot_table(pTHX);
+void hp_boot_request(pTHX);
+void hp_boot_server(pTHX);
+
+#endif

@@ -1,0 +1,369 @@
+/* What the Perl half of the interface (lib/Hostler and the Apache2 modules) is built on: the parts of a request
+ * that need the front, the configuration or the record. Programs do not call Hostler::Request themselves. */
+#include "api.h"
+
+static const hp_str *vars_get(const hp_fields *vars, const char *key, STRLEN length)
+{
+    size_t i;
+    for (i = 0; i < vars->count; i++)
+        if (vars->list[i].name.len == length && foldEQ(vars->list[i].name.ptr, key, length))
+            return &vars->list[i].value;
+    return NULL;
+}
+
+static hp_table *dir_config(pTHX_ hp_request *r)
+{
+    hp_fields none = {NULL, 0};
+    if (!r->dir_config)
+        r->dir_config = hp_table_from(aTHX_ r->directory ? r->directory->vars : none);
+    return r->dir_config;
+}
+
+/* dir_config(): the table; (name): its first value; (name, value): set, undef: unset. */
+XS(hp_dir_config)
+{
+    HP_METHOD(1);
+    if (items == 2 && !r->dir_config) {
+        STRLEN length;
+        const char *key = SvPV(ST(1), length);
+        const hp_str *value = r->directory ? vars_get(&r->directory->vars, key, length) : NULL;
+        HP_ANSWER(value ? newSVpvn(value->ptr, value->len) : newSV(0));
+    }
+    if (items > 1)
+        HP_ANSWER(hp_table_access(aTHX_ dir_config(aTHX_ r), ST(1), items > 2 ? ST(2) : NULL));
+    HP_ANSWER(hp_table_sv(aTHX_ dir_config(aTHX_ r), NULL));
+}
+
+/* handlers(r, directive's name): a reference to the phase's list, made from the configuration at first; undef for an
+ * unknown name. (r, name, list): replaces it. Text or code. */
+XS(hp_handlers)
+{
+    HP_METHOD(2);
+    STRLEN length;
+    const char *name = SvPV(ST(1), length);
+    int phase = hp_phase_of(name, length);
+    size_t i;
+    if (phase < 0)
+        XSRETURN_UNDEF;
+    if (items > 2 && SvROK(ST(2)) && SvTYPE(SvRV(ST(2))) == SVt_PVAV) {
+        SvREFCNT_dec((SV *)r->pushed[phase]);
+        r->pushed[phase] = (AV *)SvREFCNT_inc(SvRV(ST(2)));
+    } else if (!r->pushed[phase]) {
+        r->pushed[phase] = newAV();
+        for (i = 0; r->directory && i < r->directory->handler_count[phase]; i++)
+            av_push(r->pushed[phase], hp_sv(aTHX_ r->directory->handlers[phase][i]));
+    }
+    HP_ANSWER(newRV_inc((SV *)r->pushed[phase]));
+}
+
+enum { LOCATION, AUTH_NAME, AUTH_TYPE, SIGNATURE, DEFAULT_CHARSET, SERVER_NAME, LOG_ID, PATH_TRANSLATED };
+
+/* Texts of the configuration and of the front that programs cannot set. */
+XS(hp_fixed_text)
+{
+    HP_METHOD(1);
+    const hp_directory *d = r->directory;
+    hp_str none = {NULL, 0};
+    switch (XSANY.any_i32) {
+    case LOCATION: HP_ANSWER(hp_sv(aTHX_ d ? d->location : none));
+    case AUTH_NAME: HP_ANSWER(hp_sv(aTHX_ d ? d->auth_name : none));
+    case AUTH_TYPE: HP_ANSWER(hp_sv(aTHX_ d ? d->auth_type : none));
+    case SIGNATURE: HP_ANSWER(hp_sv(aTHX_ d ? d->signature : none));
+    case DEFAULT_CHARSET: HP_ANSWER(hp_sv(aTHX_ d ? d->default_charset : none));
+    case SERVER_NAME: HP_ANSWER(hp_sv(aTHX_ r->in->server_name));
+    case LOG_ID: HP_ANSWER(hp_sv(aTHX_ r->in->log_id));
+    default: HP_ANSWER(hp_sv(aTHX_ r->in->path_translated));
+    }
+}
+
+enum { ALLOW_OPTIONS, SATISFY_ANY, LIMIT_BODY, FLAGS, SERVER_PORT, PHASE, REDIRECTED };
+
+XS(hp_fixed_number)
+{
+    HP_METHOD(1);
+    const hp_directory *d = r->directory;
+    switch (XSANY.any_i32) {
+    case ALLOW_OPTIONS: HP_ANSWER(newSVuv(d ? d->allow_options : 0));
+    case SATISFY_ANY: HP_ANSWER(newSViv(d && d->satisfy_any));
+    case LIMIT_BODY: HP_ANSWER(newSVuv(d ? d->limit_request_body : 0));
+    case FLAGS: HP_ANSWER(newSVuv(d ? d->flags : 0));
+    case SERVER_PORT: HP_ANSWER(newSViv(r->in->server_port));
+    case PHASE: HP_ANSWER(newSViv(r->phase));
+    default: HP_ANSWER(newSViv((r->in->flags & HP_REDIRECTED) != 0));
+    }
+}
+
+XS(hp_requires)
+{
+    HP_METHOD(1);
+    AV *lines = newAV();
+    size_t i;
+    for (i = 0; r->directory && i < r->directory->require_count; i++)
+        av_push(lines, hp_sv(aTHX_ r->directory->requires[i]));
+    HP_ANSWER(newRV_noinc((SV *)lines));
+}
+
+/* finfo(r): kind, mode, uid, gid, size, dev, ino, nlink, mtime, ctime, atime as the front found them; nothing when
+ * the filename was changed since. */
+XS(hp_finfo_facts)
+{
+    HP_METHOD(1);
+    const hp_finfo *f = &r->in->finfo;
+    UV facts[] = {f->kind, f->mode, f->uid, f->gid, f->size, f->dev, f->ino, f->nlink, f->mtime, f->ctime, f->atime};
+    size_t i;
+    if (r->stat_again)
+        XSRETURN_EMPTY;
+    SP -= items;
+    EXTEND(SP, (SSize_t)(sizeof facts / sizeof *facts));
+    for (i = 0; i < sizeof facts / sizeof *facts; i++)
+        mPUSHu(facts[i]);
+    PUTBACK;
+}
+
+XS(hp_stash)
+{
+    HP_METHOD(1);
+    if (!r->stash)
+        r->stash = newHV();
+    HP_ANSWER(newRV_inc((SV *)r->stash));
+}
+
+XS(hp_custom_responses)
+{
+    HP_METHOD(1);
+    if (!r->custom_responses)
+        r->custom_responses = newHV();
+    r->changed |= HP_CHANGED_REQUEST;
+    HP_ANSWER(newRV_inc((SV *)r->custom_responses));
+}
+
+/* internal_redirect: the request goes on as one for this local URL; nothing more is sent. */
+XS(hp_redirect)
+{
+    HP_METHOD(2);
+    while (r->main)
+        r = r->main;
+    SvREFCNT_dec(r->redirect);
+    r->redirect = newSVsv(ST(1));
+    hp_request_forget_output(r);
+    XSRETURN_EMPTY;
+}
+
+/* look_up(r, method, target, is a path): the sub-request, or undef. */
+XS(hp_look_up_target)
+{
+    HP_METHOD(4);
+    STRLEN method_length, length;
+    const char *method = SvPV(ST(1), method_length), *target = SvPV(ST(2), length);
+    const hp_request_in *in;
+    hp_request *sub;
+    while (r->main)
+        r = r->main;
+    in = hp_look_up(method, method_length, target, length, SvTRUE(ST(3)));
+    if (!in)
+        XSRETURN_UNDEF;
+    sub = hp_request_copy(aTHX_ in, hp_directory_of(in->directory));
+    sub->main = r;
+    sub->next_sub = r->subs;
+    r->subs = sub;
+    sub->target = newSVpvn(target, length);
+    HP_ANSWER(hp_request_sv(aTHX_ sub));
+}
+
+/* run(sub): sends the sub-request's answer as part of the main one's; its status. */
+XS(hp_run_target)
+{
+    HP_METHOD(1);
+    STRLEN length;
+    const char *target;
+    SV *text;
+    if (!r->main)
+        croak("run: not a sub-request");
+    text = r->in->uri.ptr ? sv_2mortal(newSVpvn(r->in->uri.ptr, r->in->uri.len)) : r->target;
+    if (r->in->uri.ptr && r->in->args.ptr)
+        sv_catpvf(text, "?%.*s", (int)r->in->args.len, r->in->args.ptr);
+    target = SvPV(text, length);
+    hp_request_push(aTHX_ r->main); /* what was printed before comes before */
+    HP_ANSWER(newSViv(hp_run(target, length)));
+}
+
+XS(hp_headers_text)
+{
+    HP_METHOD(2);
+    STRLEN length;
+    const char *text = SvPV(ST(1), length);
+    while (r->main)
+        r = r->main;
+    r->parse_headers = 1;
+    hp_request_write(aTHX_ r, text, length);
+    hp_request_push(aTHX_ r);
+    XSRETURN_EMPTY;
+}
+
+/* send_http_header: from now on only bytes. */
+XS(hp_send_head)
+{
+    HP_METHOD(1);
+    hp_request *main = r;
+    while (main->main)
+        main = main->main;
+    main->parse_headers = 0;
+    if (items > 1 && SvOK(ST(1))) {
+        SvREFCNT_dec(main->content_type);
+        main->content_type = newSVsv(ST(1));
+    }
+    XSRETURN_EMPTY;
+}
+
+XS(hp_forget_output)
+{
+    HP_METHOD(1);
+    HP_ANSWER(newSViv(hp_request_forget_output(r)));
+}
+
+/* log(severity, of the virtual host, text) */
+XS(hp_log_line)
+{
+    dXSARGS;
+    if (items < 3)
+        croak("Usage: Hostler::log(severity, virtual_host, text)");
+    hp_log_text(aTHX_(int) SvIV(ST(0)), SvTRUE(ST(1)), ST(2));
+    XSRETURN_EMPTY;
+}
+
+void hp_log_text(pTHX_ int severity, int virtual_host, SV *text)
+{
+    STRLEN length;
+    const char *bytes = SvPV(text, length);
+    while (length && bytes[length - 1] == '\n')
+        length--;
+    hp_log(severity, virtual_host, bytes, length);
+}
+
+XS(hp_exit_after)
+{
+    dXSARGS;
+    PERL_UNUSED_VAR(items);
+    hp_exit_after_request();
+    XSRETURN_EMPTY;
+}
+
+/* The request that is being served. */
+XS(hp_current_request)
+{
+    dXSARGS;
+    PERL_UNUSED_VAR(items);
+    if (!hp_current)
+        XSRETURN_UNDEF;
+    HP_ANSWER(hp_request_sv(aTHX_ hp_current));
+}
+
+/* Whether something is a live request object. */
+XS(hp_is_request)
+{
+    dXSARGS;
+    HP_ANSWER(newSViv(items && hp_request_maybe(aTHX_ ST(0)) != NULL));
+}
+
+XS(hp_settings_of)
+{
+    dXSARGS;
+    HV *answer = newHV();
+    PERL_UNUSED_VAR(items);
+    (void)hv_stores(answer, "generation", newSViv(hp_settings.generation));
+    (void)hv_stores(answer, "server_root", hp_sv(aTHX_ hp_settings.server_root));
+    (void)hv_stores(answer, "one_shot", newSViv(hp_settings.one_shot));
+    if (hp_settings.server_count)
+        (void)hv_stores(answer, "software", hp_sv(aTHX_ hp_settings.servers[0].software));
+    HP_ANSWER(newRV_noinc((SV *)answer));
+}
+
+XS(hp_document_root)
+{
+    HP_METHOD(1);
+    const hp_server *server = hp_server_of_request(r);
+    SV *answer = r->document_root ? newSVsv(r->document_root)
+                 : server         ? hp_sv(aTHX_ server->document_root)
+                                  : newSV(0);
+    if (items > 1) {
+        SvREFCNT_dec(r->document_root);
+        r->document_root = newSVsv(ST(1));
+    }
+    HP_ANSWER(answer);
+}
+
+void hp_throw(pTHX_ int error, const char *function)
+{
+    dSP;
+    require_pv("APR/Error.pm");
+    SPAGAIN;
+    PUSHMARK(SP);
+    mXPUSHi(error);
+    mXPUSHp(function, strlen(function));
+    PUTBACK;
+    call_pv("APR::Error::throw", G_VOID | G_DISCARD);
+    croak("%s: error %d", function, error);
+}
+
+void hp_register(pTHX_ const hp_xsub *list, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        CV *cv = newXS(list[i].name, list[i].function, __FILE__);
+        CvXSUBANY(cv).any_i32 = list[i].number;
+    }
+}
+
+#define REC "Apache2::RequestRec::"
+#define OWN "Hostler::Request::"
+
+void hp_boot_request(pTHX)
+{
+    static const hp_xsub list[] = {
+        {REC "dir_config", hp_dir_config, 0},
+        {REC "location", hp_fixed_text, LOCATION},
+        {REC "get_server_name", hp_fixed_text, SERVER_NAME},
+        {REC "get_server_port", hp_fixed_number, SERVER_PORT},
+        {REC "log_id", hp_fixed_text, LOG_ID},
+        {REC "document_root", hp_document_root, 0},
+        {REC "allow_options", hp_fixed_number, ALLOW_OPTIONS},
+        {REC "get_limit_req_body", hp_fixed_number, LIMIT_BODY},
+        {OWN "handlers", hp_handlers, 0},
+        {OWN "auth_name", hp_fixed_text, AUTH_NAME},
+        {OWN "auth_type", hp_fixed_text, AUTH_TYPE},
+        {OWN "signature", hp_fixed_text, SIGNATURE},
+        {OWN "default_charset", hp_fixed_text, DEFAULT_CHARSET},
+        {OWN "path_translated", hp_fixed_text, PATH_TRANSLATED},
+        {OWN "satisfy_any", hp_fixed_number, SATISFY_ANY},
+        {OWN "flags", hp_fixed_number, FLAGS},
+        {OWN "phase", hp_fixed_number, PHASE},
+        {OWN "redirected", hp_fixed_number, REDIRECTED},
+        {OWN "requires", hp_requires, 0},
+        {OWN "finfo", hp_finfo_facts, 0},
+        {OWN "stash", hp_stash, 0},
+        {OWN "custom_responses", hp_custom_responses, 0},
+        {OWN "redirect", hp_redirect, 0},
+        {OWN "look_up", hp_look_up_target, 0},
+        {OWN "run", hp_run_target, 0},
+        {OWN "headers_text", hp_headers_text, 0},
+        {OWN "send_head", hp_send_head, 0},
+        {OWN "forget_output", hp_forget_output, 0},
+        {OWN "current", hp_current_request, 0},
+        {OWN "is", hp_is_request, 0},
+        {"Hostler::log", hp_log_line, 0},
+        {"Hostler::exit_after_request", hp_exit_after, 0},
+        {"Hostler::settings", hp_settings_of, 0},
+    };
+    HP_REGISTER(list);
+}
+
+void hp_boot_api(pTHX)
+{
+    av_push(get_av("Apache2::SubRequest::ISA", GV_ADD), newSVpvs("Apache2::RequestRec"));
+    hp_boot_record(aTHX);
+    hp_boot_io(aTHX);
+    hp_boot_handles(aTHX);
+    hp_boot_table(aTHX);
+    hp_boot_request(aTHX);
+    hp_boot_server(aTHX);
+}

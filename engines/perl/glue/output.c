@@ -1,0 +1,197 @@
+/* What a request answers: small pieces are gathered, then the head goes out, then bytes. */
+#include "api.h"
+
+/* As mod_perl's: scripts see the same moments at which output leaves. */
+#define ROOM 8192
+
+static char gathered[ROOM];
+static STRLEN gathered_length;
+/* Whose bytes are gathered: what one request left (it failed) is not the next one's. */
+static const hp_request *gathered_of;
+
+static void begin(hp_request *r)
+{
+    if (gathered_of != r) {
+        gathered_of = r;
+        gathered_length = 0;
+    }
+}
+
+int hp_request_forget_output(hp_request *r)
+{
+    begin(r);
+    gathered_length = 0;
+    return r->head_state == HP_HEAD_UNSENT;
+}
+
+static size_t languages(pTHX_ hp_request *r, hp_str *room, size_t most)
+{
+    SSize_t i;
+    size_t count = 0;
+    if (!r->languages)
+        return 0;
+    for (i = 0; i <= av_len(r->languages) && count < most; i++) {
+        SV **language = av_fetch(r->languages, i, 0);
+        if (language && SvOK(*language))
+            room[count++] = hp_text(aTHX_ *language);
+    }
+    return count;
+}
+
+void hp_request_send_head(pTHX_ hp_request *r)
+{
+    hp_reply_head head;
+    hp_str room[32];
+    if (r->head_state == HP_HEAD_SENT)
+        return;
+    r->head_state = HP_HEAD_SENT;
+    head.flags = (r->no_cache ? 1 : 0) | (r->assbackwards ? 2 : 0) | (r->no_local_copy ? 4 : 0);
+    head.status = (uint16_t)r->status;
+    head.status_line = hp_text(aTHX_ r->status_line);
+    head.content_type = hp_request_text(aTHX_ r->content_type, r->in->content_type);
+    head.content_encoding = hp_request_text(aTHX_ r->content_encoding, r->in->content_encoding);
+    head.has_length = r->has_length;
+    head.length = r->length;
+    head.languages = room;
+    head.language_count = languages(aTHX_ r, room, 32);
+    head.mtime = (uint64_t)r->mtime;
+    head.headers_out = r->headers_out ? hp_table_fields(aTHX_ r->headers_out) : r->in->headers_out;
+    head.err_headers_out = r->err_headers_out ? hp_table_fields(aTHX_ r->err_headers_out) : r->in->err_headers_out;
+    hp_out_head(&head);
+}
+
+static void transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
+{
+    hp_request_send_head(aTHX_ r);
+    if (!length || r->in->flags & HP_HEAD_ONLY)
+        return;
+    r->bytes_sent += length;
+    hp_out_body(bytes, length);
+}
+
+static void no_header(pTHX_ hp_request *r)
+{
+    hp_str uri = hp_request_text(aTHX_ r->uri, r->in->uri);
+    SV *text = sv_2mortal(newSVpvf("%.*s did not send an HTTP header", (int)uri.len, uri.ptr ? uri.ptr : ""));
+    hp_log_text(aTHX_ 4, 1, text);
+    r->status = 500;
+    r->parse_headers = 0;
+}
+
+/* After the headers: a Location decides what becomes of the request (RFC 3875 §6.2.2, 6.2.3). 1: the rest is not sent. */
+static int redirected(pTHX_ hp_request *r)
+{
+    size_t length;
+    const char *location;
+    if (r->status != 200 || !(location = hp_table_get(HP_TABLE(r, headers_out), "Location", 8, &length)))
+        return 0;
+    if (length && location[0] == '/') {
+        SvREFCNT_dec(r->redirect);
+        r->redirect = newSVpvn(location, length);
+    } else {
+        r->status = 302;
+    }
+    return 1;
+}
+
+/* Looks for the header in what the script has printed so far; `last`: there will be no more. */
+static void pass_headers(pTHX_ hp_request *r, const char *bytes, STRLEN length, int last)
+{
+    ptrdiff_t taken;
+    SV *text = r->header_text;
+    if (text) {
+        sv_catpvn(text, bytes, length);
+        bytes = SvPV(text, length);
+    }
+    taken = length || last ? hp_headers_parse(aTHX_ r, bytes, length) : -1;
+    if (taken == -1 && !last) {
+        /* Quirk(mod_perl): it gives up when the first flush does not hold the whole header; here the rest may come. */
+        if (!text)
+            r->header_text = newSVpvn(bytes, length);
+        return;
+    }
+    if (taken < 0) {
+        no_header(aTHX_ r);
+        return;
+    }
+    r->parse_headers = 0;
+    if (!redirected(aTHX_ r) && (STRLEN)taken < length)
+        transmit(aTHX_ r, bytes + taken, length - taken);
+}
+
+static void pass(pTHX_ hp_request *r, const char *bytes, STRLEN length)
+{
+    if (r->redirect)
+        return;
+    if (r->parse_headers)
+        pass_headers(aTHX_ r, bytes, length, 0);
+    else
+        transmit(aTHX_ r, bytes, length);
+}
+
+static void pass_gathered(pTHX_ hp_request *r)
+{
+    STRLEN length = gathered_length;
+    gathered_length = 0;
+    if (length)
+        pass(aTHX_ r, gathered, length);
+}
+
+void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length)
+{
+    begin(r);
+    if (gathered_length + length > ROOM) {
+        pass_gathered(aTHX_ r);
+        if (length >= ROOM) {
+            pass(aTHX_ r, bytes, length);
+            return;
+        }
+    }
+    Copy(bytes, gathered + gathered_length, length, char);
+    gathered_length += length;
+}
+
+/* A short answer to HEAD is measured although it is not sent, as Apache's content length filter does. */
+static void measure(hp_request *r)
+{
+    if (r->in->flags & HP_HEAD_ONLY && r->head_state == HP_HEAD_UNSENT && !r->has_length && !r->parse_headers &&
+        gathered_length) {
+        r->has_length = 1;
+        r->length = gathered_length;
+    }
+}
+
+void hp_request_flush(pTHX_ hp_request *r)
+{
+    begin(r);
+    measure(r);
+    pass_gathered(aTHX_ r);
+    if (r->redirect)
+        return;
+    if (r->parse_headers && r->header_text)
+        pass_headers(aTHX_ r, "", 0, 1);
+    hp_request_send_head(aTHX_ r);
+}
+
+/* What rflush() and $| do: everything printed so far is on its way, unless a header is still awaited. */
+void hp_request_push(pTHX_ hp_request *r)
+{
+    begin(r);
+    pass_gathered(aTHX_ r);
+    if (r->redirect || (r->parse_headers && r->header_text))
+        return;
+    if (!r->parse_headers)
+        hp_request_send_head(aTHX_ r);
+    hp_out_publish();
+}
+
+int hp_request_autoflush(pTHX_ hp_request *r)
+{
+    IO *io = GvIOp(PL_defoutgv);
+    return r->autoflush || (io && IoFLAGS(io) & IOf_FLUSH);
+}
+
+int hp_request_has_output(const hp_request *r)
+{
+    return gathered_of == r && gathered_length;
+}

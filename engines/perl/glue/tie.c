@@ -1,0 +1,236 @@
+/* STDIN and STDOUT of a program under perl-script: handles whose lowest layer is the request.
+ *
+ * As with mod_perl on a Perl with PerlIO these are real handles, not tied ones, so that `$,`, `$\`, say, formats and
+ * binmode(STDOUT, ":utf8") work as everywhere. The two handles live as long as the process and serve whatever request
+ * is current; per request only pointers are swapped. */
+#include "api.h"
+#include "perlio.h"
+#include "perliol.h"
+
+static PerlIO *request_in, *request_out;
+static PerlIO *saved_in, *saved_out_read, *saved_out_write;
+static char saved_out_type, saved_in_type;
+static GV *saved_select;
+static int tied;
+
+static IV popped(pTHX_ PerlIO *f)
+{
+    if (f == request_in)
+        request_in = NULL;
+    if (f == request_out)
+        request_out = NULL;
+    return PerlIOBase_popped(aTHX_ f);
+}
+
+static IV file_number(pTHX_ PerlIO *f)
+{
+    PERL_UNUSED_ARG(f);
+    return -1;
+}
+
+static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
+{
+    PERL_UNUSED_ARG(f);
+    if (!hp_current) {
+        errno = EBADF;
+        return -1;
+    }
+    hp_request_write(aTHX_ hp_current, bytes, length);
+    return (SSize_t)length;
+}
+
+/* Perl flushes every handle before it forks; that must not send a head that nobody asked for. */
+static IV flush_out(pTHX_ PerlIO *f)
+{
+    if (hp_current && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
+        hp_request_push(aTHX_ hp_current);
+    return 0;
+}
+
+static SSize_t read_in(pTHX_ PerlIO *f, void *bytes, Size_t length)
+{
+    STRLEN got;
+    if (!hp_current)
+        return 0;
+    got = hp_request_read(aTHX_ hp_current, bytes, length);
+    if (!got && length)
+        PerlIOBase(f)->flags |= PERLIO_F_EOF;
+    return (SSize_t)got;
+}
+
+static IV fill_in(pTHX_ PerlIO *f)
+{
+    char *from;
+    if (hp_current && hp_request_ahead(aTHX_ hp_current, &from, 1))
+        return 0;
+    PerlIOBase(f)->flags |= PERLIO_F_EOF;
+    return -1;
+}
+
+static STDCHAR *buffer_in(pTHX_ PerlIO *f)
+{
+    char *from = NULL;
+    PERL_UNUSED_ARG(f);
+    if (hp_current)
+        hp_request_ahead(aTHX_ hp_current, &from, 0);
+    return from;
+}
+
+static SSize_t buffered_in(pTHX_ PerlIO *f)
+{
+    char *from;
+    PERL_UNUSED_ARG(f);
+    return hp_current ? (SSize_t)hp_request_ahead(aTHX_ hp_current, &from, 0) : 0;
+}
+
+static Size_t buffer_size(pTHX_ PerlIO *f)
+{
+    return (Size_t)buffered_in(aTHX_ f);
+}
+
+static void take_in(pTHX_ PerlIO *f, STDCHAR *ptr, SSize_t left)
+{
+    PERL_UNUSED_ARG(f);
+    PERL_UNUSED_ARG(ptr);
+    hp_request_ahead_left((STRLEN)left);
+}
+
+static Off_t nowhere(pTHX_ PerlIO *f)
+{
+    PERL_UNUSED_ARG(f);
+    return -1;
+}
+
+static IV cannot_seek(pTHX_ PerlIO *f, Off_t offset, int whence)
+{
+    PERL_UNUSED_ARG(f);
+    PERL_UNUSED_ARG(offset);
+    PERL_UNUSED_ARG(whence);
+    errno = ESPIPE;
+    return -1;
+}
+
+static IV pushed(pTHX_ PerlIO *f, const char *mode, SV *arg, PerlIO_funcs *tab)
+{
+    IV code = PerlIOBase_pushed(aTHX_ f, mode, arg, tab);
+    if (mode && *mode == 'r')
+        PerlIOBase(f)->flags |= PERLIO_F_FASTGETS;
+    return code;
+}
+
+/* `open my $copy, '>&', STDOUT`: the copy is one more handle of the same kind. */
+static PerlIO *duplicate(pTHX_ PerlIO *f, PerlIO *o, CLONE_PARAMS *param, int flags)
+{
+    return PerlIOBase_dup(aTHX_ f, o, param, flags);
+}
+
+static PERLIO_FUNCS_DECL(layer) = {
+    sizeof(PerlIO_funcs),
+    "Hostler",
+    sizeof(struct _PerlIO),
+    PERLIO_K_RAW | PERLIO_K_FASTGETS,
+    pushed,
+    popped,
+    NULL,
+    PerlIOBase_binmode,
+    NULL,
+    file_number,
+    duplicate,
+    read_in,
+    NULL, /* unread: Perl puts a layer for it above */
+    write_out,
+    cannot_seek,
+    nowhere,
+    PerlIOBase_close,
+    flush_out,
+    fill_in,
+    PerlIOBase_eof,
+    PerlIOBase_error,
+    PerlIOBase_clearerr,
+    PerlIOBase_setlinebuf,
+    buffer_in,
+    buffer_size,
+    buffer_in,
+    buffered_in,
+    take_in,
+};
+
+static PerlIO *open_handle(pTHX_ const char *mode)
+{
+    PerlIO *f = PerlIO_allocate(aTHX);
+    return f ? PerlIO_push(aTHX_ f, PERLIO_FUNCS_CAST(&layer), mode, NULL) : NULL;
+}
+
+void hp_tie(pTHX_ hp_request *r)
+{
+    IO *in = GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    GV *out_glob = gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO);
+    IO *out = GvIOn(out_glob);
+    PERL_UNUSED_ARG(r);
+    if (tied)
+        return;
+    tied = 1;
+    if (!request_in)
+        request_in = open_handle(aTHX_ "r");
+    if (!request_out)
+        request_out = open_handle(aTHX_ "w");
+    saved_in = IoIFP(in);
+    saved_in_type = IoTYPE(in);
+    IoIFP(in) = request_in;
+    IoTYPE(in) = IoTYPE_RDONLY;
+    IoLINES(in) = 0;
+    if (request_in)
+        PerlIOBase(request_in)->flags &= ~(PERLIO_F_EOF | PERLIO_F_ERROR | PERLIO_F_UTF8);
+    saved_out_read = IoIFP(out);
+    saved_out_write = IoOFP(out);
+    saved_out_type = IoTYPE(out);
+    IoIFP(out) = IoOFP(out) = request_out;
+    IoTYPE(out) = IoTYPE_WRONLY;
+    saved_select = PL_defoutgv;
+    SvREFCNT_inc_simple_void(saved_select);
+    setdefout(out_glob);
+}
+
+/* Whatever the program has done to the handle, the next one finds it new. */
+static void restore(pTHX_ IO *io, PerlIO *ours, PerlIO *saved_read, PerlIO *saved_write)
+{
+    if (IoIFP(io) && IoIFP(io) != ours && IoIFP(io) != saved_read)
+        PerlIO_close(IoIFP(io)); /* it was opened anew */
+    if (ours && PerlIOValid(ours)) {
+        PerlIO_funcs *top = PerlIOBase(ours)->tab;
+        if (top != &layer) { /* layers were put above ours */
+            PerlIO_flush(ours);
+            while (PerlIOValid(ours) && PerlIOBase(ours)->tab != &layer)
+                PerlIO_pop(aTHX_ ours);
+        }
+        if (PerlIOValid(ours))
+            PerlIOBase(ours)->flags &= ~PERLIO_F_UTF8;
+    }
+    IoIFP(io) = saved_read;
+    IoOFP(io) = saved_write;
+    IoFLAGS(io) &= ~IOf_FLUSH;
+}
+
+void hp_untie(pTHX)
+{
+    IO *in, *out;
+    if (!tied)
+        return;
+    tied = 0;
+    in = GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    out = GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    restore(aTHX_ out, request_out, saved_out_read, saved_out_write);
+    IoTYPE(out) = saved_out_type;
+    restore(aTHX_ in, request_in, saved_in, NULL);
+    IoTYPE(in) = saved_in_type;
+    if (PL_defoutgv != saved_select)
+        setdefout(saved_select);
+    SvREFCNT_dec(saved_select);
+    if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
+        sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
+}
+
+void hp_boot_handles(pTHX)
+{
+    PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));
+}
