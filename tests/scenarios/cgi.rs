@@ -9,9 +9,16 @@ use std::time::{Duration, Instant};
 
 /// A site with one program, `/x.cgi`, which may write into the folder `../tmp`.
 fn program(script: &str) -> Site {
+    program_with(script, 2)
+}
+
+/// The same with a `Timeout`, in seconds.
+fn program_with(script: &str, timeout: u32) -> Site {
     let site =
         Site::new().dir("tmp").mode("tmp", 0o777).script("htdocs/x.cgi", format!("#!/bin/sh\n{script}\n"));
-    site.config("<Directory \"@ROOT@/htdocs\">\n  Options +ExecCGI\n  AddHandler cgi-script .cgi\n</Directory>\nTimeout 2")
+    site.config(&format!(
+        "<Directory \"@ROOT@/htdocs\">\n  Options +ExecCGI\n  AddHandler cgi-script .cgi\n</Directory>\nTimeout {timeout}"
+    ))
 }
 
 fn run(script: &str) -> (Server, Response) {
@@ -164,6 +171,35 @@ fn a_program_ends_when_its_client_goes_away() {
     thread::sleep(Duration::from_millis(300));
     drop(client);
     assert!(!is_left(&server));
+}
+
+#[test]
+fn a_program_that_says_nothing_ends_when_its_client_goes_away() {
+    for before in ["", "printf '\\nsome'; "] {
+        let script = format!("echo $$ >../tmp/group; {before}sleep 600 & wait");
+        let server = program_with(&script, 60).start();
+        let mut client = server.connect();
+        client.send("GET /x.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        thread::sleep(Duration::from_millis(300));
+        drop(client);
+        assert!(!is_left(&server), "{before}");
+    }
+}
+
+#[test]
+fn a_client_that_has_said_everything_gets_its_answer() {
+    let server = program("sleep 1; printf '\\nend'").start();
+    for request in [
+        "GET /x.cgi HTTP/1.1\r\n",
+        "GET /x.cgi HTTP/1.0\r\n",
+        "POST /x.cgi HTTP/1.1\r\nContent-Length: 3\r\n",
+    ] {
+        let mut client = server.connect();
+        client.send(format!("{request}Host: localhost\r\nConnection: close\r\n\r\nabc"));
+        client.finish();
+        let answer = client.response();
+        assert_eq!((answer.status, answer.text(), answer.truncated), (200, "end".into(), false), "{request}");
+    }
 }
 
 #[test]

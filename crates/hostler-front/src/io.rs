@@ -71,6 +71,15 @@ impl Io {
         }
     }
 
+    /// Whether the connection has been reset since the last look.
+    pub(crate) fn is_broken(&self) -> bool {
+        let tcp = match self {
+            Self::Plain(tcp) => tcp,
+            Self::Tls(tls) => tls.get_ref().0,
+        };
+        !matches!(tcp.take_error(), Ok(None))
+    }
+
     /// Ends the sending side; TLS says goodbye first.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {

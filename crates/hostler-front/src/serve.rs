@@ -70,6 +70,20 @@ pub(crate) async fn refuse(
     complete(request, Err(Halt::Status(status))).await
 }
 
+/// What is left of a request whose client has gone before there was an answer: the log's line.
+pub(crate) async fn abandoned(mut request: Request) -> Reply {
+    // A host that can't be selected has been logged already.
+    let _ = map::host::select(&mut request);
+    log::request(
+        &request,
+        Severity::Info,
+        "http",
+        "the client closed the connection before it had an answer",
+    );
+    request.status = 400;
+    Box::pin(crate::reply::finish_error(request, Body::Empty)).await
+}
+
 /// Follows redirects and errors until there is an answer.
 async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Reply {
     loop {

@@ -1,6 +1,7 @@
 //! A chunked body, in whatever pieces the network delivers.
 
 use crate::front::http1::chunked::{ChunkError, Decoder, Step};
+use crate::front::http1::head::Limits;
 use crate::{Dice, pieces};
 
 /// The input is what a client sends after the head.
@@ -17,7 +18,7 @@ pub fn target(data: &[u8]) {
 
 /// The body, and what follows it if it ends.
 fn run<'a>(input: impl Iterator<Item = &'a [u8]>) -> Result<(Vec<u8>, Option<Vec<u8>>), ChunkError> {
-    let (mut decoder, mut pending, mut body) = (Decoder::new(), Vec::new(), Vec::new());
+    let (mut decoder, mut pending, mut body) = (Decoder::new(Limits::default()), Vec::new(), Vec::new());
     let mut rest: Option<Vec<u8>> = None;
     for piece in input {
         if let Some(rest) = &mut rest {

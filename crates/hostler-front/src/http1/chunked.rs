@@ -1,6 +1,8 @@
 //! Chunked transfer coding (RFC 9112 §7.1), decoded in place and strictly: sizes are hexadecimal digits and
 //! nothing else, lines end in CR LF, and the sum of extensions is bounded.
 
+use super::head::Limits;
+
 /// Why a chunked body can't be read on; the connection can't be used afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChunkError {
@@ -8,16 +10,20 @@ pub(crate) enum ChunkError {
     Size,
     #[error("a chunk is not followed by CR LF")]
     LineEnd,
-    #[error("chunk extensions or trailer fields are too long")]
+    #[error("chunk extensions are too long")]
     TooLong,
+    #[error(
+        "there are more trailer fields than LimitRequestFields, or they are longer than LimitRequestFieldSize"
+    )]
+    TooManyTrailers,
     #[error("a trailer field is malformed")]
     Trailer,
 }
 
 /// Longest chunk line with its extensions, in bytes.
 const LINE_LIMIT: usize = 8190;
-/// Longest trailer section, in bytes.
-const TRAILER_LIMIT: usize = 32 << 10;
+/// Longest trailer section, in bytes, whatever the limits of fields are.
+const TRAILER_LIMIT: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -32,7 +38,9 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Decoder {
     state: State,
-    trailer: usize,
+    limits: Limits,
+    /// Bytes and number of trailer fields.
+    trailer: (usize, usize),
 }
 
 /// What a step found at the start of the input.
@@ -47,8 +55,9 @@ pub(crate) enum Step {
 }
 
 impl Decoder {
-    pub(crate) fn new() -> Self {
-        Self { state: State::Size, trailer: 0 }
+    /// The limits of header fields count for trailer fields too, which are counted by themselves.
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { state: State::Size, limits, trailer: (0, 0) }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -86,23 +95,34 @@ impl Decoder {
                         self.state = if size == 0 { State::Trailer } else { State::Data(size) };
                     }
                 },
-                State::Trailer => match line(&input[at..], LINE_LIMIT)? {
+                State::Trailer => match self.trailer_line(&input[at..])? {
                     None => return Ok(Step::More { skip: at }),
                     Some(b"") => {
                         at += 2;
                         self.state = State::Done;
                     }
                     Some(text) => {
-                        self.trailer += text.len();
-                        if self.trailer > TRAILER_LIMIT {
-                            return Err(ChunkError::TooLong);
-                        }
                         check_trailer(text)?;
                         at += text.len() + 2;
                     }
                 },
             }
         }
+    }
+
+    fn trailer_line<'a>(&mut self, input: &'a [u8]) -> Result<Option<&'a [u8]>, ChunkError> {
+        let too_long = |error| if error == ChunkError::TooLong { ChunkError::TooManyTrailers } else { error };
+        // With CR LF; and Apache lets one byte more through.
+        let text = line(input, self.limits.field_size + 2).map_err(too_long)?;
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.trailer.0 += text.len();
+            self.trailer.1 += 1;
+            let most = self.limits.fields;
+            if self.trailer.0 > TRAILER_LIMIT || (most > 0 && self.trailer.1 > most) {
+                return Err(ChunkError::TooManyTrailers);
+            }
+        }
+        Ok(text)
     }
 }
 
@@ -151,7 +171,8 @@ mod tests {
     type Decoded = Option<(Vec<u8>, Vec<u8>)>;
 
     fn decoded(text: &[u8], piece: usize) -> Result<Decoded, ChunkError> {
-        let (mut decoder, mut out, mut buffer, mut fed) = (Decoder::new(), Vec::new(), Vec::new(), 0);
+        let (mut decoder, mut out, mut buffer, mut fed) =
+            (Decoder::new(Limits::default()), Vec::new(), Vec::new(), 0);
         loop {
             match decoder.step(&buffer)? {
                 Step::Data { skip, data } => {
@@ -205,6 +226,16 @@ mod tests {
             decoded(format!("0;{}\r\n\r\n", "x".repeat(9000)).as_bytes(), 100),
             Err(ChunkError::TooLong)
         );
+    }
+
+    #[test]
+    fn trailers_have_the_limits_of_headers() {
+        let fields = |n: usize| format!("0\r\n{}\r\n", "A: b\r\n".repeat(n));
+        assert!(decoded(fields(100).as_bytes(), 10_000).is_ok());
+        assert_eq!(decoded(fields(101).as_bytes(), 10_000), Err(ChunkError::TooManyTrailers));
+        let field = |n: usize| format!("0\r\nA: {}\r\n\r\n", "b".repeat(n - 3));
+        assert!(decoded(field(8191).as_bytes(), 100_000).is_ok());
+        assert_eq!(decoded(field(8192).as_bytes(), 100_000), Err(ChunkError::TooManyTrailers));
     }
 
     #[test]

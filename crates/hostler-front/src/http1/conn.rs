@@ -7,10 +7,11 @@ use super::framing::{Framing, KeepAlive};
 use super::head::{self, Head, HeadError, Limits};
 use super::incoming::{Incoming, discard};
 use super::send::{self, Connection, Outgoing, Sent};
-use super::wire::{Wire, with_scratch};
+use super::wire::{Ended, Wire, with_scratch};
 use crate::body::RequestBody;
 use crate::connection::Peer;
 use crate::io::Io;
+use crate::request::Request;
 use crate::thread::Thread;
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
@@ -175,12 +176,19 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     };
     let expect = head.field(&buffer, "expect").is_some_and(|v| v.eq_ignore_ascii_case(b"100-continue"))
         && head.version >= head::HTTP_11;
-    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer.settings.body)));
+    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer)));
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Http1(incoming.clone()) };
     let wish = super::framing::keep_alive(&head, &buffer);
-    let request = crate::request::Request::from_http1(thread, peer, &buffer, &head, body);
-    let mut reply = crate::serve::serve(thread, request).await;
+    let request = Request::from_http1(thread, peer, &buffer, &head, body);
+    wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
+    let Some(mut reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
+        let request = Request::from_http1(thread, peer, &buffer, &head, RequestBody::Empty);
+        let reply = crate::serve::abandoned(request).await;
+        let received = head.length as u64 + incoming.borrow().received;
+        reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
+        return false;
+    };
     crate::fast::remember(thread, peer, &head, &buffer, &reply);
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has

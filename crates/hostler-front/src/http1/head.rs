@@ -161,7 +161,9 @@ pub(crate) fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, Head
         return Ok(Some(head));
     }
     loop {
-        let Some((end, next)) = line(buffer, at, limits, limits.field_size, HeadError::FieldTooLong)? else {
+        // Apache lets one byte more through.
+        let longest = limits.field_size + 1;
+        let Some((end, next)) = line(buffer, at, limits, longest, HeadError::FieldTooLong)? else {
             // Bound what a head may make us keep before it ends.
             return if limits.fields > 0 && head.fields.len() > limits.fields {
                 Err(HeadError::TooManyFields)

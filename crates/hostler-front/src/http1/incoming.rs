@@ -4,7 +4,7 @@ use super::chunked::{Decoder, Step};
 use super::framing::Framing;
 use super::wire::Wire;
 use crate::body::BodyError;
-use crate::connection::Pace;
+use crate::connection::{Pace, Peer};
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -33,16 +33,16 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool, pace: Pace) -> Self {
+    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool, peer: &Peer) -> Self {
         Self {
             wire: wire.clone(),
             framing,
-            decoder: Decoder::new(),
+            decoder: Decoder::new(peer.limits),
             limit: 0,
             received: 0,
             expect: Cell::new(expect),
             failed: None,
-            pace,
+            pace: peer.settings.body,
             started: None,
             waiting: None,
         }
@@ -84,6 +84,7 @@ impl Incoming {
                 return Poll::Ready(Ok(Some(chunk)));
             }
             if self.is_complete() {
+                self.wire.watch.off.set(false);
                 return Poll::Ready(Ok(None));
             }
             let started = *self.started.get_or_insert_with(Instant::now);

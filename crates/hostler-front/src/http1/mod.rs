@@ -9,4 +9,5 @@ pub(crate) mod framing;
 pub(crate) mod head;
 pub(crate) mod incoming;
 pub(crate) mod send;
+mod watch;
 pub(crate) mod wire;

@@ -206,7 +206,8 @@ async fn send_stream(
     let mut text = head;
     let mut left = declared;
     loop {
-        let chunk: Option<Bytes> = match poll_fn(|cx| stream.poll_chunk(cx)).await.transpose() {
+        let next = wire.while_there(poll_fn(|cx| stream.poll_chunk(cx))).await;
+        let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {
             Ok(chunk) => chunk,
             Err(error) => {
                 // What has come so far is sent; the missing end makes the break visible.

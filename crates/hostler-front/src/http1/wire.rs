@@ -1,6 +1,7 @@
 //! A connection's bytes: read into the thread's scratch space, written in pieces, each with its timeout. What the
 //! reader of a body and the writer of an answer share.
 
+use super::watch::Watch;
 use crate::body::BodyError;
 use crate::deadline::Deadline;
 use crate::io::Io;
@@ -30,6 +31,7 @@ pub(crate) struct Wire {
     pub(super) deadline: Deadline,
     /// `Timeout`: how long the client may neither send nor receive.
     pub(super) timeout: Cell<Duration>,
+    pub(super) watch: Watch,
     tls: bool,
 }
 
@@ -41,6 +43,7 @@ impl Wire {
             pending: RefCell::default(),
             deadline: Deadline::new(),
             timeout: Cell::new(timeout),
+            watch: Watch::default(),
             tls,
         }
     }
@@ -61,7 +64,9 @@ impl Wire {
 
     /// Writes all of the pieces.
     pub(crate) async fn write_more(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
-        let (mut at, total) = (0, pieces.iter().map(|p| p.len()).sum());
+        let total = pieces.iter().map(|p| p.len()).sum();
+        let mut at = self.watch.ahead.take().min(total);
+        self.watch.begun.set(true);
         let mut waited = false;
         poll_fn(|cx| {
             while at < total {

@@ -1,0 +1,107 @@
+//! Notices that a client has gone while its answer is being made: a program that says nothing would otherwise run
+//! on for nobody until its timeout.
+//!
+//! The end of what a client sends can mean two things: it has closed the connection, or it has only said
+//! everything and still reads. Only an attempt to send tells them apart, as a closed connection is reset by it. So
+//! the first bytes of the answer, which are the same in every answer, are sent ahead of the rest.
+
+use super::wire::{Wire, with_scratch};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::io::IoSlice;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::Sleep;
+
+/// How every answer begins, an `nph-` program's too.
+const BEGINNING: &[u8] = b"HTTP/1.";
+/// How often to look whether the connection has been reset.
+const TICK: Duration = Duration::from_millis(250);
+/// Bytes of further requests that are read ahead; behind more of them, the end isn't seen.
+const AHEAD: usize = 16 << 10;
+
+/// What is known of a client that waits.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The client may still have to say something of this request, or could not make sense of a beginning: nothing
+    /// is looked at.
+    pub(super) off: Cell<bool>,
+    /// The answer has begun.
+    pub(super) begun: Cell<bool>,
+    /// Bytes of the answer that have been sent ahead.
+    pub(super) ahead: Cell<usize>,
+    /// The client has said everything; when to look again whether it is still there.
+    ended: RefCell<Option<Pin<Box<Sleep>>>>,
+}
+
+impl Watch {
+    /// Another request is to be answered; `off`: don't watch (for now).
+    pub(super) fn start(&self, off: bool) {
+        self.off.set(off);
+        self.begun.set(false);
+    }
+}
+
+impl Wire {
+    /// `None`: the client went away before the future was ready.
+    pub(super) async fn while_there<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending => self.poll_gone(cx).map(|()| None),
+        })
+        .await
+    }
+
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.watch.off.get() {
+            return Poll::Pending;
+        }
+        let mut ended = self.watch.ended.borrow_mut();
+        loop {
+            if let Some(timer) = &mut *ended {
+                if self.io.borrow().is_broken() {
+                    return Poll::Ready(());
+                }
+                ready!(timer.as_mut().poll(cx));
+            } else if !ready!(self.poll_end(cx)) {
+                return Poll::Ready(());
+            }
+            *ended = Some(Box::pin(tokio::time::sleep(TICK)));
+        }
+    }
+
+    /// Waits for the end of what the client sends; false: it has gone.
+    fn poll_end(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        while self.pending.borrow().len() < AHEAD {
+            match ready!(with_scratch(|scratch| {
+                let read = self.io.borrow_mut().poll_read(cx, scratch);
+                if let Poll::Ready(Ok(n)) = read {
+                    self.pending.borrow_mut().extend_from_slice(&scratch[..n]);
+                }
+                read
+            })) {
+                Ok(0) => return Poll::Ready(self.send_beginning(cx)),
+                Ok(_) => {}
+                Err(_) => return Poll::Ready(false),
+            }
+        }
+        Poll::Pending
+    }
+
+    fn send_beginning(&self, cx: &mut Context<'_>) -> bool {
+        if self.watch.begun.get() {
+            return true;
+        }
+        let mut io = self.io.borrow_mut();
+        match io.poll_write(cx, &[IoSlice::new(BEGINNING)]) {
+            Poll::Ready(Ok(n)) => {
+                self.watch.ahead.set(n);
+                !matches!(io.poll_flush(cx), Poll::Ready(Err(_)))
+            }
+            Poll::Ready(Err(_)) => false,
+            Poll::Pending => true,
+        }
+    }
+}
