@@ -3,6 +3,7 @@
  *
  * Everything else (may it run, reading, compiling, errors) is ModPerl/RegistryCooker.pm's and Apache/Registry.pm's,
  * which tell a compiled script with remember(). Also here: END blocks of scripts and the working directory. */
+#include "api.h"
 #include "registry.h"
 
 #include <errno.h>
@@ -129,18 +130,9 @@ static int same_text(SV *have, const char *bytes, STRLEN length) {
     return SvCUR(have) == length && !memcmp(SvPVX(have), bytes, length);
 }
 
-static hp_str now(pTHX_ SV *changed, hp_str sent) {
-    STRLEN length;
-    if (changed && SvOK(changed)) {
-        sent.ptr = SvPV(changed, length);
-        sent.len = length;
-    }
-    return sent;
-}
-
 /* The URI without its path info, which is what generation 1 names packages by. */
 static hp_str script_uri(pTHX_ const hp_request *r) {
-    hp_str uri = now(aTHX_ r->uri, r->in->uri), info = now(aTHX_ r->path_info, r->in->path_info);
+    hp_str uri = hp_request_text(aTHX_ r->uri, r->in->uri), info = hp_request_text(aTHX_ r->path_info, r->in->path_info);
     if (info.len && info.len <= uri.len && !memcmp(uri.ptr + uri.len - info.len, info.ptr, info.len))
         uri.len -= info.len;
     return uri;
@@ -153,7 +145,7 @@ static int same_file(const hp_finfo *a, const hp_finfo *b) {
 
 static script *find(pTHX_ const hp_request *r, const char *class, STRLEN length) {
     const hp_finfo *facts = &r->in->finfo;
-    hp_str filename = now(aTHX_ r->filename, r->in->filename);
+    hp_str filename = hp_request_text(aTHX_ r->filename, r->in->filename);
     script *s;
     if (facts->kind != 1)
         return NULL;
@@ -267,7 +259,7 @@ static XS(handler) {
     class = items >= 2 ? ST(0) : own_class(cv);
     request = items >= 2 ? ST(1) : ST(0);
     name = SvPV(class, length);
-    r = sv_isobject(request) ? hp_request_of(aTHX_ request) : NULL;
+    r = hp_request_maybe(aTHX_ request);
     s = r && !SvROK(class) ? find(aTHX_ r, name, length) : NULL;
     if (s && usable(s, r)) {
         IV rc = run(aTHX_ s, r, request);
@@ -343,9 +335,9 @@ void
 remember(SV *class, SV *request, SV *code, SV *package, int flags, SV *directory)
   CODE:
     {
-        hp_request *r = sv_isobject(request) ? hp_request_of(aTHX_ request) : NULL;
+        hp_request *r = hp_request_maybe(aTHX_ request);
         if (r && r->in->finfo.kind == 1 && SvROK(code) && SvTYPE(SvRV(code)) == SVt_PVCV) {
-            hp_str filename = now(aTHX_ r->filename, r->in->filename), uri = script_uri(aTHX_ r);
+            hp_str filename = hp_request_text(aTHX_ r->filename, r->in->filename), uri = script_uri(aTHX_ r);
             STRLEN length;
             const char *path;
             script *s, *old;
@@ -382,7 +374,7 @@ SV *
 stamp_of_request(SV *request)
   CODE:
     {
-        hp_request *r = sv_isobject(request) ? hp_request_of(aTHX_ request) : NULL;
+        hp_request *r = hp_request_maybe(aTHX_ request);
         RETVAL = r && r->in->finfo.kind == 1 ? stamp(aTHX_ &r->in->finfo) : newSV(0);
     }
   OUTPUT:

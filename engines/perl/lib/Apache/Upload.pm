@@ -1,0 +1,63 @@
+# An uploaded file of a form (libapreq 1). The file is removed when the object is gone.
+package Apache::Upload;
+
+use strict;
+use warnings;
+
+our $VERSION = '1.34';
+
+# Objects of what Hostler::Form found; each knows the next.
+sub chain {
+    my ($class, @found) = @_;
+    my @uploads = map { bless { %$_, owner => $$ }, $class } @found;
+    $uploads[$_]{next} = $uploads[ $_ + 1 ] for 0 .. $#uploads - 1;
+    return \@uploads;
+}
+
+# One that is still coming in, for a hook: its file is another object's to remove.
+sub passing { my ($class, $found) = @_; return bless { %$found, owner => 0 }, $class }
+
+sub name     { return $_[0]{name} }
+sub filename { return $_[0]{filename} }
+sub fh       { return $_[0]{handle} }
+sub size     { return $_[0]{size} }
+sub type     { return $_[0]{type} }
+sub tempname { return $_[0]{path} }
+sub next     { return $_[0]{next} }
+
+# info($name): a header of the part; info(): the table of them.
+sub info {
+    my ($self, $name) = @_;
+    my %info = map { @$_ } @{ $self->{info} };
+    unless (defined $name) {
+        require Apache::Table;
+        my $table = Apache::Table->new(undef, 4);
+        $table->add(@$_) for @{ $self->{info} };
+        return wantarray ? %info : $table;
+    }
+    my ($found) = grep { lc eq lc $name } keys %info;
+    return defined $found ? $info{$found} : undef;
+}
+
+# Gives the file a second name: it is kept.
+sub link {
+    my ($self, $path) = @_;
+    return CORE::link($self->{path}, $path);
+}
+
+sub slurp {
+    my $self = shift;
+    seek $self->{handle}, 0, 0;
+    local $/;
+    my $text = readline $self->{handle};
+    $_[0] = $text if @_;
+    return @_ ? length $text : $text;
+}
+
+sub DESTROY {
+    my $self = shift;
+    unlink $self->{path} if defined $self->{path} && $self->{owner} == $$;
+    return;
+}
+
+1;
