@@ -67,8 +67,10 @@ pub enum Kind {
     QueueFull,
     /// The request has waited for a worker for too long.
     QueueTimeout,
-    /// The engine's parent process can't be started, or can't load what it is to load.
+    /// The engine's parent process can't be started.
     EngineFailed,
+    /// The engine can't load what the configuration says.
+    EngineNotLoaded,
     /// The worker ended while it served the request.
     WorkerDied,
     /// The worker neither read nor wrote anything for too long, and was killed.
@@ -115,6 +117,7 @@ impl Kind {
             Self::QueueFull =>        row(Worker, 503, Error, true,  "all workers are busy and the queue is full"),
             Self::QueueTimeout =>     row(Worker, 503, Error, true,  "all workers were busy for too long"),
             Self::EngineFailed =>     row(Worker, 503, Error, true,  "the engine can't be started"),
+            Self::EngineNotLoaded =>  row(Script, 500, Error, true,  "the engine can't load what it is to load"),
             Self::WorkerDied =>       row(Worker, 502, Error, false, "the worker ended while it served the request"),
             Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),
             Self::WorkerLied =>       row(Worker, 502, Error, false, "the worker said what makes no sense and was killed"),
@@ -163,6 +166,12 @@ impl Error {
     /// An error with its details.
     pub fn because(kind: Kind, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..Self::new(kind) }
+    }
+
+    /// The same, with when the client may try again.
+    #[must_use]
+    pub fn retry_after(self, seconds: u32) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// The HTTP status, as long as nothing has been answered.
@@ -241,6 +250,27 @@ impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::because(Kind::System, error)
     }
+}
+
+/// A signal, with its name and what it mostly comes from.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        2 => " (INT)",
+        4 => " (ILL)",
+        6 => " (ABRT)",
+        7 => " (BUS)",
+        8 => " (FPE)",
+        9 => " (KILL: out of memory, over RLimitCPU, or by hand)",
+        11 => " (SEGV)",
+        13 => " (PIPE)",
+        14 => " (ALRM)",
+        15 => " (TERM)",
+        24 => " (XCPU: over RLimitCPU)",
+        25 => " (XFSZ)",
+        31 => " (SYS)",
+        _ => "",
+    };
+    format!("signal {signal}{name}")
 }
 
 #[cfg(test)]

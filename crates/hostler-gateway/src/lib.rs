@@ -7,4 +7,6 @@ pub mod backend;
 mod error;
 pub mod pool;
 
+use backend::cgi::Process;
+use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};

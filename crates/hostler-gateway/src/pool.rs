@@ -1,110 +1,305 @@
 //! Pools of warm workers: processes of one engine for one site, forked from one parent, each spoken to through
-//! shared memory ([`hostler_ring`](../../hostler_ring/index.html)).
+//! shared memory of its own (`hostler_ring`).
 //!
 //! Requests are served first come, first served, by whichever worker is idle. What the pool knows about a worker
 //! it keeps in its own memory: the worker's memory is a tenant's.
+//!
+//! - [`Pool`] is shared by the front's threads; its state is behind one lock (`state`).
+//! - [`Exchange`] is one request's conversation, on one thread (`exchange`, `thread`).
+//! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
 
+mod counters;
+mod exchange;
+mod fork;
+mod lines;
+mod maintain;
+mod parent;
 mod settings;
+mod state;
 mod status;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod ticket;
+mod worker;
 
+pub use crate::backend::cgi::Process;
+pub use crate::backend::ring::Frame;
+pub use exchange::Exchange;
+pub use hostler_wire::engine::WorkerId;
+pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
+pub use thread::before_park;
 
 use crate::{Error, Kind};
-use bytes::Bytes;
-pub use hostler_wire::engine::WorkerId;
-use hostler_wire::work::ToWorker;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use counters::Counters;
+use hostler_ring::front::Channel;
+use state::{Abandoned, Deliveries, Phase, State};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use ticket::{Begun, Ticket};
+use tokio::sync::{Notify, oneshot};
 
 /// A pool. Several threads of the front submit to one.
-#[derive(Debug)]
 pub struct Pool {
+    /// Tells pools apart; never used twice.
+    id: u64,
     name: String,
     settings: Settings,
+    threads: u32,
+    state: Mutex<State>,
+    counters: Counters,
+    /// Wakes [`Self::maintain`].
+    attention: Notify,
+    /// One eventfd for each thread of the front, by which workers wake it.
+    bells: OnceLock<Vec<OwnedFd>>,
+    /// What is known of the parent.
+    facts: Mutex<Facts>,
+}
+
+/// What is known of a pool's parent, for the status page.
+#[derive(Default)]
+struct Facts {
+    pid: Option<u32>,
+    version: String,
+    memory: u64,
 }
 
 /// A request for a worker.
 #[derive(Debug)]
 pub struct Work {
-    /// The submitting thread of the front; its number is that of its waker.
+    /// The submitting thread of the front: its number, below that given to [`Pool::new`].
     pub thread: u32,
-    /// Number and encoded [`ToWorker::Define`] message of the configuration that the request names.
+    /// Number of the configuration that the request names, and the encoded message `ToWorker::Define` with it.
     pub directory: (u32, Arc<[u8]>),
-    /// The encoded [`ToWorker::Request`] message.
+    /// The encoded message `ToWorker::Request`.
     pub request: Vec<u8>,
     /// How long the worker may neither read nor write when it is its turn; then it is killed (504).
     pub timeout: Duration,
 }
 
-/// One message of a worker: [`hostler_wire::work::FromWorker::decode`] tells what it says. Bodies may come in
-/// pieces that are cut anywhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The message's kind.
-    pub kind: u8,
-    /// What follows its head.
-    pub body: Bytes,
-}
+/// How soon an abandoned request is looked at again; the pauses grow.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
 
 impl Pool {
-    /// A pool that has no processes yet.
+    /// A pool that has no processes yet, for a front of so many threads. [`Self::maintain`] must run for it.
     #[must_use]
-    pub fn new(name: String, settings: Settings) -> Arc<Self> {
-        Arc::new(Self { name, settings })
+    pub fn new(name: String, settings: Settings, threads: u32) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Self {
+            id: NEXT.fetch_add(1, Relaxed),
+            state: Mutex::new(State::new(&settings)),
+            name,
+            settings,
+            threads,
+            counters: Counters::default(),
+            attention: Notify::new(),
+            bells: OnceLock::new(),
+            facts: Mutex::default(),
+        })
     }
 
-    /// Begins a request with an idle worker, if there is one.
+    /// Its name: engine and site.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Begins a request with an idle worker, if there is one. Must be called on a thread's `LocalSet`.
     ///
     /// # Errors
     /// The work comes back when nobody is idle: [`Self::begin`] waits.
     pub fn try_begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Work> {
-        Err(work)
+        if thread::join(self, work.thread).is_err() {
+            return Err(work);
+        }
+        // Outside of `locked`, which is for those who may have others to tell.
+        let start = self.lock().take_idle(&self.settings, &work);
+        let Some(start) = start else { return Err(work) };
+        if start.last {
+            self.attention.notify_one();
+        }
+        Ok(Exchange::new(start.offer(self, &work, Instant::now())))
     }
 
-    /// Begins a request, first come, first served.
+    /// Begins a request, first come, first served. Must be called on a thread's `LocalSet`. Dropping the future
+    /// withdraws the request.
     ///
     /// # Errors
-    /// [`Kind::QueueFull`], [`Kind::QueueTimeout`], [`Kind::EngineFailed`].
-    pub async fn begin(self: &Arc<Self>, _work: Work) -> Result<Exchange, Error> {
-        Err(Error::new(Kind::EngineFailed))
+    /// [`Kind::QueueFull`], [`Kind::QueueTimeout`] (both tell when to try again), [`Kind::EngineFailed`],
+    /// [`Kind::EngineNotLoaded`], [`Kind::System`].
+    pub async fn begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Error> {
+        let work = match self.try_begin(work) {
+            Ok(exchange) => return Ok(exchange),
+            Err(work) => work,
+        };
+        let begun = self.wait(work).await;
+        begun.map(Exchange::new).inspect_err(|error| self.counters.failed(error.kind))
+    }
+
+    async fn wait(self: &Arc<Self>, work: Work) -> Result<Begun, Error> {
+        thread::join(self, work.thread)?;
+        let (reply, receiver) = oneshot::channel();
+        let ticket = Ticket { work, since: Instant::now(), reply };
+        self.locked(|state, out| {
+            state.may_start()?;
+            state.submit(self, ticket, out)
+        })?;
+        let mut waiting = Waiting { pool: self, receiver: Some(receiver) };
+        let Some(receiver) = &mut waiting.receiver else { return Err(Error::new(Kind::EngineFailed)) };
+        let begun = match tokio::time::timeout(self.settings.queue_timeout, receiver).await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(_)) => Err(Error::because(Kind::EngineFailed, "the server is stopping")),
+            // Dropping the guard withdraws the request.
+            Err(_) => return Err(Error::new(Kind::QueueTimeout).retry_after(5)),
+        };
+        waiting.receiver = None;
+        begun
+    }
+
+    /// Runs with the state; then tells those who wait.
+    fn locked<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Deliveries) -> T) -> T {
+        let mut out = Deliveries::default();
+        let result = change(&mut self.lock(), &mut out);
+        out.send();
+        result
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request has ended, and nobody holds its channel any more.
+    fn finished(self: &Arc<Self>, worker: WorkerId, index: usize, exits: bool) {
+        self.locked(|state, out| state.finished(self, worker, index, exits, out));
+    }
+
+    fn kill(self: &Arc<Self>, worker: WorkerId) {
+        self.locked(|state, out| state.kill(self, worker, out));
+        self.attention.notify_one();
+    }
+
+    /// Nobody waits for a request any more: the pool waits for its end.
+    fn abandon(self: &Arc<Self>, begun: &mut Begun, mut channel: Channel) {
+        if channel.take_back() {
+            // The worker has not seen it.
+            drop(channel);
+            self.locked(|state, out| {
+                if let (Some(id), Some(record)) = (begun.defines, state.records.get_mut(&begun.worker.id)) {
+                    record.told.remove(&id);
+                }
+                state.finished(self, begun.worker.id, begun.index, false, out);
+            });
+            return;
+        }
+        let cutter = begun.finished.take();
+        if cutter.is_none() {
+            channel.abandon();
+        }
+        let now = Instant::now();
+        let abandoned = Abandoned {
+            worker: begun.worker.clone(),
+            index: begun.index,
+            channel,
+            cutter,
+            deadline: now + begun.timeout,
+            look: (now + FIRST_LOOK, FIRST_LOOK),
+        };
+        if !begun.worker.is_dead() {
+            self.lock().abandoned.push(abandoned);
+            self.attention.notify_one();
+        }
+    }
+
+    /// The eventfds of the front's threads.
+    fn bells(&self) -> std::io::Result<&[OwnedFd]> {
+        if let Some(bells) = self.bells.get() {
+            return Ok(bells);
+        }
+        let bells = (0..self.threads.max(1)).map(|_| hostler_sys::shared::bell());
+        let bells = bells.collect::<std::io::Result<Vec<_>>>()?;
+        Ok(self.bells.get_or_init(|| bells))
+    }
+
+    /// Wakes a thread of the front, which then looks at all of its conversations.
+    fn ring(&self, thread: u32) {
+        if let Some(bell) = self.bells.get().and_then(|bells| bells.get(thread as usize)) {
+            hostler_sys::shared::ring(bell);
+        }
+    }
+
+    /// Ends the pool's processes and lets [`Self::maintain`] return. Requests that wait are refused.
+    pub fn close(self: &Arc<Self>) {
+        self.locked(|state, out| {
+            state.closing = true;
+            state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
+        });
+        self.attention.notify_one();
+        (0..self.threads).for_each(|thread| self.ring(thread));
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lock().closing
     }
 
     /// What the pool is at.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status { name: self.name.clone(), max_workers: self.settings.max_workers, ..Status::default() }
+        let (workers, failed, queue) = {
+            let state = self.lock();
+            let mut workers: Vec<_> = state.records.values().map(worker::Record::status).collect();
+            workers.sort_unstable_by_key(|worker| worker.id);
+            let failed = match &state.phase {
+                Phase::Failed(_, why, _) => Some(why.clone()),
+                _ => None,
+            };
+            (workers, failed, state.waiting())
+        };
+        let facts = self.facts();
+        Status {
+            name: self.name.clone(),
+            parent: facts.pid,
+            failed,
+            version: facts.version.clone(),
+            memory: facts.memory,
+            workers,
+            max_workers: self.settings.max_workers,
+            queue,
+            begun: self.counters.begun.load(Relaxed),
+            served: self.counters.served.load(Relaxed),
+            errors: self.counters.errors(),
+            forked: self.counters.forked.load(Relaxed),
+            crashed: self.counters.crashed.load(Relaxed),
+            latency: self.counters.latency.read(),
+            waits: self.counters.waits.read(),
+        }
     }
 }
 
-/// The conversation with a worker about one request, on the thread where it began. Dropped before its end, the
-/// worker is told that nobody waits any more; it serves nobody else until it has finished, or is killed after the
-/// request's timeout.
-#[derive(Debug)]
-pub struct Exchange(());
-
-impl Exchange {
-    /// The next message, the last of which is `End`; then `None`. After an error there is nothing more.
-    pub fn poll_next(&mut self, _context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
-        Poll::Ready(None)
-    }
-
-    /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
-    pub fn tell(&mut self, _message: &ToWorker<'_>) {}
-
-    /// Ready when all that was said has gone to the worker: time to read the next piece of the request's body.
-    pub fn poll_room(&mut self, _context: &mut Context<'_>) -> Poll<()> {
-        Poll::Ready(())
-    }
-
-    /// The worker's number and process id.
-    #[must_use]
-    pub fn worker(&self) -> (WorkerId, u32) {
-        (0, 0)
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// To be called by each thread of the front just before it parks (tokio's `on_thread_park`): wakes the tasks whose
-/// worker has said something, and asks the other workers to wake the thread when they do.
-pub fn before_park() {}
+/// A request that waits: withdrawn when whoever waits leaves.
+struct Waiting<'a> {
+    pool: &'a Arc<Pool>,
+    receiver: Option<oneshot::Receiver<Result<Begun, Error>>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(receiver) = self.receiver.take() {
+            drop(receiver);
+            self.pool.lock().withdraw(self.pool);
+        }
+    }
+}

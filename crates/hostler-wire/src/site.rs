@@ -65,7 +65,7 @@ pub struct Run {
     pub limits: Limits,
 }
 
-/// The two kinds of programs.
+/// The kinds of programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Program {
     /// A CGI script: checked as suexec checks, run in its own directory.
@@ -81,6 +81,11 @@ pub enum Program {
         command: ByteBuf,
         /// Working directory, absolute: the document's.
         directory: ByteBuf,
+    },
+    /// An engine's parent ([`crate::engine`]): the program `hostler-NAME` that is installed beside the site's own.
+    Engine {
+        /// Its name: lower case letters, digits and hyphens.
+        name: String,
     },
 }
 

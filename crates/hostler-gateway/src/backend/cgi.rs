@@ -370,23 +370,7 @@ impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
 }
 
 fn killed(signal: i32) -> Error {
-    let name = match signal {
-        2 => " (INT)",
-        4 => " (ILL)",
-        6 => " (ABRT)",
-        7 => " (BUS)",
-        8 => " (FPE)",
-        9 => " (KILL: out of memory, over RLimitCPU, or by hand)",
-        11 => " (SEGV)",
-        13 => " (PIPE)",
-        14 => " (ALRM)",
-        15 => " (TERM)",
-        24 => " (XCPU: over RLimitCPU)",
-        25 => " (XFSZ)",
-        31 => " (SYS)",
-        _ => "",
-    };
-    Error::because(Kind::Killed, format!("signal {signal}{name}"))
+    Error::because(Kind::Killed, crate::signal_name(signal))
 }
 
 #[cfg(test)]

@@ -27,6 +27,13 @@ pub struct Settings {
     pub idle: Duration,
 }
 
+impl Settings {
+    /// Workers to begin with.
+    pub(super) fn first(&self) -> u32 {
+        self.start.max(self.min_spare).clamp(1, self.max_workers.max(1))
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

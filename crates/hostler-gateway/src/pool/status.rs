@@ -31,6 +31,8 @@ pub struct Status {
     pub failed: Option<String>,
     /// The interpreter's version, once known.
     pub version: String,
+    /// The parent's memory, in bytes, as last looked at.
+    pub memory: u64,
     /// Its workers.
     pub workers: Vec<WorkerStatus>,
     /// The most it may have.

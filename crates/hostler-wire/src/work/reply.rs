@@ -161,8 +161,14 @@ mod kind {
     pub(super) const END: u8 = 8;
 }
 
-
 impl<'a> FromWorker<'a> {
+    /// Kind of [`Self::Body`], which may be passed on in pieces.
+    pub const BODY: u8 = kind::BODY;
+    /// Kind of [`Self::Finished`].
+    pub const FINISHED: u8 = kind::FINISHED;
+    /// Kind of [`Self::End`].
+    pub const END: u8 = kind::END;
+
     /// Appends the message with its head.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -1,0 +1,65 @@
+//! What a pool counts: written by all threads without a lock, read for the status page.
+
+use super::status::{BUCKETS, Histogram};
+use crate::Kind;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Causes that are counted one by one.
+const CAUSES: [Kind; 8] = [
+    Kind::QueueFull,
+    Kind::QueueTimeout,
+    Kind::EngineFailed,
+    Kind::EngineNotLoaded,
+    Kind::WorkerDied,
+    Kind::WorkerTimeout,
+    Kind::WorkerLied,
+    Kind::System,
+];
+
+/// A distribution of times.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    counts: [AtomicU64; BUCKETS.len() + 1],
+    sum: AtomicU64,
+}
+
+impl Times {
+    pub(super) fn add(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS.partition_point(|bound| *bound < micros);
+        self.counts[bucket].fetch_add(1, Relaxed);
+        self.sum.fetch_add(micros, Relaxed);
+    }
+
+    pub(super) fn read(&self) -> Histogram {
+        Histogram {
+            counts: std::array::from_fn(|bucket| self.counts[bucket].load(Relaxed)),
+            sum: self.sum.load(Relaxed),
+        }
+    }
+}
+
+/// The counters of a pool.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) begun: AtomicU64,
+    pub(super) served: AtomicU64,
+    pub(super) forked: AtomicU64,
+    pub(super) crashed: AtomicU64,
+    pub(super) latency: Times,
+    pub(super) waits: Times,
+    errors: [AtomicU64; CAUSES.len()],
+}
+
+impl Counters {
+    pub(super) fn failed(&self, kind: Kind) {
+        if let Some(at) = CAUSES.iter().position(|cause| *cause == kind) {
+            self.errors[at].fetch_add(1, Relaxed);
+        }
+    }
+
+    pub(super) fn errors(&self) -> Vec<(Kind, u64)> {
+        CAUSES.iter().zip(&self.errors).map(|(kind, count)| (*kind, count.load(Relaxed))).collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! One request's conversation with its worker.
+
+use super::WorkerId;
+use super::thread::{self, Entry};
+use super::ticket::Begun;
+use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
+use crate::{Error, Kind};
+use hostler_wire::work::{FromWorker, ToWorker};
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// The conversation with a worker about one request, on the thread where it began. To be polled by one task.
+///
+/// It should be read to its end: `End` comes when the worker has done its cleanup, after the answer is complete.
+/// Dropped before that, the worker is told that nobody waits any more (unless its answer was complete); it serves
+/// nobody else until it has finished, and is killed when that takes longer than the request's timeout.
+pub struct Exchange {
+    begun: Begun,
+    /// Where this thread keeps the channel.
+    slot: usize,
+    cutter: Cutter,
+    unsent: Unsent,
+    /// What was there all at once.
+    over: bool,
+    finished: bool,
+    /// Slots are a thread's own.
+    not_send: PhantomData<Rc<()>>,
+}
+
+impl Exchange {
+    pub(super) fn new(mut begun: Begun) -> Self {
+        begun.pool.counters.begun.fetch_add(1, Relaxed);
+        let unsent = std::mem::take(&mut begun.unsent);
+        let entry =
+            begun.channel.take().map(|channel| Entry::new(channel, begun.worker.clone(), begun.timeout));
+        let over = entry.is_none();
+        let slot = entry.map_or(usize::MAX, thread::enter);
+        Self { begun, slot, cutter: Cutter::default(), unsent, over, finished: false, not_send: PhantomData }
+    }
+
+    /// The next message, the last of which is `End`; then `None`. After an error there is nothing more.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
+        let step = thread::with(self.slot, |entry| step(entry, cutter, unsent, context));
+        match step {
+            None => Poll::Ready(None),
+            Some(Step::Wait) => Poll::Pending,
+            Some(Step::Frame(frame)) => {
+                match frame.kind {
+                    FromWorker::END => self.end(frame.body.first() == Some(&1)),
+                    FromWorker::FINISHED => self.finished = true,
+                    _ => {}
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Some(Step::Fail(failure)) => Poll::Ready(Some(Err(self.fail(&failure)))),
+        }
+    }
+
+    /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
+    pub fn tell(&mut self, message: &ToWorker<'_>) {
+        if self.over {
+            return;
+        }
+        message.encode(self.unsent.buffer());
+        let unsent = &mut self.unsent;
+        thread::with(self.slot, |entry| entry.flush(unsent));
+    }
+
+    /// Ready when all that was said has gone to the worker: time to read the next piece of the request's body.
+    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.over {
+            return Poll::Ready(());
+        }
+        let unsent = &mut self.unsent;
+        let ready = thread::with(self.slot, |entry| {
+            entry.flush(unsent);
+            let ready = unsent.is_empty() || entry.worker.is_dead() || entry.late;
+            if !ready {
+                entry.wait(context);
+            }
+            ready
+        });
+        if ready == Some(false) { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// The worker's number and process id.
+    #[must_use]
+    pub fn worker(&self) -> (WorkerId, u32) {
+        (self.begun.worker.id, self.begun.worker.pid.load(Relaxed))
+    }
+
+    /// The worker has said its last word: it is the pool's again.
+    fn end(&mut self, exits: bool) {
+        self.over = true;
+        drop(thread::leave(self.slot));
+        let Begun { pool, worker, index, since, .. } = &self.begun;
+        pool.counters.served.fetch_add(1, Relaxed);
+        pool.counters.latency.add(since.elapsed());
+        pool.finished(worker.id, *index, exits);
+    }
+
+    fn fail(&mut self, failure: &Failure) -> Error {
+        self.over = true;
+        drop(thread::leave(self.slot));
+        let Begun { pool, worker, .. } = &self.begun;
+        let error = match failure {
+            Failure::Died => match worker.death.get() {
+                Some(death) => worker.died(*death),
+                None => Error::new(Kind::WorkerDied),
+            },
+            Failure::Late => self.about(Kind::WorkerTimeout, ""),
+            Failure::Lied(nonsense) => self.about(Kind::WorkerLied, &format!(": {nonsense}")),
+        };
+        pool.counters.failed(error.kind);
+        if !matches!(failure, Failure::Died) {
+            pool.kill(worker.id);
+        }
+        error
+    }
+
+    fn about(&self, kind: Kind, what: &str) -> Error {
+        let worker = &self.begun.worker;
+        let mut error = Error::because(kind, format!("worker {}{what}", worker.pid.load(Relaxed)));
+        error.last_lines = worker.last_lines();
+        error
+    }
+}
+
+/// What has come of a look at the channel.
+enum Step {
+    Frame(Frame),
+    Wait,
+    Fail(Failure),
+}
+
+enum Failure {
+    Died,
+    Late,
+    Lied(Nonsense),
+}
+
+fn step(entry: &mut Entry, cutter: &mut Cutter, unsent: &mut Unsent, context: &mut Context<'_>) -> Step {
+    entry.flush(unsent);
+    // Asked before reading: what it wrote before its end counts.
+    let dead = entry.worker.is_dead();
+    match cutter.next(&mut entry.channel) {
+        Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
+        Ok(Some(frame)) => {
+            entry.moved();
+            Step::Frame(frame)
+        }
+        Ok(None) if dead => Step::Fail(Failure::Died),
+        Ok(None) if entry.late => Step::Fail(Failure::Late),
+        Ok(None) => {
+            entry.wait(context);
+            Step::Wait
+        }
+    }
+}
+
+impl Entry {
+    /// The worker reads or writes: it has all its time again.
+    fn moved(&mut self) {
+        self.waker = None;
+        self.waiting = None;
+        self.late = false;
+    }
+
+    fn flush(&mut self, unsent: &mut Unsent) {
+        if unsent.flush(&mut self.channel) {
+            self.waiting = None;
+            self.late = false;
+        }
+    }
+
+    fn wait(&mut self, context: &Context<'_>) {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => self.waker = Some(context.waker().clone()),
+        }
+        self.waiting.get_or_insert_with(Instant::now);
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        if let Some(entry) = thread::leave(self.slot) {
+            self.begun.channel = Some(entry.channel);
+            self.begun.finished = self.finished.then(|| std::mem::take(&mut self.cutter));
+        }
+    }
+}
+
+impl std::fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange").field("worker", &self.worker()).finish_non_exhaustive()
+    }
+}

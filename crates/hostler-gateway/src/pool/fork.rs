@@ -1,0 +1,123 @@
+//! How many workers a pool is to have now.
+//!
+//! A pool starts with `StartServers`. It grows at once for requests that wait, as far as `MaxRequestWorkers` allows;
+//! it forks one, two, four ... 32 in a second to have `MinSpareServers` idle ones (Apache's prefork); and it ends one
+//! in a second when more than `MaxSpareServers` are idle. A worker at its last request has its successor forked
+//! right then.
+
+use super::WorkerState;
+use super::settings::Settings;
+use super::state::State;
+use std::time::{Duration, Instant};
+
+/// Most workers that are forked in a second to be spare.
+const FASTEST: usize = 32;
+/// Workers that are being forked at the same time, at most.
+const AT_ONCE: usize = 32;
+/// First and longest pause after a worker has died before it was of use.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// What the maintenance remembers about forking.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Spare workers to fork in this second.
+    rate: usize,
+    /// Nothing is forked before.
+    pub(super) not_before: Option<Instant>,
+    pause: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rate: 1, not_before: None, pause: PAUSES.0 }
+    }
+}
+
+impl Pace {
+    /// A worker has died, or could not be forked, before it had been given anything.
+    pub(super) fn stumbled(&mut self, now: Instant) {
+        self.not_before = Some(now + self.pause);
+        self.pause = (self.pause * 2).min(PAUSES.1);
+    }
+
+    /// A worker has been of use.
+    pub(super) fn recovered(&mut self) {
+        self.pause = PAUSES.0;
+    }
+}
+
+/// What workers are at, in numbers.
+struct Census {
+    /// Workers that can serve requests to come.
+    lasting: usize,
+    starting: usize,
+    idle: usize,
+    /// All but those that are ending.
+    running: usize,
+}
+
+fn census(state: &State) -> Census {
+    let mut census = Census { lasting: 0, starting: 0, idle: 0, running: 0 };
+    for record in state.records.values() {
+        census.lasting += usize::from(record.lasts());
+        census.starting += usize::from(record.state == WorkerState::Starting);
+        census.idle += usize::from(record.state == WorkerState::Idle);
+        census.running += usize::from(record.state != WorkerState::Ending);
+    }
+    census
+}
+
+/// How many to fork now. `second`: once in each second.
+pub(super) fn wanted(
+    state: &mut State,
+    settings: &Settings,
+    pace: &mut Pace,
+    now: Instant,
+    second: bool,
+) -> usize {
+    if pace.not_before.is_some_and(|time| now < time) {
+        return 0;
+    }
+    let most = settings.max_workers.max(1) as usize;
+    let Census { lasting, starting, idle, running } = census(state);
+    let late = state.growth_due.is_some_and(|due| due <= now);
+    let waiting = if late { state.waiting() } else { 0 };
+    if late {
+        state.growth_due = None;
+    }
+    let mut need = waiting.saturating_sub(starting);
+    if settings.one_shot && waiting > 0 {
+        // The reserve was too small for the rate at which requests come.
+        state.target = (state.target * 2).min(most);
+    }
+    need = need.max(state.target.saturating_sub(lasting));
+    if second {
+        let spare = (settings.min_spare as usize).saturating_sub(idle + starting);
+        need = need.max(spare.min(pace.rate));
+        pace.rate = if spare > 0 { (pace.rate * 2).min(FASTEST) } else { 1 };
+    }
+    // One at its last request has its place until it is gone, and its successor another: there is no gap.
+    let taken = if settings.one_shot { running } else { lasting };
+    let need = need.min(most.saturating_sub(taken)).min(AT_ONCE.saturating_sub(starting));
+    if !settings.one_shot {
+        state.target = state.target.max(lasting + need);
+    }
+    need
+}
+
+/// Whether an idle worker is to be ended now: asked once in each second.
+pub(super) fn too_many(state: &mut State, settings: &Settings) -> bool {
+    let most = settings.max_spare.max(settings.min_spare).max(1) as usize;
+    let first = settings.first() as usize;
+    if settings.one_shot {
+        // A reserve of which half was not touched for a second shrinks.
+        let unused = state.idle.len() * 2 > state.target && state.target > first;
+        state.target -= usize::from(unused);
+        return state.idle.len() > state.target.max(most);
+    }
+    let many = state.idle.len() > most;
+    if many {
+        state.target = census(state).lasting.saturating_sub(1).max(1);
+    }
+    many
+}

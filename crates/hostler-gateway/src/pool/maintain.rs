@@ -1,0 +1,488 @@
+//! A pool's processes: starts the parent, forks, replaces and ends workers, and says so to whoever waits.
+//!
+//! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
+//! the requests that wait for it, and again to those that come before the next attempt.
+
+use super::fork::{self, Pace};
+use super::lines::Lines;
+use super::parent::{Host, Link, Started};
+use super::state::{Abandoned, Phase, State};
+use super::worker::{Death, Record, Worker};
+use super::{Pool, WorkerId, WorkerState};
+use crate::backend::ring::Nonsense;
+use crate::{Error, Kind, Process};
+use hostler_ring::Memory;
+use hostler_wire::engine::{FromEngine, ToEngine};
+use hostler_wire::frame::MAX_FDS;
+use hostler_wire::work::FromWorker;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep_until, timeout};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// How often memory is looked at, in seconds.
+const WEIGHING: u32 = 5;
+/// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// First and longest pause after an engine could not be started.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
+/// Longest pause between looks at an abandoned request.
+const LAST_LOOK: Duration = Duration::from_millis(50);
+
+impl Pool {
+    /// Keeps the pool's processes until it is closed. To be spawned on a thread's `LocalSet`, once for each pool.
+    pub async fn maintain<H: Host + 'static>(self: Arc<Self>, host: H) {
+        let host = Rc::new(host);
+        let (mut generation, mut pause) = (0, PAUSES.0);
+        while self.wanted().await {
+            generation += 1;
+            self.lock().phase = Phase::Starting;
+            let keeper = Keeper::start(&self, &host, generation);
+            match keeper.await {
+                Ok(keeper) => {
+                    pause = PAUSES.0;
+                    keeper.keep().await;
+                }
+                Err(error) => {
+                    self.failed(&error, pause);
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+            }
+        }
+    }
+
+    /// Waits until there is something to do; false: the pool is closed.
+    async fn wanted(&self) -> bool {
+        loop {
+            {
+                let state = self.lock();
+                if state.closing {
+                    return false;
+                }
+                if state.waiting() > 0 {
+                    return true;
+                }
+            }
+            self.attention.notified().await;
+        }
+    }
+
+    /// The engine can't be started: all who wait are told, and those who come in the near future.
+    fn failed(self: &Arc<Self>, error: &Error, pause: Duration) {
+        let why = error.source.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
+        self.locked(|state, out| {
+            let again = || Error { origin: error.origin, ..Error::because(error.kind, why.clone()) };
+            let again = || Error { last_lines: error.last_lines.clone(), ..again() };
+            state.fail_all(|| again().retry_after(pause.as_secs() as u32 + 1), out);
+            state.phase = Phase::Failed(error.kind, why.clone(), Instant::now() + pause);
+        });
+        let mut facts = self.facts();
+        facts.pid = None;
+    }
+}
+
+/// What stands between a pool and one parent process.
+struct Keeper<H> {
+    pool: Arc<Pool>,
+    host: Rc<H>,
+    link: Link,
+    process: Box<dyn Process>,
+    pid: u32,
+    /// Which parent of the pool it is.
+    generation: u32,
+    pace: Pace,
+    /// The workers' standard error.
+    lines: HashMap<WorkerId, Rc<Lines>>,
+    /// Workers that the parent was told to kill, and when.
+    doomed: HashMap<WorkerId, Instant>,
+    next_second: Instant,
+    seconds: u32,
+}
+
+/// Why a parent is no longer kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It has ended, or makes no sense.
+    Gone,
+    /// The pool is closed, or nobody has used it for long.
+    Unneeded,
+}
+
+impl<H: Host + 'static> Keeper<H> {
+    async fn start(pool: &Arc<Pool>, host: &Rc<H>, generation: u32) -> Result<Self, Error> {
+        let Started { control, output, pid, process } = host.start().await?;
+        let last = Rc::new(Worker::new(0, generation, Memory::create()?.0));
+        let mut outputs = Vec::new();
+        for pipe in output {
+            let (host, last) = (host.clone(), last.clone());
+            outputs.push(Lines::follow(pipe, move |line| {
+                last.keep_line(line);
+                host.line(pid, line);
+            })?);
+        }
+        let mut keeper = Self {
+            pool: pool.clone(),
+            host: host.clone(),
+            link: Link::new(control)?,
+            process,
+            pid,
+            generation,
+            pace: Pace::default(),
+            lines: HashMap::new(),
+            doomed: HashMap::new(),
+            next_second: Instant::now(),
+            seconds: 0,
+        };
+        let ready = timeout(pool.settings.start_timeout, keeper.set_up()).await;
+        let result = match ready {
+            Ok(Ok(())) => return Ok(keeper),
+            Ok(Err(error)) => error,
+            Err(_) => Error::because(Kind::EngineFailed, "it did not finish loading in time"),
+        };
+        keeper.process.kill();
+        for lines in &outputs {
+            lines.take_now();
+            lines.rest();
+        }
+        Err(Error { last_lines: last.last_lines(), ..result })
+    }
+
+    /// Tells the parent what it needs, and waits until it has loaded.
+    async fn set_up(&mut self) -> Result<(), Error> {
+        let gone = |error: io::Error| Error::because(Kind::EngineFailed, format!("it ended: {error}"));
+        let bells: Vec<BorrowedFd<'_>> = self.pool.bells()?.iter().map(AsFd::as_fd).collect();
+        for some in bells.chunks(MAX_FDS) {
+            self.link.send(&ToEngine::Wakers, some).await.map_err(gone)?;
+        }
+        let setup = ToEngine::Setup(Box::new(self.host.setup()));
+        self.link.send(&setup, &[]).await.map_err(gone)?;
+        match self.link.next().await {
+            Ok(FromEngine::Ready { version }) => {
+                let mut facts = self.pool.facts();
+                facts.pid = Some(self.pid);
+                facts.version = version;
+            }
+            Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, why)),
+            Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
+            Err(error) => {
+                let exit = timeout(SECOND, poll_fn(|context| self.process.poll_exit(context))).await;
+                return Err(match exit.ok().flatten() {
+                    Some(exit) => Error::because(Kind::EngineFailed, describe(exit)),
+                    None => gone(error),
+                });
+            }
+        }
+        let mut state = self.pool.lock();
+        state.phase = Phase::Ready;
+        state.last_use = Instant::now();
+        Ok(())
+    }
+
+    /// Serves the pool as long as the parent lives and is needed.
+    async fn keep(mut self) {
+        let end = loop {
+            let due = match self.step().await {
+                Ok(due) => due,
+                Err(end) => break end,
+            };
+            tokio::select! {
+                message = self.link.next() => match message {
+                    Ok(message) => self.told(message),
+                    Err(_) => break End::Gone,
+                },
+                () = self.pool.attention.notified() => {}
+                () = sleep_until(due.into()) => {}
+            }
+        };
+        self.end(end).await;
+    }
+
+    /// Does what is to be done now. When there is something to do next.
+    async fn step(&mut self) -> Result<Instant, End> {
+        let now = Instant::now();
+        self.look_after_abandoned(now);
+        let second = now >= self.next_second;
+        if second {
+            self.next_second = now + SECOND;
+            self.seconds = self.seconds.wrapping_add(1);
+            self.each_second(now)?;
+        }
+        let (forks, kills) = {
+            let mut state = self.pool.lock();
+            if state.closing && state.is_quiet() {
+                return Err(End::Unneeded);
+            }
+            let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
+            let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
+            (forks, std::mem::take(&mut state.kills))
+        };
+        for worker in kills {
+            self.doomed.insert(worker, now);
+            self.send(&ToEngine::Kill { worker }, &[]).await?;
+        }
+        for worker in forks {
+            self.fork(worker).await?;
+        }
+        Ok(self.due())
+    }
+
+    fn due(&self) -> Instant {
+        let state = self.pool.lock();
+        let looks = state.abandoned.iter().map(|abandoned| abandoned.look.0);
+        let growth = state.growth_due.map(|due| due.max(self.pace.not_before.unwrap_or(due)));
+        looks.chain(growth).fold(self.next_second, Instant::min)
+    }
+
+    async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> Result<(), End> {
+        match timeout(FAREWELL, self.link.send(message, fds)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(End::Gone),
+        }
+    }
+
+    async fn fork(&mut self, id: WorkerId) -> Result<(), End> {
+        let Ok((memory, descriptor, stderr)) = self.prepare(id) else {
+            self.pace.stumbled(Instant::now());
+            return Ok(());
+        };
+        let worker = Worker::new(id, self.generation, memory);
+        self.pool.lock().records.insert(id, Record::new(worker));
+        self.send(&ToEngine::Fork { worker: id }, &[descriptor.as_fd(), stderr.as_fd()]).await
+    }
+
+    /// Memory and standard error for a worker.
+    fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, OwnedFd, OwnedFd)> {
+        let (memory, descriptor) = Memory::create()?;
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        fcntl_setfl(&read, OFlags::NONBLOCK)?;
+        let (pool, host) = (Arc::downgrade(&self.pool), self.host.clone());
+        let lines = Lines::follow(read, move |line| {
+            let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
+            let pid = worker.as_ref().map_or(0, |worker| worker.pid.load(Relaxed));
+            if let Some(worker) = worker {
+                worker.keep_line(line);
+            }
+            host.line(pid, line);
+        })?;
+        self.lines.insert(id, lines);
+        Ok((memory, descriptor, write))
+    }
+
+    /// What the parent says of its workers is believed: it can only harm its own pool.
+    fn told(&mut self, message: FromEngine) {
+        let now = Instant::now();
+        match message {
+            FromEngine::Forked { worker, pid } => {
+                let known = self.pool.locked(|state, out| state.forked(&self.pool, worker, pid, out));
+                self.pool.counters.forked.fetch_add(u64::from(known), Relaxed);
+            }
+            FromEngine::ForkFailed { worker, .. } => {
+                self.lines.remove(&worker);
+                self.pool.lock().records.remove(&worker);
+                self.pace.stumbled(now);
+            }
+            FromEngine::Exited { worker, exit } => {
+                if let Some(lines) = self.lines.remove(&worker) {
+                    // What it wrote at its end belongs to the cause of it.
+                    lines.take_now();
+                    lines.rest();
+                }
+                self.doomed.remove(&worker);
+                let died =
+                    |state: &mut State, out: &mut _| state.died(&self.pool, worker, Death::Exit(exit), out);
+                match self.pool.locked(died) {
+                    Some(record) if record.state != WorkerState::Ending => {
+                        self.pool.counters.crashed.fetch_add(1, Relaxed);
+                        if record.requests == 0 { self.pace.stumbled(now) } else { self.pace.recovered() }
+                    }
+                    _ => {}
+                }
+            }
+            FromEngine::Ready { .. } | FromEngine::Failed { .. } => {}
+        }
+    }
+
+    fn each_second(&mut self, now: Instant) -> Result<(), End> {
+        self.host.in_use();
+        if self.seconds % WEIGHING == 1 {
+            self.weigh();
+        }
+        if self.doomed.values().any(|since| now.duration_since(*since) >= FAREWELL) {
+            // The parent does not do what it is told.
+            return Err(End::Gone);
+        }
+        let pool = &self.pool;
+        pool.locked(|state, out| {
+            if fork::too_many(state, &pool.settings)
+                && let Some(coldest) = state.idle.first().copied()
+            {
+                state.kill(pool, coldest, out);
+            }
+            let late = |record: &&Record| {
+                record.state == WorkerState::Ending && now.duration_since(record.since) >= FAREWELL
+            };
+            let late: Vec<_> = state.records.values().filter(late).map(|r| r.worker.id).collect();
+            state.kills.extend(late.into_iter().filter(|id| !self.doomed.contains_key(id)));
+            let idle = pool.settings.idle;
+            let unused = !idle.is_zero() && now.saturating_duration_since(state.last_use) >= idle;
+            if unused && state.is_quiet() && state.abandoned.is_empty() { Err(End::Unneeded) } else { Ok(()) }
+        })
+    }
+
+    fn weigh(&self) {
+        let parent = memory(self.pid);
+        self.pool.facts().memory = parent;
+        let state = self.pool.lock();
+        for worker in state.records.values().map(|record| &record.worker) {
+            let all = memory(worker.pid.load(Relaxed));
+            // What it shares with its parent since it was forked counts in both.
+            worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
+        }
+    }
+
+    /// Requests that nobody waits for: whether their workers are done with them.
+    fn look_after_abandoned(&self, now: Instant) {
+        let mut due = Vec::new();
+        {
+            let mut state = self.pool.lock();
+            let mut at = 0;
+            while at < state.abandoned.len() {
+                if state.abandoned[at].look.0 <= now {
+                    due.push(state.abandoned.swap_remove(at));
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        for mut abandoned in due {
+            match ended(&mut abandoned) {
+                Ok(None) if now >= abandoned.deadline => self.pool.kill(abandoned.worker.id),
+                Ok(None) => {
+                    let pause = (abandoned.look.1 * 2).min(LAST_LOOK);
+                    abandoned.look = (now + pause, pause);
+                    self.pool.lock().abandoned.push(abandoned);
+                }
+                Ok(Some(exits)) => {
+                    let Abandoned { worker, index, channel, .. } = abandoned;
+                    drop(channel);
+                    self.pool.finished(worker.id, index, exits);
+                }
+                Err(_) => self.pool.kill(abandoned.worker.id),
+            }
+        }
+    }
+
+    /// The parent is gone, or not needed any more: its workers go, too.
+    async fn end(mut self, end: End) {
+        let Self { pool, generation, .. } = &self;
+        let generation = *generation;
+        let unneeded: Vec<WorkerId> = {
+            let mut state = pool.lock();
+            state.phase = Phase::Cold;
+            state.target = pool.settings.first() as usize;
+            let idle = |r: &&Record| r.worker.parent == generation && r.state != WorkerState::Busy;
+            state.records.values().filter(idle).map(|record| record.worker.id).collect()
+        };
+        pool.locked(|state, out| {
+            for id in unneeded {
+                state.died(pool, id, Death::Orphaned, out);
+            }
+            // Nothing more is placed behind what they are at.
+            for record in state.records.values_mut().filter(|r| r.worker.parent == generation) {
+                record.last = true;
+            }
+        });
+        pool.facts().pid = None;
+        let (pool, link) = (self.pool.clone(), self.link);
+        drop(link);
+        if end == End::Gone {
+            pool.attention.notify_one();
+        }
+        let deadline = Instant::now() + FAREWELL;
+        let mut lines = std::mem::take(&mut self.lines);
+        let farewell = async move {
+            let mut exited = end == End::Gone;
+            while Instant::now() < deadline && !(exited && pool.orphans(generation).is_empty()) {
+                let wait = timeout(LAST_LOOK, poll_fn(|context| self.process.poll_exit(context)));
+                if exited {
+                    tokio::time::sleep(LAST_LOOK).await;
+                } else {
+                    exited = wait.await.is_ok();
+                }
+                for id in
+                    pool.orphans(generation).into_iter().filter(|(_, pid)| !runs(*pid)).map(|(id, _)| id)
+                {
+                    if let Some(lines) = lines.remove(&id) {
+                        lines.take_now();
+                    }
+                    pool.locked(|state, out| drop(state.died(&pool, id, Death::Orphaned, out)));
+                }
+            }
+            self.process.kill();
+            for (id, _) in pool.orphans(generation) {
+                pool.locked(|state, out| drop(state.died(&pool, id, Death::Orphaned, out)));
+            }
+        };
+        tokio::task::spawn_local(farewell);
+    }
+}
+
+impl Pool {
+    /// Workers of a parent that is gone.
+    fn orphans(&self, generation: u32) -> Vec<(WorkerId, u32)> {
+        let state = self.lock();
+        let theirs = state.records.values().filter(|record| record.worker.parent == generation);
+        theirs.map(|record| (record.worker.id, record.worker.pid.load(Relaxed))).collect()
+    }
+}
+
+impl State {
+    fn next_id(&mut self) -> WorkerId {
+        let id = self.next_worker;
+        self.next_worker = id.wrapping_add(1);
+        id
+    }
+}
+
+/// Whether an abandoned request has ended, and whether its worker exits.
+fn ended(abandoned: &mut Abandoned) -> Result<Option<bool>, Nonsense> {
+    // Asked before reading: what it said before it let the channel go is there.
+    let free = abandoned.channel.is_free();
+    if let Some(cutter) = &mut abandoned.cutter {
+        while let Some(frame) = cutter.next(&mut abandoned.channel)? {
+            if frame.kind == FromWorker::END {
+                return Ok(Some(frame.body.first() == Some(&1)));
+            }
+        }
+    }
+    Ok(free.then_some(false))
+}
+
+fn describe(exit: hostler_wire::site::Exit) -> String {
+    match exit {
+        hostler_wire::site::Exit::Status(status) => format!("it exited with status {status} while it loaded"),
+        hostler_wire::site::Exit::Signal(signal) => {
+            format!("it was killed by {} while it loaded", crate::signal_name(signal))
+        }
+    }
+}
+
+/// Memory of a process that is not a file's, in bytes, as far as the kernel tells; 0: it is gone.
+fn memory(pid: u32) -> u64 {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/statm")) else { return 0 };
+    let mut pages = text.split_ascii_whitespace().skip(1).map(|number| number.parse::<u64>().unwrap_or(0));
+    let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+    resident.saturating_sub(shared) * rustix::param::page_size() as u64
+}
+
+fn runs(pid: u32) -> bool {
+    std::fs::metadata(format!("/proc/{pid}")).is_ok()
+}

@@ -1,0 +1,106 @@
+//! The control socket to an engine's parent: frames out with their descriptors, frames in.
+//!
+//! The parent is a tenant's: frames are bounded, and one that can't be ends the conversation.
+
+use super::thread::register;
+use crate::{Error, Process};
+use hostler_sys::fdpass::{self, Wait};
+use hostler_wire::engine::{FromEngine, Setup, ToEngine};
+use hostler_wire::frame::{self, HEAD, Head};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// What a pool needs of the process that it is in. All is called on one thread.
+pub trait Host {
+    /// Starts the engine's parent process.
+    ///
+    /// # Errors
+    /// Whatever the cause is, it is told to the requests that wait.
+    fn start(&self) -> impl Future<Output = Result<Started, Error>>;
+    /// What the parent is to load.
+    fn setup(&self) -> Setup;
+    /// Called each second as long as the pool has processes.
+    fn in_use(&self);
+    /// A line that a process of the pool wrote to its standard output or error, without its end.
+    fn line(&self, pid: u32, line: &[u8]);
+}
+
+/// A parent process that has been started.
+pub struct Started {
+    /// Our end of the control socket.
+    pub control: OwnedFd,
+    /// Our ends of the pipes of its standard output and error; they don't block.
+    pub output: [OwnedFd; 2],
+    /// Its process id.
+    pub pid: u32,
+    /// The process; killing it ends its workers, too.
+    pub process: Box<dyn Process>,
+}
+
+/// The longest frame of a parent, in bytes: a failure with what the interpreter says of it.
+const LONGEST: usize = 1 << 20;
+
+/// The conversation.
+pub(super) struct Link {
+    socket: AsyncFd<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+impl Link {
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        // Sending and receiving say by themselves that they don't wait: the flag would be the parent's as well.
+        Ok(Self { socket: register(socket, Interest::READABLE | Interest::WRITABLE)?, bytes: Vec::new() })
+    }
+
+    /// Sends a frame. Not to be dropped before it is done.
+    pub(super) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame::encode(message, fds.len(), &mut bytes).map_err(io::Error::other)?;
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let fds = if sent == 0 { fds } else { &[] };
+            let send = |socket: &OwnedFd| fdpass::send(socket.as_fd(), &bytes[sent..], fds, Wait::No);
+            sent += self.socket.async_io(Interest::WRITABLE, send).await?;
+        }
+        Ok(())
+    }
+
+    /// The next frame. May be dropped at any time; nothing is lost then.
+    ///
+    /// # Errors
+    /// The parent has closed its end, or makes no sense.
+    pub(super) async fn next(&mut self) -> io::Result<FromEngine> {
+        loop {
+            if let Some(message) = self.cut()? {
+                return Ok(message);
+            }
+            let bytes = &mut self.bytes;
+            let read = self.socket.async_io(Interest::READABLE, |socket| {
+                let mut space = [0; 4096];
+                // Descriptors are not asked for: what comes is closed.
+                let n = fdpass::recv(socket.as_fd(), &mut space, &mut Vec::new(), Wait::No)?;
+                bytes.extend_from_slice(&space[..n]);
+                Ok(n)
+            });
+            if read.await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    fn cut(&mut self) -> io::Result<Option<FromEngine>> {
+        let Some(head) = self.bytes.first_chunk::<HEAD>() else { return Ok(None) };
+        let head = Head::decode(*head).map_err(io::Error::other)?;
+        if head.body > LONGEST || head.fds > 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        if self.bytes.len() < HEAD + head.body {
+            return Ok(None);
+        }
+        let message = frame::decode(&self.bytes[HEAD..HEAD + head.body]).map_err(io::Error::other)?;
+        self.bytes.drain(..HEAD + head.body);
+        Ok(Some(message))
+    }
+}
