@@ -71,7 +71,7 @@ impl Mapped {
 impl Medium for Mapped {
     type Atomics = Native;
     // One to two microseconds: about the time that a wake-up costs the other side.
-    const SPINS: u32 = 100;
+    const SPINS: u32 = 60;
 
     fn control(&self) -> &Control<Native> {
         const { assert!(size_of::<Control<Native>>() <= CONTROL) }
