@@ -155,7 +155,9 @@ impl Config {
         }
         let servers = merged(raw, hosts);
         let Builder { facts, files, warnings, regex_options, .. } = builder;
-        Ok(Self { servers, process, files, facts, warnings, regex_options })
+        let config = Self { servers, process, files, facts, warnings, regex_options };
+        let errors = crate::directives::pool::impossible(&config);
+        if errors.is_empty() { Ok(config) } else { Err(errors) }
     }
 }
 

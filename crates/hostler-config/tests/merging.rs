@@ -201,7 +201,7 @@ fn errors_name_file_line_directive_and_form() {
         ("RewriteEngine On", "rewriting is not implemented yet"),
         ("RewriteRule ^ -", "rewriting is not implemented yet"),
         ("<Proxy *>\n</Proxy>", "proxying is not implemented yet"),
-        ("<Perl>\nwhatever <\n</Perl>", "Perl handlers are not implemented yet"),
+        ("<Perl>\nwhatever <\n%Location = ();\n</Perl>", "would build configuration in line 3 (%Location)"),
         ("LimitUIDRange 5 4", "the range is empty"),
     ] {
         assert!(errors(text)[0].contains(says), "{text}: {:?}", errors(text));
@@ -211,10 +211,10 @@ fn errors_name_file_line_directive_and_form() {
 #[test]
 fn what_is_turned_off_or_harmless_only_warns() {
     let config =
-        config("RewriteEngine off\nProxyRequests Off\nStartServers 5\nStartServers 6\nCacheEnable disk /");
+        config("RewriteEngine off\nProxyRequests Off\nServerLimit 5\nServerLimit 6\nCacheEnable disk /");
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[0].starts_with("configuration:3: StartServers is ignored"));
+    assert!(warnings[0].starts_with("configuration:3: ServerLimit is ignored"));
 }
 
 #[test]

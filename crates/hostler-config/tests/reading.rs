@@ -108,7 +108,7 @@ fn ifmodule_answers_truthfully_under_both_spellings() {
     {
         assert_eq!(text(&format!("<IfModule {there}>\nX\n</IfModule>")), ["X "], "{there}");
     }
-    for absent in ["mod_rewrite.c", "!alias_module", "mod_perl.c", "php_module", "nonsense"] {
+    for absent in ["mod_rewrite.c", "!alias_module", "mod_lua.c", "php_module", "nonsense"] {
         assert!(text(&format!("<IfModule {absent}>\nX\n</IfModule>")).is_empty(), "{absent}");
     }
 }

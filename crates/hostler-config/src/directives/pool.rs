@@ -1,6 +1,10 @@
 //! Pools of warm workers: how many, how long, and how separate. Apache's knobs of prefork, which here size the
 //! pool of a virtual host, and Hostler's own.
 
+mod pairs;
+
+pub(crate) use pairs::impossible;
+
 use super::core::values::{choice, number};
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
 

@@ -63,7 +63,7 @@ fn to_load(config: &Config, preload: &Preload) -> engine::Preload {
 /// to the interpreter's own words.
 fn either(name: &str, package: &str) -> String {
     if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')) {
-        return format!("die 'no such handler';\n");
+        return "die 'what follows the + is no name of a package or function';\n".to_owned();
     }
     format!(
         "eval {{ require {name}; 1 }} or do {{ my $why = $@; eval {{ require {package}; 1 }} or die $why }};\n"

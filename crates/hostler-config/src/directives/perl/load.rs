@@ -146,10 +146,8 @@ fn note(cmd: &mut Command<'_>, name: &str) {
 /// mod_perl has both in its table for all places and refuses them in sections itself.
 fn not_in_section(cmd: &mut Command<'_>) -> Result<(), String> {
     if cmd.is_htaccess() {
-        cmd.warn_once(
-            "perl-load",
-            "loads nothing beforehand in .htaccess; handlers load their modules themselves",
-        );
+        let name = cmd.directive.name;
+        cmd.warn(format!("{name} loads nothing from .htaccess; handlers load their modules themselves"));
         return Ok(());
     }
     if cmd.inside.any() { Err("is not allowed inside a section".to_owned()) } else { Ok(()) }

@@ -1,0 +1,277 @@
+//! mod_perl's configuration: what is printed in books and handbooks reads as printed, and merges as in mod_perl
+//! 2.0.12 (each expectation was seen there).
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use hostler_config::directives::perl::generation;
+use hostler_config::directives::pool::Isolation;
+use hostler_config::{Config, DirConfig, HtaccessScope, Server, lookup, parse_htaccess, read_text};
+use hostler_wire::engine::PreloadKind;
+use hostler_wire::work::{Phase, directory_flag};
+use std::sync::Arc;
+
+fn errors(text: &str) -> Vec<String> {
+    let built = read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree));
+    built.err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+fn config(text: &str) -> Config {
+    let built = read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree));
+    built.unwrap_or_else(|_| panic!("{text}: {:?}", errors(text)))
+}
+
+/// What applies to a URL, Location sections only.
+fn at(server: &Server, url: &str) -> DirConfig {
+    let sections = lookup::locations(server, url.as_bytes()).unwrap();
+    sections.into_iter().fold((*server.defaults).clone(), |dir, section| dir.merge(&section.conf))
+}
+
+fn named(conf: &DirConfig, phase: Phase) -> Vec<&str> {
+    conf.perl.handlers.of(phase).iter().map(|name| &**name).collect()
+}
+
+fn vars<'a>(all: impl Iterator<Item = (&'a str, &'a str)>, name: &str) -> Vec<&'a str> {
+    all.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
+}
+
+const FIRST_HANDLER: &str = "PerlModule Benchmark::Handler
+<Location /benchmark_handler>
+  SetHandler perl-script
+  PerlHandler Benchmark::Handler
+</Location>";
+
+const FIRST_REGISTRY: &str = "Alias /perl /home/httpd/perl
+<Location /perl>
+  SetHandler perl-script
+  PerlHandler +Apache::Registry
+  Options ExecCGI
+  PerlSendHeader On
+</Location>";
+
+const SECOND_HANDLER: &str = "PerlModule Benchmark::Handler
+<Location /benchmark_handler>
+  SetHandler modperl
+  PerlResponseHandler Benchmark::Handler
+</Location>";
+
+const SECOND_REGISTRY: &str = "Alias /perl/ /home/httpd/perl/
+PerlModule ModPerl::Registry
+<Location /perl/>
+  SetHandler perl-script
+  PerlResponseHandler ModPerl::Registry
+  PerlOptions +ParseHeaders
+  Options +ExecCGI
+  Order allow,deny
+  Allow from all
+</Location>";
+
+const DISPATCH: &str = "PerlModule Apache::Dispatch
+<Location /Foo>
+  SetHandler perl-script
+  PerlHandler Apache::Dispatch
+  PerlSetVar DispatchPrefix Bar
+  PerlSetVar DispatchExtras Error
+</Location>";
+
+#[test]
+fn published_configurations_read_as_printed() {
+    for (text, api, class) in [
+        (FIRST_HANDLER, 1, "Benchmark::Handler"),
+        (FIRST_REGISTRY, 1, "Apache::Registry"),
+        (SECOND_HANDLER, 2, "Benchmark::Handler"),
+        (SECOND_REGISTRY, 2, "ModPerl::Registry"),
+        (DISPATCH, 1, "Apache::Dispatch"),
+    ] {
+        let config = config(text);
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!(generation(config.main()), api, "{text}");
+        assert_eq!(config.main().conf.perl.preload[0].text.as_ref(), class);
+        let section = &config.main().locations[0].conf;
+        assert_eq!(named(section, Phase::Response), [class]);
+    }
+    let both = config(&format!("PerlRequire /etc/apache2/startup.pl\n{FIRST_REGISTRY}\n{FIRST_HANDLER}"));
+    let perl = &both.main().conf.perl;
+    let kinds: Vec<_> = perl.preload.iter().map(|preload| preload.kind).collect();
+    assert_eq!(kinds, [PreloadKind::File, PreloadKind::Module, PreloadKind::Module]);
+    let flags = at(both.main(), "/perl/x").perl.options.flags();
+    assert_eq!(flags, directory_flag::PARSE_HEADERS);
+}
+
+#[test]
+fn modules_of_both_generations_tell_nothing() {
+    let mason = "PerlModule HTML::Mason::ApacheHandler\n<Location /m>\nSetHandler perl-script\n\
+                 PerlHandler HTML::Mason::ApacheHandler\nPerlSetVar MasonCompRoot /srv/mason\n</Location>";
+    assert_eq!(generation(config(mason).main()), 2);
+    assert_eq!(generation(config(&format!("PerlApiVersion 1\n{mason}")).main()), 1);
+    assert_eq!(generation(config("PerlModule Apache::DBI").main()), 2);
+    assert_eq!(generation(config("PerlModule Apache::DBI\nPerlModule Apache::PerlRun").main()), 1);
+    assert_eq!(generation(config("PerlModule Apache::PerlRun\nPerlModule Apache2::Reload").main()), 2);
+    let two =
+        format!("<VirtualHost *:80>\n{FIRST_REGISTRY}\n</VirtualHost>\n<VirtualHost *:81>\n</VirtualHost>");
+    let two = config(&two);
+    assert_eq!(two.servers.iter().map(|server| generation(server)).collect::<Vec<_>>(), [2, 1, 2]);
+}
+
+const MERGING: &str = "PerlSetVar One main
+PerlAddVar One main2
+PerlAddVar Two m
+PerlSetEnv E1 m
+PerlSetEnv E2 m
+PerlPostReadRequestHandler F::prr
+PerlFixupHandler F::a
+<Location /l1>
+PerlSetVar One l1
+PerlAddVar Two l1 l1b
+PerlFixupHandler F::b
+PerlSetEnv E2 l1
+</Location>
+<Location /l1/l2>
+PerlAddVar One l2
+PerlSetVar one l2lower
+PerlAddVar ONE l2upper
+PerlFixupHandler F::c
+PerlOptions +MergeHandlers +SetupEnv
+</Location>
+<Location /l3>
+PerlFixupHandler F::b
+PerlFixupHandler F::c
+</Location>
+<Location /l4>
+Require all granted
+</Location>
+<VirtualHost *:80>
+ServerName v1
+PerlSetVar Two v1
+PerlAddVar One v1
+PerlSetEnv E3 v1
+PerlInitHandler F::prr2
+PerlFixupHandler F::b
+</VirtualHost>
+<VirtualHost *:80>
+ServerName v2
+PerlOptions +MergeHandlers
+PerlPostReadRequestHandler F::prr2
+PerlFixupHandler F::b
+<Location /l1>
+PerlFixupHandler F::c
+</Location>
+</VirtualHost>
+<VirtualHost *:80>
+PerlOptions -Enable -Fixup
+</VirtualHost>";
+
+#[test]
+fn handlers_replace_unless_they_are_to_be_merged() {
+    let config = config(MERGING);
+    let [_, v1, v2, v3] = &config.servers[..] else { panic!() };
+    assert_eq!(named(&at(v1, "/l0"), Phase::Fixup), ["F::b"]);
+    assert_eq!(named(&at(v1, "/l1/x"), Phase::Fixup), ["F::b"]);
+    assert_eq!(named(&at(v1, "/l1/l2/x"), Phase::Fixup), ["F::b", "F::c"]);
+    assert_eq!(named(&at(v1, "/l3"), Phase::Fixup), ["F::b", "F::c"]);
+    assert_eq!(named(&at(v2, "/l0"), Phase::Fixup), ["F::b"]);
+    assert_eq!(named(&at(v2, "/l1/a"), Phase::Fixup), ["F::c"]);
+    let server = |server: &Server| server.conf.perl.handlers.of(Phase::PostReadRequest).join(" ");
+    assert_eq!([server(v1), server(v2), server(v3)], ["F::prr2", "F::prr F::prr2", "F::prr"]);
+    assert!(v3.conf.perl.options.disabled() && !v1.conf.perl.options.disabled());
+    assert_eq!(named(&at(v3, "/"), Phase::Fixup), ["F::a"]);
+}
+
+#[test]
+fn variables_are_set_anew_or_added_to() {
+    let config = config(MERGING);
+    let v1 = &config.servers[1];
+    for (url, one, two) in [
+        ("/l0", &["main", "main2", "v1"][..], &["v1"][..]),
+        ("/l1/x", &["l1"], &["v1", "l1", "l1b"]),
+        ("/l1/l2/x", &["l2lower", "l2upper"], &["v1", "l1", "l1b"]),
+        ("/l4", &["main", "main2", "v1"], &["v1"]),
+    ] {
+        let conf = at(v1, url);
+        assert_eq!(vars(conf.perl.vars.iter(), "One"), one, "{url}");
+        assert_eq!(vars(conf.perl.vars.iter(), "Two"), two, "{url}");
+    }
+    let own = &v1.conf.perl.vars;
+    assert_eq!((vars(own.iter(), "One"), vars(own.iter(), "Two")), (vec!["main", "main2", "v1"], vec!["v1"]));
+    let env: Vec<_> = at(v1, "/l1").perl.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(env, ["E1=m", "E2=l1", "E3=v1"]);
+}
+
+#[test]
+fn the_location_is_that_of_the_innermost_section_with_a_word_of_perls() {
+    let text = "<Directory /srv/www>\nPerlFixupHandler F\n<Files *.txt>\nPerlFixupHandler G\n</Files>\n</Directory>\n\
+                <If \"true\">\nPerlFixupHandler H\n</If>";
+    let config = [config(MERGING), config(text)];
+    let location = |conf: &DirConfig| conf.perl.location.as_deref().map(str::to_owned);
+    let v1 = &config[0].servers[1];
+    assert_eq!([location(&at(v1, "/")), location(&at(v1, "/l4"))], [None, None]);
+    assert_eq!(location(&at(v1, "/l1/l2/x")).as_deref(), Some("/l1/l2"));
+    let main = config[1].main();
+    let directory = &main.directories[0].conf;
+    assert_eq!(location(directory).as_deref(), Some("/srv/www/"));
+    assert_eq!(location(&directory.core.files[0].conf).as_deref(), Some("*.txt"));
+    assert_eq!(location(&main.defaults.core.ifs[0].conf).as_deref(), Some("*If"));
+}
+
+#[test]
+fn mistakes_are_told() {
+    for (text, says) in [
+        ("<Location />\nPerlOptions +Enable\n</Location>", "is not one of the options of a directory"),
+        ("PerlOptions +AutoLoad", "is not one of the options"),
+        ("PerlOptions parseheaders", "is not one of the options"),
+        ("<Location />\nPerlModule X\n</Location>", "is not allowed inside a section"),
+        ("<Location />\nPerlRequire /x\n</Location>", "is not allowed inside a section"),
+        ("<Location />\nPerlTransHandler X\n</Location>", "is not allowed inside a section"),
+        ("<Location />\n<Perl>\n1;\n</Perl>\n</Location>", "is not allowed inside a section"),
+        ("<Perl handler=Foo>\n1;\n</Perl>", "takes no arguments here"),
+        ("<Perl>\n1;\n$Location{'/x'} = {};\n</Perl>", "in line 3 ($Location)"),
+        ("Perl push @PerlModule, 'X';", "in line 2 (@PerlModule)"),
+        ("<Location />\nPerlHandler\n</Location>", "takes at least one argument"),
+        ("PerlHandler +", "needs the name"),
+        ("PerlSetVar a b c", "takes two arguments, not 3"),
+        ("PerlAddVar a", "takes at least two arguments, not 1"),
+        ("PerlPassEnv A B", "takes one argument, not 2"),
+        ("PerlApiVersion 3", "is not a number from 1 to 2"),
+        ("PerlPreConnectionHandler X", "connections belong to the front"),
+        ("PSGIApp", "takes one argument"),
+        ("Isolation thread", "is not one of persistent, fork, exec"),
+        ("HostlerMemory much", "is no number of bytes"),
+        ("<VirtualHost *>\nHostlerMemory 1G\n</VirtualHost>", "is not allowed in <VirtualHost>"),
+    ] {
+        let errors = errors(text);
+        assert!(errors.len() == 1 && errors[0].contains(says), "{text}: {errors:?}");
+    }
+}
+
+#[test]
+fn mod_perl_is_there() {
+    let text = "<IfDefine MODPERL2>\n<IfModule mod_perl.c>\n<IfModule perl_module>\nPSGIApp app.psgi\n</IfModule>\n\
+                </IfModule>\n</IfDefine>\nLoadModule perl_module modules/mod_perl.so\n=pod\n\nWords\n\n=cut\n\
+                <IfModule apreq_module>\nIsolation fork\n</IfModule>\n__END__\nNothing";
+    let config = config(text);
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    assert_eq!(config.main().defaults.psgi.app.as_deref(), Some("/etc/apache2/app.psgi"));
+    assert_eq!(config.main().defaults.pool.isolation("psgi"), Isolation::Fork);
+}
+
+#[test]
+fn htaccess_files_may_name_handlers() {
+    let text = b"PerlSetVar One h\nPerlResponseHandler +X::y\nPerlModule Z\nPerlOptions +SetupEnv";
+    let config = config("AccessFileName .htaccess");
+    let allow = |text: &str| {
+        let config = self::config(&format!("<Directory /srv>\nAllowOverride {text}\n</Directory>"));
+        Arc::new(config.main().directories[0].conf.core.allow())
+    };
+    let scope = |allow| HtaccessScope {
+        config: &config,
+        host: hostler_config::Origin::default(),
+        file: "/srv/.htaccess",
+        directory: "/srv",
+        allow,
+    };
+    let parsed = parse_htaccess(text, &scope(allow("Limit"))).unwrap();
+    assert_eq!(named(&parsed.conf, Phase::Response), ["X::y"]);
+    assert_eq!(parsed.conf.perl.location.as_deref(), Some("/srv/"));
+    assert_eq!(parsed.warnings.len(), 1);
+    assert!(parse_htaccess(b"<Perl>\n1;\n</Perl>", &scope(allow("All"))).is_err());
+    assert!(parse_htaccess(b"PSGIApp x.psgi", &scope(allow("Limit"))).is_err());
+}
