@@ -173,6 +173,20 @@ fn a_log_that_takes_no_lines_fails_no_request() {
 }
 
 #[test]
+fn rules_about_browsers_hold_for_files_from_memory() {
+    let config = "BrowserMatch ^Odd odd\nCustomLog logs/odd.log \"%U %{User-Agent}i\" env=odd";
+    let server = Site::new().config(config).file("htdocs/a", "a").start();
+    // A young file's answer isn't remembered.
+    thread::sleep(Duration::from_secs(3));
+    for agent in ["Even", "Even", "Odd/1", "Odd/2", "Even", "Odd/2"] {
+        assert_eq!(server.get_with("/a", &format!("Host: localhost\r\nUser-Agent: {agent}\r\n")).text(), "a");
+    }
+    assert_eq!(await_lines(&server, "logs/odd.log", 3), "/a Odd/1\n/a Odd/2\n/a Odd/2\n");
+    let all = await_lines(&server, "logs/access.log", 6);
+    assert_eq!(all.lines().count(), 6, "{all}");
+}
+
+#[test]
 fn a_reload_takes_up_a_moved_log_file() {
     let server = Site::new().file("htdocs/a", "a").file("htdocs/b", "b").start();
     assert_eq!(server.get("/a").status, 200);

@@ -54,8 +54,7 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
         Err(Halt::Status(_)) if any => false,
         said => said.map(|_| true)?,
     };
-    let by_address =
-        by_function && ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
+    let by_address = by_function && ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
     if !by_address && !any {
         denied(request, "AH01630: client denied by server configuration");
         return Err(Halt::Status(403));

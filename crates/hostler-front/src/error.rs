@@ -30,7 +30,8 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     }
     let configured = request.dir.core.error_documents.get(&status).cloned();
     let sub = request.is_sub();
-    let own = request.custom_responses.iter().find(|(known, _)| *known == status).map(|(_, text)| text.clone());
+    let own =
+        request.custom_responses.iter().find(|(known, _)| *known == status).map(|(_, text)| text.clone());
     if let Some(answer) = own.filter(|_| !sub).and_then(|text| custom(request, status, &text)) {
         return answer;
     }

@@ -67,8 +67,8 @@ pub(crate) struct Logged {
     received: SystemTime,
 }
 
-/// Address, codings, host and target; neither of the latter has a space.
-fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, target: &[u8]) {
+/// Address, codings, class of the client, host and target; neither of the latter has a space.
+fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, agent: u16, target: &[u8]) {
     key.clear();
     key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
     // What was right for a handshake for one name need not be for another (421 Misdirected Request).
@@ -77,6 +77,7 @@ fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, target: &[u8])
     }
     key.push(b' ');
     key.push(fields.codings.unwrap_or(0));
+    key.extend_from_slice(&agent.to_ne_bytes());
     key.extend_from_slice(fields.host);
     key.push(b' ');
     key.extend_from_slice(target);
@@ -89,11 +90,12 @@ struct Fields<'a> {
     told: bool,
     /// Class of the content codings that it takes; `None`: it says nothing of them.
     codings: Option<u8>,
+    agent: &'a [u8],
 }
 
 /// `None`: some field may change the answer.
 fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
-    let (mut host, mut told, mut codings) = (None, false, None);
+    let (mut host, mut told, mut codings, mut agent) = (None, false, None, None);
     for field in &head.fields {
         let name = field.name.of(buffer);
         match name.len() {
@@ -109,6 +111,12 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
                     return None;
                 }
                 told = true;
+            }
+            10 if name.eq_ignore_ascii_case(b"user-agent") => {
+                let another = agent.replace(field.value.of(buffer)).is_some();
+                if field.folded || another {
+                    return None;
+                }
             }
             15 if name.eq_ignore_ascii_case(b"accept-encoding") => {
                 let class = compress::class(field.value.of(buffer));
@@ -127,7 +135,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
             _ => {}
         }
     }
-    Some(Fields { host: host?, told, codings })
+    Some(Fields { host: host?, told, codings, agent: agent.unwrap_or_default() })
 }
 
 /// The answer, if it is known.
@@ -140,10 +148,11 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
         return None;
     }
     let fields = fields(head, buffer)?;
+    let agent = thread.agents.borrow_mut().class(fields.agent)?;
     let remembered = {
         let mut urls = thread.urls.borrow_mut();
         let UrlCache { known, key, bytes } = &mut *urls;
-        write_key(key, peer, &fields, head.target.of(buffer));
+        write_key(key, peer, &fields, agent, head.target.of(buffer));
         let remembered = known.get(key.as_slice())?;
         if remembered.epoch != remembered.site.epoch() {
             *bytes -= remembered.size();
@@ -197,6 +206,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
         return;
     }
     let Some(fields) = fields(head, buffer) else { return };
+    let Some(agent) = thread.agents.borrow_mut().class(fields.agent) else { return };
     let site = thread.site(&request.server);
     if !is_same_for_all(request) || site.epoch() != request.epoch {
         return;
@@ -213,7 +223,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
         known.clear();
         *bytes = 0;
     }
-    write_key(key, peer, &fields, head.target.of(buffer));
+    write_key(key, peer, &fields, agent, head.target.of(buffer));
     let remembered = Remembered {
         site,
         epoch: request.epoch,

@@ -6,6 +6,7 @@
 
 mod access;
 mod access_log;
+mod agents;
 mod body;
 mod byte_range;
 mod conditional;

@@ -2,6 +2,7 @@
 //! to while a request is answered; so there is no lock on the way.
 
 use crate::access_log::Buffers;
+use crate::agents::Agents;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
@@ -56,6 +57,7 @@ pub(crate) struct Thread {
     hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
     pub(crate) merges: RefCell<MergeCache>,
     pub(crate) urls: RefCell<UrlCache>,
+    pub(crate) agents: RefCell<Agents>,
     pub(crate) htaccess: RefCell<crate::map::walk::HtaccessCache>,
     pub(crate) passwords: RefCell<crate::passwords::Passwords>,
     pub(crate) access_logs: Buffers,
@@ -68,6 +70,7 @@ impl Thread {
         let sites = RefCell::new(vec![None; shared.site_names.len()]);
         Rc::new(Self {
             access_logs: Buffers::new(&shared),
+            agents: RefCell::new(Agents::new(&shared.config)),
             shared,
             index,
             sites,

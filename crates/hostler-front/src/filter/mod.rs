@@ -30,7 +30,8 @@ pub(crate) fn methods_allowed(request: &mut Request) -> bool {
 
 /// Whether filters or header directives may answer two requests for the same file differently.
 pub(crate) fn depends_on_request(request: &Request) -> bool {
-    let (dir, server) = (&request.dir, &request.server.conf);
+    let dir = &request.dir;
     // Each of these modules may look at the request; none of them is on the way of a plain file.
-    dir.headers.is_set() || dir.setenvif.is_set() || server.setenvif.is_set() || dir.expires.is_set()
+    let by_variables = dir.setenvif.is_set() || !crate::agents::are_alone(&request.server);
+    dir.headers.is_set() || by_variables || dir.expires.is_set()
 }

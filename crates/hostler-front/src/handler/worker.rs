@@ -76,7 +76,8 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if is_declined_beforehand(request) {
         return file::handle(request).await;
     }
-    let isolation = request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
+    let isolation =
+        request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
     let phases = phases::with_response(request);
     respond(request, phases, isolation, Programs::Configured, None).await
 }
@@ -106,7 +107,9 @@ async fn respond(
         Answer::Body(body) => Ok(body),
         Answer::Ended(End::Done) => Ok(Body::Empty),
         Answer::Ended(End::Status(status)) => Err(Halt::Status(status)),
-        Answer::Ended(End::Redirect(target)) => Err(Halt::Redirect { method: request.method.clone(), target }),
+        Answer::Ended(End::Redirect(target)) => {
+            Err(Halt::Redirect { method: request.method.clone(), target })
+        }
         Answer::Ended(End::Broken(why)) => Err(broken(request, &why)),
         Answer::Ended(End::Declined) => decline(request, before).await,
     }
@@ -198,9 +201,7 @@ fn finished(end: End, has_head: bool, mut gathered: VecDeque<Bytes>, length: usi
         // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
         End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
         End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
-        _ if gathered.len() <= 1 => {
-            Answer::Body(gathered.pop_front().map_or(Body::Empty, Body::Bytes))
-        }
+        _ if gathered.len() <= 1 => Answer::Body(gathered.pop_front().map_or(Body::Empty, Body::Bytes)),
         _ => {
             let mut whole = Vec::with_capacity(length);
             gathered.iter().for_each(|piece| whole.extend_from_slice(piece));

@@ -67,6 +67,29 @@ fn assign(rule: &Rule, captures: &Captures, request: &mut dyn Request) {
     }
 }
 
+impl Rule {
+    /// Whether it looks at nothing but the client's User-Agent, and sets what does not depend on how that matches.
+    #[must_use]
+    pub fn is_about_agent(&self) -> bool {
+        let Test::Match(Subject::Header(name), _) = &self.test else { return false };
+        let constant = |assignment: &super::Assignment| {
+            // A header that is not there is looked for among the variables.
+            !assignment.name.eq_ignore_ascii_case(AGENT)
+                && assignment.value.as_ref().is_none_or(|value| !value.contains('$'))
+        };
+        name.eq_ignore_ascii_case(AGENT) && self.assignments.iter().all(constant)
+    }
+
+    /// Whether a rule about the User-Agent applies; `None`: the pattern can't be carried out on it.
+    #[must_use]
+    pub fn matches_agent(&self, agent: &[u8]) -> Option<bool> {
+        let Test::Match(_, regex) = &self.test else { return None };
+        regex.is_match(agent).ok()
+    }
+}
+
+const AGENT: &str = "User-Agent";
+
 impl Test {
     fn holds(&self, request: &dyn Request, captures: &mut Captures) -> Result<bool, Need> {
         match self {

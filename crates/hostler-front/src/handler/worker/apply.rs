@@ -2,8 +2,8 @@
 //!
 //! Values are pieces of the message that they came in: nothing is copied but what is changed.
 
-use crate::handler::{self, file};
 use crate::filter::range::UNRANGED;
+use crate::handler::{self, file};
 use crate::request::Request;
 use crate::table::Table;
 use crate::text;

@@ -115,7 +115,12 @@ impl Conversation {
             end => {
                 let broken = matches!(end, Some(Err(_)));
                 if let Some(Err(error)) = end {
-                    log::request(request, log::Severity::Error, "perl", &format!("a sub-request broke off: {error}"));
+                    log::request(
+                        request,
+                        log::Severity::Error,
+                        "perl",
+                        &format!("a sub-request broke off: {error}"),
+                    );
                 }
                 let status = if broken { 500 } else { *status };
                 self.exchange.tell(&ToWorker::Ran(status));
@@ -146,7 +151,8 @@ impl Conversation {
 }
 
 fn write_rest(request: &Request, frame: &Frame) {
-    if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body) {
+    if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body)
+    {
         write_log(request, severity, virtual_host, text);
     }
 }

@@ -21,7 +21,8 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn of(request: &Request, translated: Option<Vec<u8>>) -> Self {
-        let redirect = request.prev.as_ref().map(|prev| (prev.uri.clone(), prev.args.as_deref().map(<[u8]>::to_vec)));
+        let redirect =
+            request.prev.as_ref().map(|prev| (prev.uri.clone(), prev.args.as_deref().map(<[u8]>::to_vec)));
         Self {
             remote: request.peer.remote.ip().to_string(),
             local: request.peer.local.ip().to_string(),
@@ -43,7 +44,12 @@ pub(super) struct Task<'a> {
 }
 
 /// The request's head.
-pub(super) fn head<'a>(request: &'a Request, texts: &'a Texts, known: &Known, task: &Task<'a>) -> RequestHead<'a> {
+pub(super) fn head<'a>(
+    request: &'a Request,
+    texts: &'a Texts,
+    known: &Known,
+    task: &Task<'a>,
+) -> RequestHead<'a> {
     let root = settings::document_root(&request.server).as_bytes();
     RequestHead {
         flags: flags(request, task.body),

@@ -42,7 +42,9 @@ fn is_perl(request: &Request) -> bool {
     let is_env = |word: &[u8]| word.ends_with(b"/env");
     match words.next() {
         Some(word) if base(word) => !line.ends_with(b"\r"),
-        Some(word) if is_env(word) => words.next().is_some_and(|word| word == b"perl") && !line.ends_with(b"\r"),
+        Some(word) if is_env(word) => {
+            words.next().is_some_and(|word| word == b"perl") && !line.ends_with(b"\r")
+        }
         _ => false,
     }
 }
@@ -55,7 +57,10 @@ fn unsafe_to_run(request: &Request) -> Option<String> {
     }
     if request.server.conf.core.assign_user.is_some() {
         if info.mode & 0o022 != 0 {
-            return Some(format!("it is writable by group or others (mode {:04o}): chmod go-w it", info.mode));
+            return Some(format!(
+                "it is writable by group or others (mode {:04o}): chmod go-w it",
+                info.mode
+            ));
         }
         if info.mode & 0o6000 != 0 {
             return Some(format!("it is setuid or setgid (mode {:04o})", info.mode));
