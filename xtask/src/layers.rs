@@ -108,8 +108,10 @@ fn forbidden_words(words: &Words, members: &[Member]) -> Result<Vec<String>> {
 fn members() -> Result<Vec<Member>> {
     let mut folders: Vec<PathBuf> =
         ["conformance", "tests", "fuzz", "xtask"].iter().map(PathBuf::from).collect();
-    for entry in std::fs::read_dir("crates")? {
-        folders.push(entry?.path());
+    for parent in ["crates", "engines"] {
+        for entry in std::fs::read_dir(parent)? {
+            folders.push(entry?.path());
+        }
     }
     folders.sort();
     folders.iter().filter(|folder| folder.join("Cargo.toml").exists()).map(|folder| member(folder)).collect()

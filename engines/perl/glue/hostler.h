@@ -167,8 +167,11 @@ void hp_out_changes(const hp_changes *changes);
 /* The response is complete: the client gets its last byte now, though Log and Cleanup handlers still run. To be
  * called once, before them; the worker is given its next request when hp_perl_serve() returns. */
 void hp_out_finished(const hp_outcome *outcome);
-/* Reads from the request's body; blocks. 0: end; -1: it broke off. */
+/* Reads from the request's body; blocks. 0: end; -1: it broke off. Perl's signal handlers run while it waits, and may
+ * die out of it. */
 ptrdiff_t hp_in_body(char *bytes, size_t length);
+/* Rust's half of it; -2: a signal came. */
+ptrdiff_t hp_ring_read(char *bytes, size_t length);
 /* Whether the client is gone. */
 int hp_aborted(void);
 /* A line for the ErrorLog: severity 0 emerg ... 7 debug; of the virtual host, or of the main server. Works at any
@@ -198,6 +201,12 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory);
 /* PerlChildExitHandler, END blocks, perl_destruct; `quick`: of a one-shot worker, for which only END blocks and
  * child-exit handlers matter. */
 void hp_perl_end(const hp_str *functions, size_t count, int quick);
+/* "perl v5.36.0" */
+const char *hp_perl_version(void);
+/* What ps shows for this process: as much of it as there was room for in its arguments and environment. */
+void hp_title(hp_str text);
+/* Whether this process was forked from a worker by a program: it is not a worker. */
+int hp_is_forked_away(void);
 /* Frees what C has malloc'ed for Rust. */
 void hp_free(void *memory);
 /* An embedded module's text by its path below lib/ ("Apache2/RequestRec.pm"); made by the build. NULL: none. */

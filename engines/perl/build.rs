@@ -1,0 +1,165 @@
+//! Builds the glue between the worker and the system's perl, and the table of the embedded Perl modules.
+//!
+//! Without perl, or without its headers, everything else of Hostler must still build: then the program is one that
+//! says so when it is started.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    println!("cargo::rustc-check-cfg=cfg(with_perl)");
+    for folder in ["build.rs", "glue", "xs", "lib"] {
+        println!("cargo::rerun-if-changed={folder}");
+    }
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    fs::write(out.join("embedded.rs"), embedded(Path::new("lib"))?)?;
+    let Some(perl) = Perl::find() else {
+        println!("cargo::warning=perl's headers are missing (libperl-dev): hostler-perl will not run");
+        return Ok(());
+    };
+    println!("cargo::rustc-cfg=with_perl");
+    perl.compile(&out)
+}
+
+/// What the build has to know of the installed perl.
+struct Perl {
+    compile_flags: Vec<String>,
+    search: Vec<String>,
+    xsubpp: String,
+    typemap: String,
+}
+
+impl Perl {
+    fn find() -> Option<Self> {
+        let library = ask(&["-MConfig", "-e", "print $Config{privlibexp}"])?;
+        let headers = ask(&["-MConfig", "-e", "print qq($Config{archlibexp}/CORE/perl.h)"])?;
+        if !Path::new(&headers).exists() {
+            return None;
+        }
+        let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let linking = words(ask(&["-MExtUtils::Embed", "-e", "ldopts"])?);
+        Some(Self {
+            compile_flags: words(ask(&["-MExtUtils::Embed", "-e", "ccopts"])?),
+            search: linking.iter().filter_map(|word| word.strip_prefix("-L").map(str::to_owned)).collect(),
+            xsubpp: format!("{library}/ExtUtils/xsubpp"),
+            typemap: format!("{library}/ExtUtils/typemap"),
+        })
+    }
+
+    fn compile(&self, out: &Path) -> Outcome<()> {
+        let mut build = cc::Build::new();
+        for flag in &self.compile_flags {
+            build.flag(flag);
+        }
+        // Perl's own headers do not pass these; everything of ours is compiled optimised, as perl itself is.
+        build.include("glue").opt_level(2).warnings(true).flag("-Wno-unused-parameter");
+        build.flag("-Wno-missing-field-initializers").flag("-fvisibility=hidden");
+        build.files(with_extension(Path::new("glue"), "c")?);
+        let mut modules = Vec::new();
+        for source in with_extension(Path::new("xs"), "xs")? {
+            build.file(self.translate(&source, out)?);
+            modules.push(module_of(&source)?);
+        }
+        let table = out.join("modules.c");
+        fs::write(&table, boot_table(&modules)?)?;
+        build.file(table).compile("hostler_perl_glue");
+        for folder in &self.search {
+            println!("cargo::rustc-link-search=native={folder}");
+        }
+        println!("cargo::rustc-link-lib=dylib=perl");
+        Ok(())
+    }
+
+    /// XS to C.
+    fn translate(&self, source: &Path, out: &Path) -> Outcome<PathBuf> {
+        let stem = source.file_stem().ok_or("no name")?.to_string_lossy();
+        let target = out.join(format!("xs_{stem}.c"));
+        let mut xsubpp = Command::new("perl");
+        xsubpp.args([&self.xsubpp, "-noversioncheck", "-typemap", &self.typemap]);
+        let own = Path::new("xs/typemap");
+        if own.exists() {
+            xsubpp.arg("-typemap").arg(own.canonicalize()?);
+        }
+        let made = xsubpp.arg("-output").arg(&target).arg(source).status()?;
+        if made.success() { Ok(target) } else { Err(format!("xsubpp {}: {made}", source.display()).into()) }
+    }
+}
+
+fn ask(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("perl").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+fn with_extension(folder: &Path, extension: &str) -> Outcome<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The name after `MODULE =` in an XS file.
+fn module_of(source: &Path) -> Outcome<String> {
+    let text = fs::read_to_string(source)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MODULE = "));
+    let name = line.and_then(|rest| rest.split_whitespace().next());
+    Ok(name.ok_or_else(|| format!("{}: no MODULE line", source.display()))?.to_owned())
+}
+
+/// C: what to call for each XS file.
+fn boot_table(modules: &[String]) -> Outcome<String> {
+    let mut text = String::from("#include \"request.h\"\n#include \"perl_glue.h\"\n");
+    for module in modules {
+        writeln!(text, "XS_EXTERNAL(boot_{});", module.replace("::", "__"))?;
+    }
+    text.push_str("const hp_module hp_modules[] = {\n");
+    for module in modules {
+        writeln!(text, "    {{\"{module}\", boot_{}}},", module.replace("::", "__"))?;
+    }
+    text.push_str("    {NULL, NULL}};\n");
+    Ok(text)
+}
+
+/// Rust: every module below `lib`, sorted by its path.
+fn embedded(library: &Path) -> Outcome<String> {
+    let mut found = Vec::new();
+    collect(library, &mut found)?;
+    // As bytes: a path's own order goes by component.
+    found.sort_by_key(|path| path.display().to_string());
+    let mut text = String::from("&[\n");
+    for path in found {
+        let name = path.strip_prefix(library)?;
+        let whole = path.canonicalize()?;
+        writeln!(text, "    ({:?}, include_bytes!({:?})),", name.display().to_string(), whole)?;
+    }
+    text.push(']');
+    Ok(text)
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Outcome<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, found)?;
+        } else if path.extension().is_some_and(|e| e == "pm" || e == "pl") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+/* @INC: the modules that are part of the program come first, so that `use Apache2::RequestRec` finds Hostler's and
+ * not one that was compiled for another server. */
+#include "perl_glue.h"
+
+/* Called by `require` as the hook in @INC: (hook, "Apache2/RequestRec.pm"). */
+XS_INTERNAL(find_embedded)
+{
+    dXSARGS;
+    const char *path, *text;
+    STRLEN path_length;
+    size_t length = 0;
+    SV *source;
+    if (items < 2)
+        XSRETURN_EMPTY;
+    path = SvPV(ST(1), path_length);
+    text = hp_embedded(path, &length);
+    if (!text)
+        XSRETURN_EMPTY;
+    /* What programs find in %INC, and what messages name. */
+    (void)hv_store(GvHVn(PL_incgv), path, (I32)path_length, newSVpvf("hostler/%s", path), 0);
+    source = newSVpvf("#line 1 \"hostler/%s\"\n", path);
+    sv_catpvn(source, text, length);
+    ST(0) = sv_2mortal(newRV_noinc(source));
+    XSRETURN(1);
+}
+
+static void add_folder(pTHX_ hp_str root, const char *below)
+{
+    av_push(GvAVn(PL_incgv), newSVpvf("%" SVf "%s", SVfARG(sv_2mortal(newSVpvn(root.ptr, root.len))), below));
+}
+
+void hp_inc_boot(pTHX_ hp_str server_root)
+{
+    CV *hook = newXS("Hostler::find_embedded", find_embedded, __FILE__);
+    AV *inc = GvAVn(PL_incgv);
+    av_unshift(inc, 1);
+    av_store(inc, 0, newRV_inc((SV *)hook));
+    if (server_root.len) {
+        add_folder(aTHX_ server_root, "");
+        add_folder(aTHX_ server_root, "/lib/perl");
+    }
+}

@@ -1,0 +1,50 @@
+/* What the files of the interpreter's life share: booting, finding handlers, calling them, ending programs. */
+#ifndef HOSTLER_PERL_GLUE_H
+#define HOSTLER_PERL_GLUE_H
+
+#include "request.h"
+
+/* The boot function of an XS file; the table is made by the build and ends with NULL. */
+typedef struct {
+    const char *name;
+    XSUBADDR_t boot;
+} hp_module;
+extern const hp_module hp_modules[];
+
+/* Statuses that handlers return and that are not HTTP's. */
+enum { HP_OK = 0, HP_DECLINED = -1, HP_DONE_STATUS = -2 };
+
+/* ---- inc.c ---- */
+
+/* Puts the hook for embedded modules first in @INC, and the server's folders last. */
+void hp_inc_boot(pTHX_ hp_str server_root);
+
+/* ---- exit.c ---- */
+
+/* Replaces `exit` for all programs. */
+void hp_exit_boot(pTHX);
+/* Whether $@ is what `exit` throws. */
+int hp_is_exit(pTHX_ SV *error);
+/* Calls `work`; 1 if the interpreter was left by a real exit (CORE::exit), in which case its stacks are clean. */
+int hp_guarded(pTHX_ void (*work)(pTHX_ void *), void *context);
+/* In a process that a program forked: ends it, with its buffers written. */
+void hp_leave_fork(pTHX_ int status);
+
+/* ---- handler.c ---- */
+
+typedef struct hp_handler hp_handler;
+
+/* The handler by its word in the configuration; made once for each word, resolved at its first call. */
+hp_handler *hp_handler_named(pTHX_ const char *word, size_t length);
+/* What a word or a code reference given by a program stands for. */
+hp_handler *hp_handler_of(pTHX_ SV *given);
+/* Calls it with these arguments (mortal or kept elsewhere). The status: one of HTTP's, or HP_OK, HP_DECLINED ...
+ * An error gives 500 and stays in $@, unless it was `exit`. */
+int hp_handler_call(pTHX_ hp_handler *handler, SV **arguments, int count);
+
+/* ---- phases.c ---- */
+
+/* Logs what a handler died of, where a program looks for it as well. */
+void hp_report_error(pTHX_ hp_request *r);
+
+#endif

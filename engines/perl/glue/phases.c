@@ -1,0 +1,382 @@
+/* One request: its phases in order, its answer, its outcome, then Log and Cleanup.
+ *
+ * Rules of stacked handlers are mod_perl's. In generation 2 a phase either runs all of its handlers until one returns
+ * something else than OK and DECLINED, or goes to the first that does not decline. In generation 1 all phases run all. */
+#include "api.h"
+#include "perl_glue.h"
+#include "registry.h"
+
+/* A directory's handlers, found once; kept in hp_directory.cache. */
+typedef struct {
+    hp_handler **stack[HP_PHASES];
+} plan;
+
+typedef struct {
+    hp_request *r;
+    SV *self;
+    hp_outcome outcome;
+    int decided; /* the outcome is what it is: no more phases */
+    int died;
+} trip;
+
+enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI };
+
+static plan *plan_of(pTHX_ hp_directory *directory)
+{
+    plan *p = directory->cache;
+    int phase;
+    size_t i;
+    if (p)
+        return p;
+    Newxz(p, 1, plan);
+    for (phase = 0; phase < HP_PHASES; phase++) {
+        Newxz(p->stack[phase], directory->handler_count[phase] + 1, hp_handler *);
+        for (i = 0; i < directory->handler_count[phase]; i++) {
+            const hp_str *word = &directory->handlers[phase][i];
+            p->stack[phase][i] = hp_handler_named(aTHX_ word->ptr, word->len);
+        }
+    }
+    directory->cache = p;
+    return p;
+}
+
+/* The handler at an index of a phase; looked up anew each time, because handlers push others while they run. */
+static hp_handler *handler_at(pTHX_ hp_request *r, int phase, size_t index)
+{
+    AV *pushed = r->pushed[phase];
+    if (pushed) {
+        SV **given = av_fetch(pushed, (SSize_t)index, 0);
+        return given && SvOK(*given) ? hp_handler_of(aTHX_ *given) : NULL;
+    }
+    return index < r->directory->handler_count[phase] ? plan_of(aTHX_ r->directory)->stack[phase][index] : NULL;
+}
+
+static int has_handlers(pTHX_ const hp_request *r, int phase)
+{
+    return r->pushed[phase] ? av_len(r->pushed[phase]) >= 0 : r->directory->handler_count[phase] > 0;
+}
+
+void hp_report_error(pTHX_ hp_request *r)
+{
+    STRLEN length, shown;
+    const char *text = SvPV(ERRSV, length);
+    hp_str uri = hp_request_text(aTHX_ r->uri, r->in->uri);
+    shown = length;
+    while (shown && text[shown - 1] == '\n')
+        shown--;
+    hp_log(3, 1, text, shown);
+    hp_table_set(aTHX_ HP_TABLE(r, notes), "error-notes", 11, text, length);
+    /* $@{uri}: the hash of the same name. */
+    (void)hv_store(GvHVn(PL_errgv), uri.ptr, (I32)uri.len, newSVpvn(text, length), 0);
+}
+
+static int runs_all(int phase)
+{
+    switch (phase) {
+    case HP_TRANS:
+    case HP_MAP_TO_STORAGE:
+    case HP_AUTHEN:
+    case HP_AUTHZ:
+    case HP_TYPE:
+    case HP_RESPONSE:
+        return hp_settings.generation == 1;
+    default:
+        return 1;
+    }
+}
+
+/* HP_DECLINED: nobody has said anything. */
+static int run_phase(pTHX_ trip *t, int phase)
+{
+    hp_request *r = t->r;
+    int answer = HP_DECLINED, all = runs_all(phase);
+    size_t i;
+    hp_handler *handler;
+    r->phase = phase;
+    for (i = 0; (handler = handler_at(aTHX_ r, phase, i)); i++) {
+        int status = hp_handler_call(aTHX_ handler, &t->self, 1);
+        if (UNLIKELY(status == 500 && SvTRUE(ERRSV))) {
+            hp_report_error(aTHX_ r);
+            sv_setpvs(ERRSV, "");
+            t->died = 1;
+        }
+        if (status == HP_DECLINED)
+            continue;
+        answer = status;
+        if (!all || status != HP_OK)
+            break;
+    }
+    return answer;
+}
+
+static void decide(trip *t, int kind, int status)
+{
+    t->decided = 1;
+    t->outcome.kind = kind;
+    t->outcome.status = (uint16_t)status;
+}
+
+/* ---- before the response ---- */
+
+static int is_error(int status)
+{
+    return status != HP_OK && status != HP_DECLINED;
+}
+
+/* A handler answered the request itself, in a phase before the response's: DONE, or a status. */
+static void stop_early(pTHX_ trip *t, int status)
+{
+    hp_request *r = t->r;
+    if (status == HP_DONE_STATUS) {
+        hp_request_flush(aTHX_ r);
+        decide(t, HP_DONE, 0);
+    } else if (hp_request_forget_output(r))
+        decide(t, HP_STATUS, status);
+    else
+        decide(t, t->died ? HP_BROKEN : HP_DONE, 0);
+}
+
+/* Authentication and authorisation in the middle of a trip have nobody after them: who declines grants nothing. */
+static int fail_closed(pTHX_ hp_request *r, int phase, uint32_t later)
+{
+    static const char text[] = "configuration error: all Perl handlers declined to check the user or the access";
+    if ((phase != HP_AUTHEN && phase != HP_AUTHZ) || !later)
+        return HP_DECLINED;
+    if (!has_handlers(aTHX_ r, phase))
+        return HP_DECLINED;
+    hp_log(3, 1, text, sizeof text - 1);
+    return 500;
+}
+
+static void before_response(pTHX_ trip *t)
+{
+    hp_request *r = t->r;
+    uint32_t phases = r->in->phases;
+    int phase, status = HP_DECLINED, refused = 0;
+    for (phase = 0; phase < HP_RESPONSE && !t->decided; phase++) {
+        if (!(phases & 1u << phase))
+            continue;
+        status = run_phase(aTHX_ t, phase);
+        if (phase == HP_ACCESS && r->directory->satisfy_any && phases & (1u << HP_AUTHEN | 1u << HP_AUTHZ)) {
+            /* Satisfy any: either the address or the user will do. */
+            if (status == HP_OK)
+                phases &= ~(1u << HP_AUTHEN | 1u << HP_AUTHZ);
+            refused = is_error(status) && !t->died;
+            if (refused)
+                continue;
+        }
+        if (status == HP_DECLINED)
+            status = fail_closed(aTHX_ r, phase, phases >> (phase + 1) & ((2u << HP_RESPONSE) - 1) >> (phase + 1));
+        if (is_error(status))
+            stop_early(aTHX_ t, status);
+    }
+    /* Of a trip that ends before the response: what its last phase said. */
+    if (!t->decided)
+        t->outcome.kind = status == HP_OK && !(phases & 1u << HP_RESPONSE) ? HP_DONE : HP_DECLINED_REQUEST;
+}
+
+/* ---- the response ---- */
+
+static int handler_kind(pTHX_ hp_request *r)
+{
+    hp_str name = hp_request_text(aTHX_ r->handler, r->in->handler);
+    if (name.len == 7 && memcmp(name.ptr, "modperl", 7) == 0)
+        return MODPERL;
+    if (name.len == 11 && memcmp(name.ptr, "perl-script", 11) == 0)
+        return PERL_SCRIPT;
+    if (name.len == 4 && memcmp(name.ptr, "psgi", 4) == 0)
+        return PSGI;
+    return NO_HANDLER;
+}
+
+static int call_psgi(pTHX_ trip *t)
+{
+    static const char word[] = "Hostler::PSGI::serve";
+    static hp_handler *serve;
+    int status;
+    if (!serve)
+        serve = hp_handler_named(aTHX_ word, sizeof word - 1);
+    status = hp_handler_call(aTHX_ serve, &t->self, 1);
+    if (status == 500 && SvTRUE(ERRSV)) {
+        hp_report_error(aTHX_ t->r);
+        sv_setpvs(ERRSV, "");
+        t->died = 1;
+    }
+    return status;
+}
+
+static int respond(pTHX_ trip *t, int kind)
+{
+    hp_request *r = t->r;
+    uint32_t flags = r->directory->flags;
+    r->phase = HP_RESPONSE;
+    if (kind == PSGI)
+        return call_psgi(aTHX_ t);
+    if (kind == PERL_SCRIPT) {
+        if (!(flags & HP_SETUP_ENV_SET) || flags & HP_SETUP_ENV)
+            hp_env_fill(aTHX_ r);
+        hp_tie(aTHX_ r);
+    } else if (flags & HP_SETUP_ENV)
+        hp_env_fill(aTHX_ r);
+    return run_phase(aTHX_ t, HP_RESPONSE);
+}
+
+static void set_redirect(pTHX_ trip *t)
+{
+    STRLEN length;
+    const char *target = SvPV(t->r->redirect, length);
+    char *copy = malloc(length + 1);
+    if (!copy)
+        return;
+    memcpy(copy, target, length);
+    decide(t, HP_REDIRECT, 0);
+    t->outcome.text.ptr = copy;
+    t->outcome.text.len = length;
+}
+
+static void broken(trip *t, const char *why)
+{
+    decide(t, HP_BROKEN, 0);
+    t->outcome.text.ptr = strdup(why);
+    t->outcome.text.len = t->outcome.text.ptr ? strlen(why) : 0;
+}
+
+/* What the handler's status and what it has sent come to. */
+static void conclude(pTHX_ trip *t, int status)
+{
+    hp_request *r = t->r;
+    int unsent = r->head_state == HP_HEAD_UNSENT;
+    if (unsent && r->redirect && !t->died)
+        set_redirect(aTHX_ t);
+    else if (status == HP_OK || status == HP_DONE_STATUS) {
+        hp_request_flush(aTHX_ r);
+        if (r->redirect && r->head_state == HP_HEAD_UNSENT)
+            set_redirect(aTHX_ t);
+        else
+            decide(t, HP_DONE, 0);
+    } else if (unsent) {
+        (void)hp_request_forget_output(r);
+        if (status == HP_DECLINED)
+            decide(t, HP_DECLINED_REQUEST, 0);
+        else
+            decide(t, HP_STATUS, status);
+    } else if (t->died)
+        broken(t, "the program died after the head of its answer was sent");
+    else {
+        hp_request_flush(aTHX_ r);
+        decide(t, HP_DONE, 0);
+    }
+}
+
+/* Whether this trip has the response to make: it was asked for, or a fixup handler has just claimed it. */
+static int is_ours(pTHX_ hp_request *r, int kind)
+{
+    uint32_t phases = r->in->phases;
+    if (kind == NO_HANDLER)
+        return 0;
+    if (!(phases & (1u << HP_RESPONSE | 1u << HP_FIXUP | 1u << HP_TYPE)))
+        return 0;
+    return kind == PSGI ? r->directory->psgi_app.ptr != NULL : has_handlers(aTHX_ r, HP_RESPONSE);
+}
+
+static void serve(pTHX_ void *context)
+{
+    trip *t = context;
+    hp_request *r = t->r;
+    int kind;
+    ENTER;
+    SAVETMPS;
+    before_response(aTHX_ t);
+    if (!t->decided) {
+        kind = handler_kind(aTHX_ r);
+        if (is_ours(aTHX_ r, kind))
+            conclude(aTHX_ t, respond(aTHX_ t, kind));
+    }
+    FREETMPS;
+    LEAVE;
+}
+
+/* A real exit (CORE::exit, or one from compiled code) has left everything: the program is over, its answer stands. */
+static void conclude_exit(pTHX_ void *context)
+{
+    trip *t = context;
+    if (!t->decided)
+        conclude(aTHX_ t, HP_OK);
+}
+
+/* ---- after it ---- */
+
+static int has_afterwork(pTHX_ const hp_request *r)
+{
+    return has_handlers(aTHX_ r, HP_LOG) || has_handlers(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups;
+}
+
+static void finish(pTHX_ trip *t)
+{
+    hp_request *r = t->r;
+    hp_request_tell_changes(aTHX_ r);
+    if (t->outcome.kind == HP_STATUS)
+        r->status = t->outcome.status;
+    hp_out_finished(&t->outcome);
+    if (has_afterwork(aTHX_ r))
+        hp_out_publish();
+}
+
+static void after(pTHX_ void *context)
+{
+    trip *t = context;
+    hp_request *r = t->r;
+    uint32_t phases = r->in->phases;
+    int answered = t->outcome.kind != HP_DECLINED_REQUEST;
+    ENTER;
+    SAVETMPS;
+    if ((answered && phases & 1u << HP_RESPONSE) || phases & 1u << HP_LOG)
+        if (has_handlers(aTHX_ r, HP_LOG) && (answered || !(phases & 1u << HP_RESPONSE)))
+            (void)run_phase(aTHX_ t, HP_LOG);
+    if (r->pushed[HP_CLEANUP] || (phases & 1u << HP_CLEANUP && (answered || !(phases & 1u << HP_RESPONSE))))
+        (void)run_phase(aTHX_ t, HP_CLEANUP);
+    hp_request_run_cleanups(aTHX_ r);
+    FREETMPS;
+    LEAVE;
+}
+
+/* What the next program must not find. */
+static void reset(pTHX)
+{
+    AV *arguments = PL_argvgv ? GvAV(PL_argvgv) : NULL;
+    if (SvTRUE(ERRSV))
+        sv_setpvs(ERRSV, "");
+    if (GvHV(PL_errgv) && HvUSEDKEYS(GvHV(PL_errgv)))
+        hv_clear(GvHV(PL_errgv));
+    if (arguments && av_len(arguments) >= 0)
+        av_clear(arguments);
+    if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
+        sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
+    errno = 0;
+}
+
+void hp_perl_serve(const hp_request_in *request, hp_directory *directory)
+{
+    dTHX;
+    trip t;
+    Zero(&t, 1, trip);
+    t.r = hp_request_new(aTHX_ request, directory);
+    hp_current = t.r;
+    t.self = hp_request_sv(aTHX_ t.r);
+    t.outcome.kind = HP_DECLINED_REQUEST;
+    if (UNLIKELY(hp_guarded(aTHX_ serve, &t))) {
+        if (hp_is_forked_away())
+            hp_leave_fork(aTHX_ STATUS_EXIT);
+        (void)hp_guarded(aTHX_ conclude_exit, &t);
+    }
+    hp_untie(aTHX);
+    hp_env_restore(aTHX);
+    if (hp_is_forked_away())
+        hp_leave_fork(aTHX_ 0);
+    finish(aTHX_ & t);
+    (void)hp_guarded(aTHX_ after, &t);
+    SvREFCNT_dec(t.self);
+    hp_request_free(aTHX_ t.r);
+    hp_current = NULL;
+    reset(aTHX);
+}

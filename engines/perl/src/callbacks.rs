@@ -1,0 +1,220 @@
+//! What the glue calls while a request is served (`glue/hostler.h`).
+//!
+//! The worker has one thread and serves one request at a time; which, is in a static. A process that a program
+//! forked has it too, but must not touch the parent's conversation: for it every call is without effect.
+
+use hostler_wire::work::{Changes, FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
+use std::ffi::{c_char, c_int};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::ffi::{self, RequestIn, Str, outcome, strings};
+use crate::incoming::Gone;
+use crate::process;
+use crate::serving::Serving;
+
+static CURRENT: AtomicPtr<Serving> = AtomicPtr::new(null_mut());
+
+/// From now on calls are about this.
+pub(crate) fn enter(serving: &mut Serving) {
+    CURRENT.store(serving, Ordering::Relaxed);
+}
+
+/// No request any more.
+pub(crate) fn leave() {
+    CURRENT.store(null_mut(), Ordering::Relaxed);
+}
+
+fn current<T>(call: impl FnOnce(&mut Serving) -> T) -> Option<T> {
+    let serving = CURRENT.load(Ordering::Relaxed);
+    if serving.is_null() || process::is_forked_away() {
+        return None;
+    }
+    // SAFETY: between `enter` and `leave` the worker's only thread is inside `hp_perl_serve`, and whoever entered
+    // does not touch it meanwhile; no callback calls another.
+    Some(call(unsafe { &mut *serving }))
+}
+
+/// # Safety
+/// What the head points to must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
+    // SAFETY: the caller's.
+    let reply = unsafe {
+        ReplyHead {
+            flags: HeadFlags(head.flags),
+            status: head.status,
+            status_line: head.status_line.get(),
+            content_type: head.content_type.get(),
+            content_encoding: head.content_encoding.get(),
+            content_length: (head.has_length != 0).then_some(head.length),
+            content_languages: strings(head.languages, head.language_count),
+            mtime: head.mtime,
+            headers_out: head.headers_out.pairs(),
+            err_headers_out: head.err_headers_out.pairs(),
+        }
+    };
+    current(|serving| serving.say(&FromWorker::Head(Box::new(reply))));
+}
+
+/// # Safety
+/// There must be `length` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_body(bytes: *const c_char, length: usize) {
+    // SAFETY: the caller's.
+    let piece = unsafe { Str { ptr: bytes, len: length }.bytes() };
+    current(|serving| serving.say_body(piece));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hp_out_publish() {
+    current(Serving::publish);
+}
+
+/// # Safety
+/// What the changes point to must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_changes(changes: &ffi::Changes) {
+    // SAFETY: the caller's.
+    let changes = unsafe {
+        Changes {
+            method: changes.method.bytes(),
+            uri: changes.uri.bytes(),
+            args: changes.args.get(),
+            filename: changes.filename.bytes(),
+            path_info: changes.path_info.bytes(),
+            user: changes.user.get(),
+            ap_auth_type: changes.ap_auth_type.get(),
+            handler: changes.handler.get(),
+            content_type: changes.content_type.get(),
+            custom_responses: changes.custom_responses.pairs(),
+            headers_in: changes.headers_in.pairs(),
+            headers_out: changes.headers_out.pairs(),
+            err_headers_out: changes.err_headers_out.pairs(),
+            subprocess_env: changes.subprocess_env.pairs(),
+            notes: changes.notes.pairs(),
+        }
+    };
+    current(|serving| serving.say(&FromWorker::Changes(Box::new(changes))));
+}
+
+/// # Safety
+/// The text must be there; if there is one, it was malloc'ed and is freed here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_finished(given: &ffi::Outcome) {
+    // SAFETY: the caller's.
+    let text = unsafe { given.text.bytes() };
+    let outcome = match given.kind {
+        outcome::DONE => Outcome::Done,
+        outcome::STATUS if (100..=999).contains(&given.status) => Outcome::Status(given.status),
+        outcome::STATUS => Outcome::Status(500),
+        outcome::DECLINED => Outcome::Declined,
+        outcome::REDIRECT if text.starts_with(b"/") => Outcome::Redirect(text),
+        outcome::REDIRECT => Outcome::Status(500),
+        _ => Outcome::Broken(text),
+    };
+    current(|serving| serving.finished(&outcome));
+    if !given.text.ptr.is_null() {
+        // SAFETY: the caller's.
+        unsafe { ffi::hp_free(given.text.ptr.cast_mut().cast()) };
+    }
+}
+
+/// As `hp_in_body`, and -2 when a signal handler has run.
+///
+/// # Safety
+/// There must be room for `length` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_ring_read(bytes: *mut c_char, length: usize) -> isize {
+    if length == 0 {
+        return 0;
+    }
+    // SAFETY: the caller's; bytes that were never written are only written here.
+    let into = unsafe { std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length) };
+    match current(|serving| serving.read_body(into)) {
+        Some(Ok(count)) => count as isize,
+        Some(Err(Gone::Interrupted)) => -2,
+        None | Some(Err(_)) => -1,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hp_aborted() -> c_int {
+    current(|serving| serving.is_abandoned()).unwrap_or(true).into()
+}
+
+/// # Safety
+/// There must be `length` bytes of text.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_log(severity: c_int, virtual_host: c_int, text: *const c_char, length: usize) {
+    // SAFETY: the caller's.
+    let text = unsafe { Str { ptr: text, len: length }.bytes() };
+    let severity = match severity {
+        i32::MIN..=0 => Severity::Emerg,
+        1 => Severity::Alert,
+        2 => Severity::Crit,
+        3 => Severity::Error,
+        4 => Severity::Warn,
+        5 => Severity::Notice,
+        6 => Severity::Info,
+        _ => Severity::Debug,
+    };
+    if current(|serving| serving.log(severity, virtual_host != 0, text)).is_none() {
+        process::complain(text);
+    }
+}
+
+/// # Safety
+/// Both strings must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_look_up(
+    method: *const c_char,
+    method_length: usize,
+    target: *const c_char,
+    length: usize,
+    file: c_int,
+) -> *const RequestIn {
+    // SAFETY: the caller's.
+    let (method, target) =
+        unsafe { (Str { ptr: method, len: method_length }.bytes(), Str { ptr: target, len: length }.bytes()) };
+    current(|serving| serving.look_up(method, target, file != 0)).flatten().unwrap_or(null())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hp_directory_of(number: u32) -> *mut ffi::Directory {
+    current(|serving| serving.directory(number)).unwrap_or(null_mut())
+}
+
+/// # Safety
+/// The string must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_run(target: *const c_char, length: usize) -> c_int {
+    // SAFETY: the caller's.
+    let target = unsafe { Str { ptr: target, len: length }.bytes() };
+    current(|serving| serving.run(target)).flatten().unwrap_or(500).into()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hp_exit_after_request() {
+    current(Serving::exit_afterwards);
+}
+
+/// The modules below `lib/`, sorted by path.
+static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// # Safety
+/// `path` must be a C string, `length` be writable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_embedded(path: *const c_char, length: *mut usize) -> *const c_char {
+    // SAFETY: the caller's.
+    let path = unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes();
+    match EMBEDDED.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
+        Ok(place) => {
+            let text = EMBEDDED[place].1;
+            // SAFETY: the caller's.
+            unsafe { *length = text.len() };
+            text.as_ptr().cast()
+        }
+        Err(_) => null(),
+    }
+}

@@ -1,0 +1,51 @@
+//! hostler-perl: the Perl engine. A warm parent loads the interpreter and what a site preloads, then forks workers,
+//! which serve requests that the front hands over through shared memory.
+//!
+//! **Runs as** the site's user; started by the site's process with a socket as descriptor 0, whose other end is the
+//! front's (`hostler_wire::engine`). It ends when that socket is closed, and so do its workers, each after the
+//! request it is at.
+//!
+//! **Diagnostics**: what can't be loaded goes to the front as [`hostler_wire::engine::FromEngine::Failed`]; a
+//! malformed frame ends the process with one line on standard error and status 1.
+
+#[cfg(with_perl)]
+mod callbacks;
+#[cfg(with_perl)]
+mod control;
+#[cfg(with_perl)]
+mod convert;
+#[cfg(with_perl)]
+mod directory;
+#[cfg(with_perl)]
+mod ffi;
+#[cfg(with_perl)]
+mod incoming;
+#[cfg(with_perl)]
+mod parent;
+#[cfg(with_perl)]
+mod perl;
+#[cfg(with_perl)]
+mod process;
+#[cfg(with_perl)]
+mod serving;
+#[cfg(with_perl)]
+mod worker;
+
+use std::process::ExitCode;
+
+#[cfg(with_perl)]
+fn main() -> ExitCode {
+    match process::settle().and_then(parent::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("hostler-perl: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(not(with_perl))]
+fn main() -> ExitCode {
+    eprintln!("this hostler-perl was built without Perl: install libperl-dev and build again");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,160 @@
+//! The parent: loads what is to be shared, forks workers on demand, tells how they ended.
+
+use hostler_sys::poll::{self, Watch};
+use hostler_sys::process::{Ended, Signal, kill, reap};
+use hostler_sys::signal::Signals;
+use hostler_wire::engine::{FromEngine, PreloadKind, Setup, ToEngine, WorkerId};
+use hostler_wire::site::Exit;
+use rustix::process::Pid;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::control::Control;
+use crate::{perl, process, worker};
+
+/// How long workers may take for the requests they are at, once the front is gone.
+const LAST_REQUEST: Duration = Duration::from_secs(10);
+
+/// Serves the control socket until the front closes it.
+pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
+    let mut control = Control::new(socket);
+    let mut wakers = Vec::new();
+    let setup = loop {
+        match control.receive()? {
+            None => return Ok(()),
+            Some((ToEngine::Wakers, more)) => wakers.extend(more),
+            Some((ToEngine::Setup(setup), _)) => break setup,
+            Some((ToEngine::Fork { worker }, _)) => {
+                control.send(&FromEngine::ForkFailed { worker, errno: libc::EAGAIN })?;
+            }
+            Some((ToEngine::Kill { .. }, _)) => {}
+        }
+    };
+    process::title(&format!("hostler-perl: {}", setup.title));
+    if let Err(why) = load(&setup) {
+        return control.send(&FromEngine::Failed { why });
+    }
+    // Only now: programs that preloaded code starts would inherit the blocked signals.
+    let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
+    control.send(&FromEngine::Ready { version: perl::version() })?;
+    let mut parent = Parent { control, signals, wakers, setup, workers: Vec::new() };
+    let served = parent.serve();
+    parent.end();
+    served
+}
+
+/// Everything in the order of the configuration, but what asks to come last.
+fn load(setup: &Setup) -> Result<(), String> {
+    perl::boot(setup)?;
+    let is_late = |kind| matches!(kind, PreloadKind::LateFile | PreloadKind::LateCall);
+    let (late, early): (Vec<_>, Vec<_>) = setup.preload.iter().partition(|preload| is_late(preload.kind));
+    early.into_iter().chain(late).try_for_each(perl::preload)
+}
+
+struct Parent {
+    control: Control,
+    signals: Signals,
+    wakers: Vec<OwnedFd>,
+    setup: Box<Setup>,
+    workers: Vec<(WorkerId, Pid)>,
+}
+
+impl Parent {
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let watches = [
+                Watch { fd: self.signals.as_fd(), write: false },
+                Watch { fd: self.control.as_fd(), write: false },
+            ];
+            let ready = poll::wait(&watches, None)?;
+            if ready[0].read && self.take_signals()? {
+                return Ok(());
+            }
+            if ready[1].read {
+                let Some((message, descriptors)) = self.control.receive()? else { return Ok(()) };
+                self.obey(message, descriptors)?;
+            }
+        }
+    }
+
+    /// Whether to stop.
+    fn take_signals(&mut self) -> io::Result<bool> {
+        let mut stop = false;
+        while let Some(signal) = self.signals.next()? {
+            stop |= signal == Signal::TERM;
+        }
+        self.reap_all()?;
+        Ok(stop)
+    }
+
+    fn reap_all(&mut self) -> io::Result<()> {
+        while let Some((pid, ended)) = reap() {
+            // A program's own child, left over by preloaded code, is nobody's news.
+            let Some(place) = self.workers.iter().position(|(_, known)| *known == pid) else { continue };
+            let (worker, _) = self.workers.swap_remove(place);
+            let exit = match ended {
+                Ended::Status(status) => Exit::Status(status),
+                Ended::Signal(signal) => Exit::Signal(signal),
+            };
+            self.control.send(&FromEngine::Exited { worker, exit })?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, message: ToEngine, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        match message {
+            ToEngine::Wakers => self.wakers.extend(descriptors),
+            ToEngine::Fork { worker } => return self.fork(worker, descriptors),
+            ToEngine::Kill { worker } => {
+                if let Some((_, pid)) = self.workers.iter().find(|(known, _)| *known == worker) {
+                    kill(*pid, Signal::KILL);
+                }
+            }
+            ToEngine::Setup(_) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a second setup"));
+            }
+        }
+        Ok(())
+    }
+
+    fn fork(&mut self, worker: WorkerId, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        let Ok([memory, stderr]) = <[OwnedFd; 2]>::try_from(descriptors) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a worker without its descriptors"));
+        };
+        let parent = rustix::process::getpid();
+        let answer = match process::fork() {
+            Ok(None) => self.become_worker(parent, memory, stderr),
+            Ok(Some(pid)) => {
+                self.workers.push((worker, pid));
+                FromEngine::Forked { worker, pid: pid.as_raw_nonzero().get().unsigned_abs() }
+            }
+            Err(e) => FromEngine::ForkFailed { worker, errno: e.raw_os_error().unwrap_or(libc::EAGAIN) },
+        };
+        self.control.send(&answer)
+    }
+
+    /// The child's way. What the parent owns is never dropped here but for the descriptors, which must not stay open.
+    fn become_worker(&mut self, parent: Pid, memory: OwnedFd, stderr: OwnedFd) -> ! {
+        process::close_borrowed(self.control.as_fd());
+        process::close_borrowed(self.signals.as_fd());
+        let wakers = std::mem::take(&mut self.wakers);
+        worker::run(worker::Start { parent, memory, stderr, wakers, setup: &self.setup })
+    }
+
+    /// The front is gone: workers finish the requests they are at, and go.
+    fn end(&mut self) {
+        let deadline = Instant::now() + LAST_REQUEST;
+        let pause = Duration::from_millis(100);
+        while !self.workers.is_empty() && Instant::now() < deadline {
+            self.workers.iter().for_each(|(_, pid)| kill(*pid, Signal::TERM));
+            let watches = [Watch { fd: self.signals.as_fd(), write: false }];
+            let _ = poll::wait(&watches, Some(pause));
+            while let Ok(Some(_)) = self.signals.next() {}
+            if self.reap_all().is_err() {
+                break;
+            }
+        }
+        self.workers.iter().for_each(|(_, pid)| kill(*pid, Signal::KILL));
+    }
+}

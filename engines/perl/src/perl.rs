@@ -1,0 +1,102 @@
+//! The interpreter, as the parent and the worker see it.
+
+use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
+
+use crate::directory::{list, pairs};
+use crate::ffi::{self, Server, Str};
+
+/// Makes the interpreter.
+pub(crate) fn boot(setup: &Setup) -> Result<(), String> {
+    // Kept for ever: the glue refers to it for as long as the process lives.
+    let setup: &'static Setup = Box::leak(Box::new(setup.clone()));
+    let servers: &'static [Server] = Box::leak(setup.servers.iter().map(server).collect());
+    let switches = list(&setup.switches);
+    let given = Box::leak(Box::new(ffi::Setup {
+        generation: if setup.generation == 1 { 1 } else { 2 },
+        one_shot: setup.one_shot.into(),
+        switches: switches.as_ptr(),
+        switch_count: switches.len(),
+        env: pairs(&setup.env),
+        server_root: Str::new(setup.server_root.as_bytes()),
+        servers: servers.as_ptr(),
+        server_count: servers.len(),
+        max_requests: setup.max_requests,
+    }));
+    // SAFETY: everything given lives for ever.
+    answered(|error| unsafe { ffi::hp_perl_boot(given, error) })
+}
+
+fn server(facts: &'static ServerFacts) -> Server {
+    let text = |text: &'static String| Str::new(text.as_bytes());
+    Server {
+        id: facts.id,
+        port: facts.port,
+        is_virtual: facts.is_virtual.into(),
+        log_level: facts.log_level,
+        timeout: facts.timeout,
+        name: text(&facts.name),
+        admin: text(&facts.admin),
+        document_root: text(&facts.document_root),
+        software: text(&facts.software),
+        error_log: text(&facts.error_log),
+        vars: pairs(&facts.vars),
+        aliases: list(&facts.aliases).as_ptr(),
+        alias_count: facts.aliases.len(),
+    }
+}
+
+/// `perl v5.36.0`.
+pub(crate) fn version() -> String {
+    // SAFETY: a C string that is always there.
+    unsafe { CStr::from_ptr(ffi::hp_perl_version()) }.to_string_lossy().into_owned()
+}
+
+/// Loads one thing; the error is Perl's, with the place of the directive before it.
+pub(crate) fn preload(preload: &Preload) -> Result<(), String> {
+    let kind = match preload.kind {
+        PreloadKind::Module => 0,
+        PreloadKind::File => 1,
+        PreloadKind::LateFile => 2,
+        PreloadKind::LateCall => 3,
+        PreloadKind::Code => 4,
+    };
+    let (text, origin) = (Str::new(preload.text.as_bytes()), Str::new(preload.origin.as_bytes()));
+    // SAFETY: the strings live until the call returns.
+    answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, error) })
+}
+
+/// A new worker's first steps: `PerlChildInitHandler`.
+pub(crate) fn child_init(functions: &[String]) -> Result<(), String> {
+    let functions = borrowed(functions);
+    // SAFETY: the list lives until the call returns.
+    answered(|error| unsafe { ffi::hp_perl_child_init(functions.as_ptr(), functions.len(), error) })
+}
+
+/// `PerlChildExitHandler`, END blocks, and unless `quick` the interpreter's own end.
+pub(crate) fn end(functions: &[String], quick: bool) {
+    let functions = borrowed(functions);
+    // SAFETY: the list lives until the call returns.
+    unsafe { ffi::hp_perl_end(functions.as_ptr(), functions.len(), quick.into()) }
+}
+
+fn borrowed(texts: &[String]) -> Vec<Str> {
+    texts.iter().map(|text| Str::new(text.as_bytes())).collect()
+}
+
+fn answered(call: impl FnOnce(*mut *mut c_char) -> c_int) -> Result<(), String> {
+    let mut error = null_mut();
+    if call(&raw mut error) == 0 {
+        return Ok(());
+    }
+    if error.is_null() {
+        return Err("perl gave no reason".into());
+    }
+    // SAFETY: a C string that C has allocated for us, freed once.
+    unsafe {
+        let text = CStr::from_ptr(error).to_string_lossy().into_owned();
+        ffi::hp_free(error.cast());
+        Err(text)
+    }
+}

@@ -1,0 +1,300 @@
+//! One request after another: from the messages of a conversation to the interpreter and back.
+
+use hostler_ring::worker::Conversation;
+use hostler_wire::work::{self, FromWorker, Outcome, Severity, ToWorker};
+
+use crate::convert::Converted;
+use crate::directory::Directories;
+use crate::ffi::{self, RequestIn};
+use crate::incoming::{BODY, Gone, Incoming};
+use crate::{callbacks, process};
+
+/// What becomes of the worker after a request.
+pub(crate) enum Served {
+    /// It takes the next.
+    Stays,
+    /// It ends, as it has told the front.
+    Goes,
+    /// The front's messages make no sense.
+    Malformed,
+}
+
+/// Where the request's body stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Coming,
+    Ended,
+    Broken,
+}
+
+/// All that a worker keeps between and during requests. Buffers are used again.
+pub(crate) struct Serving {
+    conversation: Option<Conversation>,
+    incoming: Incoming,
+    directories: Directories,
+    request_message: Vec<u8>,
+    answer_message: Vec<u8>,
+    request: Converted,
+    answer: Converted,
+    scratch: Vec<u8>,
+    body: Body,
+    /// Bytes of the body's present piece that were not read yet.
+    piece: usize,
+    /// Pieces that came while something else was waited for, and how much of them was read.
+    stashed: Vec<u8>,
+    stash_read: usize,
+    finished: bool,
+    exits: bool,
+}
+
+impl Serving {
+    pub(crate) fn new() -> Self {
+        Self {
+            conversation: None,
+            incoming: Incoming::new(),
+            directories: Directories::default(),
+            request_message: Vec::new(),
+            answer_message: Vec::new(),
+            request: Converted::new(),
+            answer: Converted::new(),
+            scratch: Vec::new(),
+            body: Body::Ended,
+            piece: 0,
+            stashed: Vec::new(),
+            stash_read: 0,
+            finished: false,
+            exits: false,
+        }
+    }
+
+    /// Serves what the conversation asks; `last`: the worker ends afterwards.
+    pub(crate) fn serve(&mut self, conversation: Conversation, last: bool) -> Served {
+        self.conversation = Some(conversation);
+        self.incoming.clear();
+        (self.finished, self.exits, self.piece) = (false, last, 0);
+        self.stashed.clear();
+        self.stash_read = 0;
+        let (request, directory) = match self.begin() {
+            Ok(begun) => begun,
+            Err(Gone::Malformed) => return Served::Malformed,
+            Err(_) => return self.end(),
+        };
+        callbacks::enter(self);
+        // SAFETY: the request points into buffers of `self` that stay as they are until the next request; during the
+        // call `self` is reached through `callbacks` only.
+        unsafe { ffi::hp_perl_serve(request, directory) };
+        callbacks::leave();
+        if process::is_forked_away() {
+            process::exit_now(0);
+        }
+        self.end()
+    }
+
+    fn begin(&mut self) -> Result<(*const RequestIn, *mut ffi::Directory), Gone> {
+        let length = self.await_kind(|kind| kind == REQUEST)?;
+        self.request_message.clear();
+        self.request_message.extend_from_slice(self.incoming.body(length));
+        let message = ToWorker::decode(REQUEST, &self.request_message);
+        let Ok(ToWorker::Request(head)) = message else { return Err(Gone::Malformed) };
+        let has_body = head.flags & work::request_flag::BODY != 0;
+        self.body = if has_body { Body::Coming } else { Body::Ended };
+        let directory = self.directories.of(head.directory);
+        if directory.is_null() {
+            return Err(Gone::Malformed);
+        }
+        Ok((self.request.set(&head), directory))
+    }
+
+    fn end(&mut self) -> Served {
+        self.exits |= process::is_terminated();
+        if !self.finished {
+            self.finished(&Outcome::Broken(b"the worker lost its way"));
+        }
+        let exits = self.exits;
+        self.say(&FromWorker::End { exits });
+        // Dropping it publishes.
+        self.conversation = None;
+        if exits { Served::Goes } else { Served::Stays }
+    }
+
+    /// Reads messages up to one of a kind that is waited for, and returns its length. Definitions are taken, the
+    /// body is put aside.
+    fn await_kind(&mut self, wanted: impl Fn(u8) -> bool) -> Result<usize, Gone> {
+        self.stash_piece()?;
+        loop {
+            let (kind, length) = match self.next_head() {
+                Err(Gone::Interrupted) => continue,
+                other => other?,
+            };
+            match kind {
+                kind if wanted(kind) => return Ok(length),
+                DEFINE => self.define(length)?,
+                BODY => {
+                    self.piece = length;
+                    self.stash_piece()?;
+                }
+                BODY_END => self.body_end(length)?,
+                _ => return Err(Gone::Malformed),
+            }
+        }
+    }
+
+    fn next_head(&mut self) -> Result<(u8, usize), Gone> {
+        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+        self.incoming.head(conversation)
+    }
+
+    fn define(&mut self, length: usize) -> Result<(), Gone> {
+        let message = ToWorker::decode(DEFINE, self.incoming.body(length));
+        match message {
+            Ok(ToWorker::Define { id, directory }) if self.directories.define(id, directory) => Ok(()),
+            _ => Err(Gone::Malformed),
+        }
+    }
+
+    fn body_end(&mut self, length: usize) -> Result<(), Gone> {
+        match ToWorker::decode(BODY_END, self.incoming.body(length)) {
+            Ok(ToWorker::BodyEnd(complete)) => {
+                self.body = if complete { Body::Ended } else { Body::Broken };
+                Ok(())
+            }
+            _ => Err(Gone::Malformed),
+        }
+    }
+
+    fn stash_piece(&mut self) -> Result<(), Gone> {
+        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+        while self.piece > 0 {
+            let filled = self.stashed.len();
+            self.stashed.resize(filled + self.piece.min(64 << 10), 0);
+            let taken = self.incoming.take(&mut self.stashed[filled..], conversation);
+            self.stashed.truncate(filled + taken.as_ref().map_or(0, |count| *count));
+            match taken {
+                Ok(0) => return Err(Gone::Abandoned),
+                Ok(count) => self.piece -= count,
+                Err(Gone::Interrupted) => {}
+                Err(gone) => return Err(gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads from the request's body. `Ok(0)`: its end; [`Gone::Abandoned`]: it broke off.
+    pub(crate) fn read_body(&mut self, into: &mut [u8]) -> Result<usize, Gone> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let stashed = &self.stashed[self.stash_read..];
+        if !stashed.is_empty() {
+            let count = stashed.len().min(into.len());
+            into[..count].copy_from_slice(&stashed[..count]);
+            self.stash_read += count;
+            return Ok(count);
+        }
+        while self.piece == 0 {
+            match self.body {
+                Body::Ended => return Ok(0),
+                Body::Broken => return Err(Gone::Abandoned),
+                Body::Coming => {}
+            }
+            match self.next_head()? {
+                (BODY, length) => self.piece = length,
+                (BODY_END, length) => self.body_end(length)?,
+                (DEFINE, length) => self.define(length)?,
+                _ => return Err(Gone::Malformed),
+            }
+        }
+        let most = into.len().min(self.piece);
+        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+        match self.incoming.take(&mut into[..most], conversation)? {
+            0 => Err(Gone::Abandoned),
+            count => {
+                self.piece -= count;
+                Ok(count)
+            }
+        }
+    }
+
+    /// Writes a message; it is published with others.
+    pub(crate) fn say(&mut self, message: &FromWorker<'_>) {
+        self.scratch.clear();
+        message.encode(&mut self.scratch);
+        if let Some(conversation) = &mut self.conversation {
+            conversation.write(&self.scratch);
+        }
+    }
+
+    /// Writes a piece of the answer's body, without a copy in between.
+    pub(crate) fn say_body(&mut self, piece: &[u8]) {
+        let Some(conversation) = &mut self.conversation else { return };
+        for part in piece.chunks(work::MAX_MESSAGE) {
+            self.scratch.clear();
+            work::put_head(&mut self.scratch, REPLY_BODY, part.len());
+            conversation.write(&self.scratch);
+            conversation.write(part);
+        }
+    }
+
+    pub(crate) fn publish(&mut self) {
+        if let Some(conversation) = &mut self.conversation {
+            conversation.publish();
+        }
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.conversation.as_ref().is_none_or(Conversation::is_abandoned)
+    }
+
+    /// Says what became of the request, once.
+    pub(crate) fn finished(&mut self, outcome: &Outcome<'_>) {
+        if !std::mem::replace(&mut self.finished, true) {
+            self.say(&FromWorker::Finished(outcome.clone()));
+        }
+    }
+
+    pub(crate) fn log(&mut self, severity: Severity, virtual_host: bool, text: &[u8]) {
+        self.say(&FromWorker::Log { severity, virtual_host, text });
+        if severity <= Severity::Error {
+            // A worker that dies of what it tells here should have told it.
+            self.publish();
+        }
+    }
+
+    pub(crate) fn exit_afterwards(&mut self) {
+        self.exits = true;
+    }
+
+    /// Asks what a URL or path maps to.
+    pub(crate) fn look_up(&mut self, method: &[u8], target: &[u8], file: bool) -> Option<*const RequestIn> {
+        self.say(&FromWorker::LookUp { method, target, file });
+        let length = self.await_kind(|kind| kind == ANSWER).ok()?;
+        self.answer_message.clear();
+        self.answer_message.extend_from_slice(self.incoming.body(length));
+        match ToWorker::decode(ANSWER, &self.answer_message) {
+            Ok(ToWorker::Answer(head)) => Some(self.answer.set(&head)),
+            _ => None,
+        }
+    }
+
+    /// Has the answer of a sub-request sent; its status.
+    pub(crate) fn run(&mut self, target: &[u8]) -> Option<u16> {
+        self.say(&FromWorker::Run { target });
+        let length = self.await_kind(|kind| kind == RAN).ok()?;
+        match ToWorker::decode(RAN, self.incoming.body(length)) {
+            Ok(ToWorker::Ran(status)) => Some(status),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn directory(&self, id: u32) -> *mut ffi::Directory {
+        self.directories.of(id)
+    }
+}
+
+// Kinds of `work::ToWorker`, and of `work::FromWorker::Body`: the numbers of the protocol.
+const DEFINE: u8 = 1;
+const REQUEST: u8 = 2;
+const BODY_END: u8 = 4;
+const ANSWER: u8 = 5;
+const RAN: u8 = 6;
+const REPLY_BODY: u8 = 2;

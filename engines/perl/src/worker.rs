@@ -1,0 +1,58 @@
+//! A worker: serves one request after another until it is told to go, or has done its share.
+
+use hostler_ring::worker::Worker;
+use hostler_wire::engine::Setup;
+use rustix::process::Pid;
+use std::os::fd::OwnedFd;
+
+use crate::serving::{Served, Serving};
+use crate::{perl, process};
+
+/// What a worker begins with.
+pub(crate) struct Start<'a> {
+    pub(crate) parent: Pid,
+    pub(crate) memory: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) wakers: Vec<OwnedFd>,
+    pub(crate) setup: &'a Setup,
+}
+
+/// Lives the worker's life; the process ends with it.
+pub(crate) fn run(start: Start<'_>) -> ! {
+    let setup = start.setup;
+    if let Err(e) = process::begin_worker(start.parent, &start.stderr) {
+        fail(&e.to_string());
+    }
+    drop(start.stderr);
+    process::title(&format!("hostler-perl: {} worker", setup.title));
+    let worker = match Worker::attach(start.memory, start.wakers) {
+        Ok(worker) => worker,
+        Err(e) => fail(&e.to_string()),
+    };
+    if let Err(why) = perl::child_init(&setup.child_init) {
+        process::complain(why.as_bytes());
+    }
+    serve_all(worker, setup);
+    perl::end(&setup.child_exit, setup.one_shot);
+    process::exit_now(0)
+}
+
+fn serve_all(mut worker: Worker, setup: &Setup) {
+    let most = if setup.one_shot { 1 } else { setup.max_requests };
+    let mut serving = Serving::new();
+    let mut count = 0;
+    while !process::is_terminated() {
+        let Some(conversation) = worker.next(None) else { continue };
+        count += 1;
+        match serving.serve(conversation, most != 0 && count >= most) {
+            Served::Goes => break,
+            Served::Stays => {}
+            Served::Malformed => fail("a malformed message from the front"),
+        }
+    }
+}
+
+fn fail(why: &str) -> ! {
+    process::complain(format!("hostler-perl: {why}").as_bytes());
+    process::exit_now(1)
+}
