@@ -1,4 +1,5 @@
-//! Answers `Run`: judges a program as suexec does, on descriptors, and starts it.
+//! Answers `Run`: judges a program as suexec does, on descriptors, and starts it. An engine is not judged: it is ours,
+//! installed beside this program.
 //!
 //! The program is run from the directory that was judged, by the name that was judged there. Nobody but the
 //! site's user and root can change either, or the checks would have refused them.
@@ -18,10 +19,16 @@ use crate::interpreter::{HEAD, Interpreter};
 use crate::walk::errno;
 
 /// Starts a program with these standard descriptors.
-pub(crate) fn run(launcher: &mut Launcher, run: &Run, standard: &[OwnedFd; 3]) -> Result<Pid, RunError> {
+pub(crate) fn run(
+    launcher: &mut Launcher,
+    engines: &Engines,
+    run: &Run,
+    standard: &[OwnedFd; 3],
+) -> Result<Pid, RunError> {
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
+        Program::Engine { name } => Ready::engine(&engines.path(name)?)?,
     };
     let env = strings(&run.env)?;
     let limits = limits(&run.limits);
@@ -36,6 +43,32 @@ pub(crate) fn run(launcher: &mut Launcher, run: &Run, standard: &[OwnedFd; 3]) -
         limits: &limits,
     };
     launcher.launch(&launch).map_err(|error| ready.failed(error))
+}
+
+/// Where the engines are.
+#[derive(Debug)]
+pub(crate) struct Engines(io::Result<Vec<u8>>);
+
+impl Engines {
+    /// The directory that this program was started from, as it is called now: engines are found also after the
+    /// program's own file was replaced.
+    pub(crate) fn beside_us() -> Self {
+        let path = rustix::fs::readlink("/proc/self/exe", Vec::new()).map_err(io::Error::from);
+        Self(path.map(|path| {
+            let path = path.as_bytes();
+            let cut = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            path[..cut].to_vec()
+        }))
+    }
+
+    fn path(&self, name: &str) -> Result<Vec<u8>, RunError> {
+        let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+        if name.is_empty() || !name.as_bytes().iter().all(plain) {
+            return Err(RunError::NotFound);
+        }
+        let directory = self.0.as_deref().map_err(unreachable_program)?;
+        Ok([directory, b"/hostler-", name.as_bytes()].concat())
+    }
 }
 
 /// A program that has been judged and can be started.
@@ -106,11 +139,26 @@ impl Ready {
         Ok(Self { place: Place::Path, name, path: None, args, working, interpreter: None })
     }
 
+    /// What `ps` shows is up to the engine.
+    fn engine(path: &[u8]) -> Result<Self, RunError> {
+        let working = Node::directory(b"/").map_err(|e| unreachable_program(&e))?;
+        let mut args = Strings::with_capacity(path.len() + 1);
+        add(&mut args, path)?;
+        let name = text(path)?;
+        Ok(Self { place: Place::Path, name, path: None, args, working, interpreter: None })
+    }
+
     fn failed(&self, error: LaunchError) -> RunError {
         match (error, &self.interpreter) {
             (LaunchError::Fork(errno), _) => RunError::Fork { errno },
             (LaunchError::Exec(errno), _) if errno == Errno::TOOBIG.raw_os_error() => RunError::TooLarge,
             (LaunchError::Exec(errno), Some(interpreter)) => interpreter.failed(errno),
+            // A path that nothing has judged: an engine that is not installed.
+            (LaunchError::Exec(errno), None)
+                if matches!(self.place, Place::Path) && errno == Errno::NOENT.raw_os_error() =>
+            {
+                RunError::NotFound
+            }
             (LaunchError::Exec(errno) | LaunchError::Setup(errno), _) => RunError::Exec { errno },
         }
     }

@@ -22,6 +22,7 @@ pub(crate) struct Site {
     next_id: ConnectionId,
     programs: Programs,
     launcher: Launcher,
+    engines: run::Engines,
     signals: Signals,
     stopping: bool,
 }
@@ -36,6 +37,7 @@ impl Site {
             next_id: 0,
             programs: Programs::default(),
             launcher: Launcher::new(),
+            engines: run::Engines::beside_us(),
             signals,
             stopping: false,
         };
@@ -161,7 +163,7 @@ impl Site {
     fn run(&mut self, connection: ConnectionId, request: &Run, fds: Vec<OwnedFd>) -> io::Result<()> {
         let standard = <[OwnedFd; 3]>::try_from(fds).map_err(|_| malformed(FrameError::Malformed))?;
         let id = request.id;
-        let answer = match run::run(&mut self.launcher, request, &standard) {
+        let answer = match run::run(&mut self.launcher, &self.engines, request, &standard) {
             Ok(pid) => {
                 self.programs.add(connection, id, pid);
                 FromSite::Started { id, pid: pid.as_raw_nonzero().get().unsigned_abs() }

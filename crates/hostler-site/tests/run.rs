@@ -277,3 +277,15 @@ fn a_user_with_too_many_processes_is_told_so() {
     assert_eq!(site.run(script(&path)).unwrap_err(), RunError::Fork { errno: again });
     assert!(site.walk(Path::new("/")).0.stopped.is_none());
 }
+
+#[test]
+fn an_engine_is_found_by_its_plain_name_beside_us_and_nowhere_else() {
+    let mut site = Site::start();
+    for name in ["", "../../bin/sh", "Site", "no-such-engine", "site\0"] {
+        let refused = site.run(Program::Engine { name: name.to_owned() }).unwrap_err();
+        assert_eq!(refused, RunError::NotFound, "{name}");
+    }
+    // Our own program is beside us, too: without a socket at descriptor 3 it ends at once.
+    let output = site.run(Program::Engine { name: "site".to_owned() }).unwrap();
+    assert_eq!(output.exit, Exit::Status(1));
+}
