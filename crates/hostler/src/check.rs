@@ -1,16 +1,17 @@
 //! `hostler check`: is this configuration good? What a start would refuse is refused here too: users are looked up,
-//! certificates read and tried, directories of logs visited. Nothing is made or changed.
+//! certificates read and tried, directories of logs visited, files to load looked for. Nothing is made or changed.
 
 use crate::Failed;
 use crate::cli::Run;
 use crate::load;
-use crate::plan::{Found, Roles, Situation, logs, paths, report, roles, secrets};
+use crate::plan::{Found, Roles, Situation, logs, paths, preload, report, roles, secrets};
 
 pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
     load::warn(&config);
     let situation = Situation::here(args.single_user);
     let mut found = paths::document_roots(&config);
+    found.extend(preload::files(&config));
     let roles = match roles(&config, &situation) {
         Ok(roles) => Some(roles),
         // Somebody else may well start it as root.

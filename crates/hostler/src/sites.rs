@@ -1,5 +1,6 @@
-//! `hostler sites`: virtual hosts with their users, addresses and document roots.
+//! `hostler sites`: virtual hosts with their users, addresses and document roots, and the pools of warm workers.
 
+use hostler_config::pools::{Pool, pools, uses_engine};
 use hostler_config::{Config, Server, VhostAddress};
 
 use crate::Failed;
@@ -26,7 +27,43 @@ pub(crate) fn sites(args: &Run) -> Result<(), Failed> {
         rows.push([host(server), addresses(server), user.to_string(), root, place]);
     }
     print_table(&rows);
+    print_pools(&config, &roles);
     Ok(())
+}
+
+const POOL_HEAD: [&str; 5] = ["POOL OF", "ENGINE", "WORKERS", "QUEUE", "VIRTUAL HOSTS"];
+
+/// The pools that have programs to run, if there are any.
+fn print_pools(config: &Config, roles: &Roles) {
+    let pools = pools(config, &roles.site_of);
+    let mut rows = vec![POOL_HEAD.map(str::to_string)];
+    for pool in &pools.all {
+        let users: Vec<&Server> = members(config, pool).filter(|server| uses_engine(server)).collect();
+        if !users.is_empty() {
+            rows.push(pool_row(pool, &users, roles));
+        }
+    }
+    if rows.len() > 1 {
+        println!();
+        print_table(&rows);
+    }
+}
+
+fn members<'a>(config: &'a Config, pool: &'a Pool) -> impl Iterator<Item = &'a Server> {
+    pool.servers.iter().filter_map(|id| config.servers.get(*id as usize).map(|server| &**server))
+}
+
+fn pool_row(pool: &Pool, users: &[&Server], roles: &Roles) -> [String; 5] {
+    let settings = &pool.settings;
+    let site = roles.sites.get(pool.key.site as usize).map_or("?", |site| site.name.as_str());
+    let names: Vec<String> = users.iter().map(|server| host(server)).collect();
+    [
+        site.to_string(),
+        format!("{} (mod_perl {})", pool.key.engine, pool.key.generation),
+        format!("{} to {}", settings.start.max(settings.min_spare), settings.max_workers),
+        format!("{} for {} s", settings.queue_length, settings.queue_timeout),
+        names.join(","),
+    ]
 }
 
 /// The roles that root's start would give out, whoever asks, unless it is to be a single user's.

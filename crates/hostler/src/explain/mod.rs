@@ -8,6 +8,8 @@ mod steps;
 mod url;
 
 use hostler_config::directives::alias::request::{Request, translate};
+use hostler_config::directives::perl::generation;
+use hostler_config::pools::{settings, uses_engine};
 use hostler_config::{Config, Server, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,9 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
 
     println!("host       {}", describe(&config, server));
     println!("user       {}", user(&config, server));
+    if uses_engine(server) {
+        println!("programs   for mod_perl {}, {}", generation(server), workers(server));
+    }
     println!("file       {}", place.file.display());
     let how = if by_alias {
         owner(&["Alias", "AliasMatch", "ScriptAlias", "ScriptAliasMatch"])
@@ -114,6 +119,12 @@ fn user(config: &Config, server: &Server) -> String {
     let shown = |word: Option<&String>| word.map_or_else(|| "?".to_string(), String::clone);
     let number = user.and_then(|word| users::uid(word).ok()).map(|uid| format!(" (uid {uid})"));
     format!("{} {}{}", shown(user), shown(group), number.unwrap_or_default())
+}
+
+/// The size of the virtual host's pool.
+fn workers(server: &Server) -> String {
+    let settings = settings(server);
+    format!("at most {} workers, {} requests may wait", settings.max_workers, settings.queue_length)
 }
 
 /// The lines outside of sections: the main server's, then the virtual host's own.

@@ -13,6 +13,18 @@ pub(crate) enum Found {
     Unseen(String),
 }
 
+impl Found {
+    /// With the place before it.
+    pub(crate) fn prefixed(self, place: &str) -> Self {
+        let with = |why: String| format!("{place}: {why}");
+        match self {
+            Self::Error(why) => Self::Error(with(why)),
+            Self::Warning(why) => Self::Warning(with(why)),
+            Self::Unseen(why) => Self::Unseen(with(why)),
+        }
+    }
+}
+
 /// Prints what does not stop a start. What can't be seen stops one only if it is root who can't.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ pub(crate) mod logs;
 pub(crate) mod paths;
 mod piped;
 mod place;
+pub(crate) mod preload;
 pub(crate) mod secrets;
 mod send;
 mod situation;
