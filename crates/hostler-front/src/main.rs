@@ -12,6 +12,7 @@ mod byte_range;
 mod conditional;
 mod connection;
 mod deadline;
+mod engines;
 mod error;
 mod expr_host;
 mod fast;

@@ -59,11 +59,17 @@ type Unsent = (Vec<u8>, usize, Vec<OwnedFd>);
 pub(crate) struct Running {
     link: Weak<Link>,
     id: u64,
+    pid: u32,
     exit: Option<oneshot::Receiver<Exit>>,
     ended: bool,
 }
 
 impl Running {
+    /// Its process id, as the site's process says.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Waits for the program's end; `None` if its site's process ended first.
     pub(crate) async fn exit(&mut self) -> Option<Exit> {
         let exit = match &mut self.exit {
@@ -77,9 +83,14 @@ impl Running {
 
     /// Kills the program's process group.
     pub(crate) fn kill(&mut self) {
-        if !self.ended
-            && let Some(link) = self.link.upgrade()
-        {
+        if !self.ended {
+            self.kill_group();
+        }
+    }
+
+    /// Kills what is left of the program's process group, also when the program itself has ended.
+    pub(crate) fn kill_group(&mut self) {
+        if let Some(link) = self.link.upgrade() {
             link.send(&ToSite::Kill { id: self.id }, Vec::new());
         }
     }
@@ -156,8 +167,8 @@ impl Link {
         let id = self.id();
         run.id = id;
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit)), &ToSite::Run(run), ends.into())?;
-        self.answer(told).await?.map_err(SiteError::Run)?;
-        Ok(Running { link: Rc::downgrade(self), id, exit: Some(exit), ended: false })
+        let pid = self.answer(told).await?.map_err(SiteError::Run)?;
+        Ok(Running { link: Rc::downgrade(self), id, pid, exit: Some(exit), ended: false })
     }
 
     async fn answer<T>(&self, told: oneshot::Receiver<T>) -> Result<T, SiteError> {

@@ -1,6 +1,7 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
+use crate::engines::Engines;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance};
 use crate::log::Logs;
@@ -65,7 +66,9 @@ pub(crate) fn run() -> io::Result<()> {
     let (hub, asks) = Hub::new(plan.site_names.len(), plan.site_idle_secs);
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let shared = Arc::new(Shared {
+        engines: Engines::new(&config, &plan.sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
         max_connections: config.process.max_connections.map_or(usize::MAX, |n| n as usize),
         config: Arc::new(config),
@@ -82,7 +85,6 @@ pub(crate) fn run() -> io::Result<()> {
         pid: std::process::id(),
     });
     raise_descriptor_limit();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
     let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
     let mut receivers = receivers.into_iter().enumerate();
@@ -127,7 +129,10 @@ fn run_thread(
     balance: Arc<Balance>,
     controls: Controls,
 ) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(hostler_gateway::pool::before_park)
+        .build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async move {
         let thread = Thread::new(shared.clone(), index);
@@ -151,9 +156,11 @@ fn run_thread(
         }
         let _ = drain.wait_for(|d| *d).await;
         shared.draining.store(true, Ordering::Relaxed);
-        while balance.loads[index as usize].load(Ordering::Relaxed) > 0 {
+        // Not only our own: another thread's requests may be with workers that this one looks after.
+        while balance.loads.iter().any(|load| load.load(Ordering::Relaxed) > 0) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        shared.engines.close();
         crate::access_log::flush_all(&thread);
         Ok(())
     })

@@ -2,6 +2,7 @@
 //! to while a request is answered; so there is no lock on the way.
 
 use crate::access_log::Buffers;
+use crate::engines::Engines;
 use crate::agents::Agents;
 use crate::fast::UrlCache;
 use crate::files::Site;
@@ -24,6 +25,8 @@ use tokio::sync::watch;
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) hub: Arc<Hub>,
+    /// Pools of warm workers.
+    pub(crate) engines: Engines,
     pub(crate) logs: Logs,
     /// Site of each virtual host, by [`Server::id`].
     pub(crate) site_of: Vec<SiteId>,

@@ -113,6 +113,11 @@ pub(crate) fn connection(
     about(thread, server, Some(remote), severity, module, message);
 }
 
+/// Writes what a program said that no request is known for, to the ErrorLog of a virtual host.
+pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &str) {
+    about(thread, server, None, Severity::Error, module, message);
+}
+
 /// Writes to the main ErrorLog.
 pub(crate) fn server(thread: &Thread, severity: Severity, message: &str) {
     about(thread, thread.shared.config.main(), None, severity, "core", message);

@@ -1,0 +1,91 @@
+//! The pools of warm workers: which one serves a virtual host, and how its engine's parent process is started, by
+//! the site's process, as the site's user.
+//!
+//! **Runs as** the front. **Diagnostics**: what a pool's processes write to their standard error goes to the
+//! ErrorLog of the pool's first virtual host under the engine's name; why an engine can't be started is told to
+//! the requests that wait for it.
+
+mod host;
+
+use crate::thread::Thread;
+use host::EngineHost;
+use hostler_config::pools::{self, Pools};
+use hostler_config::{Config, Server};
+use hostler_gateway::pool::{Pool, Settings, Status};
+use hostler_wire::plan::SiteId;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// All pools. They are made when they are first asked for, and start with their first request.
+pub(crate) struct Engines {
+    plan: Pools,
+    threads: u32,
+    /// By index in the plan; the second of each pair has a fresh process for each request.
+    made: Vec<[OnceLock<Arc<Pool>>; 2]>,
+}
+
+impl Engines {
+    /// For a front of so many threads; `site_of` tells the site of each virtual host.
+    pub(crate) fn new(config: &Config, site_of: &[SiteId], threads: usize) -> Self {
+        let plan = pools::pools(config, site_of);
+        let made = plan.all.iter().map(|_| Default::default()).collect();
+        Self { plan, threads: threads as u32, made }
+    }
+
+    /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
+    pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
+        let index = self.plan.of.get(server.id as usize).map_or(0, |index| *index as usize);
+        self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, index, one_shot))
+    }
+
+    fn make(&self, thread: &Rc<Thread>, index: usize, one_shot: bool) -> Arc<Pool> {
+        let planned = &self.plan.all[index];
+        let site = &thread.shared.site_names[planned.key.site as usize];
+        let mut name = format!("{} {site}", planned.key.engine);
+        if planned.key.group != 0 {
+            let server = thread.shared.config.servers.get(planned.key.group as usize);
+            let host = server.and_then(|server| server.conf.core.server_name.as_ref()).map(|name| &name.host);
+            name.push_str(
+                &host.map_or_else(|| format!(" #{}", planned.key.group), |host| format!(" {host}")),
+            );
+        }
+        if one_shot {
+            name.push_str(" (fork)");
+        }
+        let pool = Pool::new(name, settings(&planned.settings, one_shot), self.threads);
+        let host = EngineHost::new(thread.clone(), planned.clone(), one_shot);
+        tokio::task::spawn_local(pool.clone().maintain(host));
+        pool
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.made.iter().flatten().filter_map(OnceLock::get)
+    }
+
+    /// What all pools are at that have been made.
+    pub(crate) fn statuses(&self) -> Vec<Status> {
+        self.all().map(|pool| pool.status()).collect()
+    }
+
+    /// Ends all processes; for when no request is left.
+    pub(crate) fn close(&self) {
+        self.all().for_each(Pool::close);
+    }
+}
+
+fn settings(settings: &pools::PoolSettings, one_shot: bool) -> Settings {
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    Settings {
+        start: settings.start,
+        min_spare: settings.min_spare,
+        max_spare: settings.max_spare,
+        max_workers: settings.max_workers,
+        max_requests: settings.max_requests,
+        one_shot,
+        queue_length: settings.queue_length as usize,
+        queue_timeout: seconds(settings.queue_timeout),
+        idle: seconds(settings.idle),
+        ..Settings::default()
+    }
+}

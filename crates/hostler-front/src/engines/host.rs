@@ -1,0 +1,144 @@
+//! What a pool needs of the front: its parent process, started by the site's process; what that is to load; the log.
+
+use crate::log;
+use crate::settings;
+use crate::site::{Running, SiteError};
+use crate::thread::Thread;
+use hostler_config::Server;
+use hostler_config::pools::{self, Pool};
+use hostler_gateway::pool::{Host, Process, Started};
+use hostler_gateway::{Error, Kind};
+use hostler_wire::engine::Setup;
+use hostler_wire::site::{Exit, Limits, Program, Run, RunError};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde_bytes::ByteBuf;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Variables of the front's own environment that engines get; the configuration adds its own.
+const PASSED: [&str; 6] = ["PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR"];
+/// Used where the front has no PATH.
+const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// One pool's.
+pub(super) struct EngineHost {
+    thread: Rc<Thread>,
+    pool: Pool,
+    one_shot: bool,
+}
+
+impl EngineHost {
+    pub(super) fn new(thread: Rc<Thread>, pool: Pool, one_shot: bool) -> Self {
+        Self { thread, pool, one_shot }
+    }
+
+    /// The first of the virtual hosts that share the pool.
+    fn server(&self) -> &Arc<Server> {
+        let servers = &self.thread.shared.config.servers;
+        let first = self.pool.servers.first().map_or(0, |id| *id as usize);
+        servers.get(first).unwrap_or(&servers[0])
+    }
+
+    async fn run(&self) -> Result<Started, Error> {
+        let site = self.thread.site(self.server());
+        let link = site.link().await.map_err(|error| self.site_error(error))?;
+        let (control, theirs) = hostler_sys::socket::stream_pair()?;
+        let (output, errors) = (output()?, output()?);
+        let program = Program::Engine { name: self.pool.key.engine.to_owned() };
+        let run = Run {
+            id: 0,
+            program,
+            env: environment(self.pool.key.engine),
+            suexec: false,
+            limits: Limits::default(),
+        };
+        let running = link.run(run, [theirs, output.1, errors.1]).await;
+        let running = running.map_err(|error| self.site_error(error))?;
+        let pid = running.pid();
+        Ok(Started { control, output: [output.0, errors.0], pid, process: Box::new(Parent(running)) })
+    }
+
+    fn site_error(&self, error: SiteError) -> Error {
+        let engine = self.pool.key.engine;
+        match error {
+            SiteError::Run(RunError::NotFound) => {
+                let why =
+                    format!("there is no program hostler-{engine} beside hostler-site; is it installed?");
+                Error::because(Kind::EngineFailed, why)
+            }
+            SiteError::Run(error) => Error::because(Kind::EngineFailed, format!("hostler-{engine}: {error}")),
+            SiteError::Spawn(why) => Error::because(Kind::WorkerNotStarted, why),
+            SiteError::Gone => Error::new(Kind::WorkerGone),
+            SiteError::Silent => Error::because(Kind::WorkerNotStarted, error.to_string()),
+        }
+    }
+}
+
+impl Host for EngineHost {
+    async fn start(&self) -> Result<Started, Error> {
+        self.run().await
+    }
+
+    fn setup(&self) -> Setup {
+        let shared = &self.thread.shared;
+        let mut setup =
+            pools::setup(&shared.config, &self.pool.servers, self.pool.key.generation, self.one_shot);
+        setup.title = shared.site_names[self.pool.key.site as usize].clone();
+        for facts in &mut setup.servers {
+            if let Some(server) = shared.config.servers.get(facts.id as usize) {
+                facts.software = settings::product(server).to_owned();
+            }
+        }
+        setup
+    }
+
+    fn in_use(&self) {
+        self.thread.touch(self.pool.key.site);
+    }
+
+    fn line(&self, pid: u32, line: &[u8]) {
+        let text = format!("process {pid}: {}", String::from_utf8_lossy(line));
+        log::program(&self.thread, self.server(), self.pool.key.engine, &text);
+    }
+}
+
+/// A pipe whose reading end is ours. Only that may be non-blocking: programs do not expect it of theirs.
+fn output() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&read, OFlags::NONBLOCK)?;
+    Ok((read, write))
+}
+
+/// What of the front's own environment an engine gets: like a module of Apache, which finds httpd's.
+fn environment(engine: &str) -> Vec<ByteBuf> {
+    let own = engine.to_ascii_uppercase();
+    let is_passed = |name: &str| PASSED.contains(&name) || name.starts_with(&own);
+    let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
+    let mut entries: Vec<_> = passed
+        .map(|(name, value)| ByteBuf::from([&name.into_vec()[..], b"=", &value.into_vec()].concat()))
+        .collect();
+    if !entries.iter().any(|entry| entry.starts_with(b"PATH=")) {
+        entries.push(ByteBuf::from(PATH));
+    }
+    entries
+}
+
+/// The site's process watches over it.
+struct Parent(Running);
+
+impl Process for Parent {
+    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {
+        pin!(self.0.exit()).poll(context)
+    }
+
+    fn kill(&mut self) {
+        // What it has left behind is killed with it, also when it has ended itself.
+        self.0.kill_group();
+    }
+}
