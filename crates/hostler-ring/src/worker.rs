@@ -30,7 +30,8 @@ impl Worker {
     }
 
     /// The next request, oldest first; waits for it. `None` after `timeout` (`None`: for ever) or when a signal
-    /// handler ran.
+    /// handler ran. One that runs in the instant before the sleep goes unnoticed: who has to hear of it gives a
+    /// timeout.
     pub fn next(&mut self, timeout: Option<Duration>) -> Option<Conversation> {
         let talk = take(&*self.mapped, timeout).ok()?;
         Some(Conversation { mapped: self.mapped.clone(), talk })

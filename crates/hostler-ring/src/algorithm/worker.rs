@@ -82,6 +82,11 @@ impl Talk {
         &memory.control().channels[self.channel]
     }
 
+    #[cfg(test)]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     pub(crate) fn is_abandoned<M: Medium>(&self, memory: &M) -> bool {
         let words = &self.words(memory).front.0;
         words.abandoned.load(Acquire) == self.epoch || self.is_replaced(memory)

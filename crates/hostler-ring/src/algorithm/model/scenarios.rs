@@ -1,0 +1,213 @@
+//! What can go wrong between two processes, as small as it can go wrong.
+
+use super::{Byte, Model, Torn, Watched, explore};
+use crate::algorithm::{Front, Talk, take};
+use loom::sync::atomic::Ordering;
+
+fn next<B: Byte>(memory: &Model<B>) -> Talk {
+    take(memory, None).unwrap_or_else(|waited| panic!("{waited:?}"))
+}
+
+fn write_all(talk: &mut Talk, memory: &Model, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        bytes = &bytes[talk.write(memory, bytes).unwrap()..];
+    }
+}
+
+/// Parks until `count` bytes have come.
+fn await_bytes(front: &mut Front, memory: &Model, count: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while bytes.len() < count {
+        if front.read(memory, &mut bytes, count).ok().unwrap() == 0 && front.sleep(memory) {
+            memory.park();
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_request_and_its_answer_wake_who_sleeps() {
+    explore::<Watched>(
+        3,
+        |memory| {
+            let mut talk = next(memory);
+            let mut byte = [0];
+            assert_eq!(talk.read(memory, &mut byte), Ok(1));
+            write_all(&mut talk, memory, &byte);
+            talk.finish(memory);
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            assert_eq!(front.offer(memory, 1, 7, b"q"), 1);
+            assert_eq!(await_bytes(&mut front, memory, 1), b"q");
+        },
+    );
+}
+
+#[test]
+fn what_is_taken_back_is_not_taken_and_the_other_request_comes_through() {
+    explore::<Watched>(
+        3,
+        |memory| {
+            loop {
+                let mut talk = next(memory);
+                let mut byte = [0];
+                assert_eq!(talk.read(memory, &mut byte), Ok(1));
+                write_all(&mut talk, memory, &byte);
+                talk.finish(memory);
+                if &byte == b"b" {
+                    return;
+                }
+            }
+        },
+        |memory| {
+            let (mut first, mut second) = (Front::new(0), Front::new(1));
+            first.offer(memory, 1, 7, b"a");
+            let back = first.take_back(memory);
+            second.offer(memory, 2, 7, b"b");
+            assert_eq!(await_bytes(&mut second, memory, 1), b"b");
+            // Oldest first: by now the first one was answered, or never will be.
+            let words = &memory.control.channels[0].worker.0;
+            assert_eq!(words.from_head.load(Ordering::Acquire) == 0, back);
+        },
+    );
+}
+
+#[test]
+fn streams_keep_their_order_and_wait_for_room() {
+    explore::<Watched>(
+        2,
+        |memory| {
+            let mut talk = next(memory);
+            for _ in 0..3 {
+                let mut byte = [0];
+                assert_eq!(talk.read(memory, &mut byte), Ok(1));
+                write_all(&mut talk, memory, &byte);
+            }
+            talk.finish(memory);
+        },
+        |memory| {
+            let mut front = Front::new(1);
+            let mut taken = front.offer(memory, 1, 7, b"abc");
+            let mut bytes = Vec::new();
+            while bytes.len() < 3 {
+                taken += front.write(memory, &b"abc"[taken..]);
+                front.want_room(taken < 3);
+                if front.read(memory, &mut bytes, 1).ok().unwrap() == 0 && front.sleep(memory) {
+                    memory.park();
+                }
+            }
+            assert_eq!(bytes, b"abc");
+        },
+    );
+}
+
+#[test]
+fn a_front_that_wants_room_wakes_when_the_worker_has_read() {
+    explore::<Watched>(
+        2,
+        |memory| {
+            let mut talk = next(memory);
+            for byte in b"abc" {
+                let mut read = [0];
+                assert_eq!(talk.read(memory, &mut read), Ok(1));
+                assert_eq!(read, [*byte]);
+            }
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            let mut taken = front.offer(memory, 1, 7, b"abc");
+            front.want_room(true);
+            while taken < 3 {
+                let count = front.write(memory, &b"abc"[taken..]);
+                taken += count;
+                if count == 0 && front.sleep(memory) {
+                    memory.park();
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_full_stream_holds_the_worker_until_the_front_reads() {
+    explore::<Watched>(
+        2,
+        |memory| {
+            let mut talk = next(memory);
+            write_all(&mut talk, memory, b"abcde");
+            talk.finish(memory);
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            front.offer(memory, 1, 7, b"");
+            assert_eq!(await_bytes(&mut front, memory, 5), b"abcde");
+        },
+    );
+}
+
+#[test]
+fn a_worker_that_waits_hears_that_it_is_abandoned() {
+    explore::<Watched>(
+        3,
+        |memory| {
+            let mut talk = next(memory);
+            assert_eq!(talk.read(memory, &mut [0]), Ok(0));
+            let mut talk = next(memory);
+            assert_eq!(talk.write(memory, b"ab"), Ok(2));
+            assert_eq!(talk.write(memory, b"c"), Ok(0));
+        },
+        |memory| {
+            let (mut first, mut second) = (Front::new(0), Front::new(1));
+            first.offer(memory, 1, 7, b"");
+            first.abandon(memory);
+            second.offer(memory, 2, 7, b"");
+            second.abandon(memory);
+        },
+    );
+}
+
+#[test]
+fn a_channel_can_be_used_again_as_soon_as_its_answer_is_there() {
+    explore::<Watched>(
+        3,
+        |memory| {
+            for question in [b'x', b'y'] {
+                let mut talk = next(memory);
+                let mut byte = [0];
+                assert_eq!(talk.read(memory, &mut byte), Ok(1));
+                assert_eq!(byte, [question]);
+                write_all(&mut talk, memory, &byte);
+                talk.finish(memory);
+            }
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            for (epoch, question) in [(1, b"x"), (2, b"y")] {
+                front.offer(memory, epoch, 7, question);
+                assert_eq!(await_bytes(&mut front, memory, 1), question);
+            }
+        },
+    );
+}
+
+#[test]
+fn who_is_replaced_while_it_reads_never_takes_the_other_bytes_for_its_own() {
+    explore::<Torn>(
+        3,
+        |memory| {
+            let mut late = next(memory);
+            let mut byte = [0];
+            // Abandoned, then, or just in time, or the late one's turn came after the replacement.
+            if late.read(memory, &mut byte) == Ok(1) {
+                assert_eq!(byte, if late.epoch() == 1 { *b"x" } else { *b"y" });
+            }
+            late.finish(memory);
+        },
+        |memory| {
+            let mut front = Front::new(0);
+            front.offer(memory, 1, 7, b"x");
+            front.offer(memory, 2, 7, b"y");
+        },
+    );
+}
