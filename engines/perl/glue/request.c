@@ -38,12 +38,13 @@ hp_str hp_request_text(pTHX_ SV *changed, hp_str original)
 
 SV *hp_object(pTHX_ const char *class, const MGVTBL *kind, void *pointer)
 {
-    SV *inner = newSV_type(SVt_PVMG);
+    SV *inner = newSV_type(SVt_PVMG), *object;
     MAGIC *mg = sv_magicext(inner, NULL, PERL_MAGIC_ext, kind, NULL, 0);
     mg->mg_ptr = (char *)pointer;
     sv_setiv(inner, PTR2IV(pointer)); /* $$r identifies the request, as it does in mod_perl */
-    SvREADONLY_on(inner);
-    return sv_bless(newRV_noinc(inner), gv_stashpv(class, GV_ADD));
+    object = sv_bless(newRV_noinc(inner), gv_stashpv(class, GV_ADD));
+    SvREADONLY_on(inner); /* only now: what is read-only can't be blessed */
+    return object;
 }
 
 void *hp_object_of(pTHX_ SV *object, const MGVTBL *kind)

@@ -1,0 +1,315 @@
+//! The front's part, played by a test: starts the engine, has it fork workers, asks them requests over shared memory.
+
+use hostler_ring::Memory;
+use hostler_ring::front::Channel;
+use hostler_sys::poll::{Watch, wait};
+use hostler_sys::{fdpass, shared, socket};
+use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
+use hostler_wire::frame::{self, Head};
+use hostler_wire::site::Exit;
+use hostler_wire::work::{self, Directory, FromWorker, Outcome, Phase, PhaseSet, RequestHead, ToWorker};
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Nothing here takes as long on the slowest machine.
+pub const LONG: Duration = Duration::from_secs(20);
+
+pub struct Engine {
+    pub child: Child,
+    control: OwnedFd,
+    bell: OwnedFd,
+    next: WorkerId,
+}
+
+/// What is loaded: code, as if in a `<Perl>` section.
+pub fn code(text: &str) -> Preload {
+    Preload { kind: PreloadKind::Code, text: text.into(), origin: "test.conf:7".into() }
+}
+
+/// A pool of generation 2 that preloads code.
+pub fn setup(text: &str) -> Setup {
+    Setup { title: "test".into(), generation: 2, preload: vec![code(text)], ..Setup::default() }
+}
+
+impl Engine {
+    /// The engine, once it is ready; or why it is not.
+    pub fn start(setup: Setup) -> Result<Self, String> {
+        let (control, theirs) = socket::stream_pair().unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_hostler-perl")).stdin(Stdio::from(theirs)).spawn().unwrap();
+        let mut engine = Self { child, control, bell: shared::bell().unwrap(), next: 1 };
+        engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
+        engine.send(&ToEngine::Setup(Box::new(setup)), &[]);
+        match engine.receive() {
+            FromEngine::Ready { version } => {
+                assert!(version.starts_with("perl v5."), "{version}");
+                Ok(engine)
+            }
+            FromEngine::Failed { why } => Err(why),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn send(&self, message: &ToEngine, descriptors: &[BorrowedFd<'_>]) {
+        let mut bytes = Vec::new();
+        frame::encode(message, descriptors.len(), &mut bytes).unwrap();
+        fdpass::send_all(self.control.as_fd(), &bytes, descriptors).unwrap();
+    }
+
+    pub fn receive(&self) -> FromEngine {
+        let ready = wait(&[Watch { fd: self.control.as_fd(), write: false }], Some(LONG)).unwrap();
+        assert!(ready[0].read, "the engine says nothing");
+        let mut head = [0; frame::HEAD];
+        fdpass::recv_exact(self.control.as_fd(), &mut head, &mut Vec::new()).unwrap();
+        let mut body = vec![0; Head::decode(head).unwrap().body];
+        fdpass::recv_exact(self.control.as_fd(), &mut body, &mut Vec::new()).unwrap();
+        frame::decode(&body).unwrap()
+    }
+
+    pub fn fork(&mut self) -> Worker {
+        let id = self.next;
+        self.next += 1;
+        let (memory, descriptor) = Memory::create().unwrap();
+        let (stderr, theirs) = rustix::pipe::pipe().unwrap();
+        self.send(&ToEngine::Fork { worker: id }, &[descriptor.as_fd(), theirs.as_fd()]);
+        let pid = match self.receive() {
+            FromEngine::Forked { worker, pid } if worker == id => pid,
+            other => panic!("{other:?}"),
+        };
+        let channel = memory.channel(0);
+        Worker { id, pid, channel, memory, bell: self.bell.try_clone().unwrap(), stderr, directories: 0 }
+    }
+
+    pub fn kill(&self, worker: WorkerId) {
+        self.send(&ToEngine::Kill { worker }, &[]);
+    }
+
+    pub fn exit_of(&self, worker: &Worker) -> Exit {
+        match self.receive() {
+            FromEngine::Exited { worker: id, exit } if id == worker.id => exit,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Closes the control socket, as a front that ends does.
+    pub fn hang_up(mut self) -> std::process::ExitStatus {
+        let (other, _) = socket::stream_pair().unwrap();
+        drop(std::mem::replace(&mut self.control, other));
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Its workers end with it (PR_SET_PDEATHSIG).
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub struct Worker {
+    pub id: WorkerId,
+    pub pid: u32,
+    channel: Channel,
+    #[allow(dead_code, reason = "keeps the memory mapped")]
+    memory: Arc<Memory>,
+    bell: OwnedFd,
+    stderr: OwnedFd,
+    directories: u32,
+}
+
+/// All that a worker said about a request.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub status: Option<u16>,
+    pub content_type: Option<String>,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+    pub logs: Vec<String>,
+    /// `handler` of the changes, if there were changes.
+    pub changed: Option<Option<String>>,
+    pub notes: Vec<(String, String)>,
+    pub outcome: String,
+    pub exits: bool,
+    /// How often something new was seen until the end.
+    pub wakes: u32,
+}
+
+/// A request for a response.
+pub fn request(handler: &'static str) -> RequestHead<'static> {
+    let mut phases = PhaseSet::default();
+    phases.insert(Phase::Response);
+    RequestHead {
+        phases,
+        protocol: 1001,
+        status: 200,
+        method: b"GET",
+        the_request: b"GET /x HTTP/1.1",
+        uri: b"/x",
+        unparsed_uri: b"/x",
+        filename: b"/srv/x",
+        hostname: Some(b"a"),
+        server_name: b"a",
+        remote_ip: b"127.0.0.1",
+        local_ip: b"127.0.0.1",
+        handler: Some(handler.as_bytes()),
+        headers_in: vec![(b"Host", b"a"), (b"User-Agent", b"test")],
+        ..RequestHead::default()
+    }
+}
+
+/// Configuration with these handlers.
+pub fn directory(handlers: &[(Phase, &[&str])]) -> Directory {
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+    Directory {
+        handlers: handlers.iter().map(|(phase, list)| (*phase, words(list))).collect(),
+        ..Directory::default()
+    }
+}
+
+impl Worker {
+    /// Defines a directory and asks the request in it.
+    pub fn ask_in(&mut self, directory: &Directory, mut head: RequestHead<'_>, body: &[u8]) -> Answer {
+        for (phase, _) in &directory.handlers {
+            head.phases.insert(*phase);
+        }
+        self.directories += 1;
+        head.directory = self.directories;
+        let encoded = postcard::to_stdvec(directory).unwrap();
+        let mut message = Vec::new();
+        ToWorker::Define { id: self.directories, directory: &encoded }.encode(&mut message);
+        self.ask(message, head, body)
+    }
+
+    /// Asks once more in the directory that was defined last.
+    pub fn ask_again(&mut self, mut head: RequestHead<'_>) -> Answer {
+        head.directory = self.directories;
+        self.ask(Vec::new(), head, b"")
+    }
+
+    fn ask(&mut self, mut message: Vec<u8>, mut head: RequestHead<'_>, body: &[u8]) -> Answer {
+        if !body.is_empty() {
+            head.flags |= work::request_flag::BODY;
+        }
+        ToWorker::Request(Box::new(head)).encode(&mut message);
+        if !body.is_empty() {
+            ToWorker::Body(body).encode(&mut message);
+            ToWorker::BodyEnd(true).encode(&mut message);
+        }
+        let written = self.channel.offer(0, &message);
+        self.answer(&message[written..])
+    }
+
+    fn answer(&mut self, mut unsent: &[u8]) -> Answer {
+        let mut answer = Answer::default();
+        let mut bytes = Vec::new();
+        let deadline = Instant::now() + LONG;
+        self.channel.want_room(true);
+        loop {
+            unsent = &unsent[self.channel.write(unsent)..];
+            self.channel.want_room(!unsent.is_empty());
+            if self.channel.read(&mut bytes, 1 << 20).unwrap() > 0 {
+                answer.wakes += 1;
+                if take_messages(&mut bytes, &mut answer) {
+                    return answer;
+                }
+            } else if self.channel.sleep() {
+                let watches = [Watch { fd: self.bell.as_fd(), write: false }];
+                wait(&watches, Some(Duration::from_millis(200))).unwrap();
+                shared::hush(&self.bell);
+            }
+            assert!(Instant::now() < deadline, "no end: {answer:?}, {}", self.stderr());
+        }
+    }
+
+    /// Begins a request without waiting for its answer.
+    pub fn begin(&mut self, directory: &Directory, mut head: RequestHead<'_>) {
+        self.directories += 1;
+        head.directory = self.directories;
+        let encoded = postcard::to_stdvec(directory).unwrap();
+        let mut message = Vec::new();
+        ToWorker::Define { id: self.directories, directory: &encoded }.encode(&mut message);
+        ToWorker::Request(Box::new(head)).encode(&mut message);
+        assert_eq!(self.channel.offer(0, &message), message.len());
+    }
+
+    /// The answer of what was begun.
+    pub fn end(&mut self) -> Answer {
+        self.answer(b"")
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.channel.is_taken()
+    }
+
+    /// What it has written to its standard error so far.
+    pub fn stderr(&self) -> String {
+        let mut text = Vec::new();
+        while wait(&[Watch { fd: self.stderr.as_fd(), write: false }], Some(Duration::ZERO)).unwrap()[0].read {
+            let mut piece = [0; 4096];
+            match std::fs::File::from(self.stderr.try_clone().unwrap()).read(&mut piece) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => text.extend_from_slice(&piece[..count]),
+            }
+        }
+        String::from_utf8(text).unwrap()
+    }
+}
+
+/// Whole messages out of the bytes; true: that was the last.
+fn take_messages(bytes: &mut Vec<u8>, answer: &mut Answer) -> bool {
+    let mut start = 0;
+    let mut ended = false;
+    while let Some(head) = bytes[start..].first_chunk::<{ work::HEAD }>() {
+        let (kind, length) = work::read_head(*head).unwrap();
+        let Some(body) = bytes.get(start + work::HEAD..start + work::HEAD + length) else { break };
+        ended = note(FromWorker::decode(kind, body).unwrap(), answer);
+        start += work::HEAD + length;
+    }
+    bytes.drain(..start);
+    ended
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn pairs(fields: &[(&[u8], &[u8])]) -> Vec<(String, String)> {
+    fields.iter().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
+    match message {
+        FromWorker::Head(head) => {
+            answer.status = Some(head.status);
+            answer.content_type = head.content_type.map(text);
+            answer.headers = pairs(&head.headers_out);
+        }
+        FromWorker::Body(piece) => answer.body.push_str(&text(piece)),
+        FromWorker::Log { text: line, .. } => answer.logs.push(text(line)),
+        FromWorker::Changes(changes) => {
+            answer.changed = Some(changes.handler.map(text));
+            answer.notes = pairs(&changes.notes);
+            if answer.headers.is_empty() {
+                answer.headers = pairs(&changes.headers_out);
+            }
+        }
+        FromWorker::Finished(outcome) => {
+            answer.outcome = match outcome {
+                Outcome::Done => "done".into(),
+                Outcome::Status(status) => status.to_string(),
+                Outcome::Declined => "declined".into(),
+                Outcome::Redirect(target) => format!("redirect {}", text(target)),
+                Outcome::Broken(why) => format!("broken: {}", text(why)),
+            }
+        }
+        FromWorker::End { exits } => {
+            answer.exits = exits;
+            return true;
+        }
+        FromWorker::LookUp { .. } | FromWorker::Run { .. } => panic!("a question that was not expected"),
+    }
+    false
+}
