@@ -167,9 +167,39 @@ fn a_log_that_takes_no_lines_fails_no_request() {
     for _ in 0..3 {
         assert_eq!(server.get("/a").text(), "a");
     }
-    let told = server.await_error("can't write to |/bin/true");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !server.console().contains("the log program |/bin/true ended") && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(server.console().contains("(exit status: 0); it is started again in"), "{}", server.console());
+}
+
+#[test]
+fn a_log_program_that_reads_nothing_is_told_once() {
+    let long = "x".repeat(40_000);
+    let config = format!("CustomLog \"|$sleep 20\" \"%U {long}\"");
+    let server = Site::new().config(&config).file("htdocs/a", "a").start();
+    for _ in 0..40 {
+        assert_eq!(server.get("/a").text(), "a");
+    }
+    let told = server.await_error("can't write to |$sleep 20");
     assert!(told.contains("[core:error]"), "{told}");
-    assert_eq!(server.error_log().matches("/bin/true").count(), 1, "once, not for every request");
+    assert_eq!(server.error_log().matches("can't write").count(), 1, "once, not for every request");
+}
+
+#[test]
+fn a_log_program_that_dies_is_started_again() {
+    let program =
+        "|$echo $$ > @ROOT@/piped/pid; while read line; do echo \\\"got $line\\\" >> @ROOT@/piped/log; done";
+    let config = format!("CustomLog \"{program}\" \"%U\"");
+    let server = Site::new().config(&config).dir("piped").mode("piped", 0o777).file("htdocs/a", "a").start();
+    for count in 1..=3 {
+        assert_eq!(server.get("/a").status, 200);
+        assert_eq!(await_lines(&server, "piped/log", count).lines().count(), count);
+        let pid = fs::read_to_string(server.site().path("piped/pid")).expect("the program's number");
+        let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+        rustix::process::kill_process(pid, Signal::KILL).expect("it runs");
+    }
 }
 
 #[test]

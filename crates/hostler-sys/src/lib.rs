@@ -10,6 +10,7 @@ pub mod harden;
 pub mod limits;
 pub mod memfd;
 pub mod names;
+pub mod pipe;
 pub mod poll;
 pub mod process;
 pub mod shared;

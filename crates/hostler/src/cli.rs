@@ -48,6 +48,12 @@ pub(crate) enum Command {
     /// Open files for the planner, as the user of a site, on descriptor 3.
     #[command(hide = true)]
     OpenAs,
+    /// Keep a log's program running, as the front's user, with the log's lines on descriptor 0.
+    #[command(hide = true)]
+    PipedLog {
+        /// As in the configuration: `|program arguments`.
+        target: String,
+    },
     /// Write man pages, completions and the reference of directives.
     #[command(hide = true)]
     Docs(Docs),

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         cli::Command::Stop(args) => signal::stop(&args),
         cli::Command::Status(args) => signal::status(&args),
         cli::Command::Plan(args) => plan::command(&args),
+        cli::Command::PipedLog { target } => plan::piped::command(&target),
         cli::Command::OpenAs => open_as::command(),
         cli::Command::Docs(args) => docs::write(&args),
     };

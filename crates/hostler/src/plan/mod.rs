@@ -12,7 +12,7 @@ mod found;
 mod identity;
 pub(crate) mod logs;
 pub(crate) mod paths;
-mod piped;
+pub(crate) mod piped;
 mod place;
 pub(crate) mod preload;
 pub(crate) mod secrets;
