@@ -185,6 +185,7 @@ pub fn hush(bell: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{FallocateFlags, fallocate};
     use std::fs::File;
     use std::os::fd::AsRawFd;
     use std::sync::atomic::Ordering;
@@ -228,6 +229,18 @@ mod tests {
             assert_eq!(file.set_len(length).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         }
         assert!(fcntl_add_seals(&fd, SealFlags::WRITE).is_err());
+    }
+
+    #[test]
+    fn a_hole_that_another_holder_makes_reads_as_zeros() {
+        let (mapping, fd) = Mapping::create("test", 8192).unwrap();
+        mapping.put(4090, b"0123456789");
+        let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(&fd, holes, 4096, 4096).unwrap();
+        let mut bytes = [1; 10];
+        mapping.copy(4090, &mut bytes);
+        assert_eq!(&bytes, b"012345\0\0\0\0");
+        mapping.put(8000, b"again");
     }
 
     #[test]
