@@ -1,0 +1,15 @@
+# APR::Base64: RFC 4648 §4, without line breaks.
+package APR::Base64;
+
+use strict;
+use warnings;
+
+use MIME::Base64 ();
+
+our $VERSION = '0.009000';
+
+sub encode     { return MIME::Base64::encode_base64($_[0], '') }
+sub decode     { return MIME::Base64::decode_base64($_[0]) }
+sub encode_len { return 4 * int((($_[0] // 0) + 2) / 3) + 1 }
+
+1;

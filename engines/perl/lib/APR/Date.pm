@@ -1,0 +1,47 @@
+# APR::Date: dates of HTTP (RFC 9110 §5.6.7) and of mail, in microseconds since the epoch as APR counts.
+package APR::Date;
+
+use strict;
+use warnings;
+
+our $VERSION = '0.009000';
+
+my @days   = qw(Sun Mon Tue Wed Thu Fri Sat);
+my @months = qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec);
+my %month  = map { ($months[$_] => $_) } 0 .. 11;
+
+# A time of HTTP, of seconds since the epoch.
+sub http {
+    my ($second, $minute, $hour, $day, $month, $year, $weekday) = gmtime shift;
+    return sprintf '%s, %02d %s %04d %02d:%02d:%02d GMT', $days[$weekday], $day, $months[$month], $year + 1900, $hour, $minute, $second;
+}
+
+sub _seconds {
+    my ($year, $month, $day, $hour, $minute, $second) = @_;
+    return 0 unless defined $month{ ucfirst lc $month } && $day >= 1 && $day <= 31 && $hour < 24 && $minute < 60 && $second < 62;
+    $year += $year < 70 ? 2000 : 1900 if $year < 100;
+    my ($m, $y) = ($month{ ucfirst lc $month } + 1, $year);
+    ($m, $y) = $m > 2 ? ($m - 3, $y) : ($m + 9, $y - 1);
+    my $days = 365 * $y + int($y / 4) - int($y / 100) + int($y / 400) + int((153 * $m + 2) / 5) + $day - 1 - 719468;
+    return (($days * 24 + $hour) * 60 + $minute) * 60 + $second;
+}
+
+# The three forms of HTTP; 0 for anything else.
+sub parse_http {
+    my $text = shift // '';
+    my @found
+        = $text =~ /\A\s*[A-Za-z]{3,9},\s+(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d):(\d\d):(\d\d)/ ? ($3, $2, $1, $4, $5, $6)
+        : $text =~ /\A\s*[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d\d?)\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})/ ? ($6, $1, $2, $3, $4, $5)
+        : return 0;
+    return 1e6 * _seconds(@found);
+}
+
+# Those, and dates of mail with a zone.
+sub parse_rfc {
+    my $text = shift // '';
+    return parse_http($text) unless $text =~ /\A\s*(?:[A-Za-z]{3,9},?\s+)?(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d?):(\d\d)(?::(\d\d))?(?:\s+([+-])(\d\d)(\d\d))?/;
+    my $zone = defined $7 ? ($7 eq '-' ? 1 : -1) * ($8 * 60 + $9) * 60 : 0;
+    return 1e6 * (_seconds($3, $2, $1, $4, $5, $6 // 0) + $zone);
+}
+
+1;

@@ -1,0 +1,104 @@
+# APR::Pool: what is to be done when a request, the process, or a program's own pool ends. Memory is Perl's business.
+package APR::Pool;
+
+use strict;
+use warnings;
+
+use Scalar::Util ();
+
+our $VERSION = '0.009000';
+
+my $of_process;
+
+# new(class): a pool of its own, which ends when nobody holds it; (pool): one that also ends with that pool.
+sub new {
+    my $above = shift;
+    my $pool  = bless { cleanups => [], below => {}, process => $$ }, ref $above || $above;
+    return $pool unless ref $above;
+    _alive($above);
+    $pool->{above} = $above;
+    Scalar::Util::weaken($above->{below}{ Scalar::Util::refaddr($pool) } = $pool);
+    return $pool;
+}
+
+sub of_request { return bless { cleanups => [], below => {}, process => $$, shared => 1 }, __PACKAGE__ }
+sub of_process { return $of_process ||= bless { cleanups => [], below => {}, process => $$, shared => 1 }, __PACKAGE__ }
+
+sub _alive {
+    my $pool = shift;
+    return if ref $pool && Scalar::Util::blessed($pool) && $pool->{cleanups};
+    require Carp;
+    Carp::croak('invalid pool object (already destroyed?)');
+}
+
+# cleanup_register(code or name, argument)
+sub cleanup_register {
+    my ($pool, $code, @argument) = @_;
+    _alive($pool);
+    push @{ $pool->{cleanups} }, [ $code, @argument ? $argument[0] : () ];
+    return;
+}
+
+sub _run {
+    my $pool = shift;
+    for my $below (values %{ $pool->{below} }) { $below->_run if $below && $below->{cleanups} }
+    $pool->{below} = {};
+    while (my $next = pop @{ $pool->{cleanups} }) {
+        my ($code, @argument) = @$next;
+        no strict 'refs';
+        eval { &$code(@argument); 1 } or _complain($@);
+    }
+    return;
+}
+
+sub _complain {
+    my $error = shift;
+    return if ref $error eq 'APR::Error' && $error->{rc} == 120000;
+    Hostler::log(3, 1, "APR::Pool: cleanup died: $error");
+    return;
+}
+
+sub clear { my $pool = shift; _alive($pool); $pool->_run; return }
+
+sub destroy {
+    my $pool = shift;
+    _alive($pool);
+    $pool->_run;
+    delete $pool->{cleanups};
+    delete $pool->{above}{below}{ Scalar::Util::refaddr($pool) } if $pool->{above};
+    return;
+}
+
+# A forked child must not run what its parent has registered.
+sub DESTROY {
+    my $pool = shift;
+    return if $pool->{shared} || !$pool->{cleanups} || $pool->{process} != $$;
+    local ($@, $!);
+    $pool->destroy;
+    return;
+}
+
+sub end_of_request {
+    my $pool = shift;
+    $pool->_run while @{ $pool->{cleanups} } || %{ $pool->{below} };
+    delete $pool->{cleanups};
+    return;
+}
+
+sub parent_get { return $_[0]{above} }
+
+sub is_ancestor {
+    my ($pool, $other) = @_;
+    while (my $above = $other->{above}) {
+        return 1 if $above == $pool;
+        $other = $above;
+    }
+    return 0;
+}
+
+sub tag              { my ($pool, $name) = @_; $pool->{tag} = $name; return }
+sub cleanup_for_exec { return }
+
+END { $of_process->_run if $of_process }
+
+1;

@@ -1,0 +1,120 @@
+# Apache2::Access: who may have a resource (AuthName, AuthType, Require, Satisfy), and Basic credentials (RFC 7617).
+package Apache2::Access;
+
+use strict;
+use warnings;
+
+require Apache2::RequestRec;
+our $VERSION = '2.000012';
+
+package Apache2::RequestRec;
+
+# auth_name(), auth_name($for_this_request)
+sub auth_name {
+    my ($r, $new) = @_;
+    my $kept = Hostler::Request::stash($r);
+    my $old  = $kept->{auth_name} // Hostler::Request::auth_name($r);
+    $kept->{auth_name} = $new if @_ > 1;
+    return $old;
+}
+
+sub auth_type {
+    my ($r, $new) = @_;
+    my $kept = Hostler::Request::stash($r);
+    my $old  = $kept->{auth_type} // Hostler::Request::auth_type($r);
+    $kept->{auth_type} = $new if @_ > 1;
+    return $old;
+}
+
+# [{ method_mask => bits, requirement => "user joe" }, ...], or undef.
+sub requires {
+    my $r     = shift;
+    my $lines = Hostler::Request::stash($r)->{requires} || Hostler::Request::requires($r);
+    return unless @$lines;
+    return [ map { { method_mask => -1, requirement => $_ } } @$lines ];
+}
+
+# SATISFY_ALL 0, SATISFY_ANY 1
+sub satisfies { return Hostler::Request::satisfy_any($_[0]) }
+
+# Whether a Require asks who somebody is.
+sub some_auth_required {
+    my $lines = $_[0]->requires or return 0;
+    return scalar(grep { $_->{requirement} =~ /\A(?:not\s+)?(?:valid-user|user|group|ldap\S*|dbm\S*|dbd\S*|file-\S+)\b/i } @$lines) ? 1 : 0;
+}
+
+sub allow_overrides     { return 0 }
+sub allow_override_opts { return 0 }
+
+# allow_methods($reset, @names): for the Allow header.
+sub allow_methods {
+    my ($r, $reset, @names) = @_;
+    require Apache2::Const;
+    my $bits = $reset ? 0 : $r->allowed;
+    for my $name (@names) {
+        my $number = eval { Hostler::Constants::make('Apache2::Const', 'M_' . ($name eq 'HEAD' ? 'GET' : $name =~ tr/-/_/r))->() };
+        $bits |= 1 << $number if defined $number;
+    }
+    $r->allowed($bits);
+    return;
+}
+
+sub _realm { return $_[0]->auth_name // '' }
+
+sub note_basic_auth_failure {
+    my $r = shift;
+    $r->err_headers_out->set(($r->proxyreq == 1 ? 'Proxy-Authenticate' : 'WWW-Authenticate') => sprintf 'Basic realm="%s"', _realm($r));
+    return;
+}
+
+sub note_digest_auth_failure {
+    my $r = shift;
+    $r->err_headers_out->set('WWW-Authenticate' => sprintf 'Digest realm="%s", nonce="%08x%08x"', _realm($r), $r->request_time, rand 2**32);
+    return;
+}
+
+sub note_auth_failure {
+    my $r = shift;
+    my $type = $r->auth_type // '';
+    return $r->note_basic_auth_failure if lc $type eq 'basic';
+    return $r->note_digest_auth_failure if lc $type eq 'digest';
+    $r->log_error('need AuthType to note auth failure: ' . $r->uri) unless length $type;
+    return;
+}
+
+# (status, password): OK 0 with the user set; DECLINED -1; 401, the failure noted.
+sub get_basic_auth_pw {
+    my $r = shift;
+    my ($status, $password) = $r->_basic_credentials;
+    return wantarray ? ($status, $password) : $status;
+}
+
+sub _basic_credentials {
+    my $r = shift;
+    return -1 unless lc($r->auth_type // '') eq 'basic';
+    if (!defined $r->auth_name) {
+        $r->log_error('need AuthName: ' . $r->uri);
+        return 500;
+    }
+    my $header = $r->headers_in->get($r->proxyreq == 1 ? 'Proxy-Authorization' : 'Authorization');
+    my ($scheme, $coded) = defined $header ? $header =~ /\A\s*(\S+)\s+(\S+)/ : ();
+    if (!defined $scheme || lc $scheme ne 'basic') {
+        $r->log_error('client used wrong authentication scheme: ' . $r->uri) if defined $scheme;
+        $r->note_auth_failure;
+        return 401;
+    }
+    require APR::Base64;
+    my ($user, $password) = split /:/, APR::Base64::decode($coded), 2;
+    $r->user($user);
+    $r->ap_auth_type('Basic');
+    return (0, $password // '');
+}
+
+sub get_remote_logname { return }
+
+sub get_remote_host { my $r = shift; return $r->connection->get_remote_host(@_) }
+
+require Apache2::Connection;
+require Apache2::Log;
+
+1;

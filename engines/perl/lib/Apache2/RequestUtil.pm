@@ -1,0 +1,185 @@
+# Apache2::RequestUtil: configuration, handlers and odds and ends of a request. dir_config, location, pnotes, no_cache
+# and their like are in C.
+package Apache2::RequestUtil;
+
+use strict;
+use warnings;
+
+require Apache2::RequestRec;
+our $VERSION = '2.000012';
+
+my $global;    # what a program has set as the global request
+
+# request(): the request that is being served; request($r): from now on this one.
+sub request {
+    my ($class, $new) = @_;
+    if (@_ > 1) {
+        $global = $new;
+        return $new;
+    }
+    return $global if defined $global && Hostler::Request::is($global);
+    undef $global;
+    my $r = Hostler::Request::current();
+    return $r if defined $r;
+    require Carp;
+    Carp::croak('Global $r object is not available: no request is being served');
+}
+
+sub get_status_line {
+    my $status = shift;
+    require Hostler::Reasons;
+    return Hostler::Reasons::line($status);
+}
+
+sub register_auth_provider {
+    die "Apache2::RequestUtil::register_auth_provider is not supported by Hostler: see docs/perl-calls.md\n";
+}
+
+package Apache2::RequestRec;
+
+use Carp ();
+
+# The list of a phase, as the text or code that the programs or the configuration gave.
+sub _handlers {
+    my ($r, $phase, $replacement) = @_;
+    my $list = defined $replacement ? Hostler::Request::handlers($r, $phase, $replacement)
+        : Hostler::Request::handlers($r, $phase);
+    return $list;
+}
+
+# Names are meant in the package of whoever calls, unless they have one.
+sub _given {
+    my ($given, $package) = @_;
+    no strict 'refs';
+    return map {
+        ref $_ || /::|\W/ || !defined &{"$package\::$_"} ? $_ : "$package\::$_"
+    } ref $given eq 'ARRAY' ? @$given : defined $given ? $given : ();
+}
+
+sub push_handlers {
+    my ($r, $phase, $given) = @_;
+    my $list = _handlers($r, $phase) or return 0;
+    push @$list, _given($given, scalar caller);
+    return 1;
+}
+
+sub set_handlers {
+    my ($r, $phase, $given) = @_;
+    return _handlers($r, $phase, [ _given($given, scalar caller) ]) ? 1 : 0;
+}
+
+# A list of code; undef when there is none.
+sub get_handlers {
+    my ($r, $phase) = @_;
+    my $list = _handlers($r, $phase);
+    return unless $list && @$list;
+    no strict 'refs';
+    return [ map { ref $_ ? $_ : do { my $name = $_; defined &$name ? \&$name : \&{"$name\::handler"} } } @$list ];
+}
+
+sub add_config {
+    my ($r, $lines) = @_;
+    my %name = (authname => 'auth_name', authtype => 'auth_type');
+    for my $line (ref $lines eq 'ARRAY' ? @$lines : $lines) {
+        my ($directive, $value) = $line =~ /\A\s*(\S+)\s*(.*?)\s*\z/s;
+        $value =~ s/\A"(.*)"\z/$1/s;
+        my $lower = lc $directive;
+        if (my $method = $name{$lower}) { $r->$method($value) }
+        elsif ($lower eq 'require') { push @{ Hostler::Request::stash($r)->{requires} ||= [ @{ Hostler::Request::requires($r) } ] }, $value }
+        elsif ($lower =~ /\Aperl(set|add)var\z/) {
+            my ($key, $text) = split ' ', $value, 2;
+            $lower eq 'perlsetvar' ? $r->dir_config->set($key, $text) : $r->dir_config->add($key, $text);
+        }
+        elsif ($lower eq 'sethandler') { $r->handler($value) }
+        elsif ($lower eq 'errordocument') { require Apache2::Response; $r->custom_response(split ' ', $value, 2) }
+        elsif ($lower =~ /\Aperl\w*handler\z/) { $r->push_handlers($directive => [ split ' ', $value ]) }
+        else {
+            Carp::croak("add_config: $directive cannot be set while a request is served (AuthName, AuthType, Require, "
+                    . 'PerlSetVar, PerlAddVar, SetHandler, ErrorDocument and Perl*Handler can): see docs/perl-calls.md');
+        }
+    }
+    return;
+}
+
+# The request line and headers, and the answer's.
+sub as_string {
+    my $r    = shift;
+    my $text = $r->the_request . "\n";
+    my $put  = sub { $text .= "$_[0]: $_[1]\n"; 1 };
+    $r->headers_in->do($put);
+    require Hostler::Reasons;
+    $text .= "\n" . join(' ', $r->protocol, $r->status_line // Hostler::Reasons::line($r->status)) . "\n";
+    $put->('Content-Type', $r->content_type) if defined $r->content_type;
+    $r->headers_out->do($put);
+    $r->err_headers_out->do($put);
+    return "$text\n";
+}
+
+sub child_terminate { Hostler::exit_after_request(); return }
+sub default_type    { return 'text/plain' }
+
+sub psignature {
+    my ($r, $prefix) = @_;
+    my $signature = Hostler::Request::signature($r) // '';
+    return length $signature ? $prefix . $signature : '';
+}
+
+my %option = (
+    ParseHeaders  => 1,
+    SetupEnv      => 2,
+    GlobalRequest => 4,
+    MergeHandlers => 8,
+);
+
+sub is_perl_option_enabled {
+    my ($r, $name) = @_;
+    return 1 if $name =~ /\A(?:Enable|AutoLoad|Autoload|Parent|Clone)\z/ && $name ne 'Parent' && $name ne 'Clone';
+    return 0 unless $option{$name};
+    return Hostler::Request::flags($r) & $option{$name} ? 1 : 0;
+}
+
+# The values are dropped: the names of what they hold.
+sub pnotes_kill { %{ $_[0]->pnotes } = (); return }
+
+sub set_basic_credentials {
+    my ($r, $user, $password) = @_;
+    require APR::Base64;
+    $r->headers_in->set(Authorization => 'Basic ' . APR::Base64::encode("$user:$password"));
+    return;
+}
+
+# A reference to the file's contents.
+sub slurp_filename {
+    my $r    = shift;
+    my $path = $r->filename;
+    open my $file, '<:raw', $path or _refused($!, "slurp_filename('$path') / opening");
+    my $length = -s $file;
+    my $text   = '';
+    while ($length > length $text) {
+        my $got = sysread $file, $text, $length - length $text, length $text;
+        _refused($!, "slurp_filename('$path') / reading") unless defined $got;
+        last unless $got;
+    }
+    return \$text;
+}
+
+sub _refused {
+    my ($error, $what) = @_;
+    require APR::Error;
+    APR::Error::throw($error + 0, $what);
+}
+
+sub server_root_relative {
+    my ($r, $path) = @_;
+    require Apache2::ServerUtil;
+    return Apache2::ServerUtil::server_root_relative($r->pool, $path);
+}
+
+# new(connection): only the request that is served has a connection's bytes.
+sub new {
+    my ($class, $other) = @_;
+    return Hostler::Request::current() if ref $other && Hostler::Request::is($other);
+    die "Apache2::RequestRec::new is not supported by Hostler: see docs/perl-calls.md\n";
+}
+
+1;

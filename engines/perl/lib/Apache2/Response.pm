@@ -1,0 +1,111 @@
+# Apache2::Response: what makes up an answer: length, validators, conditions (RFC 9110 §8.8, §13), custom pages.
+package Apache2::Response;
+
+use strict;
+use warnings;
+
+require Apache2::RequestRec;
+our $VERSION = '2.000012';
+
+package Apache2::RequestRec;
+
+use APR::Date ();
+
+# A text or a URL for this status, instead of the configured ErrorDocument. A leading quote is Apache 1's way.
+sub custom_response {
+    my ($r, $status, $text) = @_;
+    $text =~ s/\A"(.*?)"?\z/$1/s;
+    Hostler::Request::custom_responses($r)->{$status} = $text;
+    return;
+}
+
+sub send_cgi_header { Hostler::Request::headers_text($_[0], $_[1]); return }
+
+sub set_content_length {
+    my ($r, $length) = @_;
+    $r->clength($length);
+    $r->headers_out->set('Content-Length', $length);
+    return;
+}
+
+sub update_mtime {
+    my ($r, $time) = @_;
+    $r->mtime($time) if defined $time && $time > $r->mtime;
+    return;
+}
+
+# A time that is not in the future: the one given, or the file's.
+sub rationalize_mtime {
+    my ($r, $time) = @_;
+    my $now = time;
+    return $time && $time < $now ? $time : $now;
+}
+
+sub set_last_modified {
+    my ($r, $time) = @_;
+    $r->update_mtime($time) if defined $time;
+    $r->headers_out->set('Last-Modified', APR::Date::http($r->rationalize_mtime($r->mtime)));
+    return;
+}
+
+# FileETag's default: time and size.
+sub make_etag {
+    my ($r, $weak) = @_;
+    my $file = $r->finfo;
+    my $time = $r->mtime || ($file ? $file->mtime : 0);
+    my $tag  = $file && $file->filetype == 1 ? sprintf('"%x-%x"', $file->size, $time * 1_000_000)
+        : sprintf('"%x"', $time * 1_000_000);
+    return $weak || $r->request_time - $time <= 1 ? "W/$tag" : $tag;
+}
+
+sub set_etag {
+    my $r = shift;
+    my $tag = $r->make_etag(0);
+    $r->headers_out->set(ETag => $tag) if length $tag;
+    return;
+}
+
+sub set_keepalive { return $_[0]->connection->keepalive == 1 ? 1 : 0 }
+
+sub _tags { return map { s/\A\s+|\s+\z//gr } split /,/, shift // '' }
+
+# Whether the tag is one of a header's; `weakly`: W/ does not matter.
+sub _tag_listed {
+    my ($tag, $header, $weakly) = @_;
+    for my $other (_tags($header)) {
+        return 1 if $other eq '*';
+        next unless defined $tag;
+        my ($mine, $theirs) = map { s/\AW\///r } $tag, $other;
+        return 1 if $mine eq $theirs && ($weakly || ($tag !~ /\AW\// && $other !~ /\AW\//));
+    }
+    return 0;
+}
+
+# OK, 304 or 412; a handler returns what is not OK.
+sub meets_conditions {
+    my $r = shift;
+    return 0 if $r->no_local_copy || $r->status < 200 || $r->status >= 300;
+    my ($in, $out) = ($r->headers_in, $r->headers_out);
+    my $tag  = $out->get('ETag') // $r->err_headers_out->get('ETag');
+    my $time = $r->mtime || (defined $out->get('Last-Modified') ? APR::Date::parse_http($out->get('Last-Modified')) / 1e6 : 0);
+    $time ||= $r->request_time;
+    if (defined(my $match = $in->get('If-Match'))) {
+        return 412 unless _tag_listed($tag, $match, 0);
+    }
+    elsif (defined(my $since = $in->get('If-Unmodified-Since'))) {
+        my $limit = APR::Date::parse_http($since) / 1e6;
+        return 412 if $limit && $time > $limit;
+    }
+    my $reading = $r->method =~ /\A(?:GET|HEAD)\z/;
+    if (defined(my $none = $in->get('If-None-Match'))) {
+        return 0 unless _tag_listed($tag, $none, $reading);
+        return $reading ? 304 : 412;
+    }
+    if ($reading && defined(my $since = $in->get('If-Modified-Since'))) {
+        my $limit = APR::Date::parse_http($since) / 1e6;
+        return 304 if $limit && $limit >= $time && $limit <= $r->request_time;
+    }
+    return 0;
+}
+
+1;

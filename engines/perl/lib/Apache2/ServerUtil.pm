@@ -1,0 +1,80 @@
+# Apache2::ServerUtil: the server as a whole, and what a program registers with it at startup.
+package Apache2::ServerUtil;
+
+use strict;
+use warnings;
+
+require Apache2::ServerRec;
+require Apache2::Log;
+our $VERSION = '2.000012';
+
+sub _software { return Hostler::settings()->{software} // 'Hostler' }
+
+sub get_server_description { return _software() }
+sub get_server_banner      { return _software() }
+sub get_server_version     { return _software() }
+
+# Apache reads its configuration twice; programs that wait for the second time need not wait here.
+sub restart_count { return 2 }
+
+sub exists_config_define { return $_[-1] eq 'MODPERL2' ? 1 : 0 }
+sub user_id              { return $> }
+sub group_id             { return 0 + $) }
+sub server_root          { return Hostler::settings()->{server_root} }
+
+# (pool, path), also as a method with a path: below ServerRoot unless it begins with a slash.
+sub server_root_relative {
+    my $path = @_ > 1 ? $_[1] : '';
+    my $root = server_root() // '/';
+    return $root unless defined $path && length $path;
+    return $path =~ m{\A/} ? $path : $root =~ s{/\z}{}r . "/$path";
+}
+
+# Called when the process ends.
+sub server_shutdown_cleanup_register {
+    my ($code, $argument) = @_;
+    require APR::Pool;
+    APR::Pool::of_process()->cleanup_register($code, @_ > 1 ? $argument : ());
+    return;
+}
+
+package Apache2::ServerRec;
+
+my %phase = map { ("Perl${_}Handler" => 1) } qw(ChildInit ChildExit PostReadRequest Trans MapToStorage HeaderParser
+    Access Authen Authz Type Fixup Response Log Cleanup Init), '';
+
+# Handlers that programs have registered for all requests, by directive: the engine looks here.
+our %handlers;
+
+sub push_handlers {
+    my ($s, $name, $given) = @_;
+    return 0 unless $phase{$name};
+    my $package = caller;
+    push @{ $handlers{$name} }, Apache2::RequestRec::_given($given, $package);
+    return 1;
+}
+
+sub set_handlers {
+    my ($s, $name, $given) = @_;
+    return 0 unless $phase{$name};
+    $handlers{$name} = [ Apache2::RequestRec::_given($given, scalar caller) ];
+    return 1;
+}
+
+sub get_handlers { my $list = $handlers{ $_[1] }; return $list && @$list ? [@$list] : undef }
+
+sub method_register       { return 27 }
+sub add_version_component { return }
+sub error_log2stderr      { return }
+sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
+sub is_perl_option_enabled { return $_[1] =~ /\A(?:Enable|AutoLoad|Autoload)\z/ ? 1 : 0 }
+
+sub add_config {
+    require Carp;
+    Carp::croak('$s->add_config cannot change the configuration: the server has read it before Perl is started. Write '
+            . 'these lines into the configuration: see docs/perl-calls.md');
+}
+
+require Apache2::RequestUtil;
+
+1;

@@ -1,0 +1,52 @@
+# Apache2::URI: URLs of this server, and of the request, as APR::URI objects.
+package Apache2::URI;
+
+use strict;
+use warnings;
+
+require Apache2::RequestRec;
+require APR::URI;
+our $VERSION = '2.000012';
+
+# Decodes in place; 0, or the status of a URL that has a bad escape (400) or an escaped slash or NUL (404).
+sub unescape_url {
+    my $bad;
+    $_[0] =~ s{%([0-9A-Fa-f]{2})|%}{
+        defined $1 ? do { $bad ||= 404 if $1 eq '00' || lc $1 eq '2f'; chr hex $1 } : do { $bad = 400; '%' }
+    }ge;
+    return $bad || 0;
+}
+
+package Apache2::RequestRec;
+
+sub construct_server {
+    my ($r, $name, $port) = @_;
+    $name = $r->get_server_name unless defined $name;
+    $port = $r->get_server_port unless defined $port;
+    $name = "[$name]" if $name =~ /:/ && $name !~ /\A\[/;
+    my $default = Hostler::Connection::is_tls($r) ? 443 : 80;
+    return $port == $default ? $name : "$name:$port";
+}
+
+sub construct_url {
+    my ($r, $path) = @_;
+    $path = $r->uri unless defined $path;
+    return (Hostler::Connection::is_tls($r) ? 'https://' : 'http://') . $r->construct_server . $path;
+}
+
+# The parts of another URL become this request's.
+sub parse_uri {
+    my ($r, $uri) = @_;
+    my $parsed = APR::URI->parse($r->pool, $uri);
+    $r->uri($parsed->path // '/');
+    $r->args($parsed->query);
+    Hostler::Request::stash($r)->{parsed_uri} = $parsed;
+    return;
+}
+
+sub parsed_uri {
+    my $r = shift;
+    return Hostler::Request::stash($r)->{parsed_uri} ||= APR::URI->parse($r->pool, $r->unparsed_uri);
+}
+
+1;
