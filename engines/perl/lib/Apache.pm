@@ -18,7 +18,6 @@ use Apache2::SubRequest  ();
 use Apache2::URI         ();
 use APR::Pool            ();
 use APR::Table           ();
-use ModPerl::Const -compile => 'EXIT';
 use ModPerl::Util      ();
 use Apache::Connection ();
 use Apache::Server     ();
@@ -77,16 +76,8 @@ sub import {
 # request(), request($r): the one that is being served.
 sub request { return Apache2::RequestUtil->request(@_[ 1 .. $#_ ]) }
 
-sub exit {
-    shift if @_ && (ref $_[0] || !defined $_[0] || $_[0] =~ /^\D/);
-    ModPerl::Util::exit(@_ ? $_[0] + 0 : 0);
-}
-
 # Whether this is what exit() ends a program with.
-sub exited {
-    my $error = shift;
-    return ref $error eq 'APR::Error' && $error == ModPerl::EXIT;
-}
+sub exited { return Hostler::Registry::exited($_[0]) }
 
 sub can_stack_handlers  { return 1 }
 sub seqno               { return 1 }

@@ -4,6 +4,7 @@
  * Everything else (may it run, reading, compiling, errors) is ModPerl/RegistryCooker.pm's and Apache/Registry.pm's,
  * which tell a compiled script with remember(). Also here: END blocks of scripts and the working directory. */
 #include "api.h"
+#include "perl_glue.h"
 #include "registry.h"
 
 #include <errno.h>
@@ -214,8 +215,12 @@ static IV run(pTHX_ script *s, hp_request *r, SV *request) {
     XPUSHs(request);
     PUTBACK;
     call_sv(code, G_EVAL | G_DISCARD | G_VOID);
-    if (SvTRUE(ERRSV))
-        rc = failed(aTHX_ class, request);
+    if (UNLIKELY(SvTRUE_NN(ERRSV))) {
+        if (hp_is_exit(aTHX_ ERRSV))
+            sv_setpvs(ERRSV, "");
+        else
+            rc = failed(aTHX_ class, request);
+    }
 
     if ((PL_endav ? AvFILLp(PL_endav) + 1 : 0) != ends_seen)
         ends_sort(aTHX);
@@ -318,6 +323,14 @@ static SV *stamp(pTHX_ const hp_finfo *f) {
 MODULE = Hostler::Registry  PACKAGE = Hostler::Registry
 
 PROTOTYPES: DISABLE
+
+# Whether this error is what exit() throws.
+bool
+exited(SV *error)
+  CODE:
+    RETVAL = hp_is_exit(aTHX_ error);
+  OUTPUT:
+    RETVAL
 
 # Gives a class its handler().
 void
