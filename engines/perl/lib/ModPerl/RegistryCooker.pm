@@ -71,6 +71,11 @@ sub default_handler {
             return $rc if $rc != Apache2::Const::OK;
         }
     }
+    else {
+        # mod_perl asks only before it compiles, so that one process runs what another refuses.
+        my $rc = $self->_exec_allowed;
+        return $rc if $rc != Apache2::Const::OK;
+    }
     $self->_remember;
 
     # Programs return their status; what they set with status() counts only if all went well.
@@ -129,6 +134,12 @@ sub can_compile {
     my $r    = $self->{REQ};
     return Apache2::Const::DECLINED if $r->finfo->filetype != APR::Const::FILETYPE_REG;
     $self->{MTIME} = $r->finfo->mtime;
+    return $self->_exec_allowed;
+}
+
+sub _exec_allowed {
+    my $self = shift;
+    my $r    = $self->{REQ};
     return Apache2::Const::OK if $r->allow_options & Apache2::Const::OPT_EXECCGI;
     $r->log_error("Options ExecCGI is off in this directory", $self->{FILENAME});
     return Apache2::Const::FORBIDDEN;
