@@ -66,7 +66,7 @@ int hp_is_exit(pTHX_ SV *error)
 
 void hp_exit_boot(pTHX)
 {
-    static const char *const names[] = {"ModPerl::Util::exit", "Apache::exit", "Hostler::exit"};
+    static const char *const names[] = {"ModPerl::Util::exit", "Apache::exit"};
     GV *override = gv_fetchpvs("CORE::GLOBAL::exit", GV_ADDMULTI, SVt_PVCV);
     CV *code = newXS("Hostler::exit", exit_program, __FILE__);
     size_t i;

@@ -175,8 +175,9 @@ unsafe extern "C" fn hp_look_up(
     file: c_int,
 ) -> *const RequestIn {
     // SAFETY: the caller's.
-    let (method, target) =
-        unsafe { (Str { ptr: method, len: method_length }.bytes(), Str { ptr: target, len: length }.bytes()) };
+    let (method, target) = unsafe {
+        (Str { ptr: method, len: method_length }.bytes(), Str { ptr: target, len: length }.bytes())
+    };
     current(|serving| serving.look_up(method, target, file != 0)).flatten().unwrap_or(null())
 }
 

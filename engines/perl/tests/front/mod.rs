@@ -1,5 +1,7 @@
 //! The front's part, played by a test: starts the engine, has it fork workers, asks them requests over shared memory.
 
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses some of it")]
+
 use hostler_ring::Memory;
 use hostler_ring::front::Channel;
 use hostler_sys::poll::{Watch, wait};
@@ -10,6 +12,7 @@ use hostler_wire::site::Exit;
 use hostler_wire::work::{self, Directory, FromWorker, Outcome, Phase, PhaseSet, RequestHead, ToWorker};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,12 +37,20 @@ pub fn setup(text: &str) -> Setup {
     Setup { title: "test".into(), generation: 2, preload: vec![code(text)], ..Setup::default() }
 }
 
+/// The engine's program: cargo names it to tests, but not to examples, which stand in a folder beside it.
+fn program() -> PathBuf {
+    match option_env!("CARGO_BIN_EXE_hostler-perl") {
+        Some(path) => path.into(),
+        None => std::env::current_exe().unwrap().with_file_name("../hostler-perl"),
+    }
+}
+
 impl Engine {
     /// The engine, once it is ready; or why it is not.
     pub fn start(setup: Setup) -> Result<Self, String> {
         let (control, theirs) = socket::stream_pair().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_hostler-perl")).stdin(Stdio::from(theirs)).spawn().unwrap();
-        let mut engine = Self { child, control, bell: shared::bell().unwrap(), next: 1 };
+        let child = Command::new(program()).stdin(Stdio::from(theirs)).spawn().unwrap();
+        let engine = Self { child, control, bell: shared::bell().unwrap(), next: 1 };
         engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
         engine.send(&ToEngine::Setup(Box::new(setup)), &[]);
         match engine.receive() {
@@ -113,7 +124,7 @@ pub struct Worker {
     pub id: WorkerId,
     pub pid: u32,
     channel: Channel,
-    #[allow(dead_code, reason = "keeps the memory mapped")]
+    /// Keeps it mapped.
     memory: Arc<Memory>,
     bell: OwnedFd,
     stderr: OwnedFd,
@@ -247,7 +258,8 @@ impl Worker {
     /// What it has written to its standard error so far.
     pub fn stderr(&self) -> String {
         let mut text = Vec::new();
-        while wait(&[Watch { fd: self.stderr.as_fd(), write: false }], Some(Duration::ZERO)).unwrap()[0].read {
+        while wait(&[Watch { fd: self.stderr.as_fd(), write: false }], Some(Duration::ZERO)).unwrap()[0].read
+        {
             let mut piece = [0; 4096];
             match std::fs::File::from(self.stderr.try_clone().unwrap()).read(&mut piece) {
                 Ok(0) | Err(_) => break,
