@@ -1,0 +1,13 @@
+# APR::BucketType: not supported; its calls say so. See docs/perl-calls.md.
+package APR::BucketType;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(APR::BucketType));
+
+1;

@@ -1,0 +1,13 @@
+# APR::Socket: not supported; its calls say so. See docs/perl-calls.md.
+package APR::Socket;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(APR::Socket));
+
+1;

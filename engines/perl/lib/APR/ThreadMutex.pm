@@ -1,0 +1,13 @@
+# APR::ThreadMutex: not supported; its calls say so. See docs/perl-calls.md.
+package APR::ThreadMutex;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(APR::ThreadMutex));
+
+1;

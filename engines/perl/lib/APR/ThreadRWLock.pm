@@ -1,0 +1,13 @@
+# APR::ThreadRWLock: not supported; its calls say so. See docs/perl-calls.md.
+package APR::ThreadRWLock;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(APR::ThreadRWLock));
+
+1;

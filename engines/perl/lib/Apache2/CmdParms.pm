@@ -1,0 +1,13 @@
+# Apache2::CmdParms: not supported; its calls say so. See docs/perl-calls.md.
+package Apache2::CmdParms;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(Apache2::CmdParms));
+
+1;

@@ -1,0 +1,13 @@
+# Apache2::Directive: not supported; its calls say so. See docs/perl-calls.md.
+package Apache2::Directive;
+
+use strict;
+use warnings;
+
+use Hostler::Calls ();
+
+our $VERSION = '2.000012';
+
+Hostler::Calls::refuse_all(qw(Apache2::Directive));
+
+1;
