@@ -49,6 +49,9 @@ XS(hp_text_field)
         put_text(aTHX_ r, XSANY.any_i32, ST(1));
         if (XSANY.any_i32 == FILENAME && r->in->filename.ptr)
             r->stat_again = 1;
+        /* Who names the type does not print a header; so does mod_perl take it. */
+        if (XSANY.any_i32 == CONTENT_TYPE && !r->header_text)
+            r->parse_headers = 0;
     }
     HP_ANSWER(answer);
 }

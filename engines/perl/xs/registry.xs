@@ -148,7 +148,7 @@ static script *find(pTHX_ const hp_request *r, const char *class, STRLEN length)
     const hp_finfo *facts = &r->in->finfo;
     hp_str filename = hp_request_text(aTHX_ r->filename, r->in->filename);
     script *s;
-    if (facts->kind != 1)
+    if (facts->kind != 1 || r->stat_again)
         return NULL;
     for (s = slots[facts->ino % SLOTS]; s; s = s->next) {
         if (s->facts.ino != facts->ino || !same_text(s->class, class, length) ||
@@ -349,7 +349,7 @@ remember(SV *class, SV *request, SV *code, SV *package, int flags, SV *directory
   CODE:
     {
         hp_request *r = hp_request_maybe(aTHX_ request);
-        if (r && r->in->finfo.kind == 1 && SvROK(code) && SvTYPE(SvRV(code)) == SVt_PVCV) {
+        if (r && r->in->finfo.kind == 1 && !r->stat_again && SvROK(code) && SvTYPE(SvRV(code)) == SVt_PVCV) {
             hp_str filename = hp_request_text(aTHX_ r->filename, r->in->filename), uri = script_uri(aTHX_ r);
             STRLEN length;
             const char *path;
@@ -388,7 +388,7 @@ stamp_of_request(SV *request)
   CODE:
     {
         hp_request *r = hp_request_maybe(aTHX_ request);
-        RETVAL = r && r->in->finfo.kind == 1 ? stamp(aTHX_ &r->in->finfo) : newSV(0);
+        RETVAL = r && r->in->finfo.kind == 1 && !r->stat_again ? stamp(aTHX_ &r->in->finfo) : newSV(0);
     }
   OUTPUT:
     RETVAL
