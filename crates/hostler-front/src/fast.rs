@@ -194,6 +194,7 @@ pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
         body: fast.body.len() as u64,
         sent: (fast.out.len() + fast.body.len()) as u64,
         whole,
+        headers_out: None,
     };
     access_log::write_fast(thread, &record);
 }

@@ -84,6 +84,12 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
     Box::pin(crate::reply::finish_error(request, Body::Empty)).await
 }
 
+/// Goes on with a request on the short way to a worker whose answer is not plain.
+pub(crate) async fn go_on(mut request: Request, answer: handler::worker::short::Answer) -> Reply {
+    let first = Box::pin(handler::worker::go_on(&mut request, answer)).await;
+    complete(request, first).await
+}
+
 /// Follows redirects and errors until there is an answer.
 async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Reply {
     loop {

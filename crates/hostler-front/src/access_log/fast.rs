@@ -69,6 +69,8 @@ pub(crate) struct FastRecord<'a> {
     /// Bytes of head and body.
     pub(crate) sent: u64,
     pub(crate) whole: bool,
+    /// The answer's fields, where they are not those of `facts`.
+    pub(crate) headers_out: Option<&'a Table>,
 }
 
 /// As [`super::write`], for an answer from memory.
@@ -98,7 +100,7 @@ impl Line<'_> {
         if name.eq_ignore_ascii_case(b"content-length") {
             return Some(Cow::Owned(self.record.body.to_string().into_bytes()));
         }
-        self.record.facts.headers_out.find(name).map(|v| Cow::Borrowed(&**v))
+        self.record.headers_out.unwrap_or(&self.record.facts.headers_out).find(name).map(|v| Cow::Borrowed(&**v))
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
@@ -128,8 +130,12 @@ impl LogRecord for Line<'_> {
             Text::Handler => Cow::Borrowed(facts.handler.as_deref()?),
             Text::VirtualHost => variables::virtual_host(server, peer),
             Text::ServerName => Cow::Borrowed(&facts.server_name),
-            // Nobody logs in or fails here, and a URL with a query isn't remembered.
-            Text::RemoteLogname | Text::User | Text::Query | Text::RequestLogId | Text::ConnectionLogId => {
+            Text::Query => {
+                let target = head.target.of(buffer);
+                Cow::Borrowed(&target[memchr::memchr(b'?', target)? + 1..])
+            }
+            // Nobody logs in or fails here.
+            Text::RemoteLogname | Text::User | Text::RequestLogId | Text::ConnectionLogId => {
                 return None;
             }
         })

@@ -33,7 +33,7 @@ const WHOLE: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Limits of a program's header; the line is Apache's.
-const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
+pub(super) const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
 
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
@@ -242,7 +242,7 @@ fn is_connections(name: &[u8]) -> bool {
 }
 
 /// Takes over what an `nph-` program says of its answer.
-fn nph_fields(request: &mut Request, header: NphHeader) {
+pub(super) fn nph_fields(request: &mut Request, header: NphHeader) {
     request.status = header.code;
     request.reason = Some(header.reason.into());
     for (name, value) in header.fields {

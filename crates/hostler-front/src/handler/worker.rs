@@ -7,8 +7,10 @@
 //! conversation  one trip: request out, answer in, with questions on the way
 //! apply         what the worker says becomes the request's answer
 //! output        the rest of a long answer
+//! raw           answers with their own head, for clients that can't be sent them so
 //! questions     what other URLs map to, and their answers as part of this one
 //! script        CGI scripts that run in forks of a warm interpreter
+//! short         URLs whose phases come to the same for every request
 //! ```
 //!
 //! **Diagnostics**: everything goes to the virtual host's ErrorLog under `perl`: what programs log, and for each 5xx
@@ -21,7 +23,9 @@ mod head;
 mod output;
 pub(crate) mod phases;
 mod questions;
+mod raw;
 mod script;
+pub(crate) mod short;
 
 pub(crate) use output::Late;
 pub(crate) use script::handle as script;
@@ -33,17 +37,21 @@ use crate::map::translate;
 use crate::request::Request;
 use crate::serve::Halt;
 use crate::settings;
+use crate::thread::Thread;
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
 use head::{Task, Texts};
+use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
-use hostler_gateway::pool::Work;
+use hostler_gateway::pool::{Exchange, Pool, Work};
 use hostler_gateway::{Error, Severity as Weight};
 use hostler_wire::work::{Phase, PhaseSet};
 use output::Output;
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
@@ -95,23 +103,40 @@ async fn respond(
     phases: PhaseSet,
     isolation: Isolation,
     programs: Programs,
-    handler: Option<&[u8]>,
+    handler: Option<&'static [u8]>,
 ) -> Result<Body, Halt> {
     let before = request.handler.clone();
     let task = Task { phases, handler, body: !request.body.is_empty() };
-    let answer = match trip(request, &task, isolation, programs).await {
-        Ok(answer) => answer,
-        Err(error) => return Err(fail(request, &error)),
+    let answer = trip(request, &task, isolation, programs).await;
+    outcome(request, before, answer).await
+}
+
+/// Goes on with an answer that has turned out not to be plain.
+pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Halt> {
+    let before = request.handler.clone();
+    let answer = match answer {
+        short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
+        short::Answer::Other(conversation) => converse(request, *conversation).await,
+        short::Answer::Failed(error) => Err(error),
     };
+    outcome(request, before, answer).await
+}
+
+async fn outcome(
+    request: &mut Request,
+    before: Option<Bytes>,
+    answer: Result<Answer, Error>,
+) -> Result<Body, Halt> {
     match answer {
-        Answer::Body(body) => Ok(body),
-        Answer::Ended(End::Done) => Ok(Body::Empty),
-        Answer::Ended(End::Status(status)) => Err(Halt::Status(status)),
-        Answer::Ended(End::Redirect(target)) => {
+        Err(error) => Err(fail(request, &error)),
+        Ok(Answer::Body(body)) => raw::arrange(request, body).await,
+        Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
+        Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
+        Ok(Answer::Ended(End::Redirect(target))) => {
             Err(Halt::Redirect { method: request.method.clone(), target })
         }
-        Answer::Ended(End::Broken(why)) => Err(broken(request, &why)),
-        Answer::Ended(End::Declined) => decline(request, before).await,
+        Ok(Answer::Ended(End::Broken(why))) => Err(broken(request, &why)),
+        Ok(Answer::Ended(End::Declined)) => decline(request, before).await,
     }
 }
 
@@ -133,7 +158,7 @@ fn broken(request: &mut Request, why: &str) -> Halt {
 /// it comes.
 async fn trip(
     request: &mut Request,
-    task: &Task<'_>,
+    task: &Task,
     isolation: Isolation,
     programs: Programs,
 ) -> Result<Answer, Error> {
@@ -148,20 +173,40 @@ async fn trip(
     let work = Work {
         thread: request.thread.index,
         directory: (known.id, known.message.clone()),
-        request: head::message(request, &texts, &known, task),
+        request: head::encoded(head::head(request, &texts, &known, task)),
         timeout: settings::timeout(&request.server),
     };
-    let pool = pool(request, isolation);
-    let exchange = match pool.try_begin(work) {
-        Ok(exchange) => exchange,
-        Err(work) => pool.begin(work).await?,
-    };
-    if task.phases.contains(Phase::Log) || task.phases.contains(Phase::Cleanup) {
-        request.progress.logged = true;
+    if task.phases.contains(Phase::Response) {
+        short::remember(request, &known, task, isolation, texts);
     }
+    let exchange = match begin(&request.thread, &request.server, isolation, work) {
+        Begin::Now(exchange) => exchange,
+        Begin::Later(pool, work) => pool.begin(work).await?,
+    };
+    request.progress.logged |= logs(task.phases);
     request.progress.pending = PhaseSet::default();
     let body = task.body.then(|| request.body.clone());
     converse(request, Conversation::new(exchange, body)).await
+}
+
+/// Whether these phases are what is left after an answer.
+fn logs(phases: PhaseSet) -> bool {
+    phases.contains(Phase::Log) || phases.contains(Phase::Cleanup)
+}
+
+/// How a request comes to a worker.
+enum Begin {
+    Now(Exchange),
+    /// Nobody is idle.
+    Later(Arc<Pool>, Work),
+}
+
+fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work) -> Begin {
+    let pool = thread.shared.engines.pool(thread, server, isolation == Isolation::Fork);
+    match pool.try_begin(work) {
+        Ok(exchange) => Begin::Now(exchange),
+        Err(work) => Begin::Later(pool.clone(), work),
+    }
 }
 
 async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
@@ -250,8 +295,4 @@ fn fail(request: &mut Request, error: &Error) -> Halt {
     // It would have to wait for the same.
     request.progress.logged = true;
     Halt::Status(error.status())
-}
-
-fn pool(_request: &Request, _isolation: Isolation) -> std::sync::Arc<hostler_gateway::pool::Pool> {
-    hostler_gateway::pool::Pool::new(String::new(), hostler_gateway::pool::Settings::default())
 }

@@ -10,7 +10,9 @@ use super::send::{self, Connection, Outgoing, Sent};
 use super::wire::{Ended, Wire, with_scratch};
 use crate::body::RequestBody;
 use crate::connection::Peer;
+use crate::handler::worker::short::{self, Begun};
 use crate::io::Io;
+use crate::reply::Reply;
 use crate::request::Request;
 use crate::thread::Thread;
 use bytes::Bytes;
@@ -24,6 +26,8 @@ use std::time::{Duration, Instant};
 enum Next {
     /// Answered on the spot.
     Answered(Fast),
+    /// Given to a worker on the spot.
+    Begun(Box<Begun>),
     /// A head for the whole way.
     Head(Bytes, Head),
     Bad(HeadError, Bytes),
@@ -60,6 +64,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
                 }
                 fast.keep
             }
+            Next::Begun(begun) => worker(&thread, &wire, &peer, *begun).await,
             Next::Head(buffer, head) => Box::pin(answer(&thread, &wire, &peer, buffer, head)).await,
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
@@ -156,9 +161,12 @@ fn examine(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, buffe
         }
         Ok(Some(head)) => {
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
-            match crate::fast::answer(thread, peer, &head, buffer) {
-                Some(fast) => Next::Answered(fast),
-                None => Next::Head(Bytes::copy_from_slice(&buffer[..head.length]), head),
+            if let Some(fast) = crate::fast::answer(thread, peer, &head, buffer) {
+                Next::Answered(fast)
+            } else if let Some(begun) = short::begin(thread, peer, &head, buffer) {
+                Next::Begun(Box::new(begun))
+            } else {
+                Next::Head(Bytes::copy_from_slice(&buffer[..head.length]), head)
             }
         }
     };
@@ -182,14 +190,78 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let wish = super::framing::keep_alive(&head, &buffer);
     let request = Request::from_http1(thread, peer, &buffer, &head, body);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
-    let Some(mut reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
-        let request = Request::from_http1(thread, peer, &buffer, &head, RequestBody::Empty);
-        let reply = crate::serve::abandoned(request).await;
+    let Some(reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
         let received = head.length as u64 + incoming.borrow().received;
-        reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
+        abandoned(thread, peer, &buffer, &head, received).await;
         return false;
     };
     crate::fast::remember(thread, peer, &head, &buffer, &reply);
+    deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, incoming }, reply).await
+}
+
+/// The client has gone before there was an answer.
+async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
+    let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
+    let reply = crate::serve::abandoned(request).await;
+    reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
+}
+
+/// Sends the answer of a worker that has been given the request already; whether the connection stays.
+async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Begun) -> bool {
+    wire.watch.start(false);
+    let Some(answer) = wire.while_there(begun.answer(peer)).await else {
+        let (head, buffer) = begun.head();
+        Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
+        return false;
+    };
+    match answer {
+        short::Answer::Plain(plain) => {
+            let whole = wire.write(&[&plain.out, &plain.body]).await.is_ok();
+            begun.log(thread, peer, &plain, whole);
+            whole
+        }
+        answer => Box::pin(go_on(thread, wire, peer, begun, answer)).await,
+    }
+}
+
+/// The whole way for an answer of a worker that is not plain.
+async fn go_on(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    peer: &Rc<Peer>,
+    begun: Begun,
+    answer: short::Answer,
+) -> bool {
+    let (head, buffer) = begun.head();
+    let request = begun.request(thread, peer);
+    let Some(reply) = wire.while_there(crate::serve::go_on(request, answer)).await else {
+        abandoned(thread, peer, buffer, head, head.length as u64).await;
+        return false;
+    };
+    let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));
+    let wish = super::framing::keep_alive(head, buffer);
+    deliver(thread, wire, peer, Asked { head, wish, both: false, expect: false, incoming }, reply).await
+}
+
+/// What the client has asked for besides the answer itself.
+struct Asked<'a> {
+    head: &'a Head,
+    wish: KeepAlive,
+    /// The request's framing was told in two ways.
+    both: bool,
+    expect: bool,
+    incoming: Rc<RefCell<Incoming>>,
+}
+
+/// Sends an answer; whether the connection stays.
+async fn deliver(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    peer: &Rc<Peer>,
+    asked: Asked<'_>,
+    mut reply: Reply,
+) -> bool {
+    let Asked { head, wish, both, expect, incoming } = asked;
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
     // not been asked for (100 Continue) may come or not.

@@ -45,9 +45,9 @@ pub(crate) fn error_id(request: &Request) -> String {
     text(request.number)
 }
 
-/// The same for somebody who may or may not show it.
-pub(crate) fn id_text(request: &Request) -> String {
-    text(request.number)
+/// The id of a request with this number, for somebody who may or may not show it.
+pub(crate) fn id_of(number: u64) -> String {
+    text(number)
 }
 
 /// The id for a message in the error log.

@@ -11,7 +11,7 @@ mod logs;
 mod parse;
 
 pub(crate) use destination::Destination;
-pub(crate) use id::{connection_id, error_id, finished, id_text, is_unexplained, was_mentioned};
+pub(crate) use id::{connection_id, error_id, finished, id_of, is_unexplained, was_mentioned};
 pub(crate) use logs::{AccessLog, Logs};
 
 use crate::request::Request;

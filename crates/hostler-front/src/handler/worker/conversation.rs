@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hostler_gateway::pool::{Exchange, Frame};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
@@ -31,17 +32,27 @@ pub(super) enum End {
 }
 
 /// A conversation.
-pub(super) struct Conversation {
+pub(crate) struct Conversation {
     exchange: Exchange,
     upload: Upload,
     question: Option<Asked>,
     /// The answer of a sub-request, which goes into this one's, and the sub-request's status.
     spliced: Option<(Box<dyn BodyStream>, u16)>,
+    /// Messages that somebody else has taken, still to be looked at.
+    taken: VecDeque<Frame>,
+    /// What came after those.
+    pub(super) failed: Option<Error>,
 }
 
 impl Conversation {
     pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
-        Self { exchange, upload: Upload { body, failed: None }, question: None, spliced: None }
+        let upload = Upload { body, failed: None };
+        Self { exchange, upload, question: None, spliced: None, taken: VecDeque::new(), failed: None }
+    }
+
+    /// Goes on with one that somebody else has begun, who has taken these messages.
+    pub(super) fn taken_over(exchange: Exchange, taken: impl IntoIterator<Item = Frame>) -> Self {
+        Self { taken: taken.into_iter().collect(), ..Self::new(exchange, None) }
     }
 
     /// The next thing said. After an error, or after [`Event::Finished`], there is nothing more.
@@ -58,7 +69,16 @@ impl Conversation {
             if let Some(piece) = ready!(self.poll_question(request, context)) {
                 return Poll::Ready(Ok(Event::Body(piece)));
             }
-            let frame = match ready!(self.exchange.poll_next(context)) {
+            if self.taken.is_empty()
+                && let Some(error) = self.failed.take()
+            {
+                return Poll::Ready(Err(error));
+            }
+            let next = match self.taken.pop_front() {
+                Some(frame) => Some(Ok(frame)),
+                None => ready!(self.exchange.poll_next(context)),
+            };
+            let frame = match next {
                 Some(Ok(frame)) => frame,
                 Some(Err(error)) => return Poll::Ready(Err(error)),
                 None => return Poll::Ready(Err(lied("it ended a request that it had not answered"))),

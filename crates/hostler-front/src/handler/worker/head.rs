@@ -27,7 +27,7 @@ impl Texts {
             remote: request.peer.remote.ip().to_string(),
             local: request.peer.local.ip().to_string(),
             server_name: variables::server_name(request),
-            log_id: log::id_text(request),
+            log_id: log::id_of(request.number),
             redirect,
             translated,
         }
@@ -35,10 +35,10 @@ impl Texts {
 }
 
 /// What a worker is to do.
-pub(super) struct Task<'a> {
+pub(super) struct Task {
     pub(super) phases: PhaseSet,
     /// The handler's name, where it is not the request's own.
-    pub(super) handler: Option<&'a [u8]>,
+    pub(super) handler: Option<&'static [u8]>,
     /// The request's body follows.
     pub(super) body: bool,
 }
@@ -48,7 +48,7 @@ pub(super) fn head<'a>(
     request: &'a Request,
     texts: &'a Texts,
     known: &Known,
-    task: &Task<'a>,
+    task: &Task,
 ) -> RequestHead<'a> {
     let root = settings::document_root(&request.server).as_bytes();
     RequestHead {
@@ -95,9 +95,9 @@ pub(super) fn head<'a>(
 }
 
 /// The encoded message that begins a request.
-pub(super) fn message(request: &Request, texts: &Texts, known: &Known, task: &Task<'_>) -> Vec<u8> {
+pub(super) fn encoded(head: RequestHead<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    ToWorker::Request(Box::new(head(request, texts, known, task))).encode(&mut out);
+    ToWorker::Request(Box::new(head)).encode(&mut out);
     out
 }
 
