@@ -233,10 +233,22 @@ static int is_method(const hp_handler *h, CV *code)
 static int status_of(pTHX_ SV *answer)
 {
     IV status = SvOK(answer) ? SvIV(answer) : 0;
-    /* Not a status of HTTP, such as the true value of a last `print`; and 200, which some return for OK. */
-    if ((status > 0 && status < 100) || status == 200 || status > 600)
+    if (status == 200)
+        return HP_OK;
+    /* mod_perl 1 takes a program's last value for OK where it can't be a status. */
+    if (hp_settings.generation == 1 && (status == 1 || status > 600))
         return HP_OK;
     return (int)status;
+}
+
+/* $@ says what is wrong with the word, and why if there is a reason. */
+static void unresolved(pTHX_ const hp_handler *h)
+{
+    SV *text = newSVpvf("failed to resolve handler `%" SVf "'", SVfARG(h->word));
+    if (SvTRUE(ERRSV))
+        sv_catpvf(text, ": %" SVf, SVfARG(ERRSV));
+    sv_setsv(ERRSV, text);
+    SvREFCNT_dec(text);
 }
 
 int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
@@ -245,9 +257,7 @@ int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
     int status = 500, i;
     CV *code = function_of(aTHX_ h);
     if (!code) {
-        if (!SvTRUE(ERRSV) || !h->word)
-            sv_setpvs(ERRSV, "");
-        sv_catpvf(ERRSV, "failed to resolve handler `%" SVf "'", SVfARG(h->word));
+        unresolved(aTHX_ h);
         return 500;
     }
     ENTER;

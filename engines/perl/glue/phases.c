@@ -109,6 +109,17 @@ static int run_phase(pTHX_ trip *t, int phase)
     return answer;
 }
 
+/* What is neither a status nor one of Apache's own answers is the program's error. */
+static int valid(pTHX_ int status, const char *format, hp_str handler)
+{
+    SV *text;
+    if (status == HP_OK || status == HP_DECLINED || status == HP_DONE_STATUS || (status >= 100 && status < 600))
+        return status;
+    text = sv_2mortal(newSVpvf(format, (int)handler.len, handler.ptr, status));
+    hp_log(3, 1, SvPVX(text), SvCUR(text));
+    return 500;
+}
+
 static void decide(trip *t, int kind, int status)
 {
     t->decided = 1;
@@ -168,7 +179,7 @@ static void before_response(pTHX_ trip *t)
         if (status == HP_DECLINED)
             status = fail_closed(aTHX_ r, phase, phases >> (phase + 1) & ((2u << HP_RESPONSE) - 1) >> (phase + 1));
         if (is_error(status))
-            stop_early(aTHX_ t, status);
+            stop_early(aTHX_ t, valid(aTHX_ status, "%.*sInvalid response status %d", hp_literal("")));
     }
     /* Of a trip that ends before the response: what its last phase said. */
     if (!t->decided)
@@ -209,6 +220,7 @@ static int respond(pTHX_ trip *t, int kind)
 {
     hp_request *r = t->r;
     uint32_t flags = r->directory->flags;
+    hp_str name = hp_request_text(aTHX_ r->handler, r->in->handler);
     r->phase = HP_RESPONSE;
     if (kind == PSGI)
         return call_psgi(aTHX_ t);
@@ -218,7 +230,7 @@ static int respond(pTHX_ trip *t, int kind)
         hp_tie(aTHX_ r);
     } else if (flags & HP_SETUP_ENV)
         hp_env_fill(aTHX_ r);
-    return run_phase(aTHX_ t, HP_RESPONSE);
+    return valid(aTHX_ run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
 }
 
 static void set_redirect(pTHX_ trip *t)

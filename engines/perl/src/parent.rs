@@ -73,7 +73,7 @@ impl Parent {
             }
             if ready[1].read {
                 let Some((message, descriptors)) = self.control.receive()? else { return Ok(()) };
-                self.obey(message, descriptors)?;
+                self.obey(&message, descriptors)?;
             }
         }
     }
@@ -102,12 +102,12 @@ impl Parent {
         Ok(())
     }
 
-    fn obey(&mut self, message: ToEngine, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+    fn obey(&mut self, message: &ToEngine, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         match message {
             ToEngine::Wakers => self.wakers.extend(descriptors),
-            ToEngine::Fork { worker } => return self.fork(worker, descriptors),
+            ToEngine::Fork { worker } => return self.fork(*worker, descriptors),
             ToEngine::Kill { worker } => {
-                if let Some((_, pid)) = self.workers.iter().find(|(known, _)| *known == worker) {
+                if let Some((_, pid)) = self.workers.iter().find(|(known, _)| known == worker) {
                     kill(*pid, Signal::KILL);
                 }
             }

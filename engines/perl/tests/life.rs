@@ -1,5 +1,7 @@
 //! The life of the engine's processes: what is loaded, how workers come and go.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod front;
 
 use front::{Engine, LONG, code, directory, request, setup};

@@ -1,9 +1,11 @@
 //! Requests to a worker: which handlers run, in which order, and what becomes of what they return.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod front;
 
 use front::{Engine, directory, request, setup};
-use hostler_wire::work::Phase;
+use hostler_wire::work::{Phase, ToWorker};
 
 const HELLO: &str = "package Hello; sub handler { my $r = shift; $r->content_type('text/plain'); \
                      $r->print('Hello'); return 0 } 1;";
@@ -93,12 +95,16 @@ fn statuses_become_outcomes() {
         ("200", "done"),
         ("404", "404"),
         ("500", "500"),
-        ("1", "done"),
         ("undef", "done"),
+        ("1", "500"),
+        ("-5", "500"),
+        ("'words'", "done"),
     ] {
         let answer = answer_of(&format!("sub main::h {{ {returned} }}"), "main::h");
         assert_eq!(answer.outcome, outcome, "{returned}");
     }
+    let invalid = answer_of("sub main::h { 3 }", "main::h");
+    assert_eq!(invalid.logs, ["Handler for modperl returned invalid result code 3"]);
     let program = "sub main::h { $_[0]->headers_out->set(Location => '/there'); 302 }";
     let answer = answer_of(program, "main::h");
     assert_eq!(answer.outcome, "302");
@@ -230,4 +236,36 @@ fn what_a_fixup_handler_claims_is_answered_in_the_same_trip() {
     head.phases = hostler_wire::work::PhaseSet::default();
     let answer = engine.fork().ask_in(&directory(&[(Phase::Fixup, &["main::fix"])]), head, b"");
     assert_eq!((answer.body.as_str(), answer.outcome.as_str()), ("claimed", "done"), "{answer:?}");
+}
+
+#[test]
+fn an_alarm_ends_the_wait_for_a_body() {
+    let program = "sub main::h { my $r = shift; eval { local $SIG{ALRM} = sub { die qq(late\n) }; alarm 1; \
+                   $r->read(my $b, 100); alarm 0 }; $r->print($@); 0 }";
+    let mut engine = Engine::start(setup(program)).unwrap();
+    let mut worker = engine.fork();
+    let mut head = request("modperl");
+    head.flags |= hostler_wire::work::request_flag::BODY;
+    worker.begin(&directory(&[(Phase::Response, &["main::h"])]), head);
+    assert_eq!(worker.end().body, "late\n");
+}
+
+#[test]
+fn questions_about_other_urls_are_answered_while_a_body_comes() {
+    let program = "use Apache2::SubRequest; use Apache2::RequestIO; sub main::h { my $r = shift; \
+                   my $other = $r->lookup_uri('/other?x'); $r->read(my $b, 100); \
+                   $r->print($other->filename, ' ', $other->status, \" $b\"); 0 }";
+    let mut engine = Engine::start(setup(program)).unwrap();
+    let mut worker = engine.fork();
+    let mut head = request("modperl");
+    head.flags |= hostler_wire::work::request_flag::BODY;
+    worker.begin(&directory(&[(Phase::Response, &["main::h"])]), head);
+    assert_eq!(worker.end().question.as_deref(), Some("GET /other?x false"));
+    worker.tell(&ToWorker::Body(b"body"));
+    let mut found = request("modperl");
+    (found.directory, found.filename, found.status) = (1, b"/srv/other", 403);
+    worker.tell(&ToWorker::Answer(Box::new(found)));
+    worker.tell(&ToWorker::BodyEnd(true));
+    let answer = worker.end();
+    assert_eq!(answer.body, "/srv/other 403 body", "{answer:?}");
 }

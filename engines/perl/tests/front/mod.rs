@@ -1,6 +1,6 @@
 //! The front's part, played by a test: starts the engine, has it fork workers, asks them requests over shared memory.
 
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses some of it")]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use hostler_ring::Memory;
 use hostler_ring::front::Channel;
@@ -144,6 +144,8 @@ pub struct Answer {
     pub notes: Vec<(String, String)>,
     pub outcome: String,
     pub exits: bool,
+    /// What it asked; asking ends the answer's reading, see [`Worker::end`].
+    pub question: Option<String>,
     /// How often something new was seen until the end.
     pub wakes: u32,
 }
@@ -235,6 +237,13 @@ impl Worker {
         }
     }
 
+    /// Sends more of what belongs to the request that was begun.
+    pub fn tell(&mut self, message: &ToWorker<'_>) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        assert_eq!(self.channel.write(&bytes), bytes.len());
+    }
+
     /// Begins a request without waiting for its answer.
     pub fn begin(&mut self, directory: &Directory, mut head: RequestHead<'_>) {
         self.directories += 1;
@@ -321,7 +330,14 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
             answer.exits = exits;
             return true;
         }
-        FromWorker::LookUp { .. } | FromWorker::Run { .. } => panic!("a question that was not expected"),
+        FromWorker::LookUp { method, target, file } => {
+            answer.question = Some(format!("{} {} {file}", text(method), text(target)));
+            return true;
+        }
+        FromWorker::Run { target } => {
+            answer.question = Some(format!("run {}", text(target)));
+            return true;
+        }
     }
     false
 }
