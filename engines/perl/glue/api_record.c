@@ -208,26 +208,25 @@ XS(hp_table_field)
     HP_ANSWER(hp_table_sv(aTHX_ table_of(aTHX_ r, which), NULL));
 }
 
-/* pnotes() the hash, pnotes(key), pnotes(key, value): the old value. number 1: the connection's. */
+/* pnotes() the hash, pnotes(key), pnotes(key, value): the new value. number 1: the connection's. */
 XS(hp_pnotes)
 {
     HP_METHOD(1);
     HV **slot = XSANY.any_i32 ? &r->connection_pnotes : &r->pnotes;
-    SV *answer;
     HE *found;
     if (!*slot)
         *slot = newHV();
     if (items == 1)
         HP_ANSWER(newRV_inc((SV *)*slot));
-    found = hv_fetch_ent(*slot, ST(1), 0, 0);
-    answer = found ? SvREFCNT_inc(HeVAL(found)) : newSV(0);
     if (items > 2) {
         /* Quirk(mod_perl): the variable itself is kept, not a copy of its value. */
         SvREFCNT_inc_simple_void(ST(2));
         if (!hv_store_ent(*slot, ST(1), ST(2), 0))
             SvREFCNT_dec(ST(2));
     }
-    HP_ANSWER(answer);
+    found = hv_fetch_ent(*slot, ST(1), 0, 0);
+    ST(0) = found ? sv_mortalcopy(HeVAL(found)) : &PL_sv_undef;
+    XSRETURN(1);
 }
 
 XS(hp_connection)
@@ -304,7 +303,8 @@ XS(hp_no_cache)
 XS(hp_content_languages)
 {
     HP_METHOD(1);
-    SV *answer = r->languages ? newRV_noinc((SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages))) : newSV(0);
+    SV *answer = newRV_noinc(
+        r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages)) : (SV *)newAV());
     if (items > 1) {
         SvREFCNT_dec((SV *)r->languages);
         r->languages = NULL;

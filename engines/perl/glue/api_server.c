@@ -65,7 +65,7 @@ XS(hp_server_number)
     case PORT: answer = s->port; break;
     case IS_VIRTUAL: answer = s->is_virtual; break;
     case LOGLEVEL: answer = s->log_level; break;
-    case TIMEOUT: answer = s->timeout; break;
+    case TIMEOUT: answer = (IV)s->timeout * 1000000; break; /* microseconds, as APR counts */
     case KEEP_ALIVE: answer = 1; break;
     case KEEP_ALIVE_MAX: answer = 100; break;
     case LIMIT_LINE:
@@ -147,7 +147,7 @@ XS(hp_connection_number)
     IV answer;
     switch (XSANY.any_i32) {
     case ABORTED: answer = hp_current && hp_aborted(); break;
-    case KEEPALIVE: answer = r->in->flags & HP_KEEP_ALIVE ? 1 : 2; break; /* CONN_KEEPALIVE, CONN_CLOSE */
+    case KEEPALIVE: answer = r->in->flags & HP_KEEP_ALIVE ? 0 : 1; break; /* CONN_UNKNOWN: not decided yet; CONN_CLOSE */
     case CONNECTION_ID: answer = (IV)r->in->number; break;
     case REMOTE_PORT: answer = r->in->remote_port; break;
     case LOCAL_PORT: answer = r->in->local_port; break;

@@ -42,14 +42,32 @@ XS(hp_table_get_all)
     PUTBACK;
 }
 
+/* values() asks for the values after it has asked for all keys, with the very keys it was given: each carries its
+ * entry's number where programs do not see it. */
+static SV *numbered_key(pTHX_ hp_str name, size_t at)
+{
+    SV *key = newSVpvn(name.ptr, name.len);
+    (void)SvUPGRADE(key, SVt_PVIV);
+    SvIV_set(key, (IV)at + 1);
+    SvFLAGS(key) |= SVp_IOK;
+    return key;
+}
+
+static size_t number_of_key(const SV *key)
+{
+    return SvTYPE(key) >= SVt_PVIV && SvPOK(key) && (SvFLAGS(key) & (SVf_IOK | SVp_IOK)) == SVp_IOK ? (size_t)SvIVX(key) : 0;
+}
+
 /* FETCH(key): while each() stands at an entry of this name, that entry's value. */
 XS(hp_table_fetch)
 {
     TABLE_METHOD(2);
     KEY(ST(1));
-    size_t found_length, at = hp_table_cursor_at(table);
+    size_t found_length, at = number_of_key(ST(1));
     hp_field field;
     const char *found;
+    if (!at)
+        at = hp_table_cursor_at(table);
     if (at && hp_table_at(table, at - 1, &field) && field.name.len == length && foldEQ(field.name.ptr, key, length))
         HP_ANSWER(newSVpvn(field.value.ptr, field.value.len));
     found = hp_table_get(table, key, length, &found_length);
@@ -77,8 +95,10 @@ XS(hp_table_delete)
     KEY(ST(1));
     size_t found_length;
     const char *found = hp_table_get(table, key, length, &found_length);
-    SV *answer = found ? newSVpvn(found, found_length) : newSV(0);
+    SV *answer = found && XSANY.any_i32 ? newSVpvn(found, found_length) : NULL;
     hp_table_unset(aTHX_ table, key, length);
+    if (!answer)
+        XSRETURN_EMPTY;
     HP_ANSWER(answer);
 }
 
@@ -107,7 +127,7 @@ XS(hp_table_key)
         XSRETURN_UNDEF;
     }
     hp_table_cursor(table, at + 1);
-    HP_ANSWER(newSVpvn(field.name.ptr, field.name.len));
+    HP_ANSWER(numbered_key(aTHX_ field.name, at));
 }
 
 XS(hp_table_scalar)
@@ -171,7 +191,7 @@ static int asked_for(pTHX_ SV **filter, I32 count, hp_str name)
     for (i = 0; i < count; i++) {
         STRLEN length;
         const char *one = SvPV(filter[i], length);
-        if (length == name.len && foldEQ(one, name.ptr, length))
+        if (length == name.len && memcmp(one, name.ptr, length) == 0) /* quirk: with case, unlike all else */
             return 1;
     }
     return 0;
@@ -227,7 +247,7 @@ void hp_boot_table(pTHX)
         {T "add", hp_table_put, 1},
         {T "merge", hp_table_put, 2},
         {T "unset", hp_table_delete, 0},
-        {T "DELETE", hp_table_delete, 0},
+        {T "DELETE", hp_table_delete, 1},
         {T "EXISTS", hp_table_exists, 0},
         {T "clear", hp_table_empty, 0},
         {T "CLEAR", hp_table_empty, 0},

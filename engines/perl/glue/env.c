@@ -1,6 +1,7 @@
 /* The CGI variables of a request (RFC 3875 §4.1, and what Apache adds), in subprocess_env and in %ENV.
  *
- * For a program under perl-script %ENV is another hash: what it changes is gone with the request. */
+ * For a program under perl-script %ENV is another hash: what it changes is gone with the request. As with mod_perl the
+ * hash has no magic: programs that are started do not inherit what is in it. */
 #include "api.h"
 
 static HV *saved_env;
@@ -166,16 +167,13 @@ static void apply_directory(pTHX_ hp_request *r)
 void hp_env_fill(pTHX_ hp_request *r)
 {
     HV *old = GvHVn(PL_envgv);
-    int fresh = !saved_env;
-    if (fresh) {
+    if (!saved_env) {
         saved_env = old;
         GvHV(PL_envgv) = newHVhv(old);
     }
     apply_directory(aTHX_ r);
     hp_env_common(aTHX_ r);
     copy_to_env(aTHX_ r);
-    if (fresh) /* only now: what is stored into a hash with magic gets magic itself, which costs */
-        hv_magic(GvHV(PL_envgv), NULL, PERL_MAGIC_env);
 }
 
 void hp_env_restore(pTHX)

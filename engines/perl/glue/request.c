@@ -89,6 +89,8 @@ hp_request *hp_request_of(pTHX_ SV *object)
     SV *base;
     if (r)
         return r;
+    if (!SvROK(object) && hp_current) /* Apache2::RequestRec->uri: the current one's */
+        return hp_current;
     base = base_of(aTHX_ object);
     r = (hp_request *)hp_object_of(aTHX_ base, &request_magic);
     if (r)

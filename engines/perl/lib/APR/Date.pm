@@ -1,4 +1,4 @@
-# APR::Date: dates of HTTP (RFC 9110 §5.6.7) and of mail, in microseconds since the epoch as APR counts.
+# APR::Date: dates of HTTP (RFC 9110 §5.6.7) and of mail, in seconds since the epoch.
 package APR::Date;
 
 use strict;
@@ -33,7 +33,7 @@ sub parse_http {
         = $text =~ /\A\s*[A-Za-z]{3,9},\s+(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d):(\d\d):(\d\d)/ ? ($3, $2, $1, $4, $5, $6)
         : $text =~ /\A\s*[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d\d?)\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})/ ? ($6, $1, $2, $3, $4, $5)
         : return 0;
-    return 1e6 * _seconds(@found);
+    return _seconds(@found);
 }
 
 # Those, and dates of mail with a zone.
@@ -41,7 +41,7 @@ sub parse_rfc {
     my $text = shift // '';
     return parse_http($text) unless $text =~ /\A\s*(?:[A-Za-z]{3,9},?\s+)?(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d?):(\d\d)(?::(\d\d))?(?:\s+([+-])(\d\d)(\d\d))?/;
     my $zone = defined $7 ? ($7 eq '-' ? 1 : -1) * ($8 * 60 + $9) * 60 : 0;
-    return 1e6 * (_seconds($3, $2, $1, $4, $5, $6 // 0) + $zone);
+    return _seconds($3, $2, $1, $4, $5, $6 // 0) + $zone;
 }
 
 1;

@@ -34,11 +34,11 @@ sub strerror {
 
 sub new { my ($class, %fields) = @_; return bless \%fields, $class }
 
-# throw(number, function): blames whoever called the function.
+# throw(number, function): blames whoever called the function, not Hostler's own modules.
 sub throw {
     my ($number, $function) = @_;
-    my (undef, $file, $line) = caller 0;
-    (undef, $file, $line) = caller 2 if (caller 0)[0] =~ /\AApache2::RequestRec\z/;
+    my ($depth, $file, $line) = (0);
+    do { (undef, $file, $line) = caller $depth++ } while defined $file && $file =~ m{\Ahostler/};
     die bless { rc => $number, func => $function, file => $file // '', line => $line // 0 }, __PACKAGE__;
 }
 

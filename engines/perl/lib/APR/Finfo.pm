@@ -16,7 +16,7 @@ sub stat {
     my @facts = defined $wanted && $wanted & 1 ? CORE::lstat $path : CORE::stat $path;
     if (!@facts) {
         require APR::Error;
-        APR::Error::throw($! + 0, "APR::Finfo::stat('$path')");
+        APR::Error::throw($! + 0, 'APR::Finfo::stat');
     }
     return _of_stat($path, @facts);
 }
@@ -33,7 +33,7 @@ sub _of_stat {
     return bless {
         fname => $path, filetype => $type{ $mode & 0170000 } // 127, protection => _protection($mode), user => $user,
         group => $group, device => $dev, inode => $inode, nlink => $links, size => $size, csize => ($blocks || 0) * 512,
-        atime => $atime, mtime => $mtime, ctime => $ctime, valid => 0x73f1f0,
+        atime => $atime, mtime => $mtime, ctime => $ctime, valid => 0x73f370,
     }, __PACKAGE__;
 }
 
@@ -43,7 +43,7 @@ sub of_facts {
     return bless {
         fname => $path, filetype => $kind == 3 ? 127 : $kind, protection => _protection($mode), user => $user,
         group => $group, device => $dev, inode => $inode, nlink => $links, size => $size, csize => $size,
-        atime => $atime, mtime => $mtime, ctime => $ctime, valid => $kind ? 0x73f1f0 : 0,
+        atime => $atime, mtime => $mtime, ctime => $ctime, valid => $kind ? 0x73f370 : 0,
     }, $class;
 }
 
@@ -61,6 +61,7 @@ for my $field (qw(fname filetype protection user group device inode nlink size c
     *$field = sub { return $_[0]{$field} };
 }
 
-sub name { return $_[0]{fname} =~ m{([^/]*)\z} ? $1 : undef }
+# APR fills it when it reads a directory, not for a path.
+sub name { return }
 
 1;

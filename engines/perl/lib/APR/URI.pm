@@ -38,7 +38,7 @@ sub die_of {
     APR::Error::throw(20014, 'APR::URI::parse');
 }
 
-for my $part (qw(scheme user password hostname path query fragment hostinfo)) {
+for my $part (qw(scheme user password hostname port path query fragment hostinfo)) {
     no strict 'refs';
     *$part = sub {
         my ($u, @new) = @_;
@@ -48,21 +48,13 @@ for my $part (qw(scheme user password hostname path query fragment hostinfo)) {
     };
 }
 
-# A number, of the scheme if the URL names none; set as text or number.
-sub port {
-    my ($u, @new) = @_;
-    my $old = $u->{port} // (defined $u->{scheme} ? port_of_scheme($u->{scheme}) : 0);
-    $u->{port} = $new[0] if @new;
-    return $old;
-}
-
 # The path's part before the path info: all of it, without a request.
 sub rpath { return $_[0]->{path} }
 
 # Bits: 1 no host part, 2 no user, 4 no password, 8 show the password, 16 no path and what follows, 32 no query.
 sub unparse {
     my ($u, $flags) = @_;
-    $flags = 8 unless defined $flags;
+    $flags = 4 unless defined $flags;
     my $text = '';
     if (!($flags & 1) && (defined $u->{hostname} || defined $u->{user})) {
         $text .= "$u->{scheme}:" if defined $u->{scheme};

@@ -34,8 +34,8 @@ sub requires {
     return [ map { { method_mask => -1, requirement => $_ } } @$lines ];
 }
 
-# SATISFY_ALL 0, SATISFY_ANY 1
-sub satisfies { return Hostler::Request::satisfy_any($_[0]) }
+# SATISFY_ANY 1, or SATISFY_NOSPEC 2, which is what Apache says where nothing was configured, and means all.
+sub satisfies { return Hostler::Request::satisfy_any($_[0]) ? 1 : 2 }
 
 # Whether a Require asks who somebody is.
 sub some_auth_required {

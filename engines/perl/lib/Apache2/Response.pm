@@ -65,7 +65,7 @@ sub set_etag {
     return;
 }
 
-sub set_keepalive { return $_[0]->connection->keepalive == 1 ? 1 : 0 }
+sub set_keepalive { return $_[0]->connection->keepalive == 1 ? 0 : 1 }
 
 sub _tags { return map { s/\A\s+|\s+\z//gr } split /,/, shift // '' }
 
@@ -87,13 +87,13 @@ sub meets_conditions {
     return 0 if $r->no_local_copy || $r->status < 200 || $r->status >= 300;
     my ($in, $out) = ($r->headers_in, $r->headers_out);
     my $tag  = $out->get('ETag') // $r->err_headers_out->get('ETag');
-    my $time = $r->mtime || (defined $out->get('Last-Modified') ? APR::Date::parse_http($out->get('Last-Modified')) / 1e6 : 0);
+    my $time = $r->mtime || (defined $out->get('Last-Modified') ? APR::Date::parse_http($out->get('Last-Modified')) : 0);
     $time ||= $r->request_time;
     if (defined(my $match = $in->get('If-Match'))) {
         return 412 unless _tag_listed($tag, $match, 0);
     }
     elsif (defined(my $since = $in->get('If-Unmodified-Since'))) {
-        my $limit = APR::Date::parse_http($since) / 1e6;
+        my $limit = APR::Date::parse_http($since);
         return 412 if $limit && $time > $limit;
     }
     my $reading = $r->method =~ /\A(?:GET|HEAD)\z/;
@@ -102,7 +102,7 @@ sub meets_conditions {
         return $reading ? 304 : 412;
     }
     if ($reading && defined(my $since = $in->get('If-Modified-Since'))) {
-        my $limit = APR::Date::parse_http($since) / 1e6;
+        my $limit = APR::Date::parse_http($since);
         return 304 if $limit && $limit >= $time && $limit <= $r->request_time;
     }
     return 0;

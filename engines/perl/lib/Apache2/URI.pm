@@ -8,13 +8,10 @@ require Apache2::RequestRec;
 require APR::URI;
 our $VERSION = '2.000012';
 
-# Decodes in place; 0, or the status of a URL that has a bad escape (400) or an escaped slash or NUL (404).
+# Decodes in place; the decoded text. What is no escape stays.
 sub unescape_url {
-    my $bad;
-    $_[0] =~ s{%([0-9A-Fa-f]{2})|%}{
-        defined $1 ? do { $bad ||= 404 if $1 eq '00' || lc $1 eq '2f'; chr hex $1 } : do { $bad = 400; '%' }
-    }ge;
-    return $bad || 0;
+    $_[0] =~ s{%([0-9A-Fa-f]{2})}{chr hex $1}ge;
+    return $_[0];
 }
 
 package Apache2::RequestRec;
