@@ -6,6 +6,7 @@ mod cgi;
 mod faults;
 mod files;
 mod logs;
+mod psgi;
 mod readme;
 mod showcase;
 mod ssi;

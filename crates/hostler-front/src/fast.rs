@@ -182,6 +182,8 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
 
 /// Logs an answer given by [`answer`].
 pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
+    let sent = (fast.out.len() + fast.body.len()) as u64;
+    thread.answered(&fast.log.remembered.server, 200, sent, fast.log.started.elapsed());
     let Some((head, buffer)) = &fast.log.head else { return };
     let record = FastRecord {
         peer,

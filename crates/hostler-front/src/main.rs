@@ -11,6 +11,7 @@ mod body;
 mod byte_range;
 mod conditional;
 mod connection;
+mod counters;
 mod deadline;
 mod engines;
 mod error;

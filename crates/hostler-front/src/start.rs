@@ -2,6 +2,7 @@
 //! ready, and stay until drained.
 
 use crate::engines::Engines;
+use crate::counters::Counters;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance};
 use crate::log::Logs;
@@ -68,6 +69,7 @@ pub(crate) fn run() -> io::Result<()> {
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let shared = Arc::new(Shared {
+        counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &plan.sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
         max_connections: config.process.max_connections.map_or(usize::MAX, |n| n as usize),

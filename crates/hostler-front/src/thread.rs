@@ -5,6 +5,7 @@ use crate::access_log::Buffers;
 use crate::engines::Engines;
 use crate::agents::Agents;
 use crate::fast::UrlCache;
+use crate::counters::Counters;
 use crate::files::Site;
 use crate::hub::Hub;
 use crate::log::Logs;
@@ -18,7 +19,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What all threads share.
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     /// Pools of warm workers.
     pub(crate) engines: Engines,
     pub(crate) logs: Logs,
+    /// What was answered, by thread.
+    pub(crate) counters: Vec<Counters>,
     /// Site of each virtual host, by [`Server::id`].
     pub(crate) site_of: Vec<SiteId>,
     pub(crate) site_names: Vec<String>,
@@ -106,6 +109,13 @@ impl Thread {
     pub(crate) fn hosts(&self, local: SocketAddr) -> Arc<AddressHosts> {
         let mut hosts = self.hosts.borrow_mut();
         hosts.entry(local).or_insert_with(|| Arc::new(AddressHosts::new(&self.shared.config, local))).clone()
+    }
+
+    /// Notes an answer for the status page.
+    pub(crate) fn answered(&self, server: &Server, status: u16, bytes: u64, elapsed: Duration) {
+        let site = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let microseconds = elapsed.as_micros() as u64;
+        self.shared.counters[self.index as usize].answered(site, status, bytes, microseconds);
     }
 
     pub(crate) fn draining(&self) -> bool {

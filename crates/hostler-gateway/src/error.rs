@@ -130,6 +130,12 @@ impl Kind {
         self.facts().status
     }
 
+    /// The cause in one sentence.
+    #[must_use]
+    pub const fn cause(self) -> &'static str {
+        self.facts().cause
+    }
+
     /// How serious it is.
     #[must_use]
     pub const fn severity(self) -> Severity {

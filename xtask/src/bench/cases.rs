@@ -1,6 +1,7 @@
 //! What is asked of the contestants.
 
 use crate::bench::contestant::Kind;
+use crate::bench::perl;
 
 /// One kind of request, and who answers it.
 pub(crate) struct Case {
@@ -33,7 +34,7 @@ pub(crate) fn all() -> Vec<Case> {
         host: None,
         contestants: EVERYBODY,
     };
-    vec![
+    let mut cases = vec![
         Case { name: "static-15", description: "4 KB file, keep-alive, 15 connections", ..usual },
         Case {
             name: "static-64",
@@ -67,5 +68,7 @@ pub(crate) fn all() -> Vec<Case> {
             contestants: NOT_NGINX,
             ..usual
         },
-    ]
+    ];
+    cases.extend(perl::cases(&usual));
+    cases
 }

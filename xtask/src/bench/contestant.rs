@@ -1,6 +1,7 @@
 //! Who is measured: Hostler, nginx, Apache in two of its ways; each with an equivalent configuration and
 //! without an access log.
 
+use crate::bench::perl;
 use crate::bench::site::Site;
 use crate::cargo;
 use anyhow::{Context, Result, bail};
@@ -9,9 +10,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+const MOD_PERL: &str = "/usr/lib/apache2/modules/mod_perl.so";
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -22,6 +25,8 @@ pub(crate) enum Kind {
     Nginx,
     ApacheEvent,
     ApachePrefork,
+    ApachePerl,
+    Starman,
 }
 
 impl Kind {
@@ -32,6 +37,8 @@ impl Kind {
             Self::Nginx => "nginx",
             Self::ApacheEvent => "Apache event",
             Self::ApachePrefork => "Apache prefork",
+            Self::ApachePerl => "Apache mod_perl",
+            Self::Starman => "Starman",
         }
     }
 
@@ -43,13 +50,16 @@ impl Kind {
                 vec!["/usr/sbin/nginx".into(), cargo::workspace().join("target/oracle/nginx/usr/sbin/nginx")]
             }
             Self::ApacheEvent | Self::ApachePrefork => vec![PathBuf::from("/usr/sbin/apache2")],
+            Self::ApachePerl if !Path::new(MOD_PERL).is_file() => vec![],
+            Self::ApachePerl => vec![PathBuf::from("/usr/sbin/apache2")],
+            Self::Starman => vec![PathBuf::from("/usr/bin/starman")],
         };
         candidates.into_iter().find(|path| path.is_file())
     }
 
     /// The first line of what it says about its version.
     pub(crate) fn version(self) -> Option<String> {
-        let flag = if self == Self::Hostler { "--version" } else { "-v" };
+        let flag = if matches!(self, Self::Hostler | Self::Starman) { "--version" } else { "-v" };
         let output = Command::new(self.program()?).arg(flag).output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         Some(String::from_utf8_lossy(&text).lines().next()?.to_owned())
@@ -60,11 +70,16 @@ impl Kind {
             Self::Hostler => {
                 // What nobody else here can offer: the site's files belong to a user of its own.
                 let own = if is_root() { "AssignUserID \"#64101\" \"#64101\"\n" } else { "" };
-                format!("{APACHE}{own}{extra}")
+                format!("{APACHE}{}{}{}{own}{extra}", perl::CGI, perl::CONFIGURATION, perl::OURS)
             }
             Self::Nginx => format!("{}{NGINX}", if is_root() { "user www-data;\n" } else { "" }),
             Self::ApacheEvent => format!("{EVENT}{MODULES}{APACHE}{extra}"),
-            Self::ApachePrefork => format!("{PREFORK}{MODULES}{APACHE}{extra}"),
+            Self::ApachePrefork => format!("{PREFORK}{MODULES}{APACHE}{}{extra}", perl::CGI),
+            Self::ApachePerl => {
+                let load = format!("LoadModule perl_module {MOD_PERL}\n");
+                format!("{PREFORK}{MODULES}{load}{APACHE}{}{extra}", perl::CONFIGURATION)
+            }
+            Self::Starman => String::new(),
         };
         let identity = if is_root() { "User \"#64100\"\nGroup \"#64100\"\n" } else { "" };
         let run = site.path(&format!("run/{port}"));
@@ -75,7 +90,7 @@ impl Kind {
     }
 
     /// The command that runs it in the foreground with its configuration in `file`.
-    pub(crate) fn command(self, file: &std::path::Path) -> Result<Command> {
+    pub(crate) fn command(self, site: &Site, port: u16, file: &Path) -> Result<Command> {
         let program = self.program().with_context(|| format!("{} is not installed", self.name()))?;
         // A group of its own, since Apache ends its whole group; so an interrupt does not reach it, and the system
         // is asked to end it when the bench ends.
@@ -84,7 +99,13 @@ impl Kind {
         match self {
             Self::Hostler => command.arg("run").arg("-f").arg(file),
             Self::Nginx => command.arg("-e").arg(file.with_file_name("error.log")).arg("-c").arg(file),
-            Self::ApacheEvent | Self::ApachePrefork => command.arg("-DFOREGROUND").arg("-f").arg(file),
+            Self::ApacheEvent | Self::ApachePrefork | Self::ApachePerl => {
+                command.arg("-DFOREGROUND").arg("-f").arg(file)
+            }
+            // Five workers, its default.
+            Self::Starman => {
+                command.args(["--listen", &format!("127.0.0.1:{port}")]).arg(site.path("app.psgi"))
+            }
         };
         Ok(command)
     }
@@ -106,7 +127,7 @@ impl Running {
         let port = free_port()?;
         let file = write_configuration(kind, site, port, extra)?;
         let console = File::create(file.with_file_name("console"))?;
-        let mut command = kind.command(&file)?;
+        let mut command = kind.command(site, port, &file)?;
         command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console);
         let begin = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot run {}", cargo::shown(&command)))?;

@@ -8,6 +8,7 @@ mod cases;
 mod contestant;
 mod idle;
 mod measure;
+mod perl;
 mod report;
 mod site;
 mod startup;

@@ -204,7 +204,9 @@ fn machine() -> String {
     let git = Command::new("git").args(["describe", "--always", "--dirty"]).output();
     let commit =
         git.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    let versions = [Kind::Hostler, Kind::Nginx, Kind::ApacheEvent].iter().filter_map(|kind| kind.version());
+    let versions = [Kind::Hostler, Kind::Nginx, Kind::ApacheEvent, Kind::Starman]
+        .iter()
+        .filter_map(|kind| kind.version());
     let _ =
         writeln!(text, "- Versions: {}; Hostler's commit {commit}", versions.collect::<Vec<_>>().join("; "));
     let _ = writeln!(text, "- Load: {}, one thread", wrk::version().unwrap_or_default());

@@ -29,6 +29,7 @@ impl Site {
         // nginx writes conditions in its own way; what comes out is the same.
         site.documents("nginx-htdocs", |n| format!("<!--#if expr=\"$n = {n}\" -->"))?;
         site.compile_hello()?;
+        crate::bench::perl::write(&site)?;
         Ok(site)
     }
 

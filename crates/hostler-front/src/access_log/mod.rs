@@ -35,6 +35,7 @@ pub(crate) struct Outcome {
 /// Writes the lines of the virtual host's access logs.
 pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
     let request = &reply.request;
+    thread.answered(&request.server, reply.status, outcome.sent.total, request.started.elapsed());
     if reply.status >= 500 && log::is_unexplained(request) {
         // The page names an id: whoever looks for it must find something.
         let message = format!("answered {} without telling a cause", reply.status);

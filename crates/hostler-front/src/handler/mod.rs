@@ -6,6 +6,7 @@ pub(crate) mod cgi;
 pub(crate) mod directory;
 pub(crate) mod file;
 pub(crate) mod options;
+pub(crate) mod server_status;
 pub(crate) mod ssi;
 pub(crate) mod worker;
 
@@ -58,6 +59,8 @@ async fn respond(request: &mut Request) -> Result<Body, Halt> {
             }
             file::handle(request).await
         }
+        Some(b"server-status") => server_status::handle(request),
+        Some(b"hostler-metrics") => server_status::metrics(request),
         Some(b"send-as-is") => crate::handler::file::as_is(request).await,
         Some(other) => unknown(request, other),
     }

@@ -1,0 +1,161 @@
+//! The status page: what mod_status shows, in its order, and below it every pool with its workers.
+
+use super::auto::{date, duration};
+use super::{Snapshot, key, mean, rate, unix_seconds};
+use crate::uri::escape_html;
+use hostler_gateway::pool::{BUCKETS, Histogram, Status};
+use std::fmt::Write;
+
+const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}\
+    table{border-collapse:collapse;margin:.5rem 0 1.5rem}th,td{padding:.1rem .8rem .1rem 0;text-align:right}\
+    th:first-child,td:first-child{text-align:left}pre{font-size:1.1rem;letter-spacing:.1em}.bad{color:#c33}\
+    dt{margin:.1rem 0}@media(max-width:40rem){body{margin:1rem}div{overflow-x:auto}}";
+
+/// The page.
+pub(super) fn page(snapshot: &Snapshot) -> String {
+    let name = escaped(&snapshot.server_name);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Server Status</title>\
+         <style>{STYLE}</style></head>\n<body>\n<h1>Server Status for {name}</h1>\n"
+    );
+    summary(&mut out, snapshot);
+    scoreboard(&mut out, snapshot);
+    sites(&mut out, snapshot);
+    for pool in &snapshot.pools {
+        one_pool(&mut out, pool);
+    }
+    out.push_str("</body></html>\n");
+    out
+}
+
+fn summary(out: &mut String, snapshot: &Snapshot) {
+    let totals = snapshot.totals();
+    let seconds = snapshot.uptime.as_secs();
+    let now = unix_seconds(snapshot.now);
+    let (busy, idle) = snapshot.workers();
+    let (user, system) = snapshot.processor;
+    let _ = write!(
+        out,
+        "<dl><dt>Server Version: {}</dt>\n<dt>Current Time: {}</dt>\n<dt>Restart Time: {}</dt>\n\
+         <dt>Server uptime: {}</dt>\n<dt>Server load: {}</dt>\n\
+         <dt>Total accesses: {} - Total Traffic: {} kB - Total Duration: {}</dt>\n\
+         <dt>CPU Usage: u{user} s{system}</dt>\n\
+         <dt>{:.3} requests/sec - {:.0} B/second - {:.0} B/request - {:.3} ms/request</dt>\n\
+         <dt>{} connections open</dt>\n\
+         <dt>{busy} requests currently being processed, {idle} idle workers</dt>\n</dl>",
+        escaped(&snapshot.product),
+        date(now),
+        date(now - seconds as i64),
+        duration(seconds),
+        escaped(&snapshot.load.join(" ")),
+        totals.requests,
+        totals.bytes / 1024,
+        totals.microseconds / 1000,
+        rate(totals.requests, snapshot.uptime),
+        rate(totals.bytes, snapshot.uptime),
+        mean(totals.bytes, totals.requests),
+        mean(totals.microseconds, totals.requests) / 1000.0,
+        snapshot.connections,
+    );
+}
+
+fn scoreboard(out: &mut String, snapshot: &Snapshot) {
+    out.push_str("<pre>");
+    let board = snapshot.scoreboard();
+    for (at, character) in board.chars().enumerate() {
+        if at > 0 && at % 64 == 0 {
+            out.push('\n');
+        }
+        out.push(character);
+    }
+    out.push_str(
+        "</pre>\n<p>Scoreboard Key: \"<b><code>_</code></b>\" Waiting for a Request, \
+         \"<b><code>S</code></b>\" Starting up, \"<b><code>W</code></b>\" Sending Reply, \
+         \"<b><code>G</code></b>\" Gracefully finishing, \
+         \"<b><code>.</code></b>\" Open slot with no current process</p>\n",
+    );
+}
+
+fn sites(out: &mut String, snapshot: &Snapshot) {
+    out.push_str(
+        "<h2>Sites</h2>\n<div><table><tr><th>User</th><th>Requests</th><th>kB</th><th>ms/request</th>\
+         <th>4xx</th><th>5xx</th></tr>\n",
+    );
+    for site in &snapshot.sites {
+        let totals = &site.totals;
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{}</td></tr>",
+            escaped(&site.name),
+            totals.requests,
+            totals.bytes / 1024,
+            mean(totals.microseconds, totals.requests) / 1000.0,
+            totals.classes[4],
+            totals.classes[5],
+        );
+    }
+    out.push_str("</table></div>\n");
+}
+
+fn one_pool(out: &mut String, pool: &Status) {
+    let _ = writeln!(out, "<h2>Pool {}</h2>", escaped(&pool.name));
+    if let Some(why) = &pool.failed {
+        let _ = writeln!(out, "<p class=\"bad\">It can't be started: {}</p>", escaped(why));
+    }
+    let parent = pool.parent.map_or("none".to_owned(), |pid| format!("pid {pid}"));
+    let _ = writeln!(
+        out,
+        "<p>{}, warm parent: {parent}. {} of at most {} workers, {} forked, {} died. {} requests begun, {} \
+         served, {} waiting. Half of the answers took up to {}, 99 of 100 up to {}.</p>",
+        escaped(&pool.version),
+        pool.workers.len(),
+        pool.max_workers,
+        pool.forked,
+        pool.crashed,
+        pool.begun,
+        pool.served,
+        pool.queue,
+        quantile(&pool.latency, 50),
+        quantile(&pool.latency, 99),
+    );
+    let errors: Vec<String> =
+        pool.errors.iter().map(|(kind, count)| format!("{count} × {}", kind.cause())).collect();
+    if !errors.is_empty() {
+        let _ = writeln!(out, "<p class=\"bad\">Errors: {}</p>", escaped(&errors.join(", ")));
+    }
+    out.push_str(
+        "<div><table><tr><th>Srv</th><th>PID</th><th>M</th><th>Acc</th><th>SS</th><th>kB</th></tr>\n",
+    );
+    for worker in &pool.workers {
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            worker.id,
+            worker.pid,
+            key(worker.state),
+            worker.requests,
+            worker.since.as_secs(),
+            worker.memory / 1024,
+        );
+    }
+    out.push_str("</table></div>\n");
+}
+
+/// The upper bound of the bucket in which a share of all times lies, for people.
+fn quantile(histogram: &Histogram, percent: u64) -> String {
+    let all: u64 = histogram.counts.iter().sum();
+    let wanted = (all * percent).div_ceil(100);
+    let mut seen = 0;
+    for (count, bound) in histogram.counts.iter().zip(BUCKETS) {
+        seen += count;
+        if seen >= wanted && all > 0 {
+            return if bound < 1000 { format!("{bound} µs") } else { format!("{} ms", bound / 1000) };
+        }
+    }
+    if all == 0 { "-".to_owned() } else { "more than 30 s".to_owned() }
+}
+
+fn escaped(text: &str) -> String {
+    String::from_utf8_lossy(&escape_html(text.as_bytes())).into_owned()
+}

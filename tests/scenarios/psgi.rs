@@ -1,0 +1,156 @@
+//! PSGI applications: Plack's own table of cases for servers, and what the table does not have.
+
+use hostler_tests::{Server, Site, needs_program};
+use std::fmt::Write as _;
+use std::process::Command;
+
+/// The table's applications, checked by Plack's own lint.
+const SUITE: &str = "use Plack::Test::Suite;\nuse Plack::Middleware::Lint;\n\
+    Plack::Middleware::Lint->wrap(Plack::Test::Suite->test_app_handler);\n";
+
+/// The table's clients. Arguments: the port, and where the application is mounted.
+const CLIENT: &str = r#"
+use strict; use warnings;
+use Test::More;
+my ($port, $mount);
+BEGIN { ($port, $mount) = @ARGV }
+use Plack::Test::Suite;
+use Plack::LWPish;
+$ENV{PLACK_TEST_SCRIPT_NAME} = $mount;
+my $agent = Plack::LWPish->new(no_proxy => ['127.0.0.1']);
+for my $i (0 .. $#Plack::Test::Suite::TEST) {
+    my $case = $Plack::Test::Suite::TEST[$i];
+    note $case->[0];
+    $case->[1]->(sub {
+        my $request = shift;
+        $request->uri->port($port);
+        $request->uri->path($mount . $request->uri->path);
+        $request->header('X-Plack-Test' => $i);
+        return $agent->request($request);
+    });
+}
+done_testing;
+"#;
+
+fn run_table(server: &Server, mount: &str) {
+    let port = server.port().to_string();
+    let output = Command::new("perl").args(["-e", CLIENT, &port, mount]).output().expect("perl runs");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}\n{}\n{}", server.error_log(), failed(&out));
+}
+
+/// The lines of a TAP output that say what failed.
+fn failed(tap: &str) -> String {
+    let mut lines = String::new();
+    for line in tap.lines().filter(|line| !line.starts_with("ok")) {
+        let _ = writeln!(lines, "{line}");
+    }
+    lines
+}
+
+fn application(code: &str) -> Site {
+    Site::new().file("app.psgi", code)
+}
+
+fn mounted(code: &str) -> Server {
+    let location =
+        "<Location />\nSetHandler psgi\nPSGIApp \"@ROOT@/app.psgi\"\nRequire all granted\n</Location>";
+    application(code).config(location).start()
+}
+
+#[test]
+fn plack_s_table_of_cases_passes_at_the_root() {
+    needs_program!("/usr/share/perl5/Plack/Test/Suite.pm");
+    run_table(&mounted(SUITE), "");
+}
+
+#[test]
+fn plack_s_table_of_cases_passes_below_a_location() {
+    needs_program!("/usr/share/perl5/Plack/Test/Suite.pm");
+    let location =
+        "<Location /deep/app>\nSetHandler psgi\nPSGIApp app.psgi\nRequire all granted\n</Location>";
+    run_table(&application(SUITE).config(location).start(), "/deep/app");
+}
+
+#[test]
+fn plack_s_own_handler_for_mod_perl_passes_its_table() {
+    needs_program!("/usr/share/perl5/Plack/Test/Suite.pm");
+    let location = "<Location />\nSetHandler perl-script\nPerlResponseHandler Plack::Handler::Apache2\n\
+        PerlSetVar psgi_app \"@ROOT@/app.psgi\"\nRequire all granted\n</Location>";
+    run_table(&application(SUITE).config(location).start(), "");
+}
+
+#[test]
+fn a_file_is_an_application_by_its_handler() {
+    let app = "sub { my $env = shift; [200, ['Content-Type', 'text/plain'], \
+        [\"$env->{SCRIPT_NAME}|$env->{PATH_INFO}\"]] }";
+    let server = Site::new().file("htdocs/hello.psgi", app).config("AddHandler psgi .psgi").start();
+    assert_eq!(server.get("/hello.psgi/more").text(), "/hello.psgi|/more");
+}
+
+#[test]
+fn a_body_may_be_read_twice_whatever_its_size() {
+    let app = r#"sub {
+        my $input = $_[0]{'psgi.input'};
+        my @lengths;
+        for (1, 2) {
+            my ($text, $length) = ('', 0);
+            $length += length $text while read $input, $text, 8192;
+            push @lengths, $length;
+            seek $input, 0, 0;
+        }
+        [200, ['Content-Type', 'text/plain'], ["@lengths $_[0]{CONTENT_LENGTH}"]] }"#;
+    let server = mounted(app);
+    for size in [10, 3 << 20] {
+        let body = "x".repeat(size);
+        let request = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{body}");
+        assert_eq!(server.request(request.as_bytes()).text(), format!("{size} {size} {size}"));
+    }
+    let chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n0\r\n\r\n";
+    assert_eq!(server.request(chunked).text(), "5 5 5");
+}
+
+#[test]
+fn a_worker_that_asks_for_it_ends_and_is_replaced() {
+    let app = "sub { my $env = shift; $env->{'psgix.harakiri.commit'} = 1 if $env->{PATH_INFO} eq '/last'; \
+        [200, ['Content-Type', 'text/plain'], [$$]] }";
+    let server = mounted(app);
+    let last = server.get("/last").text();
+    for _ in 0..20 {
+        assert_ne!(server.get("/").text(), last);
+    }
+}
+
+#[test]
+fn cleanup_runs_after_the_answer() {
+    let app = r#"sub {
+        my $env = shift;
+        push @{ $env->{'psgix.cleanup.handlers'} }, sub {
+            $_[0]{'psgi.errors'}->print("cleaned up $_[0]{PATH_INFO}");
+        };
+        [200, ['Content-Type', 'text/plain'], ['Hello']] }"#;
+    let server = mounted(app);
+    assert_eq!(server.get("/here").text(), "Hello");
+    server.await_error("cleaned up /here");
+}
+
+#[test]
+fn a_changed_application_is_loaded_anew() {
+    let text = |word: &str| format!("sub {{ [200, ['Content-Type', 'text/plain'], ['{word}']] }}");
+    let server = mounted(&text("one"));
+    assert_eq!(server.get("/").text(), "one");
+    std::fs::write(server.site().path("app.psgi"), text("another")).expect("written");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(server.get("/").text(), "another");
+}
+
+#[test]
+fn an_application_that_cannot_be_loaded_says_why_and_heals() {
+    let server = mounted("sub { nonsense nonsense");
+    assert_eq!(server.get("/").status, 500);
+    server.await_error("app.psgi");
+    let good = "sub { [200, ['Content-Type', 'text/plain'], ['well']] }";
+    std::fs::write(server.site().path("app.psgi"), good).expect("written");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(server.get("/").text(), "well");
+}
