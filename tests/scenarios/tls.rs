@@ -175,13 +175,29 @@ fn programs_learn_about_the_connection() {
     needs_program!("/usr/bin/openssl");
     needs_program!("/usr/bin/curl");
     let script = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n\
-                  echo $HTTPS $SSL_PROTOCOL $SSL_CIPHER $SSL_TLS_SNI $REQUEST_SCHEME $SERVER_PORT\n";
+                  echo $HTTPS $SSL_PROTOCOL $SSL_CIPHER $SSL_TLS_SNI $REQUEST_SCHEME $SERVER_PORT\n\
+                  echo $SSL_SERVER_S_DN $SSL_SERVER_I_DN_CN $SSL_SERVER_A_KEY\n";
     let more = "<Directory @ROOT@/htdocs>\nOptions +ExecCGI\nSSLOptions +StdEnvVars\nSetHandler cgi-script\n</Directory>";
     let server = site().script("htdocs/a", script).config(&virtual_host("one.test", "one", more)).start();
     let answer = curl(&server, "one.test", "one", &["--tlsv1.3"]);
     let port = server.port();
     assert!(answer.starts_with("on TLSv1.3 TLS_"), "{answer}");
     assert!(answer.contains(&format!(" one.test https {port}\n")), "{answer}");
+    assert!(answer.contains("\nCN=one.test one.test id-ecPublicKey\n"), "{answer}");
+}
+
+#[test]
+fn a_client_that_names_no_host_is_refused_where_that_is_wanted() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    for (more, expected) in [("", "200"), ("SSLStrictSNIVHostCheck on", "403")] {
+        let server = site().file("htdocs/a", "a").config(&virtual_host("one.test", "one", more)).start();
+        let url = format!("https://127.0.0.1:{}/a", server.port());
+        let output =
+            run("curl", &["-sk", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: one.test", &url]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{more}");
+        assert!(curl(&server, "one.test", "one", &[]).contains(" 200 "), "{more}");
+    }
 }
 
 #[test]

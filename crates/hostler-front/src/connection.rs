@@ -2,6 +2,7 @@
 
 use crate::http1::head::Limits;
 use crate::names::Names;
+use crate::tls::CertificateFacts;
 use crate::vhost::AddressHosts;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -64,6 +65,8 @@ pub(crate) struct Tls {
     pub(crate) server_name: Option<String>,
     /// The handshake resumed an earlier session.
     pub(crate) resumed: bool,
+    /// The certificate of the virtual host that the handshake was for.
+    pub(crate) certificate: Arc<CertificateFacts>,
 }
 
 /// The other side of a connection.

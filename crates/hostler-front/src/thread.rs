@@ -2,8 +2,8 @@
 //! to while a request is answered; so there is no lock on the way.
 
 use crate::access_log::Buffers;
-use crate::engines::Engines;
 use crate::agents::Agents;
+use crate::engines::Engines;
 use crate::fast::UrlCache;
 use crate::counters::Counters;
 use crate::files::Site;

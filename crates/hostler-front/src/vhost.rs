@@ -44,6 +44,11 @@ impl AddressHosts {
         Self { default, servers, exact, wild }
     }
 
+    /// Whether there are several virtual hosts to choose from, or one that has names.
+    pub(crate) fn are_named(&self) -> bool {
+        self.servers.len() > 1 || !self.exact.is_empty() || !self.wild.is_empty()
+    }
+
     /// The virtual host for requests without a name that matches.
     pub(crate) fn default_server(&self) -> &Arc<Server> {
         &self.default

@@ -86,6 +86,17 @@ fn choose(request: &mut Request, host: Vec<u8>, port: Option<u16>) -> Result<(),
 fn misdirected(request: &Request) -> Result<(), u16> {
     let Some(tls) = &request.peer.tls else { return Ok(()) };
     let hosts = &request.peer.hosts;
+    let strict = |server: &Server| server.conf.ssl.strict_sni == Some(true);
+    if tls.server_name.is_none()
+        && hosts.are_named()
+        && (strict(hosts.default_server()) || strict(&request.server))
+    {
+        return Err(refused(
+            request,
+            403,
+            "the client did not say which host it wants (SSLStrictSNIVHostCheck)",
+        ));
+    }
     let asked = tls.server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
     let shaken: &Server = asked.unwrap_or_else(|| hosts.default_server());
     if shaken.id == request.server.id || crate::tls::same_settings(shaken, &request.server) {

@@ -1,5 +1,6 @@
 //! Certificates and keys from their PEM files (RFC 7468), checked to belong together.
 
+use super::CertificateFacts;
 use hashbrown::HashMap;
 use hostler_config::Server;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -13,6 +14,14 @@ use std::sync::Arc;
 /// The certificates of a virtual host, one for each kind of key, in the configuration's order.
 #[derive(Debug, Default)]
 pub(super) struct Keys(Vec<Arc<CertifiedKey>>);
+
+impl Keys {
+    /// What is told of them.
+    pub(super) fn facts(&self) -> CertificateFacts {
+        let first = self.0.first().and_then(|certified| certified.cert.first());
+        first.map(CertificateFacts::new).unwrap_or_default()
+    }
+}
 
 impl ResolvesServerCert for Keys {
     /// The first whose key the client can verify.

@@ -3,10 +3,12 @@
 //! Certificates and keys come with the plan; nothing is read here. A new generation brings new ones.
 
 mod certificate;
+mod certificate_facts;
 mod cipher;
 mod plain;
 mod variables;
 
+pub(crate) use certificate_facts::CertificateFacts;
 pub(crate) use variables::{fixup, value};
 
 use crate::connection::Tls;
@@ -48,6 +50,7 @@ struct Host {
     by_protocol: Vec<(Vec<u8>, Arc<ServerConfig>)>,
     /// `ProtocolsHonorOrder`: our order counts, not the client's.
     own_order: bool,
+    certificate: Arc<CertificateFacts>,
 }
 
 impl Host {
@@ -122,6 +125,7 @@ impl<'a> Making<'a> {
             return Ok(made.clone());
         }
         let keys = certificate::load(server, &self.secrets)?;
+        let certificate = Arc::new(keys.facts());
         let plain = self.config(keys, versions)?;
         let with = |protocol: &String| {
             let mut config = plain.clone();
@@ -129,7 +133,7 @@ impl<'a> Making<'a> {
             (protocol.clone().into_bytes(), Arc::new(config))
         };
         let by_protocol = key.3.iter().map(with).collect();
-        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order });
+        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate });
         self.made.insert(key, host.clone());
         Ok(host)
     }
@@ -211,7 +215,7 @@ pub(crate) async fn accept(
     let config = host.config(hello.alpn().into_iter().flatten());
     match start.into_stream(config).await {
         Ok(stream) => {
-            let (tls, h2) = agreed(&stream, server_name);
+            let (tls, h2) = agreed(&stream, server_name, host.certificate.clone());
             Some((stream, tls, h2))
         }
         Err(error) => {
@@ -221,7 +225,11 @@ pub(crate) async fn accept(
     }
 }
 
-fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>) -> (Tls, bool) {
+fn agreed(
+    stream: &TlsStream<TcpStream>,
+    server_name: Option<String>,
+    certificate: Arc<CertificateFacts>,
+) -> (Tls, bool) {
     let connection = stream.get_ref().1;
     let protocol = match connection.protocol_version() {
         Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -230,7 +238,7 @@ fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>) -> (Tls, b
     let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
     let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let h2 = connection.alpn_protocol() == Some(b"h2");
-    (Tls { protocol, cipher: cipher.to_owned(), server_name, resumed }, h2)
+    (Tls { protocol, cipher: cipher.to_owned(), server_name, resumed, certificate }, h2)
 }
 
 #[cfg(test)]
@@ -249,7 +257,7 @@ mod tests {
             Arc::new(config)
         };
         let by_protocol = protocols.iter().map(|p| (p.as_bytes().to_vec(), config(Some(p)))).collect();
-        Host { plain: config(None), by_protocol, own_order }
+        Host { plain: config(None), by_protocol, own_order, certificate: Arc::default() }
     }
 
     fn chosen(host: &Host, offered: &[&str]) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What mod_ssl tells of a connection: `SSL_PROTOCOL` and its relatives, for expressions, programs and logs.
 //!
-//! Nothing is said of certificates: clients are asked for none, and the server's own is no secret to its programs.
+//! Clients are asked for no certificates, so nothing is said of them.
 
 use crate::connection::Tls;
 use crate::request::Request;
@@ -43,6 +43,10 @@ pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
         "SSL_TLS_SNI" => tls.server_name.as_deref()?,
         "SSL_VERSION_INTERFACE" => concat!("Hostler/", env!("CARGO_PKG_VERSION")),
         "SSL_VERSION_LIBRARY" => "rustls",
+        _ if name.starts_with("SSL_SERVER_") => {
+            let value = tls.certificate.find(name)?;
+            return Some(Cow::Owned(value.into_owned().into_bytes()));
+        }
         _ => return None,
     };
     Some(Cow::Borrowed(text.as_bytes()))
@@ -67,12 +71,19 @@ pub(crate) fn fixup(request: &mut Request) {
                 request.env.set(name, Bytes::copy_from_slice(&value));
             }
         }
+        for (name, value) in tls.certificate.all() {
+            request.env.set(name.clone(), value.clone());
+        }
+    }
+    if request.dir.ssl.options.export_cert_data() {
+        request.env.set("SSL_SERVER_CERT", tls.certificate.pem());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn every_standard_variable_has_a_value() {
@@ -81,6 +92,7 @@ mod tests {
             cipher: "TLS_AES_128_GCM_SHA256".into(),
             server_name: None,
             resumed: false,
+            certificate: Arc::default(),
         };
         for name in STANDARD {
             assert!(value(&tls, name).is_some(), "{name}");
