@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
-use hostler_config::{DirConfig, Pattern, Section, Server, lookup};
+use hostler_config::{DirConfig, Server};
 use hostler_expr::Captures;
 use hostler_wire::work::{Directory, Phase, ToWorker};
 use std::cell::RefCell;
@@ -86,7 +86,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         vars: perl.vars.iter().map(owned).collect(),
         env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
         allow_options: options(dir.core.options),
-        location: location(request),
+        location: perl.location.as_deref().map(str::to_owned),
         auth_name: dir.auth.realm.as_ref().and_then(|realm| {
             let host = crate::expr_host::RequestHost::new(request);
             let text = realm.string(&host, &Captures::new()).ok()?;
@@ -126,31 +126,6 @@ fn options(options: Options) -> u32 {
     let without_exec = options.contains(OptionBits::INCLUDES) && !options.contains(OptionBits::INCLUDES_EXEC);
     let first = if without_exec { 32 } else { 0 };
     bits.into_iter().filter(|(bit, _)| options.contains(*bit)).fold(first, |all, (_, bit)| all | bit)
-}
-
-/// The path of the last section that applies: of `<Location>`, else of `<Directory>`.
-fn location(request: &Request) -> Option<String> {
-    let locations = lookup::locations(&request.server, &request.uri).ok()?;
-    if let Some(section) = locations.last() {
-        return Some(path(section));
-    }
-    let end = request.filename.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
-    let file = &request.filename[..end];
-    let steps = lookup::directory_walk(&request.server, file, file).ok()?;
-    steps.iter().rev().find_map(|step| match step {
-        lookup::Step::Section(section) => Some(path(section)),
-        lookup::Step::Htaccess(_) => None,
-    })
-}
-
-/// What a section is for, without the words around it: `/perl` of `<Location "/perl">`.
-fn path(section: &Section) -> String {
-    if let Pattern::Plain(path) | Pattern::Glob(path) = &section.pattern {
-        return String::from_utf8_lossy(path).into_owned();
-    }
-    let inside = section.title.trim_start_matches('<').trim_end_matches('>');
-    let text = inside.split_once(' ').map_or(inside, |(_, text)| text);
-    text.trim_matches(|c: char| c == '"' || c == '~' || c.is_whitespace()).to_owned()
 }
 
 /// The Require lines, as they would be written.
