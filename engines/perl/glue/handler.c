@@ -7,6 +7,7 @@
  *
  * What is kept is package and name, not the code itself: a module that is loaded again is called in its new form. */
 #include "perl_glue.h"
+#include "registry.h"
 
 struct hp_handler {
     SV *word;       /* as it was given; NULL for code of a program's own */
@@ -260,6 +261,7 @@ int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
         unresolved(aTHX_ h);
         return 500;
     }
+    hp_cwd_before(aTHX_ code);
     ENTER;
     SAVETMPS;
     PUSHMARK(SP);

@@ -89,7 +89,7 @@ static int redirected(pTHX_ hp_request *r)
         SvREFCNT_dec(r->redirect);
         r->redirect = newSVpvn(location, length);
     } else {
-        r->status = 302;
+        r->answer_status = 302;
     }
     return 1;
 }
@@ -121,7 +121,7 @@ static void pass_headers(pTHX_ hp_request *r, const char *bytes, STRLEN length, 
 
 static void pass(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
-    if (r->redirect)
+    if (r->redirect || r->answer_status)
         return;
     if (r->parse_headers)
         pass_headers(aTHX_ r, bytes, length, 0);
@@ -166,11 +166,10 @@ void hp_request_flush(pTHX_ hp_request *r)
     begin(r);
     measure(r);
     pass_gathered(aTHX_ r);
-    if (r->redirect)
-        return;
-    if (r->parse_headers && r->header_text)
+    if (r->parse_headers && r->header_text && !r->redirect)
         pass_headers(aTHX_ r, "", 0, 1);
-    hp_request_send_head(aTHX_ r);
+    if (!r->redirect && !r->answer_status)
+        hp_request_send_head(aTHX_ r);
 }
 
 /* What rflush() and $| do: everything printed so far is on its way, unless a header is still awaited. */
@@ -178,7 +177,7 @@ void hp_request_push(pTHX_ hp_request *r)
 {
     begin(r);
     pass_gathered(aTHX_ r);
-    if (r->redirect || (r->parse_headers && r->header_text))
+    if (r->redirect || r->answer_status || (r->parse_headers && r->header_text))
         return;
     if (!r->parse_headers)
         hp_request_send_head(aTHX_ r);

@@ -264,6 +264,8 @@ static void conclude(pTHX_ trip *t, int status)
         hp_request_flush(aTHX_ r);
         if (r->redirect && r->head_state == HP_HEAD_UNSENT)
             set_redirect(aTHX_ t);
+        else if (r->answer_status && r->head_state == HP_HEAD_UNSENT)
+            decide(t, HP_STATUS, r->answer_status);
         else
             decide(t, HP_DONE, 0);
     } else if (unsent) {

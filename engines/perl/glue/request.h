@@ -50,6 +50,9 @@ struct hp_request {
     int parse_headers;
     SV *header_text;
 
+    /* A header with a Location alone: the server makes the answer, as if the handler had returned this status. */
+    int answer_status;
+
     int body_ended;
     hp_request *main;        /* of a sub-request */
     hp_request *prev;
