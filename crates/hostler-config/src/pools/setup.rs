@@ -59,14 +59,16 @@ fn to_load(config: &Config, preload: &Preload) -> engine::Preload {
     engine::Preload { kind, text, origin: config.place(preload.origin) }
 }
 
-/// Of `Some::name` only loading it tells whether it is a package or a function in one. What cannot be a name is left
-/// to the interpreter's own words.
+/// Of `Some::name` only loading it tells whether it is a package or a function in one.
 fn either(name: &str, package: &str) -> String {
-    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')) {
+    let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':'));
+    if !is_name || package.is_empty() {
         return "die 'what follows the + is no name of a package or function';\n".to_owned();
     }
+    let (file, function) = (name.replace("::", "/"), &name[package.len() + 2..]);
     format!(
-        "eval {{ require {name}; 1 }} or do {{ my $why = $@; eval {{ require {package}; 1 }} or die $why }};\n"
+        "eval {{ require {name}; 1 }} or do {{ my $why = $@; $why =~ m{{^Can't locate {file}\\.pm }} \
+         and eval {{ require {package}; 1 }} and {package}->can('{function}') or die $why }};\n"
     )
 }
 

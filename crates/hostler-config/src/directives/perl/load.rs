@@ -126,8 +126,8 @@ pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
 
 /// Adds the package of a handler. `package->method` names it; of `package::function` only the end is to guess.
 pub(super) fn add_handler(cmd: &mut Command<'_>, name: &str) {
-    let package = name.split_once("->").map_or(name, |(package, _)| package);
-    let handler = package.len() == name.len();
+    let package = name.split_once("->").map_or(name, |(package, _)| package).trim_end_matches("::");
+    let handler = !name.contains("->");
     push(cmd, Preload { kind: PreloadKind::Module, text: package.into(), origin: cmd.origin, handler });
 }
 
