@@ -64,6 +64,8 @@ pub(crate) struct Progress {
     pub(crate) pending: PhaseSet,
     /// A worker has got the request with its Log and Cleanup phases.
     pub(crate) logged: bool,
+    /// The request's file itself is run.
+    pub(crate) is_script: bool,
 }
 
 /// Whether a handler's name is one of those that run in workers.
@@ -143,6 +145,11 @@ async fn outcome(
 /// The front goes on: with the handler that the worker has set, or with the default handler, as after Apache's
 /// other modules have declined too.
 async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, Halt> {
+    if request.progress.is_script {
+        // The file itself is a program's source.
+        let file = String::from_utf8_lossy(&request.filename).into_owned();
+        return Err(broken(request, &format!("the interpreter has declined to run the script {file}")));
+    }
     let another = request.handler != before && !request.handler.as_deref().is_some_and(is_handler);
     if another { Box::pin(super::respond(request)).await } else { file::handle(request).await }
 }

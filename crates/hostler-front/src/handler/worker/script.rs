@@ -25,6 +25,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         log::request(request, Severity::Error, "cgi", &message);
         return Err(Halt::Status(500));
     }
+    request.progress.is_script = true;
     let mut phases = PhaseSet::default();
     phases.insert(Phase::Response);
     respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await

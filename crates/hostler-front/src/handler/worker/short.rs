@@ -337,6 +337,7 @@ impl Begun {
         request.content_languages.clone_from(&known.content_languages);
         request.lasting = known.lasting;
         request.epoch = known.epoch;
+        request.progress.is_script = self.remembered.handler.is_some();
         request.progress.logged = super::logs(self.remembered.phases);
         request
     }
@@ -348,17 +349,20 @@ impl Begun {
 
     /// Logs a plain answer.
     pub(crate) fn log(&self, thread: &Thread, peer: &Peer, plain: &Plain, whole: bool) {
+        let server = &self.remembered.request.server;
+        let sent = (plain.out.len() + plain.body.len()) as u64;
+        thread.answered(server, 200, sent, self.started.elapsed());
         let Some(facts) = &self.remembered.facts else { return };
         let record = FastRecord {
             peer,
-            server: &self.remembered.request.server,
+            server,
             facts,
             head: &self.head,
             buffer: &self.buffer,
             received: self.received,
             elapsed: self.started.elapsed(),
             body: plain.body.len() as u64,
-            sent: (plain.out.len() + plain.body.len()) as u64,
+            sent,
             whole,
             headers_out: plain.headers_out.as_ref(),
         };
