@@ -175,7 +175,10 @@ static hp_table *table_of(pTHX_ hp_request *r, int which)
     case HEADERS_IN: return HP_TABLE(r, headers_in);
     case HEADERS_OUT: return HP_TABLE(r, headers_out);
     case ERR_HEADERS_OUT: return HP_TABLE(r, err_headers_out);
-    case SUBPROCESS_ENV: return HP_TABLE(r, subprocess_env);
+    case SUBPROCESS_ENV:
+        if (r->env_wanted)
+            hp_env_common(aTHX_ r);
+        return HP_TABLE(r, subprocess_env);
     default: return HP_TABLE(r, notes);
     }
 }

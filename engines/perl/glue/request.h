@@ -53,6 +53,7 @@ struct hp_request {
     /* A header with a Location alone: the server makes the answer, as if the handler had returned this status. */
     int answer_status;
 
+    int env_wanted;          /* %ENV has the CGI variables; subprocess_env gets them when it is looked at */
     int body_ended;
     hp_request *main;        /* of a sub-request */
     hp_request *prev;

@@ -211,6 +211,11 @@ size_t hp_table_count(const hp_table *table)
     return table->count;
 }
 
+void hp_table_unchanged(hp_table *table)
+{
+    table->changed = 0;
+}
+
 int hp_table_changed(const hp_table *table)
 {
     return table && table->changed;

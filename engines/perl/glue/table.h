@@ -19,6 +19,8 @@ void hp_table_clear(pTHX_ hp_table *table);
 size_t hp_table_count(const hp_table *table);
 /* Whether it was changed since it was made; NULL was not. */
 int hp_table_changed(const hp_table *table);
+/* As if it had just been made. */
+void hp_table_unchanged(hp_table *table);
 /* Appends all of `from`. */
 void hp_table_copy_into(pTHX_ const hp_table *from, hp_table *to);
 /* Several values of a name become one: the last, or (merge) all with commas between them. */
