@@ -161,6 +161,13 @@ PerlOptions -Enable -Fixup
 </VirtualHost>";
 
 #[test]
+fn words_of_apache_dispatch_are_variables() {
+    let config = config("<Location /Foo>\nDispatchPrefix Bar\nDispatchExtras Pre Error\n</Location>");
+    let all: Vec<_> = config.main().locations[0].conf.perl.vars.iter().collect();
+    assert_eq!(all, [("DispatchPrefix", "Bar"), ("DispatchExtras", "Pre Error")]);
+}
+
+#[test]
 fn handlers_replace_unless_they_are_to_be_merged() {
     let config = config(MERGING);
     let [_, v1, v2, v3] = &config.servers[..] else { panic!() };

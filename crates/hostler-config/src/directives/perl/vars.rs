@@ -34,7 +34,39 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Passes an environment variable of the server on to Perl programs",
         pass_env,
     ),
+    dispatch("DispatchPrefix", "class", "Apache::Dispatch: the class that the Location stands for"),
+    dispatch(
+        "DispatchLocation",
+        "URL-path",
+        "Apache::Dispatch: the Location, where the section does not tell",
+    ),
+    dispatch(
+        "DispatchExtras",
+        "Pre|Post|Error ...",
+        "Apache::Dispatch: methods called before, after, and on errors",
+    ),
+    dispatch("DispatchStat", "On|Off|ISA", "Apache::Dispatch: whether changed classes are loaded again"),
+    dispatch("DispatchISA", "class ...", "Apache::Dispatch: ancestors that classes get"),
+    dispatch("DispatchAUTOLOAD", "On|Off", "Apache::Dispatch: whether AUTOLOAD may answer"),
+    dispatch(
+        "DispatchRequire",
+        "On|Off",
+        "Apache::Dispatch: whether classes are loaded when they are needed",
+    ),
+    dispatch("DispatchUpperCase", "On|Off", "Apache::Dispatch: whether /foo leads to Foo"),
 ];
+
+/// Directives that Apache::Dispatch adds to Apache's: short for PerlSetVar with the same name.
+const fn dispatch(name: &'static str, form: &'static str, doc: &'static str) -> Directive {
+    let set = |cmd: &mut Command<'_>, args: &Args| {
+        if args.words.is_empty() {
+            return Err("needs a value".to_owned());
+        }
+        put_var(cmd, cmd.directive.name, &args.words.join(" "));
+        Ok(())
+    };
+    Directive::new(name, Arity::TakeArgv, form, doc, set).allowed(Contexts::ANYWHERE, Overrides::ALL)
+}
 
 /// Names and values as `dir_config` knows them. Names do not depend on case; one name may have several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,12 +134,15 @@ fn put(all: &mut Vec<(Box<str>, Box<str>)>, name: &str, value: &str) {
 }
 
 fn set_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let (name, value) = (args.first(), args.word(1).unwrap_or_default());
+    put_var(cmd, args.first(), args.word(1).unwrap_or_default());
+    Ok(())
+}
+
+fn put_var(cmd: &mut Command<'_>, name: &str, value: &str) {
     super::dir(cmd).vars.set(name, value);
     if !cmd.inside.any() {
         cmd.server.perl.vars.set(name, value);
     }
-    Ok(())
 }
 
 fn add_var(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
