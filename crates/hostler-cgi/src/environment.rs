@@ -188,6 +188,7 @@ impl Environment {
     fn add_server(&mut self, server: &Server<'_>) {
         self.put(Meta::ServerSignature, server.signature);
         self.put(Meta::ServerSoftware, server.software);
+        // It may come from a Host header, and programs print it into pages.
         self.put(Meta::ServerName, escape_html(server.name));
         self.put(Meta::ServerAddr, server.address);
         self.put(Meta::ServerPort, server.port.to_string());
@@ -252,8 +253,9 @@ fn entry(mut name: Vec<u8>, value: &[u8]) -> Vec<u8> {
     name
 }
 
-/// A host name may come from a `Host` header, and programs print it into pages.
-fn escape_html(text: &[u8]) -> Vec<u8> {
+/// Text as it stands in HTML and in the values of its attributes.
+#[must_use]
+pub fn escape_html(text: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(text.len());
     for byte in text {
         match byte {

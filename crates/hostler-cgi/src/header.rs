@@ -5,7 +5,8 @@
 
 use std::time::SystemTime;
 
-use crate::lines::{self, HeaderError, Limits, Lines};
+use crate::lines::{self, HeaderError};
+use crate::parser::{Parser, TakeLine};
 use crate::status::Status;
 
 /// A header field of a response: name as the program wrote it, value.
@@ -70,58 +71,9 @@ pub enum Progress {
 /// assert_eq!(parser.parse(b"ain\r\n\r\nbody"), Progress::Complete { consumed: 7 });
 /// assert_eq!(parser.into_header().content_type.as_deref(), Some(&b"text/plain"[..]));
 /// ```
-#[derive(Debug)]
-pub struct HeaderParser {
-    lines: Lines,
-    header: Header,
-    end: Option<Result<(), HeaderError>>,
-}
+pub type HeaderParser = Parser<Header>;
 
-impl HeaderParser {
-    /// A parser at the beginning of a program's output.
-    #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self { lines: Lines::new(limits), header: Header::default(), end: None }
-    }
-
-    /// Takes the next bytes of the output. After the end it takes none and answers the same again.
-    pub fn parse(&mut self, bytes: &[u8]) -> Progress {
-        let mut consumed = 0;
-        while self.end.is_none() && consumed < bytes.len() {
-            match self.lines.take(&bytes[consumed..]) {
-                Ok((taken, line)) => {
-                    consumed += taken;
-                    self.end = line.and_then(|line| self.header.line(&line).transpose());
-                }
-                Err(error) => self.end = Some(Err(error)),
-            }
-        }
-        match &self.end {
-            None => Progress::More,
-            Some(Ok(())) => Progress::Complete { consumed },
-            Some(Err(error)) => Progress::Failed(error.clone()),
-        }
-    }
-
-    /// What it means that the output ends here, before the header is complete.
-    #[must_use]
-    pub fn ended(&self) -> HeaderError {
-        match &self.end {
-            Some(Err(error)) => error.clone(),
-            _ if self.lines.any() => HeaderError::Premature,
-            _ => HeaderError::Nothing,
-        }
-    }
-
-    /// The header; what has been read of it, if it was not complete.
-    #[must_use]
-    pub fn into_header(self) -> Header {
-        self.header
-    }
-}
-
-impl Header {
-    /// Takes one line; `Some` for the empty one that ends the header.
+impl TakeLine for Header {
     fn line(&mut self, line: &[u8]) -> Result<Option<()>, HeaderError> {
         if line.is_empty() {
             return Ok(Some(()));
@@ -141,7 +93,9 @@ impl Header {
         }
         Ok(None)
     }
+}
 
+impl Header {
     fn set_status(&mut self, value: &[u8]) {
         let status = Status::parse(value);
         if status.is_none() {

@@ -10,14 +10,16 @@ mod header;
 mod lines;
 mod nph;
 mod outcome;
+mod parser;
 mod status;
 mod variable;
 
 pub use arguments::arguments;
-pub use environment::{Client, Environment, Redirected, Request, Server};
+pub use environment::{Client, Environment, Redirected, Request, Server, escape_html};
 pub use header::{Field, Header, HeaderParser, Note, Progress};
 pub use lines::{HeaderError, Limits};
 pub use nph::{NphHeader, NphParser};
 pub use outcome::Outcome;
+pub use parser::Parser;
 pub use status::Status;
 pub use variable::{MetaVariable, http_variable, script_name};

@@ -3,8 +3,9 @@
 //! Apache passes the bytes on as they are. An answer that is to be framed anew (HTTP/2, chunks) has to be
 //! understood first: this reads status line and fields; nothing is merged, dropped or interpreted.
 
-use crate::header::{Field, Progress};
-use crate::lines::{self, HeaderError, Limits, Lines};
+use crate::header::Field;
+use crate::lines::{self, HeaderError};
+use crate::parser::{Parser, TakeLine};
 
 /// An `nph-` program's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,69 +18,24 @@ pub struct NphHeader {
     pub fields: Vec<Field>,
 }
 
-/// Reads an `nph-` header piece by piece; used like [`crate::HeaderParser`].
-#[derive(Debug)]
-pub struct NphParser {
-    lines: Lines,
-    header: NphHeader,
-    end: Option<Result<(), HeaderError>>,
-}
+/// Reads an `nph-` header piece by piece; used like [`crate::HeaderParser`]. An interim answer (1xx) is skipped: the final one
+/// follows it.
+pub type NphParser = Parser<NphHeader>;
 
-impl NphParser {
-    /// A parser at the beginning of a program's output.
-    #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self { lines: Lines::new(limits), header: NphHeader::default(), end: None }
-    }
-
-    /// Takes the next bytes of the output. An interim answer (1xx) is skipped: the final one follows it.
-    pub fn parse(&mut self, bytes: &[u8]) -> Progress {
-        let mut consumed = 0;
-        while self.end.is_none() && consumed < bytes.len() {
-            match self.lines.take(&bytes[consumed..]) {
-                Ok((taken, line)) => {
-                    consumed += taken;
-                    self.end = line.and_then(|line| self.line(&line).transpose());
-                }
-                Err(error) => self.end = Some(Err(error)),
-            }
-        }
-        match &self.end {
-            None => Progress::More,
-            Some(Ok(())) => Progress::Complete { consumed },
-            Some(Err(error)) => Progress::Failed(error.clone()),
-        }
-    }
-
-    /// What it means that the output ends here, before the header is complete.
-    #[must_use]
-    pub fn ended(&self) -> HeaderError {
-        match &self.end {
-            Some(Err(error)) => error.clone(),
-            _ if self.lines.any() => HeaderError::Premature,
-            _ => HeaderError::Nothing,
-        }
-    }
-
-    /// The header; what has been read of it, if it was not complete.
-    #[must_use]
-    pub fn into_header(self) -> NphHeader {
-        self.header
-    }
-
+impl TakeLine for NphHeader {
     fn line(&mut self, line: &[u8]) -> Result<Option<()>, HeaderError> {
-        if self.header.code == 0 {
+        if self.code == 0 {
             let bad = || HeaderError::BadStatusLine(lines::beginning(line));
-            (self.header.code, self.header.reason) = status_line(line).ok_or_else(bad)?;
+            (self.code, self.reason) = status_line(line).ok_or_else(bad)?;
             return Ok(None);
         }
         if !line.is_empty() {
             let (name, value) = lines::field(line)?;
-            self.header.fields.push((name.to_vec(), value.trim_ascii_end().to_vec()));
+            self.fields.push((name.to_vec(), value.trim_ascii_end().to_vec()));
             return Ok(None);
         }
-        if self.header.code < 200 {
-            self.header = NphHeader::default();
+        if self.code < 200 {
+            *self = Self::default();
             return Ok(None);
         }
         Ok(Some(()))
@@ -103,6 +59,7 @@ fn status_line(line: &[u8]) -> Option<(u16, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Limits, Progress};
 
     fn parse(text: &str) -> Result<(NphHeader, usize), HeaderError> {
         let mut parser = NphParser::new(Limits::default());

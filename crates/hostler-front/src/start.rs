@@ -1,8 +1,8 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
-use crate::engines::Engines;
 use crate::counters::Counters;
+use crate::engines::Engines;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance};
 use crate::log::Logs;

@@ -3,9 +3,9 @@
 
 use crate::access_log::Buffers;
 use crate::agents::Agents;
+use crate::counters::Counters;
 use crate::engines::Engines;
 use crate::fast::UrlCache;
-use crate::counters::Counters;
 use crate::files::Site;
 use crate::hub::Hub;
 use crate::log::Logs;

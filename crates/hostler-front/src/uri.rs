@@ -3,6 +3,8 @@
 //! The order follows Apache since 2.4.60: unreserved characters are decoded before dot segments are removed
 //! (so `/.%2e/` can't climb), everything else after.
 
+pub(crate) use hostler_cgi::escape_html;
+
 use std::borrow::Cow;
 
 /// Why a target can't be mapped.
@@ -189,21 +191,6 @@ fn decode(path: &[u8], slashes: EncodedSlashes) -> Result<Vec<u8>, UriError> {
         at += 3;
     }
     forbidden.map_or(Ok(out), Err)
-}
-
-/// Escapes text for HTML: `<`, `>`, `&`, `"`.
-pub(crate) fn escape_html(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    for &byte in text {
-        match byte {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            _ => out.push(byte),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Response headers; each expectation marked "Apache" was compared with Apache 2.4.71.
 
 use super::*;
+use crate::Limits;
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Result<Header, HeaderError> {

@@ -100,7 +100,11 @@ impl Line<'_> {
         if name.eq_ignore_ascii_case(b"content-length") {
             return Some(Cow::Owned(self.record.body.to_string().into_bytes()));
         }
-        self.record.headers_out.unwrap_or(&self.record.facts.headers_out).find(name).map(|v| Cow::Borrowed(&**v))
+        self.record
+            .headers_out
+            .unwrap_or(&self.record.facts.headers_out)
+            .find(name)
+            .map(|v| Cow::Borrowed(&**v))
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {

@@ -239,7 +239,16 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let start = super::begin(thread, &request.server, *isolation, work);
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
     let head = head.clone();
-    Some(Begun { remembered, start: Some(start), head, buffer, told, received, started: Instant::now(), number })
+    Some(Begun {
+        remembered,
+        start: Some(start),
+        head,
+        buffer,
+        told,
+        received,
+        started: Instant::now(),
+        number,
+    })
 }
 
 /// What a worker's answer has come to.
