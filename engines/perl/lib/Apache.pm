@@ -263,11 +263,11 @@ sub finfo {
 sub register_cleanup { my ($r, $code) = @_; return push_cleanup($r, $code) }
 sub post_connection  { my ($r, $code) = @_; return push_cleanup($r, $code) }
 
+# Each is called, whatever the others return.
 sub push_cleanup {
     my ($r, $code) = @_;
-    return ref $r
-        ? $r->push_handlers(PerlCleanupHandler => $code)
-        : request()->push_handlers(PerlCleanupHandler => $code);
+    $r = request() unless ref $r;
+    return $r->push_handlers(PerlCleanupHandler => ref $code ? sub { $code->(@_); 0 } : $code);
 }
 
 sub lookup_uri {
@@ -299,11 +299,12 @@ sub new { my ($class, $r) = @_; return ref $r ? $r : request() }
 
 our $AUTOLOAD;
 
+# A call that does not exist says so with its name.
 sub AUTOLOAD {
     my ($class, $name) = $AUTOLOAD =~ /(.*)::(.*)/;
     return if $name eq 'DESTROY';
-    require Carp;
-    Carp::croak("$class\::$name is not supported; docs/mod_perl.md lists the calls that are");
+    require Hostler::Calls;
+    Hostler::Calls::refuse("$class\::$name");
 }
 
 package Apache::SubRequest;

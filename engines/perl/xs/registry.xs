@@ -290,6 +290,11 @@ static XS(handler) {
     }
 }
 
+void hp_cwd_before(pTHX_ CV *code) {
+    if (UNLIKELY(owed) && !(CvISXSUB(code) && CvXSUB(code) == handler))
+        hp_cwd_settle(aTHX);
+}
+
 static void forget_matching(pTHX_ SV *package) {
     int i;
     for (i = 0; i < SLOTS; i++) {

@@ -94,7 +94,7 @@ sub compiled {
     my ($package, $r, $filename) = @_;
     my $known = $Apache::Registry->{$package};
     my @facts = stat $filename;
-    my $stamp = ref $r && Hostler::Registry::stamp_of_request($r) // Hostler::Registry::stamp_of_file($filename);
+    my $stamp = stamp($r, $filename);
     return 0 unless $known && exists $known->{mtime};
     return 1 if $known->{stamp} eq $stamp || $facts[9] < $known->{mtime};
     return 0;
@@ -117,12 +117,15 @@ sub compile {
         delete $Apache::Registry->{$package};
         return 0;
     }
-    my $stamp = ref $r && Hostler::Registry::stamp_of_request($r);
-    $Apache::Registry->{$package} = {
-        mtime => (stat $filename)[9],
-        stamp => $stamp // Hostler::Registry::stamp_of_file($filename) // '',
-    };
+    $Apache::Registry->{$package} = { mtime => (stat $filename)[9], stamp => stamp($r, $filename) };
     return 1;
+}
+
+# What tells this version of the file from others: as the front knows it, or as it is.
+sub stamp {
+    my ($r, $filename) = @_;
+    my $stamp = ref $r ? Hostler::Registry::stamp_of_request($r) : undef;
+    return $stamp // Hostler::Registry::stamp_of_file($filename) // '';
 }
 
 # Runs it, and its END blocks. The status is what the script gave the request, which gets back its own.
