@@ -290,7 +290,7 @@ static int is_ours(pTHX_ hp_request *r, int kind)
         return 0;
     if (!(phases & (1u << HP_RESPONSE | 1u << HP_FIXUP | 1u << HP_TYPE)))
         return 0;
-    return kind == PSGI ? r->directory->psgi_app.ptr != NULL : has_handlers(aTHX_ r, HP_RESPONSE);
+    return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : has_handlers(aTHX_ r, HP_RESPONSE);
 }
 
 static void serve(pTHX_ void *context)
@@ -314,42 +314,44 @@ static void serve(pTHX_ void *context)
 static void conclude_exit(pTHX_ void *context)
 {
     trip *t = context;
-    if (!t->decided)
+    if (t->decided)
+        return;
+    if (t->r->phase == HP_RESPONSE)
         conclude(aTHX_ t, HP_OK);
+    else /* of a phase that decides whether there may be an answer */
+        decide(t, HP_STATUS, 500);
 }
 
 /* ---- after it ---- */
 
-static int has_afterwork(pTHX_ const hp_request *r)
+/* The front asks for Log and Cleanup in one trip of a request; what a handler has pushed runs in any case. */
+static int wants(pTHX_ const hp_request *r, int phase)
 {
-    return has_handlers(aTHX_ r, HP_LOG) || has_handlers(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups;
+    return (r->in->phases & 1u << phase || r->pushed[phase]) && has_handlers(aTHX_ r, phase);
 }
 
-static void finish(pTHX_ trip *t)
+static void finish(pTHX_ void *context)
 {
+    trip *t = context;
     hp_request *r = t->r;
     hp_request_tell_changes(aTHX_ r);
     if (t->outcome.kind == HP_STATUS)
         r->status = t->outcome.status;
     hp_out_finished(&t->outcome);
-    if (has_afterwork(aTHX_ r))
+    if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups)
         hp_out_publish();
 }
 
 static void after(pTHX_ void *context)
 {
     trip *t = context;
-    hp_request *r = t->r;
-    uint32_t phases = r->in->phases;
-    int answered = t->outcome.kind != HP_DECLINED_REQUEST;
     ENTER;
     SAVETMPS;
-    if ((answered && phases & 1u << HP_RESPONSE) || phases & 1u << HP_LOG)
-        if (has_handlers(aTHX_ r, HP_LOG) && (answered || !(phases & 1u << HP_RESPONSE)))
-            (void)run_phase(aTHX_ t, HP_LOG);
-    if (r->pushed[HP_CLEANUP] || (phases & 1u << HP_CLEANUP && (answered || !(phases & 1u << HP_RESPONSE))))
+    if (wants(aTHX_ t->r, HP_LOG))
+        (void)run_phase(aTHX_ t, HP_LOG);
+    if (wants(aTHX_ t->r, HP_CLEANUP))
         (void)run_phase(aTHX_ t, HP_CLEANUP);
-    hp_request_run_cleanups(aTHX_ r);
+    hp_request_run_cleanups(aTHX_ t->r);
     FREETMPS;
     LEAVE;
 }
@@ -387,7 +389,7 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory)
     hp_env_restore(aTHX);
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ 0);
-    finish(aTHX_ & t);
+    (void)hp_guarded(aTHX_ finish, &t);
     (void)hp_guarded(aTHX_ after, &t);
     SvREFCNT_dec(t.self);
     hp_request_free(aTHX_ t.r);

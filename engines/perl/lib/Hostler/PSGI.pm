@@ -67,6 +67,7 @@ sub _run {
 
 # The response handler.
 sub serve {
+    my $r   = shift;
     my %env = (
         'psgi.version'           => [ 1, 1 ],
         'psgi.errors'            => $errors,
@@ -86,7 +87,7 @@ sub serve {
     my $path = _application();
     my $answer = application($path)->(\%env);
     _send($answer) or respond($answer);
-    after(\%env)
+    after($r, \%env)
         if @{ $env{'psgix.cleanup.handlers'} } || $env{'psgix.harakiri.commit'};
     return OK;
 }
@@ -172,17 +173,22 @@ sub start {
 
 # What the application wants done once the client has its answer.
 sub after {
-    my $env = shift;
-    my $r   = Apache2::RequestUtil->request;
-    $r->pool->cleanup_register(
-        sub {
-            for my $cleanup (@{ $env->{'psgix.cleanup.handlers'} }) {
-                eval { $cleanup->($env); 1 } or $errors->print($@);
-            }
-            _leave() if $env->{'psgix.harakiri.commit'};
-            return;
+    my ($r, $env) = @_;
+    my $finish = sub {
+        for my $cleanup (@{ $env->{'psgix.cleanup.handlers'} }) {
+            eval { $cleanup->($env); 1 } or $errors->print($@);
         }
-    );
+        _leave() if $env->{'psgix.harakiri.commit'};
+        return;
+    };
+    if ($r->isa('Apache')) {
+        $r->register_cleanup($finish);
+    }
+    else {
+        require Apache2::RequestRec;
+        require APR::Pool;
+        $r->pool->cleanup_register($finish);
+    }
     return;
 }
 
