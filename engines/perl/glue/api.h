@@ -55,6 +55,13 @@ STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);
 ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
+/* The hash that is %ENV during a request (environ.c): begin, put every variable, end; again if end answers 0. */
+void hp_environ_begin(pTHX);
+void hp_environ_put(pTHX_ const char *name, size_t length, hp_str value);
+int hp_environ_end(pTHX);
+/* From now on, put goes into whatever hash is %ENV. */
+void hp_environ_direct(pTHX);
+void hp_environ_restore(pTHX);
 /* subprocess_env in void context: the CGI variables, also in %ENV. */
 void hp_env_of_void_call(pTHX_ hp_request *r);
 int hp_method_number(const char *name, size_t length);

@@ -4,25 +4,18 @@
  * hash has no magic: programs that are started do not inherit what is in it. */
 #include "api.h"
 
-static HV *saved_env;
-
-/* Where variables go: into the table that programs see as subprocess_env, or straight into %ENV; the table is filled
- * when somebody asks for it, which is seldom. */
+/* Where variables go: into the table that programs see as subprocess_env, or (NULL) into %ENV; the table is filled when
+ * somebody asks for it, which is seldom. */
 typedef struct {
     hp_table *table;
-    HV *env;
 } sink;
 
 static void put(pTHX_ const sink *to, const char *name, size_t length, hp_str value)
 {
-    if (to->table) {
+    if (to->table)
         hp_table_set(aTHX_ to->table, name, length, value.ptr, value.len);
-    } else {
-        SV *sv = newSVpvn(value.ptr, value.len);
-        SvTAINTED_on(sv);
-        if (!hv_store(to->env, name, (I32)length, sv, 0))
-            SvREFCNT_dec(sv);
-    }
+    else
+        hp_environ_put(aTHX_ name, length, value);
 }
 
 static void set(pTHX_ const sink *to, const char *name, hp_str value)
@@ -150,7 +143,7 @@ static void set_all(pTHX_ hp_request *r, const sink *to)
 
 void hp_env_common(pTHX_ hp_request *r)
 {
-    sink to = {HP_TABLE(r, subprocess_env), NULL};
+    sink to = {HP_TABLE(r, subprocess_env)};
     int changed = hp_table_changed(r->subprocess_env);
     r->env_wanted = 0;
     set_all(aTHX_ r, &to);
@@ -161,7 +154,7 @@ void hp_env_common(pTHX_ hp_request *r)
 /* %ENV as a program finds it: what the front and SetEnv say, then all of the above. */
 static void fill(pTHX_ hp_request *r)
 {
-    sink to = {NULL, GvHVn(PL_envgv)};
+    sink to = {NULL};
     hp_fields given = r->subprocess_env ? hp_table_fields(aTHX_ r->subprocess_env) : r->in->subprocess_env;
     int old = hp_settings.generation == 1;
     size_t i;
@@ -177,28 +170,21 @@ static void fill(pTHX_ hp_request *r)
 
 void hp_env_fill(pTHX_ hp_request *r)
 {
-    HV *old = GvHVn(PL_envgv);
-    if (!saved_env) {
-        saved_env = old;
-        GvHV(PL_envgv) = newHVhv(old);
-    }
+    hp_environ_begin(aTHX);
     fill(aTHX_ r);
+    while (!hp_environ_end(aTHX))
+        fill(aTHX_ r);
     r->env_wanted = 1;
 }
 
 void hp_env_restore(pTHX)
 {
-    HV *env;
-    if (!saved_env)
-        return;
-    env = GvHV(PL_envgv);
-    GvHV(PL_envgv) = saved_env;
-    saved_env = NULL;
-    SvREFCNT_dec((SV *)env);
+    hp_environ_restore(aTHX);
 }
 
 void hp_env_of_void_call(pTHX_ hp_request *r)
 {
     hp_env_common(aTHX_ r);
+    hp_environ_direct(aTHX);
     fill(aTHX_ r);
 }

@@ -1,0 +1,184 @@
+/* The hash that is %ENV during a request.
+ *
+ * Making thirty variables for each request would cost more than a light program does. So the hash is kept, with the
+ * sequence of variables that it was made from: the next request of the same shape only writes the values that differ.
+ * It is kept only while it is exactly as it was made, but for values: a program that adds, removes, ties or keeps
+ * anything of it gets its way, and the next request a new hash. */
+#include "api.h"
+
+typedef struct {
+    char *name;
+    size_t length;
+    SV *value; /* held; NULL: a later variable of the sequence has the same name */
+} variable;
+
+static HV *kept;
+static variable *sequence;
+static size_t count, room, distinct;
+
+static HV *saved; /* %ENV outside of the request; NULL: no request has it */
+static size_t position;
+static enum { DIRECT, REPLAY, RECORD } mode;
+
+static void forget(pTHX)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        Safefree(sequence[i].name);
+        SvREFCNT_dec(sequence[i].value);
+    }
+    count = distinct = 0;
+    SvREFCNT_dec((SV *)kept);
+    kept = NULL;
+}
+
+static void store(pTHX_ HV *env, const char *name, size_t length, hp_str value)
+{
+    SV *sv = newSVpvn(value.ptr, value.len);
+    SvTAINTED_on(sv);
+    if (!hv_store(env, name, (I32)length, sv, 0))
+        SvREFCNT_dec(sv);
+}
+
+static void record(pTHX_ const char *name, size_t length, hp_str value)
+{
+    variable *v;
+    if (count == room) {
+        room = room ? 2 * room : 64;
+        Renew(sequence, room, variable);
+    }
+    v = &sequence[count++];
+    v->name = savepvn(name, length);
+    v->length = length;
+    v->value = NULL;
+    store(aTHX_ kept, name, length, value);
+}
+
+/* A plain string that nobody else refers to. */
+static int is_plain(const SV *sv)
+{
+    return SvREFCNT(sv) == 2 && SvTYPE(sv) <= SVt_PVMG && SvPOK(sv) && !SvROK(sv) && !SvMAGICAL(sv) &&
+           !(SvFLAGS(sv) & (SVf_UTF8 | SVf_READONLY | SVf_PROTECT)) && !SvOBJECT(sv);
+}
+
+/* Whether the next variable of the sequence is this one, and now has the value. */
+static int replay(pTHX_ const char *name, size_t length, hp_str value)
+{
+    variable *v = &sequence[position];
+    if (position >= count || v->length != length || memcmp(v->name, name, length) != 0)
+        return 0;
+    position++;
+    if (!v->value)
+        return 1;
+    if (!is_plain(v->value))
+        return 0;
+    if (SvNIOKp(v->value) || SvCUR(v->value) != value.len || memcmp(SvPVX(v->value), value.ptr, value.len) != 0)
+        sv_setpvn(v->value, value.ptr, value.len);
+    return 1;
+}
+
+static void put_base(pTHX);
+
+static void begin_record(pTHX)
+{
+    forget(aTHX);
+    kept = newHV();
+    mode = RECORD;
+    position = 0;
+    put_base(aTHX);
+}
+
+/* What %ENV has outside of requests comes first. */
+static void put_base(pTHX)
+{
+    HE *each;
+    hv_iterinit(saved);
+    while ((each = hv_iternext(saved))) {
+        STRLEN length, name_length;
+        const char *name = HePV(each, name_length);
+        hp_str value;
+        value.ptr = SvPV(hv_iterval(saved, each), length);
+        value.len = length;
+        hp_environ_put(aTHX_ name, name_length, value);
+    }
+}
+
+/* Exactly the variables it was made with. */
+static int is_intact(pTHX)
+{
+    return kept && SvREFCNT((SV *)kept) == 1 && !SvMAGICAL((SV *)kept) && !SvOBJECT((SV *)kept) &&
+           HvUSEDKEYS(kept) == distinct;
+}
+
+void hp_environ_begin(pTHX)
+{
+    HV *env = GvHVn(PL_envgv);
+    if (saved) { /* a second time in one request: add to what is there */
+        mode = DIRECT;
+        return;
+    }
+    saved = env;
+    position = 0;
+    mode = REPLAY;
+    if (is_intact(aTHX))
+        put_base(aTHX);
+    else
+        begin_record(aTHX);
+}
+
+void hp_environ_put(pTHX_ const char *name, size_t length, hp_str value)
+{
+    if (mode == REPLAY) {
+        if (!replay(aTHX_ name, length, value))
+            position = (size_t)-1; /* every further one fails, and hp_environ_end() asks for all again */
+    } else if (mode == RECORD)
+        record(aTHX_ name, length, value);
+    else
+        store(aTHX_ GvHVn(PL_envgv), name, length, value);
+}
+
+/* Holds each value once, by the last of the variables that share it. */
+static void hold(pTHX)
+{
+    size_t i = count;
+    distinct = HvUSEDKEYS(kept);
+    while (i-- > 0) {
+        variable *v = &sequence[i];
+        SV **slot = hv_fetch(kept, v->name, (I32)v->length, 0);
+        if (slot && SvREFCNT(*slot) == 1)
+            v->value = SvREFCNT_inc(*slot);
+    }
+}
+
+int hp_environ_end(pTHX)
+{
+    if (mode == REPLAY && position != count) {
+        begin_record(aTHX);
+        return 0;
+    }
+    if (mode == RECORD)
+        hold(aTHX);
+    if (mode != DIRECT) {
+        if (SvOOK(kept) && HvRITER_get(kept) != -1)
+            hv_iterinit(kept);
+        GvHV(PL_envgv) = (HV *)SvREFCNT_inc((SV *)kept);
+    }
+    mode = DIRECT;
+    return 1;
+}
+
+void hp_environ_direct(pTHX)
+{
+    mode = DIRECT;
+}
+
+void hp_environ_restore(pTHX)
+{
+    HV *env;
+    if (!saved)
+        return;
+    env = GvHV(PL_envgv);
+    GvHV(PL_envgv) = saved;
+    saved = NULL;
+    SvREFCNT_dec((SV *)env);
+}
