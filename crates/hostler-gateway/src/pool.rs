@@ -81,6 +81,14 @@ pub struct Work {
     pub timeout: Duration,
 }
 
+impl Work {
+    /// The same work once more, taken out of this.
+    fn again(&mut self) -> Self {
+        let request = std::mem::take(&mut self.request);
+        Self { request, directory: self.directory.clone(), ..*self }
+    }
+}
+
 /// How soon an abandoned request is looked at again; the pauses grow.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 
@@ -122,7 +130,7 @@ impl Pool {
         if start.last {
             self.attention.notify_one();
         }
-        Ok(Exchange::new(start.offer(self, &work, Instant::now())))
+        Ok(Exchange::new(start.offer(self, work)))
     }
 
     /// Begins a request, first come, first served. Must be called on a thread's `LocalSet`. Dropping the future
@@ -209,7 +217,7 @@ impl Pool {
             index: begun.index,
             channel,
             cutter,
-            deadline: now + begun.timeout,
+            deadline: now + begun.work.timeout,
             look: (now + FIRST_LOOK, FIRST_LOOK),
         };
         if !begun.worker.is_dead() {

@@ -31,6 +31,11 @@ pub enum ToEngine {
         /// The worker's number.
         worker: WorkerId,
     },
+    /// The idle worker is not needed any more: it runs what is to be run at its end, and exits (SIGTERM).
+    Retire {
+        /// The worker's number.
+        worker: WorkerId,
+    },
 }
 
 /// From parent to front.

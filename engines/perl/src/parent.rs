@@ -28,7 +28,7 @@ pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
             Some((ToEngine::Fork { worker }, _)) => {
                 control.send(&FromEngine::ForkFailed { worker, errno: libc::EAGAIN })?;
             }
-            Some((ToEngine::Kill { .. }, _)) => {}
+            Some((ToEngine::Kill { .. } | ToEngine::Retire { .. }, _)) => {}
         }
     };
     process::title(&format!("hostler-perl: {}", setup.title));
@@ -106,16 +106,19 @@ impl Parent {
         match message {
             ToEngine::Wakers => self.wakers.extend(descriptors),
             ToEngine::Fork { worker } => return self.fork(*worker, descriptors),
-            ToEngine::Kill { worker } => {
-                if let Some((_, pid)) = self.workers.iter().find(|(known, _)| known == worker) {
-                    kill(*pid, Signal::KILL);
-                }
-            }
+            ToEngine::Kill { worker } => self.signal(*worker, Signal::KILL),
+            ToEngine::Retire { worker } => self.signal(*worker, Signal::TERM),
             ToEngine::Setup(_) => {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a second setup"));
             }
         }
         Ok(())
+    }
+
+    fn signal(&self, worker: WorkerId, signal: Signal) {
+        if let Some((_, pid)) = self.workers.iter().find(|(known, _)| *known == worker) {
+            kill(*pid, signal);
+        }
     }
 
     fn fork(&mut self, worker: WorkerId, descriptors: Vec<OwnedFd>) -> io::Result<()> {

@@ -114,6 +114,11 @@ impl Unsent {
         &mut self.bytes
     }
 
+    /// Adds what was to go after it.
+    pub(crate) fn append(&mut self, more: &Self) {
+        self.bytes.extend_from_slice(&more.bytes[more.gone..]);
+    }
+
     /// Writes what there is room for; whether any went.
     pub(crate) fn flush(&mut self, channel: &mut Channel) -> bool {
         if self.is_empty() {

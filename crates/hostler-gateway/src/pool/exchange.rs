@@ -7,9 +7,10 @@ use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 /// The conversation with a worker about one request, on the thread where it began. To be polled by one task.
@@ -23,26 +24,59 @@ pub struct Exchange {
     slot: usize,
     cutter: Cutter,
     unsent: Unsent,
-    /// What was there all at once.
     over: bool,
+    /// The answer is complete.
     finished: bool,
+    /// Something has been said beyond the request itself, or come back: it can't be given to another worker.
+    bound: bool,
+    /// The worker has died before it took the request: another is waited for.
+    again: Option<Again>,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
 }
 
+type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
+
 impl Exchange {
-    pub(super) fn new(mut begun: Begun) -> Self {
+    pub(super) fn new(begun: Begun) -> Self {
         begun.pool.counters.begun.fetch_add(1, Relaxed);
+        Self::with(begun)
+    }
+
+    fn with(mut begun: Begun) -> Self {
         let unsent = std::mem::take(&mut begun.unsent);
         let entry =
-            begun.channel.take().map(|channel| Entry::new(channel, begun.worker.clone(), begun.timeout));
+            begun.channel.take().map(|channel| Entry::new(channel, begun.worker.clone(), begun.work.timeout));
         let over = entry.is_none();
         let slot = entry.map_or(usize::MAX, thread::enter);
-        Self { begun, slot, cutter: Cutter::default(), unsent, over, finished: false, not_send: PhantomData }
+        Self {
+            begun,
+            slot,
+            cutter: Cutter::default(),
+            unsent,
+            over,
+            finished: false,
+            bound: false,
+            again: None,
+            not_send: PhantomData,
+        }
     }
 
     /// The next message, the last of which is `End`; then `None`. After an error there is nothing more.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        if let Some(again) = &mut self.again {
+            let begun = ready!(again.as_mut().poll(context));
+            self.again = None;
+            match begun {
+                Ok(begun) => {
+                    let (told, bound) = (std::mem::take(&mut self.unsent), self.bound);
+                    *self = Self::with(begun);
+                    self.bound = bound;
+                    self.unsent.append(&told);
+                }
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
         if self.over {
             return Poll::Ready(None);
         }
@@ -52,6 +86,7 @@ impl Exchange {
             None => Poll::Ready(None),
             Some(Step::Wait) => Poll::Pending,
             Some(Step::Frame(frame)) => {
+                self.bound = true;
                 match frame.kind {
                     FromWorker::END => self.end(frame.body.first() == Some(&1)),
                     FromWorker::FINISHED => self.finished = true,
@@ -59,15 +94,30 @@ impl Exchange {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
+            Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_next(context),
             Some(Step::Fail(failure)) => Poll::Ready(Some(Err(self.fail(&failure)))),
         }
     }
 
+    /// Whether the worker has died without having taken the request; it waits for another then.
+    fn may_begin_again(&mut self) -> bool {
+        if self.bound || thread::with(self.slot, |entry| entry.channel.take_back()) != Some(true) {
+            return false;
+        }
+        drop(thread::leave(self.slot));
+        self.over = true;
+        self.unsent = Unsent::default();
+        let (pool, work) = (self.begun.pool.clone(), self.begun.work.again());
+        self.again = Some(Box::pin(async move { pool.wait(work).await }));
+        true
+    }
+
     /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
     pub fn tell(&mut self, message: &ToWorker<'_>) {
-        if self.over {
+        if self.over && self.again.is_none() {
             return;
         }
+        self.bound = true;
         message.encode(self.unsent.buffer());
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| entry.flush(unsent));
@@ -75,6 +125,10 @@ impl Exchange {
 
     /// Ready when all that was said has gone to the worker: time to read the next piece of the request's body.
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.again.is_some() {
+            // Whoever polls the messages is woken when there is a worker.
+            return Poll::Pending;
+        }
         if self.over {
             return Poll::Ready(());
         }

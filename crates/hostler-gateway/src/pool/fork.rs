@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 const FASTEST: usize = 32;
 /// Workers that are being forked at the same time, at most.
 const AT_ONCE: usize = 32;
-/// First and longest pause after a worker has died before it was of use.
+/// First and longest pause while workers die and none is of use.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// Workers that may die in a row without any request being served, before forking pauses.
+const STREAK: u32 = 4;
 
 /// What the maintenance remembers about forking.
 #[derive(Debug)]
@@ -25,24 +28,28 @@ pub(super) struct Pace {
     /// Nothing is forked before.
     pub(super) not_before: Option<Instant>,
     pause: Duration,
+    /// Deaths since a request was last served, and how many had been.
+    streak: (u32, u64),
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { rate: 1, not_before: None, pause: PAUSES.0 }
+        Self { rate: 1, not_before: None, pause: PAUSES.0, streak: (0, 0) }
     }
 }
 
 impl Pace {
-    /// A worker has died, or could not be forked, before it had been given anything.
-    pub(super) fn stumbled(&mut self, now: Instant) {
-        self.not_before = Some(now + self.pause);
-        self.pause = (self.pause * 2).min(PAUSES.1);
-    }
-
-    /// A worker has been of use.
-    pub(super) fn recovered(&mut self) {
-        self.pause = PAUSES.0;
+    /// A worker has died, or could not be forked; so many requests have been served by the pool until now.
+    pub(super) fn stumbled(&mut self, now: Instant, served: u64) {
+        if self.streak.1 != served {
+            self.streak = (0, served);
+            self.pause = PAUSES.0;
+        }
+        self.streak.0 += 1;
+        if self.streak.0 > STREAK {
+            self.not_before = Some(now + self.pause);
+            self.pause = (self.pause * 2).min(PAUSES.1);
+        }
     }
 }
 

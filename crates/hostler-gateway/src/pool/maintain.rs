@@ -14,6 +14,7 @@ use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::MAX_FDS;
+use hostler_wire::site::Exit;
 use hostler_wire::work::FromWorker;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -34,6 +35,8 @@ const WEIGHING: u32 = 5;
 const FAREWELL: Duration = Duration::from_secs(10);
 /// First and longest pause after an engine could not be started.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
+/// A parent that has lived for so long may be replaced at once.
+const LONG: Duration = Duration::from_secs(5);
 /// Longest pause between looks at an abandoned request.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
@@ -41,15 +44,24 @@ impl Pool {
     /// Keeps the pool's processes until it is closed. To be spawned on a thread's `LocalSet`, once for each pool.
     pub async fn maintain<H: Host + 'static>(self: Arc<Self>, host: H) {
         let host = Rc::new(host);
-        let (mut generation, mut pause) = (0, PAUSES.0);
-        while self.wanted().await {
+        let (mut generation, mut pause, mut again) = (0, PAUSES.0, false);
+        while self.wanted(again).await {
+            again = false;
             generation += 1;
             self.lock().phase = Phase::Starting;
             let keeper = Keeper::start(&self, &host, generation);
             match keeper.await {
                 Ok(keeper) => {
-                    pause = PAUSES.0;
-                    keeper.keep().await;
+                    let since = Instant::now();
+                    let end = keeper.keep().await;
+                    if end == End::Gone && since.elapsed() < LONG {
+                        // One that ends again and again must not be started in a circle.
+                        tokio::time::sleep(pause).await;
+                        pause = (pause * 2).min(PAUSES.1);
+                    } else {
+                        pause = PAUSES.0;
+                    }
+                    again = end == End::Gone;
                 }
                 Err(error) => {
                     self.failed(&error, pause);
@@ -59,15 +71,15 @@ impl Pool {
         }
     }
 
-    /// Waits until there is something to do; false: the pool is closed.
-    async fn wanted(&self) -> bool {
+    /// Waits until there is something to do; false: the pool is closed. `again`: its parent has ended in use.
+    async fn wanted(&self, again: bool) -> bool {
         loop {
             {
                 let state = self.lock();
                 if state.closing {
                     return false;
                 }
-                if state.waiting() > 0 {
+                if again || state.waiting() > 0 {
                     return true;
                 }
             }
@@ -83,6 +95,7 @@ impl Pool {
             let again = || Error { last_lines: error.last_lines.clone(), ..again() };
             state.fail_all(|| again().retry_after(pause.as_secs() as u32 + 1), out);
             state.phase = Phase::Failed(error.kind, why.clone(), Instant::now() + pause);
+            state.growth_due = None;
         });
         let mut facts = self.facts();
         facts.pid = None;
@@ -175,7 +188,10 @@ impl<H: Host + 'static> Keeper<H> {
             Err(error) => {
                 let exit = timeout(SECOND, poll_fn(|context| self.process.poll_exit(context))).await;
                 return Err(match exit.ok().flatten() {
-                    Some(exit) => Error::because(Kind::EngineFailed, describe(exit)),
+                    Some(exit) => {
+                        let why = format!("while it loaded it ended: {}", describe(exit));
+                        Error::because(Kind::EngineFailed, why)
+                    }
                     None => gone(error),
                 });
             }
@@ -187,7 +203,7 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// Serves the pool as long as the parent lives and is needed.
-    async fn keep(mut self) {
+    async fn keep(mut self) -> End {
         let end = loop {
             let due = match self.step().await {
                 Ok(due) => due,
@@ -202,7 +218,8 @@ impl<H: Host + 'static> Keeper<H> {
                 () = sleep_until(due.into()) => {}
             }
         };
-        self.end(end).await;
+        self.end(end);
+        end
     }
 
     /// Does what is to be done now. When there is something to do next.
@@ -215,18 +232,21 @@ impl<H: Host + 'static> Keeper<H> {
             self.seconds = self.seconds.wrapping_add(1);
             self.each_second(now)?;
         }
-        let (forks, kills) = {
+        let (forks, kills, retired) = {
             let mut state = self.pool.lock();
             if state.closing && state.is_quiet() {
                 return Err(End::Unneeded);
             }
             let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
             let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
-            (forks, std::mem::take(&mut state.kills))
+            (forks, std::mem::take(&mut state.kills), std::mem::take(&mut state.retired))
         };
         for worker in kills {
             self.doomed.insert(worker, now);
             self.send(&ToEngine::Kill { worker }, &[]).await?;
+        }
+        for worker in retired {
+            self.send(&ToEngine::Retire { worker }, &[]).await?;
         }
         for worker in forks {
             self.fork(worker).await?;
@@ -250,7 +270,7 @@ impl<H: Host + 'static> Keeper<H> {
 
     async fn fork(&mut self, id: WorkerId) -> Result<(), End> {
         let Ok((memory, descriptor, stderr)) = self.prepare(id) else {
-            self.pace.stumbled(Instant::now());
+            self.stumbled();
             return Ok(());
         };
         let worker = Worker::new(id, self.generation, memory);
@@ -278,7 +298,6 @@ impl<H: Host + 'static> Keeper<H> {
 
     /// What the parent says of its workers is believed: it can only harm its own pool.
     fn told(&mut self, message: FromEngine) {
-        let now = Instant::now();
         match message {
             FromEngine::Forked { worker, pid } => {
                 let known = self.pool.locked(|state, out| state.forked(&self.pool, worker, pid, out));
@@ -287,7 +306,7 @@ impl<H: Host + 'static> Keeper<H> {
             FromEngine::ForkFailed { worker, .. } => {
                 self.lines.remove(&worker);
                 self.pool.lock().records.remove(&worker);
-                self.pace.stumbled(now);
+                self.stumbled();
             }
             FromEngine::Exited { worker, exit } => {
                 if let Some(lines) = self.lines.remove(&worker) {
@@ -299,15 +318,26 @@ impl<H: Host + 'static> Keeper<H> {
                 let died =
                     |state: &mut State, out: &mut _| state.died(&self.pool, worker, Death::Exit(exit), out);
                 match self.pool.locked(died) {
-                    Some(record) if record.state != WorkerState::Ending => {
+                    // One that exits after its last word may be gone before that has been read.
+                    Some(record) if record.state != WorkerState::Ending && exit != Exit::Status(0) => {
                         self.pool.counters.crashed.fetch_add(1, Relaxed);
-                        if record.requests == 0 { self.pace.stumbled(now) } else { self.pace.recovered() }
+                        self.stumbled();
+                        if record.state != WorkerState::Busy {
+                            // No request tells it.
+                            let worker = &record.worker;
+                            let text = format!("the worker ended unasked: {}", describe(exit));
+                            self.host.line(worker.pid.load(Relaxed), text.as_bytes());
+                        }
                     }
                     _ => {}
                 }
             }
             FromEngine::Ready { .. } | FromEngine::Failed { .. } => {}
         }
+    }
+
+    fn stumbled(&mut self) {
+        self.pace.stumbled(Instant::now(), self.pool.counters.served.load(Relaxed));
     }
 
     fn each_second(&mut self, now: Instant) -> Result<(), End> {
@@ -320,11 +350,12 @@ impl<H: Host + 'static> Keeper<H> {
             return Err(End::Gone);
         }
         let pool = &self.pool;
-        pool.locked(|state, out| {
+        pool.locked(|state, _| {
             if fork::too_many(state, &pool.settings)
                 && let Some(coldest) = state.idle.first().copied()
             {
-                state.kill(pool, coldest, out);
+                state.end(pool, coldest);
+                state.retired.push(coldest);
             }
             let late = |record: &&Record| {
                 record.state == WorkerState::Ending && now.duration_since(record.since) >= FAREWELL
@@ -381,12 +412,13 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// The parent is gone, or not needed any more: its workers go, too.
-    async fn end(mut self, end: End) {
+    fn end(mut self, end: End) {
         let Self { pool, generation, .. } = &self;
         let generation = *generation;
         let unneeded: Vec<WorkerId> = {
             let mut state = pool.lock();
             state.phase = Phase::Cold;
+            state.growth_due = None;
             state.target = pool.settings.first() as usize;
             let idle = |r: &&Record| r.worker.parent == generation && r.state != WorkerState::Busy;
             state.records.values().filter(idle).map(|record| record.worker.id).collect()
@@ -403,9 +435,6 @@ impl<H: Host + 'static> Keeper<H> {
         pool.facts().pid = None;
         let (pool, link) = (self.pool.clone(), self.link);
         drop(link);
-        if end == End::Gone {
-            pool.attention.notify_one();
-        }
         let deadline = Instant::now() + FAREWELL;
         let mut lines = std::mem::take(&mut self.lines);
         let farewell = async move {
@@ -466,12 +495,10 @@ fn ended(abandoned: &mut Abandoned) -> Result<Option<bool>, Nonsense> {
     Ok(free.then_some(false))
 }
 
-fn describe(exit: hostler_wire::site::Exit) -> String {
+pub(super) fn describe(exit: Exit) -> String {
     match exit {
-        hostler_wire::site::Exit::Status(status) => format!("it exited with status {status} while it loaded"),
-        hostler_wire::site::Exit::Signal(signal) => {
-            format!("it was killed by {} while it loaded", crate::signal_name(signal))
-        }
+        Exit::Status(status) => format!("exited with status {status}"),
+        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
     }
 }
 

@@ -22,6 +22,10 @@ use tokio::sync::oneshot;
 /// longer than the many requests wait that are served in microseconds.
 const PATIENCE: Duration = Duration::from_millis(3);
 
+/// How long a request stays placed behind a running one while others are placed behind ones that end sooner: longer
+/// than most requests take, or requests would be moved about all the time.
+const STALE: Duration = Duration::from_millis(1);
+
 /// What a pool's processes are at.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -61,6 +65,8 @@ pub(super) struct State {
     pub(super) abandoned: Vec<Abandoned>,
     /// Workers to be killed.
     pub(super) kills: Vec<WorkerId>,
+    /// Idle workers to be asked to go.
+    pub(super) retired: Vec<WorkerId>,
     /// Workers that the pool should have.
     pub(super) target: usize,
     /// When it is to be looked whether requests still wait.
@@ -95,8 +101,8 @@ pub(super) struct Start {
 
 impl Start {
     /// Offers the request to its worker.
-    pub(super) fn offer(mut self, pool: &Arc<Pool>, work: &Work, since: Instant) -> Begun {
-        let unsent = offer(&mut self.channel, work, self.defines);
+    pub(super) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
+        let unsent = offer(&mut self.channel, &work, self.defines);
         self.worker.open.store(true, Release);
         Begun {
             pool: pool.clone(),
@@ -104,9 +110,9 @@ impl Start {
             index: self.index,
             channel: Some(self.channel),
             unsent,
-            since,
-            timeout: work.timeout,
+            since: Instant::now(),
             defines: self.defines.then_some(work.directory.0),
+            work,
             finished: None,
         }
     }
@@ -132,6 +138,7 @@ impl State {
             queue: VecDeque::new(),
             abandoned: Vec::new(),
             kills: Vec::new(),
+            retired: Vec::new(),
             target: settings.first() as usize,
             growth_due: None,
             last_use: Instant::now(),
@@ -206,8 +213,7 @@ impl State {
                 return;
             };
             pool.counters.waits.add(ticket.since.elapsed());
-            let begun = start.offer(pool, &ticket.work, Instant::now());
-            out.0.push((ticket.reply, Ok(begun)));
+            out.0.push((ticket.reply, Ok(start.offer(pool, ticket.work))));
             self.place_behind(&pool.settings, id);
             return;
         }
@@ -229,28 +235,38 @@ impl State {
         self.queue.pop_front()
     }
 
-    /// Places the first of the queue behind what this worker runs.
+    /// Places the oldest request that waits behind what this worker runs: one that has been placed elsewhere and
+    /// got stuck there, or the first of the queue.
     fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
-        while let Some(ticket) = self.queue.pop_front() {
-            if !ticket.is_wanted() {
-                continue;
-            }
-            let placeable = self.records.get_mut(&id).filter(|record| record.is_placeable());
-            let Some(record) = placeable else {
-                self.queue.push_front(ticket);
+        loop {
+            if !self.records.get(&id).is_some_and(Record::is_placeable) {
                 return;
-            };
+            }
+            let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
+            let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
             let mut channel = record.worker.memory.channel(1 - record.channel);
             record.given(settings);
             let defines = record.told.insert(ticket.work.directory.0);
             let unsent = offer(&mut channel, &ticket.work, defines);
-            record.placed = Some(Placed { ticket, channel, defines, unsent });
+            let since = Instant::now();
+            record.placed = Some(Placed { ticket, channel, defines, unsent, since });
             self.placed.push_back(id);
             if record.last {
-                self.growth_due = Some(Instant::now());
+                self.growth_due = Some(since);
             }
             return;
         }
+    }
+
+    /// The oldest of those that are placed, if it has been for long.
+    fn stuck(&mut self) -> Option<Ticket> {
+        let record = self.records.get_mut(self.placed.front()?)?;
+        let is_stuck = record.placed.as_ref().is_some_and(|placed| placed.since.elapsed() >= STALE);
+        if !is_stuck {
+            return None;
+        }
+        self.placed.pop_front();
+        record.take_back()
     }
 
     /// Queues a request, and finds a place for it if there is one.
@@ -278,7 +294,9 @@ impl State {
                 self.place_behind(&pool.settings, id);
             }
         }
-        if self.waiting() > 0 && self.growth_due.is_none() {
+        if !matches!(self.phase, Phase::Ready) {
+            pool.attention.notify_one();
+        } else if self.waiting() > 0 && self.growth_due.is_none() {
             let patience = if self.records.is_empty() { Duration::ZERO } else { PATIENCE };
             self.growth_due = Some(Instant::now() + patience);
             pool.attention.notify_one();
@@ -361,7 +379,7 @@ impl State {
             }
             return;
         }
-        let Placed { ticket, channel, defines, unsent } = placed;
+        let Placed { ticket, channel, defines, unsent, .. } = placed;
         record.channel = 1 - record.channel;
         record.since = Instant::now();
         record.thread = ticket.work.thread;
@@ -375,8 +393,8 @@ impl State {
             channel: Some(channel),
             unsent,
             since: record.since,
-            timeout: ticket.work.timeout,
             defines: defines.then_some(ticket.work.directory.0),
+            work: ticket.work,
             finished: None,
         };
         out.0.push((ticket.reply, Ok(begun)));

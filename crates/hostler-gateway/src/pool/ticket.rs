@@ -6,7 +6,7 @@ use crate::Error;
 use crate::backend::ring::{Cutter, Unsent};
 use hostler_ring::front::Channel;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// A request in the queue, or placed behind a running one.
@@ -31,6 +31,8 @@ pub(super) struct Placed {
     pub(super) defines: bool,
     /// What had no room.
     pub(super) unsent: Unsent,
+    /// When it was placed here.
+    pub(super) since: Instant,
 }
 
 /// A request that a worker has. Whoever drops it leaves the worker to the pool, which waits for its end.
@@ -42,7 +44,8 @@ pub(super) struct Begun {
     pub(super) channel: Option<Channel>,
     pub(super) unsent: Unsent,
     pub(super) since: Instant,
-    pub(super) timeout: Duration,
+    /// The request, for another worker if this one dies before it takes it.
+    pub(super) work: Work,
     /// The worker is told this configuration by it.
     pub(super) defines: Option<u32>,
     /// The answer is complete: the worker need not be told that nobody waits, it is only cleaning up.

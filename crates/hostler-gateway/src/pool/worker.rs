@@ -61,8 +61,7 @@ impl Worker {
     /// The error for a request that it took with it.
     pub(super) fn died(&self, death: Death) -> Error {
         let why = match death {
-            Death::Exit(Exit::Signal(signal)) => format!("killed by {}", crate::signal_name(signal)),
-            Death::Exit(Exit::Status(status)) => format!("exited with status {status}"),
+            Death::Exit(exit) => super::maintain::describe(exit),
             Death::Orphaned => "its parent has ended".to_owned(),
         };
         let pid = self.pid.load(Relaxed);

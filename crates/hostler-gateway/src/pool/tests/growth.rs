@@ -1,0 +1,118 @@
+//! How many workers there are.
+
+use super::*;
+
+#[test]
+fn a_pool_starts_with_its_first_request_and_grows_for_those_that_wait() {
+    run(async || {
+        let site = Site::new(Settings { start: 2, max_workers: 5, ..Settings::default() });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(site.engine.shared.parents.load(Relaxed), 0);
+        site.ask("first").await.unwrap();
+        site.until_idle(2).await;
+        let waits: Vec<_> = (0..8).map(|_| site.ask_later("wait gate")).collect();
+        site.until_busy(5).await;
+        site.until("no more", |status| status.workers.len() == 5 && status.queue == 3).await;
+        site.engine.open("gate");
+        for wait in waits {
+            wait.await.unwrap().unwrap();
+        }
+        assert_eq!(site.engine.shared.forked.load(Relaxed), 5);
+    });
+}
+
+#[test]
+fn spare_workers_are_kept_and_those_over_the_most_are_ended() {
+    run(async || {
+        let settings =
+            Settings { start: 1, min_spare: 2, max_spare: 2, max_workers: 6, ..Settings::default() };
+        let site = Site::new(settings);
+        let waits: Vec<_> = (0..4).map(|_| site.ask_later("wait gate")).collect();
+        site.until("two spare", |s| {
+            in_state(s, WorkerState::Busy) == 4 && in_state(s, WorkerState::Idle) == 2
+        })
+        .await;
+        site.engine.open("gate");
+        for wait in waits {
+            wait.await.unwrap().unwrap();
+        }
+        site.until("shrunk", |status| status.workers.len() == 2).await;
+        assert_eq!(site.pool.status().crashed, 0);
+        assert_eq!(site.ask("still").await.unwrap(), "still");
+    });
+}
+
+#[test]
+fn a_worker_at_its_last_request_has_its_successor_already() {
+    run(async || {
+        let site = Site::new(Settings { max_requests: 3, ..exactly(1) });
+        site.ask("exit 0").await.unwrap();
+        site.until("replaced", |status| status.forked == 2 && status.workers.len() == 1).await;
+        site.ask("one").await.unwrap();
+        site.ask("two").await.unwrap();
+        // The third is its last: a successor is idle while it still runs.
+        let last = site.ask_later("wait gate");
+        site.until("a successor", |s| {
+            in_state(s, WorkerState::Busy) == 1 && in_state(s, WorkerState::Idle) == 1
+        })
+        .await;
+        assert_eq!(site.ask("four").await.unwrap(), "four");
+        site.engine.open("gate");
+        last.await.unwrap().unwrap();
+        assert_eq!(site.pool.status().crashed, 0);
+    });
+}
+
+#[test]
+fn one_shot_workers_serve_one_request_each_from_a_reserve() {
+    run(async || {
+        let site = Site::new(Settings { one_shot: true, start: 3, max_workers: 8, ..Settings::default() });
+        // The false workers exit when they are told to.
+        for number in 0..20 {
+            assert!(site.ask(&format!("exit {number}")).await.is_ok());
+        }
+        let mut workers: Vec<_> = site.engine.shared.log.lock().unwrap().iter().map(|(id, _)| *id).collect();
+        workers.dedup();
+        assert_eq!(workers.len(), 20);
+        site.until("a reserve", |status| in_state(status, WorkerState::Idle) >= 3).await;
+    });
+}
+
+#[test]
+fn an_unused_pool_ends_its_processes_and_starts_again() {
+    run(async || {
+        let site = Site::new(Settings { idle: Duration::from_millis(300), ..exactly(1) });
+        site.ask("one").await.unwrap();
+        site.until("evicted", |status| status.workers.is_empty() && status.parent.is_none()).await;
+        assert_eq!(site.ask("two").await.unwrap(), "two");
+        assert_eq!(site.engine.shared.parents.load(Relaxed), 2);
+    });
+}
+
+#[test]
+fn the_queue_is_bounded_in_length_and_time() {
+    run(async || {
+        let settings = Settings { queue_length: 2, queue_timeout: Duration::from_millis(300), ..exactly(1) };
+        let site = Site::new(settings);
+        let first = site.ask_later("wait gate");
+        site.until_busy(1).await;
+        let waits: Vec<_> = (0..3).map(|number| site.ask_later(&format!("n {number}"))).collect();
+        site.until("waiting", |status| status.queue == 3).await;
+        let full = site.ask("too many").await.unwrap_err();
+        assert_eq!((full.kind, full.status(), full.retry_after.is_some()), (Kind::QueueFull, 503, true));
+        for wait in waits {
+            let late = wait.await.unwrap().unwrap_err();
+            assert_eq!((late.kind, late.status()), (Kind::QueueTimeout, 503));
+            assert!(late.retry_after.is_some());
+        }
+        site.engine.open("gate");
+        first.await.unwrap().unwrap();
+        // Those that were told 503 have not been carried out.
+        assert_eq!(site.engine.begun(), ["wait gate"]);
+        let errors = site.pool.status().errors;
+        assert!(
+            errors.contains(&(Kind::QueueFull, 1)) && errors.contains(&(Kind::QueueTimeout, 3)),
+            "{errors:?}"
+        );
+    });
+}
