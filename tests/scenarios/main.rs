@@ -6,6 +6,7 @@ mod cgi;
 mod faults;
 mod files;
 mod logs;
+mod perl;
 mod psgi;
 mod readme;
 mod showcase;

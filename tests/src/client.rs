@@ -58,6 +58,15 @@ impl Connection {
         let _ = self.stream.write_all(bytes.as_ref());
     }
 
+    /// Another hold of the connection, to send on while this one reads.
+    ///
+    /// # Panics
+    /// Without descriptors to spare.
+    #[must_use]
+    pub fn sender(&self) -> TcpStream {
+        self.stream.try_clone().expect("a descriptor")
+    }
+
     /// Ends the sending side, as a client that has said everything.
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
