@@ -40,15 +40,21 @@ sub server_shutdown_cleanup_register {
 
 package Apache2::ServerRec;
 
-my %phase = map { ("Perl${_}Handler" => 1) } qw(ChildInit ChildExit PostReadRequest Trans MapToStorage HeaderParser
-    Access Authen Authz Type Fixup Response Log Cleanup Init), '';
-
-# Handlers that programs have registered for all requests, by directive: the engine looks here.
+# What programs have registered for each worker's beginning and end, by directive: the engine looks here.
 our %handlers;
+
+# Which phases of requests a worker is asked for says the configuration.
+sub _registrable {
+    my $name = shift;
+    return 1 if $name =~ /\APerlChild(?:Init|Exit)Handler\z/;
+    require Carp;
+    Carp::croak("$name cannot be added for all requests while programs are loaded: write it into the configuration, or "
+            . 'use $r->push_handlers: see docs/perl-calls.md');
+}
 
 sub push_handlers {
     my ($s, $name, $given) = @_;
-    return 0 unless $phase{$name};
+    _registrable($name);
     my $package = caller;
     push @{ $handlers{$name} }, Apache2::RequestRec::_given($given, $package);
     return 1;
@@ -56,7 +62,7 @@ sub push_handlers {
 
 sub set_handlers {
     my ($s, $name, $given) = @_;
-    return 0 unless $phase{$name};
+    _registrable($name);
     $handlers{$name} = [ Apache2::RequestRec::_given($given, scalar caller) ];
     return 1;
 }
