@@ -36,6 +36,7 @@ test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's o
 test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
 test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
 test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections
+test|file:/usr/share/perl5/Apache2/Reload.pm|libapache2-reload-perl|Debian's own module, on our interface
 test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with its own configuration
 test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
 test|cmd:git|git|a repository for cgit to show

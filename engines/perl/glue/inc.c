@@ -2,6 +2,12 @@
  * not one that was compiled for another server. */
 #include "perl_glue.h"
 
+/* Programs that run under both generations ask which modules can be loaded. */
+static int is_generation_1(const char *path)
+{
+    return strEQ(path, "Apache.pm") || strnEQ(path, "Apache/", 7);
+}
+
 /* Called by `require` as the hook in @INC: (hook, "Apache2/RequestRec.pm"). */
 XS_INTERNAL(find_embedded)
 {
@@ -13,11 +19,14 @@ XS_INTERNAL(find_embedded)
     if (items < 2)
         XSRETURN_EMPTY;
     path = SvPV(ST(1), path_length);
+    if (hp_settings.generation == 2 && is_generation_1(path))
+        XSRETURN_EMPTY;
     text = hp_embedded(path, &length);
     if (!text)
         XSRETURN_EMPTY;
-    /* What programs find in %INC, and what messages name. */
-    (void)hv_store(GvHVn(PL_incgv), path, (I32)path_length, newSVpvf("hostler/%s", path), 0);
+    /* What programs find in %INC: a file that is there and does not change (Apache2::Reload looks). Messages name
+     * the module by the line below. */
+    (void)hv_store(GvHVn(PL_incgv), path, (I32)path_length, newSVpvs("/proc/self/exe"), 0);
     source = newSVpvf("#line 1 \"hostler/%s\"\n", path);
     sv_catpvn(source, text, length);
     ST(0) = sv_2mortal(newRV_noinc(source));

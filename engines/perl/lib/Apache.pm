@@ -44,6 +44,10 @@ my %called = (
     internal_redirect_handler => 'Apache2::RequestRec::internal_redirect',
     write_client              => 'Hostler::Apache::print',
     run                       => 'Apache2::SubRequest::run',
+    query_string              => 'Apache2::RequestRec::args',
+    read_client_block         => 'Apache2::RequestRec::read',
+    current_callback          => 'ModPerl::Util::current_callback',
+    map({ ($_ => "Apache2::RequestRec::$_") } qw(READ READLINE GETC WRITE EOF OPEN CLOSE BINMODE FILENO UNTIE)),
     print                     => 'Hostler::Apache::print',
     map { ($_ => "Hostler::Apache::$_") } qw(send_http_header sent_header header_in header_out err_header_out headers_in
         headers_out err_headers_out cgi_header_out),
@@ -55,10 +59,8 @@ my %called = (
         my $code = $called{$name};
         *$name = \&$code if defined &$code;
     }
-    *CLOSE = *close = sub { 1 };
-    *PRINT = \&print;
+    *PRINT  = \&print;
     *PRINTF = \&printf;
-    *BINMODE = *FILENO = sub { 1 };
 }
 
 # ---- the process ----
@@ -104,15 +106,16 @@ sub module {
     return exists $INC{ ($name =~ s{::}{/}gr) . '.pm' } ? 1 : 0;
 }
 
-# Handlers of the server: Apache->push_handlers(PerlChildInitHandler => ...); of a request: $r->push_handlers.
+# Of a request: $r->push_handlers, or of the one that is being served: Apache->push_handlers. At start, and for the
+# phases of a process, the server's: Apache->push_handlers(PerlChildInitHandler => ...).
 for my $name (qw(push_handlers set_handlers get_handlers)) {
     no strict 'refs';
     no warnings 'redefine';
     my $of_request = defined &{"Apache2::RequestRec::$name"} ? \&{"Apache2::RequestRec::$name"} : next;
     *$name = sub {
         my $self = shift;
-        return $of_request->($self, @_) if ref $self;
-        return Apache2::ServerUtil->server->$name(@_);
+        my $r = ref $self ? $self : ($_[0] // '') =~ /^PerlChild/ ? undef : eval { request() };
+        return $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_);
     };
 }
 
@@ -133,6 +136,16 @@ sub chdir_file {
     require File::Basename;
     return chdir($path =~ m{/\z} ? $path : File::Basename::dirname($path));
 }
+
+sub default_port { return ($_[0]->subprocess_env('HTTPS') || '') eq 'on' ? 443 : 80 }
+
+# Ranges are cut out by the server, from the whole.
+sub set_byterange  { return 0 }
+sub each_byterange { return }
+
+# END blocks of Registry scripts are kept by package (xs/registry.xs).
+sub clear_rgy_endav { return }
+sub stash_rgy_endav { return }
 
 # Apache's timers are the server's business.
 sub hard_timeout  { return }
@@ -287,14 +300,6 @@ sub parsed_uri {
 
 # The object as a file handle: print {$r} and tie *STDOUT, $r.
 sub TIEHANDLE { return $_[-1] }
-sub OPEN      { return 1 }
-
-sub READLINE {
-    my $r = shift;
-    return Apache2::RequestRec::READLINE($r) if defined &Apache2::RequestRec::READLINE;
-    return;
-}
-
 sub new { my ($class, $r) = @_; return ref $r ? $r : request() }
 
 our $AUTOLOAD;

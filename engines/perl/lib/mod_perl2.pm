@@ -9,6 +9,6 @@ our $VERSION_TRIPLET = '2.0.12';
 our $API_VERSION     = 2;
 
 $mod_perl::VERSION = $VERSION if Hostler::settings()->{generation} == 2;
-$INC{'mod_perl.pm'} ||= __FILE__;
+$INC{'mod_perl.pm'} ||= $INC{'mod_perl2.pm'};
 
 1;

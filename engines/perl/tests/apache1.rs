@@ -295,7 +295,8 @@ fn database_connections_are_kept_in_both_generations() {
             $r->print($a == $b ? 'same' : 'other'); 0 } 1;";
         let mut site = Site::with(generation, "Test", tempfile::tempdir().unwrap(), vec![code(text)]);
         for _ in 0..2 {
-            assert_eq!(site.get_in(&handler("Test"), "x", "").body, "same", "generation {generation}");
+            let answer = site.get_in(&handler("Test"), "x", "");
+            assert_eq!(answer.body, "same", "generation {generation}: {answer:?}");
         }
     }
 }

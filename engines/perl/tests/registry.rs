@@ -4,6 +4,7 @@ mod front;
 mod site;
 
 use front::code;
+use hostler_wire::work::Phase;
 use site::{Site, file, module, scripts, write_script};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -188,10 +189,8 @@ fn names_of_packages_files_and_directories() {
                 assert_eq!(parts[4], path);
             }
         }
-        let home = front::directory(&[(
-            hostler_wire::work::Phase::Response,
-            &["sub { require Cwd; $_[0]->print(Cwd::getcwd()); 0 }"],
-        )]);
+        let home =
+            front::directory(&[(Phase::Response, &["sub { require Cwd; $_[0]->print(Cwd::getcwd()); 0 }"])]);
         let elsewhere = site.get_in(&home, "x", "").body;
         assert_eq!(
             elsewhere,
@@ -364,7 +363,33 @@ fn debians_registry_runs_on_our_interface() {
         // It compares seconds.
         assert!(again == "b" || class != "ModPerl::PerlRun", "{class}: {again}");
     }
-    let mut unused = Site::with(2, "x", tempfile::tempdir().unwrap(), vec![module("Apache2::Status")]);
-    let menu = unused.get_in(&scripts("Apache2::Status"), "status", "");
+}
+
+#[test]
+fn debians_other_modules_run_on_our_interface() {
+    if !Path::new("/usr/share/perl5/Apache2/Reload.pm").exists() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("Changing.pm");
+    fs::write(&path, "package Changing; sub word { 'old' } 1;").unwrap();
+    let text = format!(
+        "use lib '{}'; use Changing; BEGIN {{ eval {{ require Apache }} and die }} use Apache2::compat; \
+         package Test; use Apache::Constants qw(:common); sub handler {{ my $r = shift; \
+         $r->send_http_header('text/plain'); $r->print(Changing::word(), Apache->request->header_in('Host')); OK }} 1;",
+        root.path().display()
+    );
+    let preload = vec![code(&text), module("Apache2::Reload"), module("Apache2::Status")];
+    let mut site = Site::with(2, "Test", root, preload);
+    let mut place = scripts("Test");
+    place.handlers.push((Phase::HeaderParser, vec!["Apache2::Reload".into()]));
+    assert_eq!(site.get_in(&place, "x", "").body, "olda");
+    fs::write(&path, "package Changing; sub word { 'new' } 1;").unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(10);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+    assert_eq!(site.get_in(&place, "x", "").body, "newa");
+    let stderr = site.worker.stderr();
+    assert!(!stderr.contains("Can't locate"), "{stderr}");
+    let menu = site.get_in(&scripts("Apache2::Status"), "status", "");
     assert!(menu.body.contains("Loaded Modules"), "{menu:?}");
 }
