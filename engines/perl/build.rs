@@ -19,6 +19,8 @@ fn main() -> Outcome<()> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     fs::write(out.join("embedded.rs"), embedded(Path::new("lib"))?)?;
     let Some(perl) = Perl::find() else {
+        // A file that is never there: looked for again with each build, until perl is.
+        println!("cargo::rerun-if-changed=no-perl-yet");
         println!("cargo::warning=perl's headers are missing (libperl-dev): hostler-perl will not run");
         return Ok(());
     };

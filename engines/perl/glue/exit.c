@@ -10,7 +10,7 @@
 /* ModPerl::EXIT: APR_OS_START_USERERR. */
 #define MODPERL_EXIT 120000
 
-static int forked_away;
+static int forked_away, for_real;
 
 static void note_fork(void)
 {
@@ -21,6 +21,18 @@ static void note_fork(void)
 int hp_is_forked_away(void)
 {
     return forked_away;
+}
+
+void hp_exit_for_real(void)
+{
+    for_real = 1;
+}
+
+void hp_run_end_blocks(pTHX_ void *context)
+{
+    PERL_UNUSED_ARG(context);
+    if (PL_endav)
+        call_list(PL_scopestack_ix, PL_endav);
 }
 
 void hp_leave_fork(pTHX_ int status)
@@ -45,7 +57,7 @@ XS_INTERNAL(exit_program)
     int status = items > 0 ? (int)SvIV(ST(0)) : 0;
     if (forked_away)
         hp_leave_fork(aTHX_ status);
-    if (!hp_current)
+    if (!hp_current || for_real)
         my_exit((U32)status);
     throw_exit(aTHX);
     XSRETURN_EMPTY;
@@ -84,6 +96,7 @@ int hp_guarded(pTHX_ void (*work)(pTHX_ void *), void *context)
     dJMPENV;
     int jumped;
     I32 scopes = PL_scopestack_ix;
+    SSize_t stack = PL_stack_sp - PL_stack_base, marks = PL_markstack_ptr - PL_markstack;
     JMPENV_PUSH(jumped);
     if (jumped == 0)
         work(aTHX_ context);
@@ -91,6 +104,8 @@ int hp_guarded(pTHX_ void (*work)(pTHX_ void *), void *context)
         while (PL_scopestack_ix > scopes)
             LEAVE;
         FREETMPS;
+        PL_stack_sp = PL_stack_base + stack;
+        PL_markstack_ptr = PL_markstack + marks;
     }
     JMPENV_POP;
     return jumped != 0;

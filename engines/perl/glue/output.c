@@ -1,5 +1,6 @@
 /* What a request answers: small pieces are gathered, then the head goes out, then bytes. */
 #include "api.h"
+#include "perl_glue.h"
 
 /* As mod_perl's: scripts see the same moments at which output leaves. */
 #define ROOM 8192
@@ -16,6 +17,8 @@ static void begin(hp_request *r)
         gathered_length = 0;
     }
 }
+
+void (*hp_before_output)(pTHX_ hp_request *r);
 
 int hp_request_forget_output(hp_request *r)
 {
@@ -139,6 +142,12 @@ static void pass_gathered(pTHX_ hp_request *r)
 
 void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
+    void (*first)(pTHX_ hp_request *) = hp_before_output;
+    if (UNLIKELY(first != NULL)) {
+        hp_before_output = NULL;
+        first(aTHX_ r);
+        hp_before_output = first;
+    }
     begin(r);
     if (gathered_length + length > ROOM) {
         pass_gathered(aTHX_ r);

@@ -27,6 +27,7 @@ static void xs_init(pTHX)
     newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
     hp_inc_boot(aTHX_ hp_settings.server_root);
     hp_exit_boot(aTHX);
+    hp_script_boot(aTHX);
     hp_boot_api(aTHX);
     for (module = hp_modules; module->name; module++) {
         dSP;
@@ -139,6 +140,9 @@ int hp_perl_boot(const hp_setup *setup, char **error)
     PL_origalen = 1;
     sv_setpvs(get_sv("0", GV_ADD), "hostler-perl");
     hp_cwd_home(aTHX_ setup->server_root.ptr, setup->server_root.len);
+    /* What every request of such a worker needs is shared by all of them. */
+    if (setup->one_shot && load_own(aTHX_ "Hostler/Script.pm", error))
+        return -1;
     return load_own(aTHX_ setup->generation == 1 ? "Apache.pm" : "APR/Error.pm", error);
 }
 
@@ -266,33 +270,49 @@ typedef struct {
     const hp_str *functions;
     size_t count;
     SV *why;
+    const char *registered; /* what programs have added with $s->push_handlers: the directive */
 } calls;
 
 /* PerlChildInitHandler, PerlChildExitHandler: (child's pool, server). */
+static int call_one(pTHX_ calls *c, hp_handler *handler)
+{
+    SV *arguments[] = {object_of(aTHX_ "APR::Pool", "new"), main_server(aTHX)};
+    (void)hp_handler_call(aTHX_ handler, arguments, 2);
+    if (SvTRUE(ERRSV))
+        c->why = newSVsv(ERRSV);
+    return c->why == NULL;
+}
+
+static AV *registered(pTHX_ const char *directive)
+{
+    HV *all = get_hv("Apache2::ServerRec::handlers", 0);
+    SV **list = all ? hv_fetch(all, directive, (I32)strlen(directive), 0) : NULL;
+    return list && SvROK(*list) && SvTYPE(SvRV(*list)) == SVt_PVAV ? (AV *)SvRV(*list) : NULL;
+}
+
 static void call_all(pTHX_ void *context)
 {
     calls *c = context;
+    AV *more = registered(aTHX_ c->registered);
+    SV **given;
     size_t i;
     ENTER;
     SAVETMPS;
-    for (i = 0; i < c->count; i++) {
-        SV *arguments[] = {object_of(aTHX_ "APR::Pool", "new"), main_server(aTHX)};
-        (void)hp_handler_call(aTHX_ hp_handler_named(aTHX_ c->functions[i].ptr, c->functions[i].len), arguments, 2);
-        if (SvTRUE(ERRSV)) {
-            c->why = newSVsv(ERRSV);
+    for (i = 0; i < c->count; i++)
+        if (!call_one(aTHX_ c, hp_handler_named(aTHX_ c->functions[i].ptr, c->functions[i].len)))
             break;
-        }
-    }
+    for (i = 0; more && !c->why && (given = av_fetch(more, (SSize_t)i, 0)) && SvOK(*given); i++)
+        call_one(aTHX_ c, hp_handler_of(aTHX_ *given));
     FREETMPS;
     LEAVE;
 }
 
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error)
 {
-    calls c = {functions, count, NULL};
+    calls c = {functions, count, NULL, "PerlChildInitHandler"};
     /* Otherwise all workers would draw the same numbers. */
     PL_srand_called = FALSE;
-    if (!count)
+    if (!count && !registered(aTHX_ c.registered))
         return 0;
     if (hp_guarded(aTHX_ call_all, &c))
         c.why = newSVpvs("a child init handler called exit");
@@ -303,24 +323,17 @@ int hp_perl_child_init(const hp_str *functions, size_t count, char **error)
     return -1;
 }
 
-static void run_end_blocks(pTHX_ void *context)
-{
-    PERL_UNUSED_ARG(context);
-    if (PL_endav)
-        call_list(PL_scopestack_ix, PL_endav);
-}
-
 void hp_perl_end(const hp_str *functions, size_t count, int quick)
 {
-    calls c = {functions, count, NULL};
+    calls c = {functions, count, NULL, "PerlChildExitHandler"};
     hp_cwd_settle(aTHX);
-    if (count)
+    if (count || registered(aTHX_ c.registered))
         (void)hp_guarded(aTHX_ call_all, &c);
     if (c.why)
         PerlIO_printf(PerlIO_stderr(), "%" SVf, SVfARG(c.why));
     if (quick) {
         PL_exit_flags &= (U8)~PERL_EXIT_DESTRUCT_END;
-        (void)hp_guarded(aTHX_ run_end_blocks, NULL);
+        (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
         PerlIO_flush(NULL);
         return;
     }

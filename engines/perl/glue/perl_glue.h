@@ -30,6 +30,19 @@ int hp_guarded(pTHX_ void (*work)(pTHX_ void *), void *context);
 /* In a process that a program forked: ends it, with its buffers written. */
 void hp_leave_fork(pTHX_ int status);
 
+/* From now on `exit` ends the program for good: it can't be caught. */
+void hp_exit_for_real(void);
+/* Runs the END blocks; in hp_guarded(). */
+void hp_run_end_blocks(pTHX_ void *context);
+
+/* ---- script.c ---- */
+
+void hp_script_boot(pTHX);
+/* Runs the request's file as a CGI script, and its END blocks; the status. */
+int hp_script_respond(pTHX_ hp_request *r);
+/* Called before a script's own output, where somebody else may have written to it. */
+extern void (*hp_before_output)(pTHX_ hp_request *r);
+
 /* ---- handler.c ---- */
 
 typedef struct hp_handler hp_handler;

@@ -19,7 +19,7 @@ typedef struct {
     int died;
 } trip;
 
-enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI };
+enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI, CGI_SCRIPT };
 
 static plan *plan_of(pTHX_ hp_directory *directory)
 {
@@ -197,6 +197,8 @@ static int handler_kind(pTHX_ hp_request *r)
         return PERL_SCRIPT;
     if (name.len == 4 && memcmp(name.ptr, "psgi", 4) == 0)
         return PSGI;
+    if (name.len == 8 && memcmp(name.ptr, "cgi-fork", 8) == 0)
+        return CGI_SCRIPT;
     return NO_HANDLER;
 }
 
@@ -224,6 +226,8 @@ static int respond(pTHX_ trip *t, int kind)
     r->phase = HP_RESPONSE;
     if (kind == PSGI)
         return call_psgi(aTHX_ t);
+    if (kind == CGI_SCRIPT)
+        return hp_script_respond(aTHX_ r);
     if (kind == PERL_SCRIPT) {
         if (!(flags & HP_SETUP_ENV_SET) || flags & HP_SETUP_ENV)
             hp_env_fill(aTHX_ r);

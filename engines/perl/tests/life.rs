@@ -156,9 +156,11 @@ fn sigterm_lets_a_request_end() {
 #[test]
 fn sigterm_ends_an_idle_worker() {
     let mut engine = Engine::start(setup(HELLO)).unwrap();
-    let worker = engine.fork();
+    let (worker, other) = (engine.fork(), engine.fork());
     signal(worker.pid, Signal::TERM);
     assert_eq!(engine.exit_of(&worker), Exit::Status(0));
+    engine.retire(other.id);
+    assert_eq!(engine.exit_of(&other), Exit::Status(0));
 }
 
 #[test]

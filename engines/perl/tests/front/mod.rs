@@ -97,6 +97,10 @@ impl Engine {
         self.send(&ToEngine::Kill { worker }, &[]);
     }
 
+    pub fn retire(&self, worker: WorkerId) {
+        self.send(&ToEngine::Retire { worker }, &[]);
+    }
+
     pub fn exit_of(&self, worker: &Worker) -> Exit {
         match self.receive() {
             FromEngine::Exited { worker: id, exit } if id == worker.id => exit,
