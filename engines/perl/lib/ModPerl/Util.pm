@@ -27,10 +27,21 @@ sub untaint {
 sub unload_package {
     my $package = shift;
     no strict 'refs';
-    my $table = \%{"$package\::"};
-    for my $name (keys %$table) {
+    no warnings;
+    for my $name (keys %{"$package\::"}) {
         next if $name =~ /::\z/;
-        delete $table->{$name};
+        # In place: what is compiled elsewhere refers to the glob and finds what is loaded next. A new thing first:
+        # the old one may be another package's, which has exported it.
+        my $whole = "$package\::$name";
+        *$whole = \my $nothing if defined $$whole;
+        *$whole = [] if *{$whole}{ARRAY};
+        *$whole = {} if *{$whole}{HASH};
+        if (defined &$whole) {
+            my $prototype = prototype $whole;
+            *$whole = defined $prototype ? eval "sub ($prototype) {}" : sub { };
+            undef &$whole;
+        }
+        close *{$whole}{IO} if *{$whole}{IO} && fileno *{$whole}{IO};
     }
     delete $INC{ $package =~ s{::}{/}gr . '.pm' };
     return;
