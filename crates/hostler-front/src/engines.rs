@@ -11,7 +11,7 @@ use crate::thread::Thread;
 use host::EngineHost;
 use hostler_config::pools::{self, Pools};
 use hostler_config::{Config, Server};
-use hostler_gateway::pool::{Pool, Settings, Status};
+use hostler_gateway::pool::{Budget, Pool, Settings, Status};
 use hostler_wire::plan::SiteId;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub(crate) struct Engines {
     plan: Pools,
     threads: u32,
+    /// Memory for all of them.
+    budget: Arc<Budget>,
     /// By index in the plan; the second of each pair has a fresh process for each request.
     made: Vec<[OnceLock<Arc<Pool>>; 2]>,
 }
@@ -30,7 +32,8 @@ impl Engines {
     pub(crate) fn new(config: &Config, site_of: &[SiteId], threads: usize) -> Self {
         let plan = pools::pools(config, site_of);
         let made = plan.all.iter().map(|_| Default::default()).collect();
-        Self { plan, threads: threads as u32, made }
+        let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
+        Self { plan, threads: threads as u32, budget, made }
     }
 
     /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
@@ -54,6 +57,7 @@ impl Engines {
             name.push_str(" (fork)");
         }
         let pool = Pool::new(name, settings(&planned.settings, one_shot), self.threads);
+        self.budget.admit(&pool);
         let host = EngineHost::new(thread.clone(), planned.clone(), one_shot);
         tokio::task::spawn_local(pool.clone().maintain(host));
         pool

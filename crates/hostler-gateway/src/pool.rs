@@ -8,6 +8,7 @@
 //! - [`Exchange`] is one request's conversation, on one thread (`exchange`, `thread`).
 //! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
 
+mod budget;
 mod counters;
 mod exchange;
 mod fork;
@@ -25,6 +26,7 @@ mod worker;
 
 pub use crate::backend::cgi::Process;
 pub use crate::backend::ring::Frame;
+pub use budget::Budget;
 pub use exchange::Exchange;
 pub use hostler_wire::engine::WorkerId;
 pub use parent::{Host, Started};
@@ -35,6 +37,7 @@ pub use thread::before_park;
 use crate::{Error, Kind};
 use counters::Counters;
 use hostler_ring::front::Channel;
+use hostler_wire::work::{HEAD, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -58,6 +61,8 @@ pub struct Pool {
     bells: OnceLock<Vec<OwnedFd>>,
     /// What is known of the parent.
     facts: Mutex<Facts>,
+    /// Memory that it shares with other pools.
+    budget: OnceLock<Arc<Budget>>,
 }
 
 /// What is known of a pool's parent, for the status page.
@@ -82,6 +87,13 @@ pub struct Work {
 }
 
 impl Work {
+    /// Whether messages with the request's body follow the request.
+    fn has_body(&self) -> bool {
+        // The flags are the first field of the message.
+        let flags = self.request.get(HEAD..).and_then(|fields| fields.first_chunk());
+        flags.is_some_and(|flags| u32::from_le_bytes(*flags) & request_flag::BODY != 0)
+    }
+
     /// The same work once more, taken out of this.
     fn again(&mut self) -> Self {
         let request = std::mem::take(&mut self.request);
@@ -107,6 +119,7 @@ impl Pool {
             attention: Notify::new(),
             bells: OnceLock::new(),
             facts: Mutex::default(),
+            budget: OnceLock::new(),
         })
     }
 

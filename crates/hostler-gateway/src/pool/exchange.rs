@@ -31,6 +31,8 @@ pub struct Exchange {
     bound: bool,
     /// The worker has died before it took the request: another is waited for.
     again: Option<Again>,
+    /// More of the request's body is to come: as long as all that has come is the worker's, it is the client's turn.
+    uploading: bool,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
 }
@@ -49,6 +51,7 @@ impl Exchange {
             begun.channel.take().map(|channel| Entry::new(channel, begun.worker.clone(), begun.work.timeout));
         let over = entry.is_none();
         let slot = entry.map_or(usize::MAX, thread::enter);
+        let uploading = begun.work.has_body();
         Self {
             begun,
             slot,
@@ -58,6 +61,7 @@ impl Exchange {
             finished: false,
             bound: false,
             again: None,
+            uploading,
             not_send: PhantomData,
         }
     }
@@ -70,8 +74,9 @@ impl Exchange {
             match begun {
                 Ok(begun) => {
                     let (told, bound) = (std::mem::take(&mut self.unsent), self.bound);
+                    let uploading = self.uploading;
                     *self = Self::with(begun);
-                    self.bound = bound;
+                    (self.bound, self.uploading) = (bound, uploading);
                     self.unsent.append(&told);
                 }
                 Err(error) => return Poll::Ready(Some(Err(error))),
@@ -81,7 +86,14 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
-        let step = thread::with(self.slot, |entry| step(entry, cutter, unsent, context));
+        let uploading = self.uploading;
+        let step = thread::with(self.slot, |entry| {
+            let step = step(entry, cutter, unsent, context);
+            if uploading && unsent.is_empty() {
+                entry.waiting = None;
+            }
+            step
+        });
         match step {
             None => Poll::Ready(None),
             Some(Step::Wait) => Poll::Pending,
@@ -118,6 +130,7 @@ impl Exchange {
             return;
         }
         self.bound = true;
+        self.uploading &= !matches!(message, ToWorker::BodyEnd(_));
         message.encode(self.unsent.buffer());
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| entry.flush(unsent));

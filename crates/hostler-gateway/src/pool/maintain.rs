@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::parent::{Host, Link, Started};
 use super::state::{Abandoned, Phase, State};
 use super::worker::{Death, Record, Worker};
-use super::{Pool, WorkerId, WorkerState};
+use super::{Facts, Pool, WorkerId, WorkerState};
 use crate::backend::ring::Nonsense;
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
@@ -97,8 +97,7 @@ impl Pool {
             state.phase = Phase::Failed(error.kind, why.clone(), Instant::now() + pause);
             state.growth_due = None;
         });
-        let mut facts = self.facts();
-        facts.pid = None;
+        *self.facts() = Facts::default();
     }
 }
 
@@ -234,7 +233,8 @@ impl<H: Host + 'static> Keeper<H> {
         }
         let (forks, kills, retired) = {
             let mut state = self.pool.lock();
-            if state.closing && state.is_quiet() {
+            let evicted = std::mem::take(&mut state.evicted);
+            if (state.closing || evicted) && state.is_quiet() && state.abandoned.is_empty() {
                 return Err(End::Unneeded);
             }
             let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
@@ -344,6 +344,9 @@ impl<H: Host + 'static> Keeper<H> {
         self.host.in_use();
         if self.seconds % WEIGHING == 1 {
             self.weigh();
+            if let Some(budget) = self.pool.budget.get() {
+                budget.enforce();
+            }
         }
         if self.doomed.values().any(|since| now.duration_since(*since) >= FAREWELL) {
             // The parent does not do what it is told.
@@ -432,7 +435,7 @@ impl<H: Host + 'static> Keeper<H> {
                 record.last = true;
             }
         });
-        pool.facts().pid = None;
+        *pool.facts() = Facts::default();
         let (pool, link) = (self.pool.clone(), self.link);
         drop(link);
         let deadline = Instant::now() + FAREWELL;

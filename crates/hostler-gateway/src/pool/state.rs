@@ -55,7 +55,7 @@ pub(super) struct Abandoned {
 /// A pool's state.
 pub(super) struct State {
     pub(super) phase: Phase,
-    pub(super) records: HashMap<WorkerId, Record>,
+    pub(super) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
     pub(super) idle: Vec<WorkerId>,
     /// Workers with a request placed behind the running one, the oldest request first.
@@ -73,6 +73,8 @@ pub(super) struct State {
     pub(super) growth_due: Option<Instant>,
     pub(super) last_use: Instant,
     pub(super) closing: bool,
+    /// Its memory is needed elsewhere.
+    pub(super) evicted: bool,
     pub(super) next_worker: WorkerId,
 }
 
@@ -132,7 +134,7 @@ impl State {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             phase: Phase::Cold,
-            records: HashMap::new(),
+            records: HashMap::default(),
             idle: Vec::new(),
             placed: VecDeque::new(),
             queue: VecDeque::new(),
@@ -143,6 +145,7 @@ impl State {
             growth_due: None,
             last_use: Instant::now(),
             closing: false,
+            evicted: false,
             next_worker: 1,
         }
     }

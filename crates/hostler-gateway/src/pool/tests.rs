@@ -87,9 +87,14 @@ fn in_state(status: &Status, state: WorkerState) -> usize {
 }
 
 fn work(what: &str) -> Work {
+    work_with(what, 0)
+}
+
+fn work_with(what: &str, flags: u32) -> Work {
     let mut define = Vec::new();
     hostler_wire::work::ToWorker::Define { id: 7, directory: b"directory" }.encode(&mut define);
     let head = hostler_wire::work::RequestHead {
+        flags,
         directory: 7,
         uri: what.as_bytes(),
         ..hostler_wire::work::RequestHead::default()

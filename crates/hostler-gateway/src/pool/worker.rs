@@ -96,7 +96,7 @@ pub(super) struct Record {
     /// The thread on which that runs.
     pub(super) thread: u32,
     /// Numbers of configurations that it has been told.
-    pub(super) told: HashSet<u32>,
+    pub(super) told: HashSet<u32, foldhash::fast::RandomState>,
     /// The request behind the running one.
     pub(super) placed: Option<Placed>,
     /// It is at its last request: nothing is placed behind it.
@@ -112,7 +112,7 @@ impl Record {
             requests: 0,
             channel: 0,
             thread: 0,
-            told: HashSet::new(),
+            told: HashSet::default(),
             placed: None,
             last: false,
         }

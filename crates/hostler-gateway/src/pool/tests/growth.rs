@@ -116,3 +116,22 @@ fn the_queue_is_bounded_in_length_and_time() {
         );
     });
 }
+
+#[test]
+fn memory_that_is_needed_elsewhere_is_taken_from_the_pool_that_was_unused_longest() {
+    run(async || {
+        let budget = Budget::new(1);
+        let (old, new) = (Site::new(exactly(1)), Site::new(exactly(1)));
+        budget.admit(&old.pool);
+        budget.admit(&new.pool);
+        old.ask("one").await.unwrap();
+        let busy = new.ask_later("wait gate");
+        old.until("evicted", |status| status.parent.is_none()).await;
+        new.engine.open("gate");
+        busy.await.unwrap().unwrap();
+        // It was in use all the time.
+        assert_eq!(new.engine.shared.parents.load(Relaxed), 1);
+        assert_eq!(old.ask("two").await.unwrap(), "two");
+        assert_eq!(old.engine.shared.parents.load(Relaxed), 2);
+    });
+}
