@@ -72,7 +72,7 @@ sub set_handlers {
 sub get_handlers {
     my ($r, $phase) = @_;
     my $list = _handlers($r, $phase);
-    return unless $list && @$list;
+    return undef unless $list && @$list;    # a scalar in lists as well, as in mod_perl
     no strict 'refs';
     return [ map { ref $_ ? $_ : do { my $name = $_; defined &$name ? \&$name : \&{"$name\::handler"} } } @$list ];
 }
