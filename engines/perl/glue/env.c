@@ -129,13 +129,19 @@ static void set_request(pTHX_ hp_request *r, const sink *to)
     set(aTHX_ to, "REDIRECT_QUERY_STRING", in->redirect_query);
 }
 
-/* What PerlSetEnv and PerlPassEnv say, then the variables of the request. */
-static void set_all(pTHX_ hp_request *r, const sink *to)
+/* What PerlSetEnv and PerlPassEnv say. */
+static void set_configured(pTHX_ hp_request *r, const sink *to)
 {
     size_t i;
     for (i = 0; r->directory && i < r->directory->env.count; i++)
         put(aTHX_ to, r->directory->env.list[i].name.ptr, r->directory->env.list[i].name.len,
             r->directory->env.list[i].value);
+}
+
+/* That, then the variables of the request. */
+static void set_all(pTHX_ hp_request *r, const sink *to)
+{
+    set_configured(aTHX_ r, to);
     set_headers(aTHX_ r, to);
     set_server(aTHX_ r, to);
     set_request(aTHX_ r, to);
@@ -175,6 +181,17 @@ void hp_env_fill(pTHX_ hp_request *r)
     while (!hp_environ_end(aTHX))
         fill(aTHX_ r);
     r->env_wanted = 1;
+}
+
+void hp_env_configured(pTHX_ hp_request *r)
+{
+    sink to = {NULL};
+    if (!r->directory || !r->directory->env.count)
+        return;
+    hp_environ_begin(aTHX);
+    do
+        set_configured(aTHX_ r, &to);
+    while (!hp_environ_end(aTHX));
 }
 
 void hp_env_restore(pTHX)

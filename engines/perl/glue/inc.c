@@ -33,9 +33,18 @@ XS_INTERNAL(find_embedded)
     XSRETURN(1);
 }
 
-static void add_folder(pTHX_ hp_str root, const char *below)
+/* As mod_perl: ServerRoot, and lib/perl below it where there is one. */
+static void add_server_root(pTHX_ hp_str root)
 {
-    av_push(GvAVn(PL_incgv), newSVpvf("%" SVf "%s", SVfARG(sv_2mortal(newSVpvn(root.ptr, root.len))), below));
+    AV *inc = GvAVn(PL_incgv);
+    SV *library = newSVpvn(root.ptr, root.len);
+    Stat_t facts;
+    av_push(inc, newSVpvn(root.ptr, root.len));
+    sv_catpvs(library, "/lib/perl");
+    if (PerlLIO_stat(SvPV_nolen(library), &facts) == 0 && S_ISDIR(facts.st_mode))
+        av_push(inc, library);
+    else
+        SvREFCNT_dec(library);
 }
 
 void hp_inc_boot(pTHX_ hp_str server_root)
@@ -44,8 +53,6 @@ void hp_inc_boot(pTHX_ hp_str server_root)
     AV *inc = GvAVn(PL_incgv);
     av_unshift(inc, 1);
     av_store(inc, 0, newRV_inc((SV *)hook));
-    if (server_root.len) {
-        add_folder(aTHX_ server_root, "");
-        add_folder(aTHX_ server_root, "/lib/perl");
-    }
+    if (server_root.len)
+        add_server_root(aTHX_ server_root);
 }

@@ -71,10 +71,10 @@ static void prepare_environment(const hp_setup *setup)
     for (i = 0; i < setup->env.count; i++)
         set_variable(setup->env.list[i].name, setup->env.list[i].value);
     set_variable(word("MOD_PERL"), word(old ? "mod_perl/1.31" : "mod_perl/2.0.12"));
-    set_variable(word("GATEWAY_INTERFACE"), word(old ? "CGI-Perl/1.1" : "CGI/1.1"));
-    if (old)
+    if (old) {
+        set_variable(word("GATEWAY_INTERFACE"), word("CGI-Perl/1.1"));
         unsetenv("MOD_PERL_API_VERSION");
-    else
+    } else
         set_variable(word("MOD_PERL_API_VERSION"), word("2"));
 }
 

@@ -21,6 +21,9 @@ typedef struct {
 
 enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI, CGI_SCRIPT };
 
+/* The phases before it, as bits. */
+#define BEFORE_RESPONSE ((1u << HP_RESPONSE) - 1)
+
 static plan *plan_of(pTHX_ hp_directory *directory)
 {
     plan *p = directory->cache;
@@ -164,6 +167,8 @@ static void before_response(pTHX_ trip *t)
     hp_request *r = t->r;
     uint32_t phases = r->in->phases;
     int phase, status = HP_DECLINED, refused = 0;
+    if (phases & BEFORE_RESPONSE)
+        hp_env_configured(aTHX_ r);
     for (phase = 0; phase < HP_RESPONSE && !t->decided; phase++) {
         if (!(phases & 1u << phase))
             continue;
@@ -234,6 +239,8 @@ static int respond(pTHX_ trip *t, int kind)
         hp_tie(aTHX_ r);
     } else if (flags & HP_SETUP_ENV)
         hp_env_fill(aTHX_ r);
+    else if (!(r->in->phases & BEFORE_RESPONSE))
+        hp_env_configured(aTHX_ r);
     return valid(aTHX_ run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
 }
 

@@ -104,6 +104,8 @@ void hp_request_send_head(pTHX_ hp_request *r);
 void hp_request_tell_changes(pTHX_ hp_request *r);
 /* Fills %ENV as a CGI program's (SetupEnv); hp_env_restore() undoes it. */
 void hp_env_fill(pTHX_ hp_request *r);
+/* Only what PerlSetEnv and PerlPassEnv say: for phases before the response, and under modperl. */
+void hp_env_configured(pTHX_ hp_request *r);
 void hp_env_restore(pTHX);
 /* Ties STDIN and STDOUT to the request (perl-script), and unties them. */
 void hp_tie(pTHX_ hp_request *r);

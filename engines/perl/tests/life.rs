@@ -203,6 +203,7 @@ fn environment_and_includes_are_mod_perls() {
     let folder = tempfile::tempdir().unwrap();
     let mut own =
         setup("sub main::h { $_[0]->print(join ' ', @ENV{qw(MOD_PERL MOD_PERL_API_VERSION OWN)}, @INC); 0 }");
+    std::fs::create_dir_all(folder.path().join("lib/perl")).unwrap();
     own.server_root = folder.path().to_str().unwrap().to_owned();
     own.env = vec![("OWN".into(), "yes".into())];
     let mut engine = Engine::start(own).unwrap();
@@ -210,4 +211,16 @@ fn environment_and_includes_are_mod_perls() {
     assert!(body.starts_with("mod_perl/2.0.12 2 yes CODE("), "{body}");
     let root = folder.path().display();
     assert!(body.ends_with(&format!("{root} {root}/lib/perl")), "{body}");
+}
+
+#[test]
+fn switches_are_perls_own() {
+    let mut strict = setup("sub main::h { $_[0]->print($^W, ${^TAINT}, $INC{'Carp.pm'} ? 1 : 0); 0 }");
+    strict.switches = vec!["-w".into(), "-T".into(), "-MCarp".into()];
+    let mut engine = Engine::start(strict).unwrap();
+    assert_eq!(engine.fork().ask_in(&hello(), request("modperl"), b"").body, "111");
+    let mut wrong = setup("1");
+    wrong.switches = vec!["-MNo::Such".into()];
+    let why = Engine::start(wrong).err().expect("it should not start");
+    assert!(why.contains("PerlSwitches"), "{why}");
 }

@@ -269,3 +269,18 @@ fn questions_about_other_urls_are_answered_while_a_body_comes() {
     let answer = worker.end();
     assert_eq!(answer.body, "/srv/other 403 body", "{answer:?}");
 }
+
+#[test]
+fn configured_variables_are_in_the_environment_of_every_phase() {
+    let program = "sub main::see { push @main::seen, $ENV{FOO} // 'undef'; 0 } sub main::h { main::see(); \
+                   $_[0]->print(join ',', splice @main::seen); 0 }";
+    let mut engine = Engine::start(setup(program)).unwrap();
+    let mut worker = engine.fork();
+    let mut place = directory(&[(Phase::Access, &["main::see"]), (Phase::Response, &["main::h"])]);
+    let plain = place.clone();
+    place.env = vec![("FOO".into(), "bar".into())];
+    for handler in ["modperl", "perl-script"] {
+        assert_eq!(worker.ask_in(&place, request(handler), b"").body, "bar,bar", "{handler}");
+        assert_eq!(worker.ask_in(&plain, request("modperl"), b"").body, "undef,undef");
+    }
+}
