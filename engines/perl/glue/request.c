@@ -220,7 +220,8 @@ void hp_request_free(pTHX_ hp_request *r)
     SvREFCNT_dec((SV *)r->cleanups);
     SvREFCNT_dec((SV *)r->languages);
     SvREFCNT_dec((SV *)r->custom_responses);
-    SvREFCNT_dec((SV *)r->dir_config);
+    hp_table_free(aTHX_ r->dir_config);
+    SvREFCNT_dec(r->target);
     if (!r->arena) {
         hp_request_forget_output(r);
         hp_request_unread();
