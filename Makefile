@@ -13,7 +13,7 @@ help:
 	@echo 'make build    release programs in target/release'
 	@echo 'make install  copy them below DESTDIR and PREFIX ($(DESTDIR)$(PREFIX))'
 	@echo 'make check    formatting, lints, layers and sizes only'
-	@echo 'make bench    measure against the packaged Apache and nginx'
+	@echo 'make bench    measure against the packaged Apache, mod_perl, Starman and nginx'
 	@echo 'make docs     directive reference, man pages, completions'
 
 run:

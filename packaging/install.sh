@@ -3,7 +3,7 @@
 # root or under a packager's fake root. Man pages and completions are printed by the program itself.
 #
 #   bin/hostler                    the operator's command, a link into
-#   lib/hostler/                   all four programs: the command finds the others beside itself
+#   lib/hostler/                   all programs: the command finds the others beside itself
 #   share/man, share/bash-completion, ...   manual and completions
 #   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
 set -eu
@@ -12,7 +12,8 @@ prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}$prefix
 built=${CARGO_TARGET_DIR:-target}/release
 
-for program in hostler hostler-master hostler-front hostler-site; do
+programs="hostler hostler-master hostler-front hostler-site hostler-perl"
+for program in $programs; do
   if [ ! -x "$built/$program" ]; then
     echo "install: $built/$program is missing: run 'make build' first" >&2
     exit 1
@@ -20,11 +21,11 @@ for program in hostler hostler-master hostler-front hostler-site; do
 done
 
 install -d "$root/bin" "$root/lib/hostler" "$root/lib/systemd/system" "$root/share/doc/hostler"
-install -m 755 "$built/hostler" "$built/hostler-master" "$built/hostler-front" "$built/hostler-site" "$root/lib/hostler/"
+for program in $programs; do install -m 755 "$built/$program" "$root/lib/hostler/"; done
 ln -sf ../lib/hostler/hostler "$root/bin/hostler"
 sed "s|@PREFIX@|$prefix|g" packaging/hostler.service > "$root/lib/systemd/system/hostler.service"
 chmod 644 "$root/lib/systemd/system/hostler.service"
-install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/hostler/"
+install -m 644 README.md CHANGELOG.md LICENSE docs/moving-from-mod_perl.md docs/perl-calls.md "$root/share/doc/hostler/"
 
 printed=$(mktemp -d)
 trap 'rm -rf "$printed"' EXIT

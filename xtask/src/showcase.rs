@@ -28,9 +28,11 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
         hostler.args(["-D", "OtherAddress"]).env("SHOWCASE_LISTEN", listen.to_string());
     }
     if root {
-        eprintln!("As root: the start page runs as uid 64101, its neighbour as uid 64102.");
+        eprintln!(
+            "As root: the start page runs as uid 64101, its neighbour as 64102, the site of mod_perl 1 as 64103."
+        );
     } else {
-        eprintln!("Not root: both sites run as you (--single-user). With sudo each would have its own user.");
+        eprintln!("Not root: all sites run as you (--single-user). With sudo each would have its own user.");
         hostler.arg("--single-user");
     }
     eprintln!("$ SHOWCASE={} {}", folder.display(), cargo::shown(&hostler));

@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Read a configuration and say what is wrong with it: file:line, what, and the accepted form.
     Check(Run),
-    /// List virtual hosts with their addresses, users and document roots.
+    /// List virtual hosts with their addresses, users and document roots, and the pools of warm workers.
     Sites(Run),
     /// Show which file and line decide what for a URL.
     #[command(after_help = EXPLAIN_EXAMPLES)]
