@@ -8,13 +8,16 @@
 //! - [`Exchange`] is one request's conversation, on one thread (`exchange`, `thread`).
 //! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
 
+mod abandoned;
 mod budget;
 mod counters;
 mod exchange;
+mod farewell;
 mod fork;
 mod lines;
 mod maintain;
 mod parent;
+mod queue;
 mod settings;
 mod state;
 mod status;

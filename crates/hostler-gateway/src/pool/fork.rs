@@ -10,6 +10,9 @@ use super::settings::Settings;
 use super::state::State;
 use std::time::{Duration, Instant};
 
+/// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
+/// longer than the many requests wait that are served in microseconds.
+pub(super) const PATIENCE: Duration = Duration::from_millis(3);
 /// Most workers that are forked in a second to be spare.
 const FASTEST: usize = 32;
 /// Workers that are being forked at the same time, at most.

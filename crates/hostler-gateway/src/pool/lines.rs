@@ -13,12 +13,15 @@ const LONGEST: usize = 8 << 10;
 /// Reads in a row before others get their turn.
 const READS: usize = 16;
 
+/// Where lines go.
+type Sink = Box<dyn Fn(&[u8])>;
+
 /// The reading end of a pipe.
 pub(super) struct Lines {
     pipe: AsyncFd<OwnedFd>,
     /// The beginning of a line.
     partial: RefCell<Vec<u8>>,
-    sink: Box<dyn Fn(&[u8])>,
+    sink: Sink,
 }
 
 impl Lines {

@@ -3,19 +3,18 @@
 //! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
 //! the requests that wait for it, and again to those that come before the next attempt.
 
+use super::farewell::Farewell;
 use super::fork::{self, Pace};
 use super::lines::Lines;
 use super::parent::{Host, Link, Started};
-use super::state::{Abandoned, Phase, State};
+use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState};
-use crate::backend::ring::Nonsense;
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::MAX_FDS;
 use hostler_wire::site::Exit;
-use hostler_wire::work::FromWorker;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::HashMap;
@@ -32,13 +31,11 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How often memory is looked at, in seconds.
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
-const FAREWELL: Duration = Duration::from_secs(10);
+pub(super) const FAREWELL: Duration = Duration::from_secs(10);
 /// First and longest pause after an engine could not be started.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// A parent that has lived for so long may be replaced at once.
 const LONG: Duration = Duration::from_secs(5);
-/// Longest pause between looks at an abandoned request.
-const LAST_LOOK: Duration = Duration::from_millis(50);
 
 impl Pool {
     /// Keeps the pool's processes until it is closed. To be spawned on a thread's `LocalSet`, once for each pool.
@@ -210,21 +207,24 @@ impl<H: Host + 'static> Keeper<H> {
             };
             tokio::select! {
                 message = self.link.next() => match message {
-                    Ok(message) => self.told(message),
+                    Ok(message) => self.told(&message),
                     Err(_) => break End::Gone,
                 },
                 () = self.pool.attention.notified() => {}
                 () = sleep_until(due.into()) => {}
             }
         };
-        self.end(end);
+        let Self { pool, link, process, generation, lines, .. } = self;
+        // That tells it to end, if it has not.
+        drop(link);
+        Farewell { pool, process, generation, lines }.begin(end == End::Gone);
         end
     }
 
     /// Does what is to be done now. When there is something to do next.
     async fn step(&mut self) -> Result<Instant, End> {
         let now = Instant::now();
-        self.look_after_abandoned(now);
+        self.pool.look_after_abandoned(now);
         let second = now >= self.next_second;
         if second {
             self.next_second = now + SECOND;
@@ -297,8 +297,8 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// What the parent says of its workers is believed: it can only harm its own pool.
-    fn told(&mut self, message: FromEngine) {
-        match message {
+    fn told(&mut self, message: &FromEngine) {
+        match *message {
             FromEngine::Forked { worker, pid } => {
                 let known = self.pool.locked(|state, out| state.forked(&self.pool, worker, pid, out));
                 self.pool.counters.forked.fetch_add(u64::from(known), Relaxed);
@@ -374,105 +374,12 @@ impl<H: Host + 'static> Keeper<H> {
     fn weigh(&self) {
         let parent = memory(self.pid);
         self.pool.facts().memory = parent;
-        let state = self.pool.lock();
-        for worker in state.records.values().map(|record| &record.worker) {
+        let workers: Vec<_> = self.pool.lock().records.values().map(|record| record.worker.clone()).collect();
+        for worker in workers {
             let all = memory(worker.pid.load(Relaxed));
             // What it shares with its parent since it was forked counts in both.
             worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
         }
-    }
-
-    /// Requests that nobody waits for: whether their workers are done with them.
-    fn look_after_abandoned(&self, now: Instant) {
-        let mut due = Vec::new();
-        {
-            let mut state = self.pool.lock();
-            let mut at = 0;
-            while at < state.abandoned.len() {
-                if state.abandoned[at].look.0 <= now {
-                    due.push(state.abandoned.swap_remove(at));
-                } else {
-                    at += 1;
-                }
-            }
-        }
-        for mut abandoned in due {
-            match ended(&mut abandoned) {
-                Ok(None) if now >= abandoned.deadline => self.pool.kill(abandoned.worker.id),
-                Ok(None) => {
-                    let pause = (abandoned.look.1 * 2).min(LAST_LOOK);
-                    abandoned.look = (now + pause, pause);
-                    self.pool.lock().abandoned.push(abandoned);
-                }
-                Ok(Some(exits)) => {
-                    let Abandoned { worker, index, channel, .. } = abandoned;
-                    drop(channel);
-                    self.pool.finished(worker.id, index, exits);
-                }
-                Err(_) => self.pool.kill(abandoned.worker.id),
-            }
-        }
-    }
-
-    /// The parent is gone, or not needed any more: its workers go, too.
-    fn end(mut self, end: End) {
-        let Self { pool, generation, .. } = &self;
-        let generation = *generation;
-        let unneeded: Vec<WorkerId> = {
-            let mut state = pool.lock();
-            state.phase = Phase::Cold;
-            state.growth_due = None;
-            state.target = pool.settings.first() as usize;
-            let idle = |r: &&Record| r.worker.parent == generation && r.state != WorkerState::Busy;
-            state.records.values().filter(idle).map(|record| record.worker.id).collect()
-        };
-        pool.locked(|state, out| {
-            for id in unneeded {
-                state.died(pool, id, Death::Orphaned, out);
-            }
-            // Nothing more is placed behind what they are at.
-            for record in state.records.values_mut().filter(|r| r.worker.parent == generation) {
-                record.last = true;
-            }
-        });
-        *pool.facts() = Facts::default();
-        let (pool, link) = (self.pool.clone(), self.link);
-        drop(link);
-        let deadline = Instant::now() + FAREWELL;
-        let mut lines = std::mem::take(&mut self.lines);
-        let farewell = async move {
-            let mut exited = end == End::Gone;
-            while Instant::now() < deadline && !(exited && pool.orphans(generation).is_empty()) {
-                let wait = timeout(LAST_LOOK, poll_fn(|context| self.process.poll_exit(context)));
-                if exited {
-                    tokio::time::sleep(LAST_LOOK).await;
-                } else {
-                    exited = wait.await.is_ok();
-                }
-                for id in
-                    pool.orphans(generation).into_iter().filter(|(_, pid)| !runs(*pid)).map(|(id, _)| id)
-                {
-                    if let Some(lines) = lines.remove(&id) {
-                        lines.take_now();
-                    }
-                    pool.locked(|state, out| drop(state.died(&pool, id, Death::Orphaned, out)));
-                }
-            }
-            self.process.kill();
-            for (id, _) in pool.orphans(generation) {
-                pool.locked(|state, out| drop(state.died(&pool, id, Death::Orphaned, out)));
-            }
-        };
-        tokio::task::spawn_local(farewell);
-    }
-}
-
-impl Pool {
-    /// Workers of a parent that is gone.
-    fn orphans(&self, generation: u32) -> Vec<(WorkerId, u32)> {
-        let state = self.lock();
-        let theirs = state.records.values().filter(|record| record.worker.parent == generation);
-        theirs.map(|record| (record.worker.id, record.worker.pid.load(Relaxed))).collect()
     }
 }
 
@@ -482,20 +389,6 @@ impl State {
         self.next_worker = id.wrapping_add(1);
         id
     }
-}
-
-/// Whether an abandoned request has ended, and whether its worker exits.
-fn ended(abandoned: &mut Abandoned) -> Result<Option<bool>, Nonsense> {
-    // Asked before reading: what it said before it let the channel go is there.
-    let free = abandoned.channel.is_free();
-    if let Some(cutter) = &mut abandoned.cutter {
-        while let Some(frame) = cutter.next(&mut abandoned.channel)? {
-            if frame.kind == FromWorker::END {
-                return Ok(Some(frame.body.first() == Some(&1)));
-            }
-        }
-    }
-    Ok(free.then_some(false))
 }
 
 pub(super) fn describe(exit: Exit) -> String {
@@ -511,8 +404,4 @@ fn memory(pid: u32) -> u64 {
     let mut pages = text.split_ascii_whitespace().skip(1).map(|number| number.parse::<u64>().unwrap_or(0));
     let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
     resident.saturating_sub(shared) * rustix::param::page_size() as u64
-}
-
-fn runs(pid: u32) -> bool {
-    std::fs::metadata(format!("/proc/{pid}")).is_ok()
 }

@@ -6,7 +6,7 @@
 //! is idle.
 
 use super::settings::Settings;
-use super::ticket::{Begun, Placed, Ticket};
+use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
 use super::{Pool, Work, WorkerId, WorkerState};
 use crate::backend::ring::{Cutter, Unsent};
@@ -14,17 +14,8 @@ use crate::{Error, Kind};
 use hostler_ring::front::Channel;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
-
-/// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
-/// longer than the many requests wait that are served in microseconds.
-const PATIENCE: Duration = Duration::from_millis(3);
-
-/// How long a request stays placed behind a running one while others are placed behind ones that end sooner: longer
-/// than most requests take, or requests would be moved about all the time.
-const STALE: Duration = Duration::from_millis(1);
 
 /// What a pool's processes are at.
 #[derive(Debug)]
@@ -80,9 +71,13 @@ pub(super) struct State {
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
 #[derive(Default)]
-pub(super) struct Deliveries(Vec<(oneshot::Sender<Result<Begun, Error>>, Result<Begun, Error>)>);
+pub(super) struct Deliveries(Vec<(Reply, Result<Begun, Error>)>);
 
 impl Deliveries {
+    pub(super) fn add(&mut self, reply: Reply, result: Result<Begun, Error>) {
+        self.0.push((reply, result));
+    }
+
     /// Tells those who wait. One who has left leaves his worker to the pool.
     pub(super) fn send(self) {
         for (reply, result) in self.0 {
@@ -120,7 +115,7 @@ impl Start {
     }
 }
 
-fn offer(channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
+pub(super) fn offer(channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
     if !defines {
         let gone = channel.offer(work.thread, &work.request);
         return Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0);
@@ -206,7 +201,7 @@ impl State {
     }
 
     /// Gives a worker that is at nothing the oldest request that waits; else it is idle.
-    fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(super) fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         while let Some(ticket) = self.oldest() {
             if !ticket.is_wanted() {
                 continue;
@@ -216,7 +211,7 @@ impl State {
                 return;
             };
             pool.counters.waits.add(ticket.since.elapsed());
-            out.0.push((ticket.reply, Ok(start.offer(pool, ticket.work))));
+            out.add(ticket.reply, Ok(start.offer(pool, ticket.work)));
             self.place_behind(&pool.settings, id);
             return;
         }
@@ -224,99 +219,6 @@ impl State {
             record.state = WorkerState::Idle;
             record.since = Instant::now();
             self.idle.push(id);
-        }
-    }
-
-    /// Takes the oldest request out of those that wait.
-    fn oldest(&mut self) -> Option<Ticket> {
-        while let Some(id) = self.placed.pop_front() {
-            let ticket = self.records.get_mut(&id).and_then(|record| record.take_back());
-            if ticket.is_some() {
-                return ticket;
-            }
-        }
-        self.queue.pop_front()
-    }
-
-    /// Places the oldest request that waits behind what this worker runs: one that has been placed elsewhere and
-    /// got stuck there, or the first of the queue.
-    fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
-        loop {
-            if !self.records.get(&id).is_some_and(Record::is_placeable) {
-                return;
-            }
-            let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
-            let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
-            let mut channel = record.worker.memory.channel(1 - record.channel);
-            record.given(settings);
-            let defines = record.told.insert(ticket.work.directory.0);
-            let unsent = offer(&mut channel, &ticket.work, defines);
-            let since = Instant::now();
-            record.placed = Some(Placed { ticket, channel, defines, unsent, since });
-            self.placed.push_back(id);
-            if record.last {
-                self.growth_due = Some(since);
-            }
-            return;
-        }
-    }
-
-    /// The oldest of those that are placed, if it has been for long.
-    fn stuck(&mut self) -> Option<Ticket> {
-        let record = self.records.get_mut(self.placed.front()?)?;
-        let is_stuck = record.placed.as_ref().is_some_and(|placed| placed.since.elapsed() >= STALE);
-        if !is_stuck {
-            return None;
-        }
-        self.placed.pop_front();
-        record.take_back()
-    }
-
-    /// Queues a request, and finds a place for it if there is one.
-    ///
-    /// # Errors
-    /// The queue is full.
-    pub(super) fn submit(
-        &mut self,
-        pool: &Arc<Pool>,
-        ticket: Ticket,
-        out: &mut Deliveries,
-    ) -> Result<(), Error> {
-        if self.queue.len() >= pool.settings.queue_length {
-            self.queue.retain(Ticket::is_wanted);
-        }
-        if self.queue.len() >= pool.settings.queue_length {
-            return Err(Error::new(Kind::QueueFull).retry_after(2));
-        }
-        self.queue.push_back(ticket);
-        self.dispatch(pool, out);
-        if self.queue.len() == 1 && self.idle.is_empty() {
-            // Behind the one that began last: what has run for long will often run longer.
-            let busy = self.records.values().filter(|record| record.is_placeable());
-            if let Some(id) = busy.max_by_key(|record| record.since).map(|record| record.worker.id) {
-                self.place_behind(&pool.settings, id);
-            }
-        }
-        if !matches!(self.phase, Phase::Ready) {
-            pool.attention.notify_one();
-        } else if self.waiting() > 0 && self.growth_due.is_none() {
-            let patience = if self.records.is_empty() { Duration::ZERO } else { PATIENCE };
-            self.growth_due = Some(Instant::now() + patience);
-            pool.attention.notify_one();
-        }
-        Ok(())
-    }
-
-    /// Gives idle workers what waits.
-    pub(super) fn dispatch(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
-        while self.waiting() > 0
-            && let Some(id) = self.idle.pop()
-        {
-            let before = self.waiting();
-            self.assign(pool, id, out);
-            if self.waiting() == before {
-                return;
-            }
         }
     }
 
@@ -400,7 +302,7 @@ impl State {
             work: ticket.work,
             finished: None,
         };
-        out.0.push((ticket.reply, Ok(begun)));
+        out.add(ticket.reply, Ok(begun));
         self.place_behind(&pool.settings, id);
     }
 
@@ -446,69 +348,11 @@ impl State {
             self.queue.push_front(ticket);
         } else if let Some(placed) = record.placed.take() {
             // It had taken this one, too, which is not safe to be repeated.
-            out.0.push((placed.ticket.reply, Err(record.worker.died(death))));
+            out.add(placed.ticket.reply, Err(record.worker.died(death)));
         }
         self.abandoned.retain(|abandoned| abandoned.worker.id != id);
         self.growth_due = Some(Instant::now());
         self.dispatch(pool, out);
         Some(record)
-    }
-
-    /// Those who wait are told why they get no worker.
-    pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries) {
-        out.0.extend(self.queue.drain(..).map(|ticket| (ticket.reply, Err(error()))));
-    }
-
-    /// Forgets the requests that nobody waits for any more.
-    pub(super) fn withdraw(&mut self, pool: &Arc<Pool>) {
-        self.queue.retain(Ticket::is_wanted);
-        let unwanted = |record: &&mut Record| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
-        let mut freed = Vec::new();
-        for record in self.records.values_mut().filter(unwanted) {
-            if record.take_back().is_some() {
-                freed.push(record.worker.id);
-            }
-        }
-        self.placed.retain(|id| !freed.contains(id));
-        for id in freed {
-            self.place_behind(&pool.settings, id);
-        }
-    }
-}
-
-impl Record {
-    /// Whether a request may be placed behind the one that runs.
-    fn is_placeable(&self) -> bool {
-        self.state == WorkerState::Busy
-            && !self.last
-            && self.placed.is_none()
-            && self.worker.open.load(Acquire)
-            && !self.worker.is_dead()
-    }
-
-    /// It has been given one more request.
-    fn given(&mut self, settings: &Settings) {
-        self.requests += 1;
-        let most = if settings.one_shot { 1 } else { u64::from(settings.max_requests) };
-        self.last = most > 0 && self.requests >= most;
-    }
-
-    /// Takes back what was placed behind, unless the worker has taken it.
-    fn take_back(&mut self) -> Option<Ticket> {
-        let mut placed = self.placed.take()?;
-        if placed.channel.take_back() {
-            self.taken_back(&placed);
-            return Some(placed.ticket);
-        }
-        self.placed = Some(placed);
-        None
-    }
-
-    fn taken_back(&mut self, placed: &Placed) {
-        self.requests = self.requests.saturating_sub(1);
-        self.last = false;
-        if placed.defines {
-            self.told.remove(&placed.ticket.work.directory.0);
-        }
     }
 }

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
+/// The way to whoever waits.
+pub(super) type Reply = oneshot::Sender<Result<Begun, Error>>;
+
 /// A request in the queue, or placed behind a running one.
 pub(super) struct Ticket {
     pub(super) work: Work,
     pub(super) since: Instant,
-    pub(super) reply: oneshot::Sender<Result<Begun, Error>>,
+    pub(super) reply: Reply,
 }
 
 impl Ticket {

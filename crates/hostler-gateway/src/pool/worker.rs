@@ -1,12 +1,13 @@
 //! A worker, as the pool knows it.
 
-use super::ticket::Placed;
+use super::settings::Settings;
+use super::ticket::{Placed, Ticket};
 use super::{WorkerId, WorkerState, WorkerStatus};
 use crate::{Error, Kind};
 use hostler_ring::Memory;
 use hostler_wire::site::Exit;
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -132,5 +133,40 @@ impl Record {
     /// Whether further requests may be given to it at some time.
     pub(super) fn lasts(&self) -> bool {
         self.state != WorkerState::Ending && !self.last
+    }
+
+    /// Whether a request may be placed behind the one that runs.
+    pub(super) fn is_placeable(&self) -> bool {
+        self.state == WorkerState::Busy
+            && !self.last
+            && self.placed.is_none()
+            && self.worker.open.load(Acquire)
+            && !self.worker.is_dead()
+    }
+
+    /// It has been given one more request.
+    pub(super) fn given(&mut self, settings: &Settings) {
+        self.requests += 1;
+        let most = if settings.one_shot { 1 } else { u64::from(settings.max_requests) };
+        self.last = most > 0 && self.requests >= most;
+    }
+
+    /// Takes back what was placed behind, unless the worker has taken it.
+    pub(super) fn take_back(&mut self) -> Option<Ticket> {
+        let mut placed = self.placed.take()?;
+        if placed.channel.take_back() {
+            self.taken_back(&placed);
+            return Some(placed.ticket);
+        }
+        self.placed = Some(placed);
+        None
+    }
+
+    pub(super) fn taken_back(&mut self, placed: &Placed) {
+        self.requests = self.requests.saturating_sub(1);
+        self.last = false;
+        if placed.defines {
+            self.told.remove(&placed.ticket.work.directory.0);
+        }
     }
 }

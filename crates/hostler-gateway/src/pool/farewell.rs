@@ -1,0 +1,91 @@
+//! The end of a parent: its workers finish what they are at, and go.
+
+use super::lines::Lines;
+use super::maintain::FAREWELL;
+use super::state::Phase;
+use super::worker::Death;
+use super::{Facts, Pool, WorkerId, WorkerState};
+use crate::Process;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+/// How often is looked who is still there. Nobody tells, without a parent.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is left of a parent and its workers.
+pub(super) struct Farewell {
+    pub(super) pool: Arc<Pool>,
+    pub(super) process: Box<dyn Process>,
+    /// Which parent of the pool it was.
+    pub(super) generation: u32,
+    /// The workers' standard error.
+    pub(super) lines: HashMap<WorkerId, Rc<Lines>>,
+}
+
+impl Farewell {
+    /// Takes the workers out of the pool, at once those that are at nothing. `gone`: the parent has ended already.
+    pub(super) fn begin(self, gone: bool) {
+        let pool = &self.pool;
+        pool.locked(|state, out| {
+            let theirs = state.records.values().filter(|record| record.worker.parent == self.generation);
+            let unneeded = theirs.filter(|record| record.state != WorkerState::Busy);
+            let unneeded: Vec<_> = unneeded.map(|record| record.worker.id).collect();
+            for id in unneeded {
+                state.died(pool, id, Death::Orphaned, out);
+            }
+            // Nothing more is placed behind what the others are at.
+            let rest = state.records.values_mut().filter(|record| record.worker.parent == self.generation);
+            rest.for_each(|record| record.last = true);
+            state.phase = Phase::Cold;
+            state.growth_due = None;
+            state.target = pool.settings.first() as usize;
+        });
+        *pool.facts() = Facts::default();
+        tokio::task::spawn_local(self.wait(gone));
+    }
+
+    /// Waits for them, but not for ever; then whatever is left of the parent's process group is killed.
+    async fn wait(mut self, mut gone: bool) {
+        let deadline = Instant::now() + FAREWELL;
+        while Instant::now() < deadline && !(gone && self.orphans().is_empty()) {
+            if gone {
+                sleep(LOOK).await;
+            } else {
+                let exit = timeout(LOOK, poll_fn(|context| self.process.poll_exit(context)));
+                gone = exit.await.is_ok();
+            }
+            for (id, pid) in self.orphans() {
+                if !runs(pid) {
+                    self.bury(id);
+                }
+            }
+        }
+        self.process.kill();
+        for (id, _) in self.orphans() {
+            self.bury(id);
+        }
+    }
+
+    fn bury(&mut self, id: WorkerId) {
+        if let Some(lines) = self.lines.remove(&id) {
+            lines.take_now();
+            lines.rest();
+        }
+        self.pool.locked(|state, out| drop(state.died(&self.pool, id, Death::Orphaned, out)));
+    }
+
+    fn orphans(&self) -> Vec<(WorkerId, u32)> {
+        let state = self.pool.lock();
+        let theirs = state.records.values().filter(|record| record.worker.parent == self.generation);
+        theirs.map(|record| (record.worker.id, record.worker.pid.load(Relaxed))).collect()
+    }
+}
+
+fn runs(pid: u32) -> bool {
+    std::fs::metadata(format!("/proc/{pid}")).is_ok()
+}

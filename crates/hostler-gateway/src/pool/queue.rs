@@ -1,0 +1,131 @@
+//! Requests that wait: in the queue, or placed behind one that runs.
+
+use super::fork::PATIENCE;
+use super::settings::Settings;
+use super::state::{Deliveries, Phase, State, offer};
+use super::ticket::{Placed, Ticket};
+use super::worker::Record;
+use super::{Pool, WorkerId};
+use crate::{Error, Kind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a request stays placed behind a running one while others are placed behind ones that end sooner: longer
+/// than most requests take, or requests would be moved about all the time.
+const STALE: Duration = Duration::from_millis(1);
+
+impl State {
+    /// Takes the oldest request out of those that wait.
+    pub(super) fn oldest(&mut self) -> Option<Ticket> {
+        while let Some(id) = self.placed.pop_front() {
+            let ticket = self.records.get_mut(&id).and_then(Record::take_back);
+            if ticket.is_some() {
+                return ticket;
+            }
+        }
+        self.queue.pop_front()
+    }
+
+    /// Places the oldest request that waits behind what this worker runs: one that has been placed elsewhere and
+    /// got stuck there, or the first of the queue.
+    pub(super) fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
+        loop {
+            if !self.records.get(&id).is_some_and(Record::is_placeable) {
+                return;
+            }
+            let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
+            let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
+            let mut channel = record.worker.memory.channel(1 - record.channel);
+            record.given(settings);
+            let defines = record.told.insert(ticket.work.directory.0);
+            let unsent = offer(&mut channel, &ticket.work, defines);
+            let since = Instant::now();
+            record.placed = Some(Placed { ticket, channel, defines, unsent, since });
+            self.placed.push_back(id);
+            if record.last {
+                self.growth_due = Some(since);
+            }
+            return;
+        }
+    }
+
+    /// The oldest of those that are placed, if it has been for long.
+    fn stuck(&mut self) -> Option<Ticket> {
+        let record = self.records.get_mut(self.placed.front()?)?;
+        let is_stuck = record.placed.as_ref().is_some_and(|placed| placed.since.elapsed() >= STALE);
+        if !is_stuck {
+            return None;
+        }
+        self.placed.pop_front();
+        record.take_back()
+    }
+
+    /// Queues a request, and finds a place for it if there is one.
+    ///
+    /// # Errors
+    /// The queue is full.
+    pub(super) fn submit(
+        &mut self,
+        pool: &Arc<Pool>,
+        ticket: Ticket,
+        out: &mut Deliveries,
+    ) -> Result<(), Error> {
+        if self.queue.len() >= pool.settings.queue_length {
+            self.queue.retain(Ticket::is_wanted);
+        }
+        if self.queue.len() >= pool.settings.queue_length {
+            return Err(Error::new(Kind::QueueFull).retry_after(2));
+        }
+        self.queue.push_back(ticket);
+        self.dispatch(pool, out);
+        if self.queue.len() == 1 && self.idle.is_empty() {
+            // Behind the one that began last: what has run for long will often run longer.
+            let busy = self.records.values().filter(|record| record.is_placeable());
+            if let Some(id) = busy.max_by_key(|record| record.since).map(|record| record.worker.id) {
+                self.place_behind(&pool.settings, id);
+            }
+        }
+        if !matches!(self.phase, Phase::Ready) {
+            pool.attention.notify_one();
+        } else if self.waiting() > 0 && self.growth_due.is_none() {
+            let patience = if self.records.is_empty() { Duration::ZERO } else { PATIENCE };
+            self.growth_due = Some(Instant::now() + patience);
+            pool.attention.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Gives idle workers what waits.
+    pub(super) fn dispatch(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+        while self.waiting() > 0
+            && let Some(id) = self.idle.pop()
+        {
+            let before = self.waiting();
+            self.assign(pool, id, out);
+            if self.waiting() == before {
+                return;
+            }
+        }
+    }
+
+    /// Those who wait are told why they get no worker.
+    pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries) {
+        self.queue.drain(..).for_each(|ticket| out.add(ticket.reply, Err(error())));
+    }
+
+    /// Forgets the requests that nobody waits for any more.
+    pub(super) fn withdraw(&mut self, pool: &Arc<Pool>) {
+        self.queue.retain(Ticket::is_wanted);
+        let unwanted = |record: &&mut Record| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
+        let mut freed = Vec::new();
+        for record in self.records.values_mut().filter(unwanted) {
+            if record.take_back().is_some() {
+                freed.push(record.worker.id);
+            }
+        }
+        self.placed.retain(|id| !freed.contains(id));
+        for id in freed {
+            self.place_behind(&pool.settings, id);
+        }
+    }
+}
