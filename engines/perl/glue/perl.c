@@ -138,6 +138,7 @@ int hp_perl_boot(const hp_setup *setup, char **error)
     }
     /* Without room for it: programs that assign $0 must not rename the process, nor pay for it. */
     PL_origalen = 1;
+    sv_unmagic(get_sv("0", GV_ADD), PERL_MAGIC_sv);
     sv_setpvs(get_sv("0", GV_ADD), "hostler-perl");
     hp_cwd_home(aTHX_ setup->server_root.ptr, setup->server_root.len);
     /* What every request of such a worker needs is shared by all of them. */
