@@ -1,4 +1,4 @@
-//! How many requests a second one worker serves for a light handler, over the ring and without HTTP:
+//! How long requests to light handlers take, over the ring and without HTTP:
 //! `cargo run --release -p hostler-perl --example serve_rate`.
 
 #[path = "../tests/front/mod.rs"]
@@ -13,8 +13,29 @@ const PROGRAM: &str = "package Hello; sub handler { my $r = shift; $r->content_t
                        package Script; sub handler { my $r = shift; $r->content_type('text/plain'); \
                        print 'Hello'; return 0 } 1;";
 const REQUESTS: u32 = 200_000;
+const FORKS: u32 = 2_000;
 
 fn main() {
+    serve();
+    fork();
+}
+
+/// How many processes a second are forked, serve one request, and end.
+fn fork() {
+    let mut pool = setup(PROGRAM);
+    pool.one_shot = true;
+    let mut engine = Engine::start(pool).expect("the engine");
+    let hello = directory(&[(Phase::Response, &["Hello"])]);
+    let begun = Instant::now();
+    for _ in 0..FORKS {
+        let mut worker = engine.fork();
+        assert_eq!(worker.ask_in(&hello, request("modperl"), b"").body, "Hello");
+        engine.exit_of(&worker);
+    }
+    println!("fork: {:?} a request, from the fork to the end, one at a time", begun.elapsed() / FORKS);
+}
+
+fn serve() {
     let mut engine = Engine::start(setup(PROGRAM)).expect("the engine");
     let mut worker = engine.fork();
     for (handler, package) in [("modperl", "Hello"), ("perl-script", "Script")] {
