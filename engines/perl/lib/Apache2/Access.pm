@@ -56,6 +56,8 @@ sub allow_methods {
         $bits |= 1 << $number if defined $number;
     }
     $r->allowed($bits);
+    my %name = map { ($_ => 1) } $reset ? () : split(/, /, $r->err_headers_out->get('Allow') // ''), @names;
+    $r->err_headers_out->set(Allow => join ', ', sort keys %name);
     return;
 }
 

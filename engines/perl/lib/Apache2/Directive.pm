@@ -1,4 +1,5 @@
-# Apache2::Directive: not supported; its calls say so. See docs/perl-calls.md.
+# Apache2::Directive: the configuration's tree is the front's. Programs look in it for the user they run as, and that can
+# be told; the other calls are not supported and say so.
 package Apache2::Directive;
 
 use strict;
@@ -8,6 +9,22 @@ use Hostler::Calls ();
 
 our $VERSION = '2.000012';
 
-Hostler::Calls::refuse_all(qw(Apache2::Directive));
+Hostler::Calls::refuse_all('Apache2::Directive');
+
+sub conftree { return bless {}, __PACKAGE__ }
+
+my %known = (
+    user       => sub { scalar getpwuid $> },
+    group      => sub { scalar getgrgid 0 + $) },
+    serverroot => sub { Hostler::settings()->{server_root} },
+    servername => sub { my ($s) = Apache2::ServerUtil::server(); $s && $s->server_hostname },
+);
+
+# lookup(directive): its argument; undef for what a worker does not know.
+sub lookup {
+    my ($tree, $name) = @_;
+    my $answer = $known{ lc $name } or return;
+    return $answer->();
+}
 
 1;

@@ -39,7 +39,7 @@ Apache2::Filter Apache2::Filter: !c !ctx !fflush !frec !get_brigade !next !pass_
 Apache2::FilterRec Apache2::FilterRec: !name
 Apache2::Command Apache2::Command: !args_how !errmsg !name !next !req_override
 Apache2::CmdParms Apache2::CmdParms: !add_config !check_cmd_context !cmd !context !directive !info !method_is_limited !override !override_opts !path !pool !server !temp_pool
-Apache2::Directive Apache2::Directive: !args !as_hash !as_string !conftree !directive !filename !first_child !line_num !lookup !next !parent
+Apache2::Directive Apache2::Directive: conftree lookup !args !as_hash !as_string !directive !filename !first_child !line_num !next !parent
 Apache2::Provider Apache2::Provider: !register_provider
 Apache2::Request Apache2::Request: new args body body_status bucket_limit disable_uploads hook_data jar param parse post_max read_limit temp_dir upload upload_hook
 Apache2::Upload Apache2::Upload: fh filename info io link name size slurp tempname type
