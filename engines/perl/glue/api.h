@@ -44,6 +44,8 @@ const hp_server *hp_server_of_request(const hp_request *r);
 SV *hp_server_sv(pTHX_ const hp_server *server);
 const hp_server *hp_server_of(pTHX_ SV *object);
 hp_request *hp_request_maybe(pTHX_ SV *object);
+/* send_cgi_header: a header, and perhaps the beginning of the body. */
+void hp_request_take_headers(pTHX_ hp_request *r, const char *text, STRLEN length);
 /* rflush: sends what was printed, and lets the front see it. */
 void hp_request_push(pTHX_ hp_request *r);
 /* Whether something is printed that has not been sent on. */

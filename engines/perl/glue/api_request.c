@@ -194,9 +194,7 @@ XS(hp_headers_text)
     const char *text = SvPV(ST(1), length);
     while (r->main)
         r = r->main;
-    r->parse_headers = 1;
-    hp_request_write(aTHX_ r, text, length);
-    hp_request_push(aTHX_ r);
+    hp_request_take_headers(aTHX_ r, text, length);
     XSRETURN_EMPTY;
 }
 

@@ -132,6 +132,15 @@ static void pass(pTHX_ hp_request *r, const char *bytes, STRLEN length)
         transmit(aTHX_ r, bytes, length);
 }
 
+void hp_request_take_headers(pTHX_ hp_request *r, const char *text, STRLEN length)
+{
+    begin(r);
+    if (r->head_state == HP_HEAD_SENT)
+        return;
+    r->parse_headers = 1;
+    pass_headers(aTHX_ r, text, length, 0);
+}
+
 static void pass_gathered(pTHX_ hp_request *r)
 {
     STRLEN length = gathered_length;
