@@ -10,9 +10,11 @@ mod used;
 pub use setup::setup;
 pub use used::uses_engine;
 
+use crate::directives::core::Rlimit;
 use crate::directives::perl;
 use crate::{Config, Server};
 use hostler_wire::plan::SiteId;
+use hostler_wire::site::Limits;
 use std::collections::HashMap;
 
 /// What tells one pool from another.
@@ -103,10 +105,12 @@ fn key(main: &Server, server: &Server, site: SiteId) -> PoolKey {
 }
 
 /// Whether a virtual host has a pool for itself: what it says about interpreters or pools is not the main server's.
-fn stands_alone(main: &Server, server: &Server) -> bool {
-    let (main, own) = (&main.conf, &server.conf);
+fn stands_alone(main_server: &Server, server: &Server) -> bool {
+    let (main, own) = (&main_server.conf, &server.conf);
     let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
-    sizes || (!own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl))
+    sizes
+        || limits(server) != limits(main_server)
+        || (!own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl))
 }
 
 /// The settings of a virtual host's pool.
@@ -126,6 +130,21 @@ pub fn settings(server: &Server) -> PoolSettings {
         queue_timeout: pool.queue_timeout.unwrap_or(30),
         idle: pool.idle.unwrap_or(300),
     }
+}
+
+/// `RLimitCPU`, `RLimitMEM` and `RLimitNPROC` outside of sections, for the processes of a virtual host's pool.
+#[must_use]
+pub fn limits(server: &Server) -> Limits {
+    let core = &server.defaults.core;
+    Limits {
+        cpu: core.rlimit_cpu.map(limit),
+        mem: core.rlimit_mem.map(limit),
+        nproc: core.rlimit_nproc.map(limit),
+    }
+}
+
+fn limit(limit: Rlimit) -> (u64, u64) {
+    (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX))
 }
 
 /// Enough to keep the processors busy where programs wait for a database, and few enough for the memory.

@@ -95,6 +95,9 @@ pub struct Setup {
     pub one_shot: bool,
     /// Requests until a worker ends by itself (`MaxConnectionsPerChild`); 0: no limit.
     pub max_requests: u32,
+    /// Seconds of processor time that a worker has for each request, and for its whole life (`RLimitCPU`, soft and
+    /// hard); `u64::MAX`: no limit; `None`: as the process has it.
+    pub cpu: Option<(u64, u64)>,
     /// Functions to call in each new worker (`PerlChildInitHandler`).
     pub child_init: Vec<String>,
     /// Functions to call when a worker ends (`PerlChildExitHandler`).

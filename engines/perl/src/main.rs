@@ -27,6 +27,8 @@ mod perl;
 #[cfg(with_perl)]
 mod process;
 #[cfg(with_perl)]
+mod processor;
+#[cfg(with_perl)]
 mod serving;
 #[cfg(with_perl)]
 mod worker;

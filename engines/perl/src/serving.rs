@@ -7,6 +7,7 @@ use crate::convert::Converted;
 use crate::directory::Directories;
 use crate::ffi::{self, RequestIn};
 use crate::incoming::{BODY, Gone, Incoming};
+use crate::processor::Processor;
 use crate::{callbacks, process};
 
 /// What becomes of the worker after a request.
@@ -45,10 +46,11 @@ pub(crate) struct Serving {
     stash_read: usize,
     finished: bool,
     exits: bool,
+    processor: Processor,
 }
 
 impl Serving {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(processor: Processor) -> Self {
         Self {
             conversation: None,
             incoming: Incoming::new(),
@@ -64,6 +66,7 @@ impl Serving {
             stash_read: 0,
             finished: false,
             exits: false,
+            processor,
         }
     }
 
@@ -74,6 +77,7 @@ impl Serving {
         (self.finished, self.exits, self.piece) = (false, last, 0);
         self.stashed.clear();
         self.stash_read = 0;
+        self.processor.begin();
         let (request, directory) = match self.begin() {
             Ok(begun) => begun,
             Err(Gone::Malformed) => return Served::Malformed,
@@ -106,7 +110,7 @@ impl Serving {
     }
 
     fn end(&mut self) -> Served {
-        self.exits |= process::is_terminated();
+        self.exits |= process::is_terminated() || self.processor.is_spent();
         if !self.finished {
             self.finished(&Outcome::Broken(b"the worker lost its way"));
         }

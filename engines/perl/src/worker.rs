@@ -5,6 +5,7 @@ use hostler_wire::engine::Setup;
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 
+use crate::processor::Processor;
 use crate::serving::{Served, Serving};
 use crate::{perl, process};
 
@@ -39,7 +40,7 @@ pub(crate) fn run(start: Start<'_>) -> ! {
 
 fn serve_all(mut worker: Worker, setup: &Setup) {
     let most = if setup.one_shot { 1 } else { setup.max_requests };
-    let mut serving = Serving::new();
+    let mut serving = Serving::new(Processor::new(setup));
     let mut count = 0;
     while !process::is_terminated() {
         let Some(conversation) = worker.next(None) else { continue };

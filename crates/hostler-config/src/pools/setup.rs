@@ -30,6 +30,7 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
         servers: facts_of(config, &members),
         one_shot,
         max_requests: members.first().map_or(0, |first| super::settings(first).max_requests),
+        cpu: members.first().and_then(|first| first.defaults.core.rlimit_cpu).map(super::limit),
         child_init: words(|perl| &perl.child_init),
         child_exit: words(|perl| &perl.child_exit),
     }

@@ -56,7 +56,8 @@ impl EngineHost {
             program,
             env: environment(self.pool.key.engine),
             suexec: false,
-            limits: Limits::default(),
+            // Processor time is the workers': the parent would use it up by forking.
+            limits: Limits { cpu: None, ..pools::limits(self.server()) },
         };
         let running = link.run(run, [theirs, output.1, errors.1]).await;
         let running = running.map_err(|error| self.site_error(error))?;
