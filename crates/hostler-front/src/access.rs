@@ -62,13 +62,12 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
     if any && by_address {
         return Ok(());
     }
-    match require(request, &mut known).await {
-        Err(Halt::Status(403)) => {
-            denied(request, "AH01630: client denied by server configuration");
-            Err(Halt::Status(403))
-        }
-        done => done,
-    }
+    require(request, &mut known).await
+}
+
+fn forbidden(request: &Request) -> Phase {
+    denied(request, "AH01630: client denied by server configuration");
+    Err(Halt::Status(403))
 }
 
 fn denied(request: &Request, why: &str) {
@@ -111,7 +110,7 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
     match decide(verdict, logged_in, has_type, &dir.authz) {
         Decision::Allow => return Ok(()),
         Decision::Authenticate => {}
-        Decision::Forbidden => return Err(Halt::Status(403)),
+        Decision::Forbidden => return forbidden(request),
         Decision::Unauthorized => return unauthorized(request).await,
     }
     if phases::decide(request, phases::AUTHEN).await? == Said::Declined {
@@ -125,7 +124,7 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
     let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
     match decide(verdict, true, has_type, &dir.authz) {
         Decision::Allow => Ok(()),
-        Decision::Forbidden => Err(Halt::Status(403)),
+        Decision::Forbidden => forbidden(request),
         Decision::Authenticate | Decision::Unauthorized => {
             let user = String::from_utf8_lossy(request.user.as_deref().unwrap_or_default()).into_owned();
             let message = format!(

@@ -29,8 +29,14 @@ pub static AUTHZ_GROUPFILE: Module =
     Module { name: "authz_groupfile_module", file: "mod_authz_groupfile.c", directives: GROUPFILE };
 
 static CORE: &[Directive] = &[
-    Directive::new("AuthType", Arity::Take1, "Basic|None", "How users say who they are", auth_type)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthType",
+        Arity::Take1,
+        "Basic|None|name",
+        "How users say who they are; a name is for PerlAuthenHandler",
+        auth_type,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "AuthName",
         Arity::Take1,
@@ -116,6 +122,8 @@ pub enum AuthType {
     None,
     /// RFC 7617
     Basic,
+    /// A name that functions of the site know (PerlAuthenHandler); nobody else can log anyone in.
+    Program,
 }
 
 /// AuthBasicFake.
@@ -131,6 +139,8 @@ pub struct Fake {
 pub struct Dir {
     /// AuthType
     pub kind: Option<AuthType>,
+    /// AuthType, as it was written.
+    pub type_name: Option<Box<str>>,
     /// AuthName
     pub realm: Option<Expr>,
     /// AuthUserFile, absolute.
@@ -147,6 +157,7 @@ impl Merge for Dir {
     fn merge(&self, other: &Self) -> Self {
         Self {
             kind: over(&self.kind, &other.kind),
+            type_name: over(&self.type_name, &other.type_name),
             realm: over(&self.realm, &other.realm),
             user_file: over(&self.user_file, &other.user_file),
             group_file: over(&self.group_file, &other.group_file),
@@ -187,7 +198,7 @@ impl Dir {
     /// Whether users are asked who they are.
     #[must_use]
     pub fn has_auth_type(&self) -> bool {
-        self.kind == Some(AuthType::Basic)
+        matches!(self.kind, Some(AuthType::Basic | AuthType::Program))
     }
 
     /// The value of `WWW-Authenticate`, or `None` if nobody is asked, or if AuthName is missing (which is a 500).
@@ -195,7 +206,9 @@ impl Dir {
     /// # Errors
     /// [`EvalError::Pending`] when AuthName needs more; any other is a 500.
     pub fn challenge(&self, host: &dyn Host) -> Result<Option<Vec<u8>>, EvalError> {
-        let Some(realm) = self.realm.as_ref().filter(|_| self.has_auth_type()) else { return Ok(None) };
+        let Some(realm) = self.realm.as_ref().filter(|_| self.kind == Some(AuthType::Basic)) else {
+            return Ok(None);
+        };
         let realm = realm.string(host, &Captures::new())?;
         Ok(Some([b"Basic realm=\"", &*quoted(&realm), b"\""].concat()))
     }
@@ -238,11 +251,14 @@ fn quoted(text: &[u8]) -> Vec<u8> {
 }
 
 fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    command.dir.auth.kind = Some(match &args.first().to_ascii_lowercase()[..] {
+    let name = args.first();
+    command.dir.auth.kind = Some(match &name.to_ascii_lowercase()[..] {
         "basic" => AuthType::Basic,
         "none" => AuthType::None,
-        _ => return Err(format!("Hostler does not know the authentication type \"{}\"", args.first())),
+        "digest" | "form" => return Err(format!("Hostler does not know the authentication type \"{name}\"")),
+        _ => AuthType::Program,
     });
+    command.dir.auth.type_name = Some(name.into());
     Ok(())
 }
 
@@ -308,7 +324,9 @@ mod tests {
         }
         let config = build("AuthType Basic\nAuthName x\nAuthUserFile users\nAuthBasicProvider file").unwrap();
         let dir = &config.main().locations[0].conf.auth;
-        assert!(dir.has_auth_type());
+        assert_eq!((dir.kind, dir.has_auth_type()), (Some(AuthType::Basic), true));
+        let named = build("AuthType My::Cookie").unwrap();
+        assert_eq!(named.main().locations[0].conf.auth.kind, Some(AuthType::Program));
         assert_eq!(dir.user_file.as_deref(), Some("/etc/apache2/users"));
     }
 }

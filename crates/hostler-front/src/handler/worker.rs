@@ -64,6 +64,8 @@ pub(crate) struct Progress {
     pub(crate) pending: PhaseSet,
     /// A worker has got the request with its Log and Cleanup phases.
     pub(crate) logged: bool,
+    /// All access rules have let the request pass.
+    pub(crate) checked: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
 }
@@ -133,6 +135,11 @@ async fn outcome(
         Err(error) => Err(fail(request, &error)),
         Ok(Answer::Body(body)) => raw::arrange(request, body).await,
         Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
+        // These have no body, and describe what would have been one with the program's fields.
+        Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
+            request.status = status;
+            Ok(Body::Empty)
+        }
         Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
         Ok(Answer::Ended(End::Redirect(target))) => {
             Err(Halt::Redirect { method: request.method.clone(), target })

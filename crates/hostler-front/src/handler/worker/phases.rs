@@ -124,6 +124,7 @@ pub(crate) async fn prepare(request: &mut Request) -> Outcome {
         }
     }
     access::check(request).await?;
+    request.progress.checked = true;
     types::check(request);
     let last = both(phases, set(&[Phase::Type, Phase::Fixup]));
     if last.0 != 0 {
@@ -158,8 +159,9 @@ pub(crate) async fn settle(request: &mut Request) -> Outcome {
 /// Whether an access phase has functions, and is not a repetition: an internal redirect under the same rules was
 /// already checked.
 pub(crate) fn has(request: &Request, phase: Phase) -> bool {
-    let repeated =
-        request.prev.as_ref().is_some_and(|prev| prev.status < 400 && Arc::ptr_eq(&prev.dir, &request.dir));
+    let repeated = request.prev.as_ref().is_some_and(|prev| {
+        prev.status < 400 && prev.progress.checked && Arc::ptr_eq(&prev.dir, &request.dir)
+    });
     !repeated && configured(request).contains(phase)
 }
 
