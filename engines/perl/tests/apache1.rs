@@ -1,5 +1,7 @@
 //! mod_perl 1's interface: the published examples, then each class with what programs use of it.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod front;
 mod site;
 

@@ -1,5 +1,7 @@
 //! Registry scripts of both generations: what mod_perl does with them, step by step, its oddities included.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod front;
 mod site;
 

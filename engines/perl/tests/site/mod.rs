@@ -1,6 +1,6 @@
 //! A folder of Registry scripts, and an engine that runs them: what the tests of Registry and of mod_perl 1 share.
 
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses some of it")]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use crate::front::{Answer, Engine, Worker, code, directory, request};
 use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
