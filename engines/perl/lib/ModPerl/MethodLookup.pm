@@ -48,4 +48,7 @@ sub avail_modules         { my %name; $name{$_->[0]}++ for map { values %$_ } va
 sub avail_objects         { return sort keys %{ Hostler::Calls::table() } }
 sub avail_methods_flat    { return avail_methods() }
 
+# For Apache2::porting: the methods that mod_perl 2 no longer has; their replacements are not told here.
+sub avail_methods_compat { return }
+
 1;
