@@ -15,9 +15,13 @@ chmod 755 "$folder" "$folder/logs" "$folder/data"
 # The old sites belong to tenants, who may have put links in the way: nothing is written into them.
 rm -rf "$folder/sites"
 cp -R "$here/sites" "$folder/sites"
-# What the neighbour shares with the first site, it has as its own copy.
-cp "$folder/sites/start/htdocs/style.css" "$folder/sites/neighbour/htdocs/"
-cp "$folder/sites/start/cgi-bin/whoami.sh" "$folder/sites/neighbour/cgi-bin/"
+# What the other sites share with the first one, they have as their own copy.
+for site in neighbour old; do
+  cp "$folder/sites/start/htdocs/style.css" "$folder/sites/$site/htdocs/"
+  cp "$folder/sites/start/cgi-bin/whoami.sh" "$folder/sites/$site/cgi-bin/"
+done
+cp "$folder/sites/start/cgi-bin/source.pl" "$folder/sites/old/cgi-bin/"
+cp "$folder/sites/start/htdocs/errors/no-perl.html" "$folder/sites/old/htdocs/"
 cp "$here/httpd.conf" "$here/apache.conf" "$folder/"
 chmod -R u=rwX,go=rX "$folder/sites"
 
@@ -32,3 +36,4 @@ own() { # own SITE UID
 }
 own start 64101
 own neighbour 64102
+own old 64103

@@ -13,7 +13,40 @@ my %parts = (
         [ 'cgi-bin/hello.sh', "$site/cgi-bin/hello.sh" ],
         [ 'httpd.conf',       'conf', qr/# CGI:/, qr/<\/Directory>/ ],
     ],
-    guestbook => [ [ 'cgi-bin/guestbook.pl',    "$site/cgi-bin/guestbook.pl" ] ],
+    registry => [
+        [ 'perl/counter.pl', "$site/perl/counter.pl" ],
+        [ 'httpd.conf',      'conf', qr/# Registry:/, qr/<\/Location>/ ],
+    ],
+    handler => [
+        [ 'lib/Visitor.pm', "$site/lib/Visitor.pm" ],
+        [ 'startup.pl',     "$site/startup.pl" ],
+        [ 'httpd.conf',     'conf', qr/# Handlers:/, qr/<\/Location>/ ],
+    ],
+    psgi => [
+        [ 'psgi/hello.psgi', "$site/psgi/hello.psgi" ],
+        [ 'httpd.conf',      'conf', qr/# PSGI:/, qr/<\/Location>/ ],
+    ],
+    old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
+    oldregistry => [
+        [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
+        [ 'startup.pl',                  "$site/startup.pl" ],
+        [ 'httpd.conf',                  'conf', qr/Alias \/perl "/, qr/<\/Location>/ ],
+    ],
+    oldhandler => [
+        [ 'lib/Benchmark/Handler.pm', "$site/lib/Benchmark/Handler.pm" ],
+        [ 'httpd.conf',               'conf', qr/PerlModule Benchmark/, qr/<\/Location>/ ],
+    ],
+    isolation => [
+        [ 'isolation/survivor.pl', "$site/isolation/survivor.pl" ],
+        [ 'httpd.conf',            'conf', qr/<Location "\/isolation\/persistent/, qr/Isolation  exec/ ],
+    ],
+    guestbook => [
+        [ 'perl/guestbook.pl, as CGI program and Registry script', "$site/perl/guestbook.pl" ],
+        [ 'lib/GuestBook/Handler.pm, the handler',                 "$site/lib/GuestBook/Handler.pm" ],
+        [ 'psgi/guestbook.psgi, the PSGI application',             "$site/psgi/guestbook.psgi" ],
+        [ 'lib/GuestBook.pm, what they share',                     "$site/lib/GuestBook.pm" ],
+    ],
+    status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/hostler-metrics/ ] ],
     users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],
     access    => [ [ 'htdocs/members/.htaccess', "$site/htdocs/members/.htaccess" ] ],
     listing   => [ [ 'httpd.conf',              'conf', qr/# A listing/, qr/<\/Directory>/ ] ],

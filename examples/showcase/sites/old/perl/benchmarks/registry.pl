@@ -1,0 +1,2 @@
+print "Content-type: text/plain\n\n";
+print "Hello";
