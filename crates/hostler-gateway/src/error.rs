@@ -174,10 +174,10 @@ impl Error {
         Self { source: Some(source.into()), ..Self::new(kind) }
     }
 
-    /// The same, with when the client may try again.
+    /// The same, with when the client may try again, if its status is one that goes with that.
     #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
-        Self { retry_after: Some(seconds), ..self }
+        Self { retry_after: (self.status() == 503).then_some(seconds), ..self }
     }
 
     /// The HTTP status, as long as nothing has been answered.

@@ -214,6 +214,9 @@ impl<H: Host + 'static> Keeper<H> {
                 () = sleep_until(due.into()) => {}
             }
         };
+        if end == End::Gone {
+            self.host.line(self.pid, b"the warm parent ended unasked; another takes its place");
+        }
         let Self { pool, link, process, generation, lines, .. } = self;
         // That tells it to end, if it has not.
         drop(link);
