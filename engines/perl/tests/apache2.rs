@@ -128,3 +128,15 @@ fn a_request_that_was_kept_says_so() {
     assert!(answer.body.starts_with("This request object is used after its request has ended"), "{answer:?}");
     assert!(answer.body.ends_with(" a"), "its tables stay: {answer:?}");
 }
+
+#[test]
+fn a_module_can_register_for_each_workers_beginning() {
+    let program = "use Apache2::ServerUtil (); our $born; \
+        Apache2::ServerUtil->server->push_handlers(PerlChildInitHandler => sub { $born = $$; 0 }); \
+        package Born; sub handler { $_[0]->print($Apache2::ReadConfig::born == $$ ? 'born here' : 'no'); 0 } 1;";
+    let mut settings = setup(program);
+    settings.servers = vec![hostler_wire::engine::ServerFacts::default()];
+    let mut engine = Engine::start(settings).unwrap();
+    let mut worker = engine.fork();
+    assert_eq!(worker.ask_in(&configured("Born"), request("modperl"), b"").body, "born here");
+}
