@@ -230,6 +230,17 @@ fn switches_of_the_first_line() {
 }
 
 #[test]
+fn scripts_run_under_taint_checks() {
+    for (generation, class) in BOTH.into_iter().chain([(1, "Apache::PerlRun"), (2, "ModPerl::PerlRun")]) {
+        let mut site = Site::tainted(generation, class);
+        site.script("t.pl", &format!("{TYPE}print ${{^TAINT}};"));
+        for _ in 0..2 {
+            assert_eq!(site.body("t.pl"), "1", "{class}");
+        }
+    }
+}
+
+#[test]
 fn headers_are_looked_for_once() {
     let mut site = Site::new(2, "ModPerl::Registry");
     site.script("none.pl", "print 'no header';");

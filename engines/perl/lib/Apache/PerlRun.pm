@@ -95,6 +95,7 @@ sub chdir_file {
 
 sub compile {
     my ($self, $text) = @_;
+    $text = \($$text =~ /\A(.*)\z/s)[0] if ${^TAINT};
     _evaluate($text);
     return $self->error_check;
 }

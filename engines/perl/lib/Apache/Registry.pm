@@ -112,6 +112,7 @@ sub compile {
     Hostler::Registry::ends_clear($package);
     my $mark = $MarkLine ? "\n#line 1 $filename\n" : '';
     my $code = join '', "package $package;use Apache qw(exit);sub handler {", $mark, ref $text ? $$text : $text, "\n}";
+    ($code) = $code =~ /\A(.*)\z/s if ${^TAINT};
     _evaluate(\$code);
     if ($@ && !Apache::exited($@)) {
         delete $Apache::Registry->{$package};

@@ -13,7 +13,7 @@ sub handler {
     my $undef = ref $r && lc($r->dir_config('UndefOnReload') || '') eq 'on';
     for my $module (keys %INC) {
         my $file  = $INC{$module};
-        next if !defined $file || ref $file || $file =~ m{^hostler/};
+        next if !defined $file || ref $file;
         my $mtime = (stat $file)[9];
         next unless defined $mtime;
         my $before = $known{$file};

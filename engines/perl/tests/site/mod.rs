@@ -44,7 +44,22 @@ impl Site {
         Self::with(generation, class, tempfile::tempdir().unwrap(), vec![code("1;")])
     }
 
+    /// `PerlTaintCheck On`.
+    pub fn tainted(generation: u8, class: &str) -> Self {
+        Self::start(generation, class, tempfile::tempdir().unwrap(), vec![], vec!["-T".into()])
+    }
+
     pub fn with(generation: u8, class: &str, root: TempDir, preload: Vec<Preload>) -> Self {
+        Self::start(generation, class, root, preload, vec![])
+    }
+
+    fn start(
+        generation: u8,
+        class: &str,
+        root: TempDir,
+        preload: Vec<Preload>,
+        switches: Vec<String>,
+    ) -> Self {
         fs::create_dir_all(root.path().join("perl")).unwrap();
         let server = ServerFacts {
             name: "a".into(),
@@ -57,6 +72,7 @@ impl Site {
             title: "test".into(),
             generation,
             preload,
+            switches,
             server_root: root.path().display().to_string(),
             servers: vec![server],
             ..Setup::default()
