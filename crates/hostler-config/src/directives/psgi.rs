@@ -1,6 +1,6 @@
 //! The directive of PSGI programs: `SetHandler psgi` says that a program answers, `PSGIApp` which one.
 
-use crate::{Arity, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Arity, Contexts, Directive, Kind, Merge, Module, Overrides, unset_part};
 
 /// The module. Apache has no such one; the directive's name is Plack::Handler::Apache2's idea of `psgi_app`.
 pub static MODULE: Module = Module { name: "psgi_module", file: "mod_psgi.c", directives: DIRECTIVES };
@@ -14,7 +14,10 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
         if args.first().is_empty() {
             return Err("needs the name of a file".to_owned());
         }
+        let place = command.place.filter(|place| place.kind == Kind::Location && place.regex.is_none());
+        let location = place.map(|place| place.path.clone());
         command.dir.psgi.app = Some(command.server_path(args.first()).into());
+        command.dir.psgi.location = location;
         Ok(())
     },
 )
@@ -25,11 +28,13 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 pub struct Dir {
     /// `PSGIApp`, absolute.
     pub app: Option<Box<str>>,
+    /// The path of the `<Location>` that names it: where the application is mounted (`SCRIPT_NAME`).
+    pub location: Option<Box<str>>,
 }
 
 impl Merge for Dir {
     fn merge(&self, over_: &Self) -> Self {
-        Self { app: over(&self.app, &over_.app) }
+        if over_.app.is_some() { over_.clone() } else { self.clone() }
     }
 
     unset_part!(Dir);
@@ -37,3 +42,20 @@ impl Merge for Dir {
 
 /// Nothing per server.
 pub type Server = ();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, read_text};
+
+    #[test]
+    fn an_application_is_mounted_where_it_is_named() {
+        let text = "<Location /a>\nPSGIApp x.psgi\n</Location>\n<Location /a/b>\nPerlSetVar name value\n</Location>\n\
+                    <LocationMatch ^/c>\nPSGIApp /y.psgi\n</LocationMatch>";
+        let config = Config::build(&read_text(text, "/srv").unwrap()).unwrap();
+        let [outer, inner, matched] = [0, 1, 2].map(|n| (*config.main().locations[n].conf.psgi).clone());
+        let named = Dir { app: Some("/srv/x.psgi".into()), location: Some("/a".into()) };
+        assert_eq!((&outer, &outer.merge(&inner)), (&named, &named));
+        assert_eq!(outer.merge(&matched), Dir { app: Some("/y.psgi".into()), location: None });
+    }
+}

@@ -119,8 +119,8 @@ fn one_pool(out: &mut String, pool: &Status) {
         quantile(&pool.latency, 50),
         quantile(&pool.latency, 99),
     );
-    let errors: Vec<String> =
-        pool.errors.iter().map(|(kind, count)| format!("{count} × {}", kind.cause())).collect();
+    let errors = pool.errors.iter().filter(|(_, count)| *count > 0);
+    let errors: Vec<String> = errors.map(|(kind, count)| format!("{count} × {}", kind.cause())).collect();
     if !errors.is_empty() {
         let _ = writeln!(out, "<p class=\"bad\">Errors: {}</p>", escaped(&errors.join(", ")));
     }

@@ -86,7 +86,11 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         vars: perl.vars.iter().map(owned).collect(),
         env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
         allow_options: options(dir.core.options),
-        location: perl.location.as_deref().map(str::to_owned),
+        // An application is mounted where it is named, whatever else is said of Perl further in.
+        location: match dir.psgi.app {
+            Some(_) => dir.psgi.location.as_deref().map(str::to_owned),
+            None => perl.location.as_deref().map(str::to_owned),
+        },
         auth_name: dir.auth.realm.as_ref().and_then(|realm| {
             let host = crate::expr_host::RequestHost::new(request);
             let text = realm.string(&host, &Captures::new()).ok()?;
