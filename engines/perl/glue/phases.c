@@ -193,9 +193,8 @@ static void before_response(pTHX_ trip *t)
 
 /* ---- the response ---- */
 
-static int handler_kind(pTHX_ hp_request *r)
+static int kind_of(hp_str name)
 {
-    hp_str name = hp_request_text(aTHX_ r->handler, r->in->handler);
     if (name.len == 7 && memcmp(name.ptr, "modperl", 7) == 0)
         return MODPERL;
     if (name.len == 11 && memcmp(name.ptr, "perl-script", 11) == 0)
@@ -205,6 +204,11 @@ static int handler_kind(pTHX_ hp_request *r)
     if (name.len == 8 && memcmp(name.ptr, "cgi-fork", 8) == 0)
         return CGI_SCRIPT;
     return NO_HANDLER;
+}
+
+static int handler_kind(pTHX_ hp_request *r)
+{
+    return kind_of(hp_request_text(aTHX_ r->handler, r->in->handler));
 }
 
 static int call_psgi(pTHX_ trip *t)
@@ -299,8 +303,12 @@ static int is_ours(pTHX_ hp_request *r, int kind)
     uint32_t phases = r->in->phases;
     if (kind == NO_HANDLER)
         return 0;
-    if (!(phases & (1u << HP_RESPONSE | 1u << HP_FIXUP | 1u << HP_TYPE)))
-        return 0;
+    if (!(phases & 1u << HP_RESPONSE)) {
+        /* Who only asks where a URL leads wants no answer; and who has known that it is ours will ask for it. */
+        if (!(phases & (1u << HP_FIXUP | 1u << HP_TYPE)) || r->in->flags & HP_SUBREQUEST || !r->handler ||
+            kind_of(r->in->handler) != NO_HANDLER)
+            return 0;
+    }
     return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : has_handlers(aTHX_ r, HP_RESPONSE);
 }
 
