@@ -62,6 +62,7 @@ sub authen {
     $r->note_basic_auth_failure;
     401;
 }
+sub named { $_[0]->user($_[0]->headers_in->get('X-User') // return 401); $_[0]->auth_type eq 'My::Login' ? 0 : 500 }
 sub authz { $_[0]->user eq 'alice' ? Apache2::Const::OK : 403 }
 sub mark { $_[0]->subprocess_env(MARK => 'fixed up'); $_[0]->notes->set(mark => 'noted'); 0 }
 sub shown {
@@ -312,6 +313,30 @@ fn phases_pass_on_what_they_found_out() {
     assert_eq!(server.get_with("/two", &login("alice")).text(), "alice fixed up noted");
     assert_eq!(server.get("/cgi/x").text(), "fixed up\n");
     assert!(server.access_log().contains("127.0.0.1 alice \"GET /two"), "{}", server.access_log());
+}
+
+#[test]
+fn a_body_waits_for_the_phase_that_answers() {
+    let auth = "AuthType My::Login\nAuthName x\nRequire valid-user\nPerlAuthenHandler T::named";
+    let server = site(&format!("<Location /t/echo>\n{auth}\nPerlFixupHandler T::mark\n</Location>")).start();
+    let head =
+        String::from("POST /t/echo HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nConnection: close\r\n";
+    let answer = server.request(format!("{head}Content-Length: 6\r\n\r\nposted").as_bytes());
+    assert_eq!((answer.status, answer.text()), (200, "posted".to_owned()));
+    assert_eq!(post(&server, "/t/echo", b"posted").status, 401);
+}
+
+#[test]
+fn a_directory_s_index_may_be_a_program() {
+    let server = site(
+        "<Directory \"@ROOT@/htdocs/index\">\nDirectoryIndex index.pl\nOptions +ExecCGI\n\
+         AddHandler perl-script .pl\nPerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\n\
+         PerlFixupHandler T::mark\n</Directory>",
+    );
+    let script = "print \"Content-type: text/plain\\n\\n$ENV{SCRIPT_NAME} $ENV{MARK}\";\n";
+    let server = server.script("htdocs/index/index.pl", script).start();
+    assert_eq!(server.get("/index/").text(), "/index/index.pl fixed up");
+    assert_eq!(server.get("/index/").text(), "/index/index.pl fixed up");
 }
 
 #[test]
