@@ -319,8 +319,7 @@ fn phases_pass_on_what_they_found_out() {
 fn a_body_waits_for_the_phase_that_answers() {
     let auth = "AuthType My::Login\nAuthName x\nRequire valid-user\nPerlAuthenHandler T::named";
     let server = site(&format!("<Location /t/echo>\n{auth}\nPerlFixupHandler T::mark\n</Location>")).start();
-    let head =
-        String::from("POST /t/echo HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nConnection: close\r\n";
+    let head = "POST /t/echo HTTP/1.1\r\nHost: localhost\r\nX-User: ann\r\nConnection: close\r\n";
     let answer = server.request(format!("{head}Content-Length: 6\r\n\r\nposted").as_bytes());
     assert_eq!((answer.status, answer.text()), (200, "posted".to_owned()));
     assert_eq!(post(&server, "/t/echo", b"posted").status, 401);
