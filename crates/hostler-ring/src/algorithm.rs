@@ -54,8 +54,8 @@ pub(crate) trait Medium {
     fn copy(&self, channel: usize, stream: Stream, at: u32, into: &mut [u8]);
     /// Appends bytes from an offset of a stream; they don't reach over its end.
     fn append(&self, channel: usize, stream: Stream, at: u32, length: u32, into: &mut Vec<u8>);
-    /// Puts the worker to sleep while `worker_sleeps` is 1.
-    fn sleep(&self, timeout: Option<Duration>) -> Waited;
+    /// Puts the worker to sleep while `worker_sleeps` is `reason`.
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited;
     /// Wakes the worker.
     fn wake_worker(&self);
     /// Wakes the front's thread of this number.

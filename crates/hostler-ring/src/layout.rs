@@ -37,7 +37,8 @@ pub(crate) const NUMBER: u64 = 0x5249_4e47_0000_0001;
 pub(crate) struct Control<A: Atomics> {
     /// [`NUMBER`].
     pub(crate) layout: Apart<A::U64>,
-    /// 1: the worker sleeps on this word, whatever for. The front sets it to 0 and wakes it.
+    /// What wakes the worker, which sleeps on this word, 0 if it is awake: [`AWAITS_REQUEST`], [`AWAITS_INPUT`],
+    /// [`AWAITS_OUTLET`]. The front sets it to 0 and wakes it.
     pub(crate) worker_sleeps: Apart<A::U32>,
     pub(crate) channels: [Words<A>; CHANNELS],
 }
@@ -95,6 +96,13 @@ pub(crate) const TAKEN: u32 = 2;
 pub(crate) const AWAITS_BYTES: u32 = 1;
 /// The front sleeps until there is room to write.
 pub(crate) const AWAITS_ROOM: u32 = 2;
+
+/// The worker sleeps until a request is offered.
+pub(crate) const AWAITS_REQUEST: u32 = 1;
+/// The worker sleeps until there is more of its request to read.
+pub(crate) const AWAITS_INPUT: u32 = 2;
+/// The worker sleeps until there is room for its answer.
+pub(crate) const AWAITS_OUTLET: u32 = 4;
 
 /// A value together with its epoch.
 pub(crate) fn stamp(epoch: u32, value: u32) -> u64 {

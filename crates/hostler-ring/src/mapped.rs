@@ -99,8 +99,8 @@ impl Medium for Mapped {
         self.mapping.append(Self::offset(channel, stream, at), length as usize, into);
     }
 
-    fn sleep(&self, timeout: Option<Duration>) -> Waited {
-        shared::wait(&self.control().worker_sleeps.0, 1, timeout)
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited {
+        shared::wait(&self.control().worker_sleeps.0, reason, timeout)
     }
 
     fn wake_worker(&self) {

@@ -1,7 +1,10 @@
 //! The front's side of a channel. It never waits, and believes nothing that the worker can write.
 
 use super::{Atomic, Atomics, Medium, Stream, pieces, put};
-use crate::layout::{AWAITS_BYTES, AWAITS_ROOM, FREE, OFFERED, Words, position, stamp, unstamp};
+use crate::layout::{
+    AWAITS_BYTES, AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST, AWAITS_ROOM, FREE, OFFERED, Words, position,
+    stamp, unstamp,
+};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The worker's counters make no sense.
@@ -52,7 +55,8 @@ impl Front {
         let taken = message.len().min(M::capacity(Stream::ToWorker) as usize);
         *self = Self { epoch, to_head: taken as u32, placed: true, ..Self::new(self.channel) };
         let words = self.words(memory);
-        if !self.is_free(memory) {
+        let free = self.is_free(memory);
+        if !free {
             // The worker may be reading what is overwritten now: it is to see so before it sees the new bytes.
             words.front.0.to_head.store(stamp(epoch, 0), Relaxed);
             M::Atomics::fence();
@@ -64,7 +68,8 @@ impl Front {
         words.from_tail.store(stamp(epoch, 0), Relaxed);
         words.to_head.store(stamp(epoch, self.to_head), Relaxed);
         words.state.swap(stamp(epoch, OFFERED), AcqRel);
-        wake(memory);
+        // A worker that is still at the channel's last request finds itself abandoned, whatever it waits for.
+        wake(memory, if free { AWAITS_REQUEST } else { AWAITS_REQUEST | AWAITS_INPUT | AWAITS_OUTLET });
         taken
     }
 
@@ -100,7 +105,7 @@ impl Front {
         put(memory, self.channel, Stream::ToWorker, self.to_head, &bytes[..taken]);
         self.to_head = self.to_head.wrapping_add(taken as u32);
         self.words(memory).front.0.to_head.store(stamp(self.epoch, self.to_head), Release);
-        wake(memory);
+        wake(memory, AWAITS_INPUT);
         taken
     }
 
@@ -152,7 +157,7 @@ impl Front {
         self.answered = true;
         self.from_tail = self.from_tail.wrapping_add(count);
         self.words(memory).front.0.from_tail.store(stamp(self.epoch, self.from_tail), Release);
-        wake(memory);
+        wake(memory, AWAITS_OUTLET);
         Ok(count as usize)
     }
 
@@ -186,17 +191,17 @@ impl Front {
     pub(crate) fn abandon<M: Medium>(&mut self, memory: &M) {
         if self.placed {
             self.words(memory).front.0.abandoned.store(self.epoch, Release);
-            wake(memory);
+            wake(memory, AWAITS_INPUT | AWAITS_OUTLET);
         }
     }
 }
 
-/// Wakes the worker if it sleeps; to be called after anything that it could wait for.
-fn wake<M: Medium>(memory: &M) {
+/// Wakes the worker if it sleeps for one of these reasons; to be called after anything that it could wait for.
+fn wake<M: Medium>(memory: &M, reasons: u32) {
     M::Atomics::fence();
     let sleeps = &memory.control().worker_sleeps.0;
     // It is loaded first because a swap would take the cache line from the worker each time.
-    if sleeps.load(Relaxed) != 0 && sleeps.swap(0, Relaxed) != 0 {
+    if sleeps.load(Relaxed) & reasons != 0 && sleeps.swap(0, Relaxed) != 0 {
         memory.wake_worker();
     }
 }

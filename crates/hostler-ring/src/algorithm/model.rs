@@ -142,11 +142,11 @@ impl<B: Byte> Medium for Model<B> {
         into.extend(bytes);
     }
 
-    fn sleep(&self, timeout: Option<Duration>) -> Waited {
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited {
         assert_eq!(timeout, None);
         // The kernel looks at the word under a lock that a waker takes, too.
         let guard = self.futex.0.lock().unwrap();
-        if self.control.worker_sleeps.0.load(Ordering::Relaxed) == 1 {
+        if self.control.worker_sleeps.0.load(Ordering::Relaxed) == reason {
             drop(self.futex.1.wait(guard).unwrap());
         }
         Waited::Woken

@@ -2,7 +2,8 @@
 
 use super::{Atomic, Atomics, Medium, Stream, pieces, put};
 use crate::layout::{
-    AWAITS_BYTES, AWAITS_ROOM, CHANNELS, FREE, OFFERED, TAKEN, Words, position, stamp, unstamp,
+    AWAITS_BYTES, AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST, AWAITS_ROOM, CHANNELS, FREE, OFFERED, TAKEN,
+    Words, position, stamp, unstamp,
 };
 use hostler_sys::shared::Waited;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -39,7 +40,7 @@ pub(crate) fn take<M: Medium>(memory: &M, timeout: Option<Duration>) -> Result<T
         if left.is_some_and(|left| left.is_zero()) {
             return Err(Waited::TimedOut);
         }
-        match wait(memory, left, || oldest(memory).is_some()) {
+        match wait(memory, AWAITS_REQUEST, left, || oldest(memory).is_some()) {
             Waited::Interrupted => return Err(Waited::Interrupted),
             Waited::Woken | Waited::TimedOut => {}
         }
@@ -61,8 +62,8 @@ fn oldest<M: Medium>(memory: &M) -> Option<(usize, u32)> {
     found
 }
 
-/// Returns as soon as `ready`, or when the wait has ended otherwise.
-fn wait<M: Medium>(memory: &M, timeout: Option<Duration>, ready: impl Fn() -> bool) -> Waited {
+/// Returns as soon as `ready`, or when the wait has ended otherwise. The front wakes a sleeper only for its reason.
+fn wait<M: Medium>(memory: &M, reason: u32, timeout: Option<Duration>, ready: impl Fn() -> bool) -> Waited {
     for _ in 0..M::SPINS {
         if ready() {
             return Waited::Woken;
@@ -70,9 +71,9 @@ fn wait<M: Medium>(memory: &M, timeout: Option<Duration>, ready: impl Fn() -> bo
         std::hint::spin_loop();
     }
     let sleeps = &memory.control().worker_sleeps.0;
-    sleeps.swap(1, Relaxed);
+    sleeps.swap(reason, Relaxed);
     M::Atomics::fence();
-    let waited = if ready() { Waited::Woken } else { memory.sleep(timeout) };
+    let waited = if ready() { Waited::Woken } else { memory.sleep(reason, timeout) };
     sleeps.swap(0, Relaxed);
     waited
 }
@@ -118,7 +119,7 @@ impl Talk {
             }
             self.publish(memory);
             let ready = || self.available(memory) > 0 || self.is_abandoned(memory);
-            if wait(memory, None, ready) == Waited::Interrupted {
+            if wait(memory, AWAITS_INPUT, None, ready) == Waited::Interrupted {
                 return Err(Waited::Interrupted);
             }
         }
@@ -167,7 +168,7 @@ impl Talk {
             }
             self.publish(memory);
             let ready = || self.room(memory) > 0 || self.is_abandoned(memory);
-            if wait(memory, None, ready) == Waited::Interrupted {
+            if wait(memory, AWAITS_OUTLET, None, ready) == Waited::Interrupted {
                 return Err(Waited::Interrupted);
             }
         }
