@@ -13,6 +13,8 @@ pub(crate) struct Programs {
     pub(crate) front: Program,
     /// `hostler-site`.
     pub(crate) site: Program,
+    /// The directory where sites find the engines.
+    pub(crate) engines: Program,
 }
 
 impl Programs {
@@ -28,6 +30,7 @@ impl Programs {
             planner: open(planner)?,
             front: open(&beside.join("hostler-front"))?,
             site: open(&beside.join("hostler-site"))?,
+            engines: open(&beside)?,
         })
     }
 }

@@ -22,6 +22,8 @@ use crate::programs::Programs;
 
 /// The number of the socket in every child.
 const SOCKET: i32 = 3;
+/// The number of the engines' directory in sites.
+const ENGINES: i32 = 4;
 
 /// What of our environment fronts and sites get; the planner gets all of it, for `${NAME}` in the configuration.
 const PASSED_ON: [&str; 4] = ["PATH", "TZ", "RUST_BACKTRACE", "HOSTLER_LOG"];
@@ -151,11 +153,16 @@ impl Nursery {
     ) -> Result<Pid, SpawnError> {
         let stderr = io::stderr();
         let null = self.null.as_fd();
+        let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (socket.as_fd(), SOCKET)];
+        // The front starts nothing.
+        if !no_new_privs {
+            fds.push((self.programs.engines.as_fd(), ENGINES));
+        }
         spawn(&Spawn {
             program,
             args,
             env: &self.few,
-            fds: &[(null, 0), (null, 1), (stderr.as_fd(), 2), (socket.as_fd(), SOCKET)],
+            fds: &fds,
             identity,
             limits,
             directory: Some(c"/"),

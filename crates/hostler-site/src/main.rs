@@ -19,6 +19,8 @@ use std::process::ExitCode;
 
 /// The connection that the master passes.
 const FIRST_CONNECTION: i32 = 3;
+/// The directory of the engines, if the master passes it.
+const ENGINES: i32 = 4;
 
 fn main() -> ExitCode {
     match start() {
@@ -32,10 +34,11 @@ fn main() -> ExitCode {
 
 fn start() -> std::io::Result<()> {
     let socket = exec::inherited(FIRST_CONNECTION)?;
+    let engines = exec::inherited(ENGINES).ok();
     exec::occupy_standard()?;
     harden::settle(c"hostler-site")?;
     exec::default_signals();
     // Programs inherit it: what they create is not writable by others unless they say so.
     rustix::process::umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
-    serve::Site::new(socket)?.serve()
+    serve::Site::new(socket, engines)?.serve()
 }

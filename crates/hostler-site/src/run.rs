@@ -9,6 +9,7 @@ use hostler_sys::fs::{self, Found, Node, Stat};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Limits, Program, Run, RunError};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
@@ -28,7 +29,7 @@ pub(crate) fn run(
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
-        Program::Engine { name } => Ready::engine(&engines.path(name)?)?,
+        Program::Engine { name } => Ready::engine(engines.find(name)?)?,
     };
     let env = strings(&run.env)?;
     let limits = limits(&run.limits);
@@ -45,30 +46,33 @@ pub(crate) fn run(
     launcher.launch(&launch).map_err(|error| ready.failed(error))
 }
 
-/// Where the engines are.
+/// The directory where the engines are, held open: the site's user may not be able to walk there (a checkout in
+/// somebody's home), but may run what is in it.
 #[derive(Debug)]
-pub(crate) struct Engines(io::Result<Vec<u8>>);
+pub(crate) struct Engines(io::Result<OwnedFd>);
 
 impl Engines {
-    /// The directory that this program was started from, as it is called now: engines are found also after the
-    /// program's own file was replaced.
-    pub(crate) fn beside_us() -> Self {
-        let path = rustix::fs::readlink("/proc/self/exe", Vec::new()).map_err(io::Error::from);
-        Self(path.map(|path| {
-            let path = path.as_bytes();
-            let cut = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            path[..cut].to_vec()
-        }))
+    /// The directory that the master has passed; without one, that of this program.
+    pub(crate) fn new(passed: Option<OwnedFd>) -> Self {
+        Self(passed.map_or_else(beside_us, Ok))
     }
 
-    fn path(&self, name: &str) -> Result<Vec<u8>, RunError> {
+    fn find(&self, name: &str) -> Result<(OwnedFd, Vec<u8>), RunError> {
         let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
         if name.is_empty() || !name.as_bytes().iter().all(plain) {
             return Err(RunError::NotFound);
         }
-        let directory = self.0.as_deref().map_err(unreachable_program)?;
-        Ok([directory, b"/hostler-", name.as_bytes()].concat())
+        let directory = self.0.as_ref().map_err(unreachable_program)?;
+        let directory = directory.try_clone().map_err(|e| unreachable_program(&e))?;
+        Ok((directory, [b"hostler-", name.as_bytes()].concat()))
     }
+}
+
+fn beside_us() -> io::Result<OwnedFd> {
+    let program = std::fs::read_link("/proc/self/exe")?;
+    let directory = program.parent().unwrap_or(&program);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(directory, flags, Mode::empty())?)
 }
 
 /// A program that has been judged and can be started.
@@ -91,6 +95,8 @@ enum Place {
     Working,
     /// In the directory that a link has led to.
     Directory(Node),
+    /// In the directory of the engines.
+    Engines(OwnedFd),
 }
 
 impl Ready {
@@ -126,6 +132,7 @@ impl Ready {
             Place::Path => None,
             Place::Working => Some(self.working.as_fd()),
             Place::Directory(directory) => Some(directory.as_fd()),
+            Place::Engines(directory) => Some(directory.as_fd()),
         }
     }
 
@@ -140,12 +147,12 @@ impl Ready {
     }
 
     /// What `ps` shows is up to the engine.
-    fn engine(path: &[u8]) -> Result<Self, RunError> {
+    fn engine((directory, name): (OwnedFd, Vec<u8>)) -> Result<Self, RunError> {
         let working = Node::directory(b"/").map_err(|e| unreachable_program(&e))?;
-        let mut args = Strings::with_capacity(path.len() + 1);
-        add(&mut args, path)?;
-        let name = text(path)?;
-        Ok(Self { place: Place::Path, name, path: None, args, working, interpreter: None })
+        let mut args = Strings::with_capacity(name.len() + 1);
+        add(&mut args, &name)?;
+        let (place, name) = (Place::Engines(directory), text(&name)?);
+        Ok(Self { place, name, path: None, args, working, interpreter: None })
     }
 
     fn failed(&self, error: LaunchError) -> RunError {
@@ -153,9 +160,9 @@ impl Ready {
             (LaunchError::Fork(errno), _) => RunError::Fork { errno },
             (LaunchError::Exec(errno), _) if errno == Errno::TOOBIG.raw_os_error() => RunError::TooLarge,
             (LaunchError::Exec(errno), Some(interpreter)) => interpreter.failed(errno),
-            // A path that nothing has judged: an engine that is not installed.
+            // An engine that is not installed.
             (LaunchError::Exec(errno), None)
-                if matches!(self.place, Place::Path) && errno == Errno::NOENT.raw_os_error() =>
+                if matches!(self.place, Place::Engines(_)) && errno == Errno::NOENT.raw_os_error() =>
             {
                 RunError::NotFound
             }

@@ -40,6 +40,12 @@ impl Program {
     }
 }
 
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Everything about a child.
 #[derive(Debug)]
 pub struct Spawn<'a> {
