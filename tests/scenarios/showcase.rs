@@ -1,6 +1,6 @@
 //! The showcase, as `make run` serves it: every page of it, the guest book, the neighbour, and a real browser.
 
-use hostler_tests::{Server, Site, is_root, needs_program, needs_root};
+use hostler_tests::{Response, Server, Site, hostler, is_root, needs_program, needs_root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,20 +10,27 @@ fn examples() -> PathBuf {
 
 /// Laid out by its own script and served with its own configuration, on another port.
 fn showcase() -> Server {
-    let site = Site::new().plain();
+    laid_out(Site::new()).start()
+}
+
+fn laid_out(site: Site) -> Site {
+    let site = site.plain();
     let status = Command::new(examples().join("prepare.sh")).arg(site.root()).status();
     assert!(status.expect("prepare.sh runs").success());
     let config = std::fs::read_to_string(examples().join("httpd.conf")).expect("the configuration");
     let site = site.config(&config).environment("SHOWCASE", "@ROOT@");
     let site =
         site.environment("SHOWCASE_LISTEN", "127.0.0.1:@PORT@").argument("-D").argument("OtherAddress");
-    if is_root() { site.start() } else { site.argument("--single-user").start() }
+    if is_root() { site } else { site.argument("--single-user") }
 }
 
-fn sign(server: &Server, fields: &str, form: &str) -> hostler_tests::Response {
+/// Where the guest book is, in each technique.
+const BOOKS: [&str; 4] = ["/guestbook", "/perl/guestbook.pl", "/handler/guestbook", "/psgi/guestbook"];
+
+fn sign(server: &Server, book: &str, fields: &str, form: &str) -> Response {
     server.request(
         format!(
-            "POST /guestbook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+            "POST {book} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n\
              {fields}Content-Length: {}\r\nConnection: close\r\n\r\n{form}",
             form.len()
         )
@@ -43,6 +50,19 @@ fn every_page_answers_as_it_should() {
         ("/cgi-bin/environment.pl/some/path?a=1", 200, "/some/path"),
         ("/cgi-bin/source.pl?part=configuration", 200, "AssignUserID"),
         ("/guestbook", 200, "Your words"),
+        ("/perl/counter.pl", 200, "It sees mod_perl/2"),
+        ("/handler/visitor", 200, "Good to see you, 127.0.0.1!"),
+        ("/psgi/hello", 200, "for <code>/psgi/hello</code>"),
+        ("/psgi/hello/drip", 200, "Line 10"),
+        ("/perl/guestbook.pl", 200, "action=\"/perl/guestbook.pl\""),
+        ("/handler/guestbook", 200, "action=\"/handler/guestbook\""),
+        ("/psgi/guestbook", 200, "action=\"/psgi/guestbook\""),
+        ("/isolation/persistent/survivor.pl", 200, "its request no. <strong>1</strong>"),
+        ("/isolation/fork/survivor.pl", 200, "its request no. <strong>1</strong>"),
+        ("/isolation/exec/survivor.pl", 200, "its request no. <strong>1</strong>"),
+        ("/server-status", 200, "#64101"),
+        ("/server-status?auto", 200, "Scoreboard: "),
+        ("/metrics", 200, "# TYPE hostler_"),
         ("/files/", 200, "The picture of the start page"),
         ("/no/such/page", 404, "There is no page at <code>/no/such/page</code>"),
         ("/private/secret.txt", 403, "not open to visitors"),
@@ -79,34 +99,163 @@ fn members_get_in_with_their_password() {
 }
 
 #[test]
+fn nothing_is_missing_on_the_start_page() {
+    let page = showcase().get("/").text();
+    for (part, text) in [
+        ("registry", "has run this script 1 times"),
+        ("handler", "Good to see you"),
+        ("psgi", "Request 1 of worker"),
+        ("isolation", "modules were there"),
+        ("guestbook", "Nobody has signed yet"),
+    ] {
+        assert!(page.contains(&format!("id=\"{part}\"")) && page.contains(text), "{part}: {text}\n{page}");
+    }
+    assert!(!page.contains("does not answer") && !page.contains("cannot read it"), "{page}");
+}
+
+#[test]
+fn registry_scripts_count_on() {
+    let server = showcase();
+    for n in 1..=3 {
+        let text = server.get("/perl/counter.pl").text();
+        assert!(text.contains(&format!("has run this script {n} times")), "{text}");
+    }
+}
+
+#[test]
+fn the_status_page_tells_of_pools_and_of_errors_that_were() {
+    let server = showcase();
+    let _ = server.get("/perl/counter.pl");
+    let page = server.get("/server-status").text();
+    assert!(
+        page.contains("Pool perl") && page.contains("warm parent: pid") && !page.contains("0 ×"),
+        "{page}"
+    );
+}
+
+#[test]
+fn isolation_says_what_survives() {
+    let server = showcase();
+    // The process, how many requests it had, and how many modules were loaded.
+    let facts = |kind: &str| -> Vec<u32> {
+        let text = server.get(&format!("/isolation/{kind}/survivor.pl")).text();
+        let parts = text.split("<strong>").skip(1).filter_map(|rest| rest.split('<').next());
+        parts.map(|number| number.parse().unwrap_or_else(|_| panic!("{text}"))).collect()
+    };
+    let [kept, forked, started] = ["persistent", "fork", "exec"].map(|kind| [facts(kind), facts(kind)]);
+    assert_eq!((kept[0][0], kept[1][1]), (kept[1][0], 2), "{kept:?}");
+    for fresh in [&forked, &started] {
+        assert!(fresh[0][0] != fresh[1][0] && fresh[0][1] == 1 && fresh[1][1] == 1, "{fresh:?}");
+    }
+    assert!(forked[0][2] > started[0][2] + 20, "what is preloaded is there: {forked:?} {started:?}");
+}
+
+#[test]
 fn the_guest_book_keeps_what_visitors_write_as_text() {
     let server = showcase();
-    let form = "name=Ann%20%3Cb%3E&words=%27)%3B%20DROP%20TABLE%20entry%3B--%20%C3%BC%0Asecond%20line";
-    let answer = sign(&server, "", form);
-    assert_eq!(answer.status, 303, "{}\n{}", answer.text(), server.error_log());
-    assert!(answer.field("Location").is_some_and(|target| target.ends_with("/guestbook")), "{answer:?}");
-    let page = server.get("/guestbook").text();
-    assert!(page.contains("Ann &lt;b&gt;") && page.contains("); DROP TABLE entry;-- ü"), "{page}");
+    for book in BOOKS {
+        let form = format!(
+            "name=Ann%20%3Cb%3E&words=%27)%3B%20DROP%20TABLE%20entry%3B--%20%C3%BC%0Afrom%20{}",
+            &book[1..]
+        );
+        let answer = sign(&server, book, "", &form);
+        assert_eq!(answer.status, 303, "{book}: {}\n{}", answer.text(), server.error_log());
+        assert!(answer.field("Location").is_some_and(|target| target.ends_with(book)), "{answer:?}");
+    }
+    for book in BOOKS {
+        let page = server.get(book).text();
+        assert!(
+            page.contains("Ann &lt;b&gt;") && page.contains("); DROP TABLE entry;-- ü"),
+            "{book}: {page}"
+        );
+        let all = BOOKS.iter().all(|other| page.contains(&format!("from {}</p>", &other[1..])));
+        assert!(all, "{book} does not show what was written through the others:\n{page}");
+    }
     assert!(server.get("/").text().contains("Ann &lt;b&gt;"), "the start page shows the newest entries");
 }
 
 #[test]
 fn the_guest_book_refuses_what_it_should() {
     let server = showcase();
-    assert_eq!(sign(&server, "Origin: http://elsewhere.example\r\n", "name=a&words=b").status, 403);
-    assert_eq!(sign(&server, "", "name=&words=b").status, 422);
-    assert_eq!(sign(&server, "", &format!("name=a&words={}", "b".repeat(20_000))).status, 413);
-    assert!(server.get("/guestbook/latest").text().contains("Nobody has signed yet"));
+    let long = format!("name=a&words={}", "b".repeat(20_000));
+    for book in BOOKS {
+        for (fields, form, status) in [
+            ("Origin: http://elsewhere.example\r\n", "name=a&words=b", 403),
+            ("", "name=&words=b", 422),
+            ("", &long, 413),
+        ] {
+            assert_eq!(sign(&server, book, fields, form).status, status, "{book}");
+        }
+        assert!(server.get(&format!("{book}/latest")).text().contains("Nobody has signed yet"), "{book}");
+    }
+}
+
+#[test]
+fn warm_workers_keep_the_database_open() {
+    let server = showcase();
+    for (book, second) in BOOKS.into_iter().zip([false, true, true, true]) {
+        let _ = server.get(book);
+        assert_eq!(server.get(book).text().contains("was open already"), second, "{book}");
+    }
+}
+
+#[test]
+fn programs_of_mod_perl_1_run_as_they_were_printed() {
+    let server = showcase();
+    let get = |target: &str| server.get_with(target, "Host: old.localhost\r\n");
+    for target in ["/benchmark_handler", "/perl/benchmarks/registry.pl"] {
+        let answer = get(target);
+        assert_eq!(
+            (answer.status, answer.text()),
+            (200, "Hello".to_owned()),
+            "{target}\n{}",
+            server.error_log()
+        );
+        assert!(
+            answer.field("Content-Type").is_some_and(|kind| kind.starts_with("text/plain")),
+            "{answer:?}"
+        );
+    }
+    assert!(get("/perl/generation.pl").text().contains("mod_perl/1."));
+    let page = get("/").text();
+    assert!(page.contains(">Hello</pre>") && !page.contains("cannot read it"), "{page}");
+    assert!(page.contains("$r = shift;") && page.contains("PerlHandler +Apache::Registry"), "{page}");
+}
+
+/// Hostler as it is where the Perl engine was not built.
+fn without_perl(site: Site) -> Site {
+    let site = site.dir("programs");
+    for name in ["hostler", "hostler-master", "hostler-front", "hostler-site"] {
+        let built = hostler().with_file_name(name);
+        std::fs::copy(built, site.path("programs").join(name)).expect("a copy of a program");
+    }
+    let command = site.path("programs/hostler");
+    site.command(command)
+}
+
+#[test]
+fn without_the_perl_engine_the_start_page_says_what_is_missing() {
+    let server = without_perl(laid_out(Site::new())).start();
+    let page = server.get("/");
+    assert_eq!(page.status, 200);
+    let text = page.text();
+    assert!(text.contains("The Perl engine does not answer") && text.contains("libperl-dev"), "{text}");
+    assert!(text.contains("Hello from process") && text.trim_end().ends_with("</html>"), "{text}");
+    assert_eq!(server.get("/guestbook").status, 200);
+    let _ = server.await_error("there is no program hostler-perl");
 }
 
 #[test]
 fn each_site_has_its_own_user() {
     needs_root!();
     let server = showcase();
-    assert_eq!(sign(&server, "", "name=a&words=b").status, 303);
+    assert_eq!(sign(&server, "/guestbook", "", "name=a&words=b").status, 303);
     assert!(server.get("/").text().contains("This site runs as uid 64101"));
     let neighbour = server.get_with("/", "Host: neighbour.localhost\r\n").text();
     assert!(neighbour.contains("This site runs as uid 64102"), "{neighbour}");
+    assert!(server.get("/perl/counter.pl").text().contains("as uid 64101"));
+    let old = server.get_with("/perl/generation.pl", "Host: old.localhost\r\n").text();
+    assert!(old.contains("runs as uid 64103"), "{old}");
     assert!(neighbour.contains("It cannot.") && neighbour.contains("Permission denied"), "{neighbour}");
 }
 

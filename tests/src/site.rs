@@ -22,6 +22,7 @@ pub struct Site {
     arguments: Vec<OsString>,
     environment: Vec<(String, String)>,
     descriptors: Option<u32>,
+    command: PathBuf,
 }
 
 impl Default for Site {
@@ -42,6 +43,7 @@ impl Site {
             arguments: Vec::new(),
             environment: Vec::new(),
             descriptors: None,
+            command: PathBuf::new(),
         };
         site.mode(".", 0o755).dir("htdocs").dir("logs")
     }
@@ -134,6 +136,13 @@ impl Site {
         self
     }
 
+    /// Starts this `hostler`, with the programs beside it, instead of the one that was built.
+    #[must_use]
+    pub fn command(mut self, hostler: impl Into<PathBuf>) -> Self {
+        self.command = hostler.into();
+        self
+    }
+
     /// Writes the configuration to `httpd.conf` for this port, without starting anything.
     #[must_use]
     pub fn write_config(&self, port: u16) -> PathBuf {
@@ -166,9 +175,10 @@ impl Site {
 
     /// The command up to `run`; the shell sets limits that a process can only set for itself.
     fn program(&self) -> Command {
-        let Some(most) = self.descriptors else { return Command::new(hostler()) };
+        let hostler = if self.command.as_os_str().is_empty() { hostler() } else { self.command.clone() };
+        let Some(most) = self.descriptors else { return Command::new(hostler) };
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(format!("ulimit -n {most}; exec \"$0\" \"$@\"")).arg(hostler());
+        command.arg("-c").arg(format!("ulimit -n {most}; exec \"$0\" \"$@\"")).arg(hostler);
         command
     }
 

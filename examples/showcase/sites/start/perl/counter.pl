@@ -1,4 +1,5 @@
-# A Registry script: written like a CGI program, compiled once, run again and again by warm workers.
+# A Registry script: written like a CGI program, but compiled once and
+# run again and again by warm workers.
 use strict;
 use warnings;
 
