@@ -57,7 +57,7 @@ fn every_page_answers_as_it_should() {
         ("/perl/guestbook.pl", 200, "action=\"/perl/guestbook.pl\""),
         ("/handler/guestbook", 200, "action=\"/handler/guestbook\""),
         ("/psgi/guestbook", 200, "action=\"/psgi/guestbook\""),
-        ("/isolation/persistent/survivor.pl", 200, "its request no. <strong>1</strong>"),
+        ("/isolation/persistent/survivor.pl", 200, "its request no. <strong>2</strong>"),
         ("/isolation/fork/survivor.pl", 200, "its request no. <strong>1</strong>"),
         ("/isolation/exec/survivor.pl", 200, "its request no. <strong>1</strong>"),
         ("/server-status", 200, "#64101"),
