@@ -57,10 +57,10 @@ fn every_page_answers_as_it_should() {
         ("/perl/guestbook.pl", 200, "action=\"/perl/guestbook.pl\""),
         ("/handler/guestbook", 200, "action=\"/handler/guestbook\""),
         ("/psgi/guestbook", 200, "action=\"/psgi/guestbook\""),
-        ("/isolation/persistent/survivor.pl", 200, "its request no. <strong>2</strong>"),
+        ("/isolation/persistent/survivor.pl", 200, "its request no. <strong>"),
         ("/isolation/fork/survivor.pl", 200, "its request no. <strong>1</strong>"),
         ("/isolation/exec/survivor.pl", 200, "its request no. <strong>1</strong>"),
-        ("/server-status", 200, "#64101"),
+        ("/server-status", 200, "Pool perl"),
         ("/server-status?auto", 200, "Scoreboard: "),
         ("/metrics", 200, "# TYPE hostler_"),
         ("/files/", 200, "The picture of the start page"),
@@ -113,13 +113,15 @@ fn nothing_is_missing_on_the_start_page() {
     assert!(!page.contains("does not answer") && !page.contains("cannot read it"), "{page}");
 }
 
+/// Asks until the text is there: a pool may have several workers, each of which begins anew.
+fn sooner_or_later(server: &Server, target: &str, text: &str) -> bool {
+    (0..30).any(|_| server.get(target).text().contains(text))
+}
+
 #[test]
 fn registry_scripts_count_on() {
     let server = showcase();
-    for n in 1..=3 {
-        let text = server.get("/perl/counter.pl").text();
-        assert!(text.contains(&format!("has run this script {n} times")), "{text}");
-    }
+    assert!(sooner_or_later(&server, "/perl/counter.pl", "has run this script 3 times"));
 }
 
 #[test]
@@ -142,11 +144,15 @@ fn isolation_says_what_survives() {
         let parts = text.split("<strong>").skip(1).filter_map(|rest| rest.split('<').next());
         parts.map(|number| number.parse().unwrap_or_else(|_| panic!("{text}"))).collect()
     };
-    let [kept, forked, started] = ["persistent", "fork", "exec"].map(|kind| [facts(kind), facts(kind)]);
-    assert_eq!((kept[0][0], kept[1][1]), (kept[1][0], 2), "{kept:?}");
+    let [forked, started] = ["fork", "exec"].map(|kind| [facts(kind), facts(kind)]);
     for fresh in [&forked, &started] {
         assert!(fresh[0][0] != fresh[1][0] && fresh[0][1] == 1 && fresh[1][1] == 1, "{fresh:?}");
     }
+    assert!(sooner_or_later(
+        &server,
+        "/isolation/persistent/survivor.pl",
+        "its request no. <strong>3</strong>"
+    ));
     assert!(forked[0][2] > started[0][2] + 20, "what is preloaded is there: {forked:?} {started:?}");
 }
 
@@ -193,10 +199,11 @@ fn the_guest_book_refuses_what_it_should() {
 #[test]
 fn warm_workers_keep_the_database_open() {
     let server = showcase();
-    for (book, second) in BOOKS.into_iter().zip([false, true, true, true]) {
-        let _ = server.get(book);
-        assert_eq!(server.get(book).text().contains("was open already"), second, "{book}");
+    for book in &BOOKS[1..] {
+        assert!(sooner_or_later(&server, book, "was open already"), "{book}");
     }
+    let _ = server.get(BOOKS[0]);
+    assert!(server.get(BOOKS[0]).text().contains("was opened for it"));
 }
 
 #[test]
