@@ -209,6 +209,7 @@ fn logs(phases: PhaseSet) -> bool {
 }
 
 /// How a request comes to a worker.
+#[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
 enum Begin {
     Now(Exchange),
     /// Nobody is idle.

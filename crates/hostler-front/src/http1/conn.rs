@@ -64,7 +64,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
                 }
                 fast.keep
             }
-            Next::Begun(begun) => worker(&thread, &wire, &peer, *begun).await,
+            Next::Begun(begun) => worker(&thread, &wire, &peer, begun).await,
             Next::Head(buffer, head) => Box::pin(answer(&thread, &wire, &peer, buffer, head)).await,
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
@@ -207,7 +207,7 @@ async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &
 }
 
 /// Sends the answer of a worker that has been given the request already; whether the connection stays.
-async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Begun) -> bool {
+async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<Begun>) -> bool {
     wire.watch.start(false);
     let Some(answer) = wire.while_there(begun.answer(peer)).await else {
         let (head, buffer) = begun.head();
@@ -229,7 +229,7 @@ async fn go_on(
     thread: &Rc<Thread>,
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
-    begun: Begun,
+    begun: Box<Begun>,
     answer: short::Answer,
 ) -> bool {
     let (head, buffer) = begun.head();

@@ -100,7 +100,7 @@ impl Conversation {
             FromWorker::Finished(outcome) => {
                 // Nothing more of the request's body is wanted.
                 self.upload.body = None;
-                Event::Finished(end(outcome))
+                Event::Finished(end(&outcome))
             }
             FromWorker::Log { severity, virtual_host, text } => {
                 write_log(request, severity, virtual_host, text);
@@ -177,10 +177,10 @@ fn write_rest(request: &Request, frame: &Frame) {
     }
 }
 
-fn end(outcome: Outcome<'_>) -> End {
+fn end(outcome: &Outcome<'_>) -> End {
     match outcome {
         Outcome::Done => End::Done,
-        Outcome::Status(status) => End::Status(status),
+        Outcome::Status(status) => End::Status(*status),
         Outcome::Declined => End::Declined,
         Outcome::Redirect(target) => End::Redirect(target.to_vec()),
         Outcome::Broken(why) => End::Broken(String::from_utf8_lossy(why).into_owned()),

@@ -114,7 +114,7 @@ fn handlers(server: &Server, dir: &DirConfig, programs: Programs) -> Vec<(Phase,
         return vec![(Phase::Response, vec![SCRIPT.to_owned()])];
     }
     let all = server.conf.perl.handlers.iter().chain(dir.perl.handlers.iter());
-    all.map(|(phase, names)| (phase, names.iter().map(|name| name.to_string()).collect())).collect()
+    all.map(|(phase, names)| (phase, names.iter().map(ToString::to_string).collect())).collect()
 }
 
 /// Apache's `OPT_` bits.

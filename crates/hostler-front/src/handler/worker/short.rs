@@ -4,157 +4,38 @@
 //!
 //! Plain answers go out with one write. Whatever is not plain is taken over by the long way in mid-conversation.
 
+mod plain;
+mod remembered;
+
+pub(super) use remembered::remember;
+
+use super::Begin;
 use super::conversation::Conversation;
-use super::directory::Known;
-use super::head::{self, Task, Texts};
-use super::{Begin, Progress};
+use super::head::{self, Task};
 use crate::access_log::{self, FastRecord};
 use crate::body::RequestBody;
 use crate::connection::Peer;
-use crate::files::Site;
 use crate::http1::head::{HTTP_11, Head};
 use crate::http1::send::{self, Connection};
-use crate::request::{Origin, Request};
+use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;
-use crate::{access, filter, log, names, settings, text};
+use crate::{log, settings};
 use bytes::Bytes;
-use hashbrown::HashMap;
-use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
 use hostler_gateway::pool::{Exchange, Frame, Work};
-use hostler_wire::work::{FromWorker, Outcome, PhaseSet, ReplyHead};
+use hostler_wire::work::{Fields, FromWorker, Outcome};
+use remembered::Remembered;
 use smallvec::SmallVec;
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// URLs remembered per thread; beyond this all are forgotten.
-const MAX: usize = 4096;
-
-/// What every request for a URL comes to before its handler.
-pub(crate) struct Remembered {
-    site: Rc<Site>,
-    epoch: u64,
-    /// As the phases left it, without what is one client's alone.
-    request: Request,
-    texts: Texts,
-    known: Rc<Known>,
-    phases: PhaseSet,
-    isolation: Isolation,
-    handler: Option<&'static [u8]>,
-    /// For the access log; `None`: nothing is logged.
-    facts: Option<access_log::Facts>,
-}
-
-#[derive(Default)]
-struct Cache {
-    known: HashMap<Box<[u8]>, Rc<Remembered>, foldhash::fast::RandomState>,
-    /// Space to put keys together in.
-    key: Vec<u8>,
-}
-
-thread_local! {
-    static CACHE: RefCell<Cache> = RefCell::default();
-}
-
-/// Address, name of the handshake, host and path.
-fn write_key(key: &mut Vec<u8>, peer: &Peer, host: &[u8], path: &[u8]) {
-    key.clear();
-    key.extend_from_slice(&(std::sync::Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
-    if let Some(name) = peer.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) {
-        key.extend_from_slice(name.as_bytes());
-    }
-    key.push(b' ');
-    key.extend_from_slice(host);
-    key.push(b' ');
-    key.extend_from_slice(path);
-}
-
-fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(b'?', target) {
-        Some(at) => (&target[..at], Some(&target[at + 1..])),
-        None => (target, None),
-    }
-}
-
-/// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`.
-pub(super) fn remember(
-    request: &Request,
-    known: &Rc<Known>,
-    task: &Task,
-    isolation: Isolation,
-    texts: Texts,
-) {
-    let site = request.thread.site(&request.server);
-    let Some(host) = request.headers_in.find("Host") else { return };
-    if !is_same_for_all(request) || site.epoch() != request.epoch {
-        return;
-    }
-    let facts = if access_log::is_wanted(&request.thread, &request.server) {
-        let Some(facts) = access_log::Facts::of(request) else { return };
-        Some(facts)
-    } else {
-        None
-    };
-    let mut kept = request.clone();
-    kept.headers_in.clear();
-    kept.args = None;
-    kept.progress = Progress::default();
-    let remembered = Remembered {
-        site,
-        epoch: request.epoch,
-        texts,
-        request: kept,
-        known: known.clone(),
-        phases: task.phases,
-        isolation,
-        handler: task.handler,
-        facts,
-    };
-    CACHE.with_borrow_mut(|Cache { known, key }| {
-        if known.len() >= MAX {
-            known.clear();
-        }
-        write_key(key, &request.peer, host, split(&request.target).0);
-        known.insert(key.as_slice().into(), Rc::new(remembered));
-    });
-}
-
-/// Whether nothing on the way to the handler has looked at more than host and path.
-fn is_same_for_all(request: &Request) -> bool {
-    let (dir, server) = (&request.dir, &request.server.conf);
-    request.origin == Origin::Client
-        && request.prev.is_none()
-        && request.version == HTTP_11
-        && &*request.method == b"GET"
-        && request.target.starts_with(b"/")
-        && request.lasting
-        && request.body.is_empty()
-        && request.user.is_none()
-        && request.status == 200
-        && request.custom_responses.is_empty()
-        && request.filters.is_empty()
-        && request.varies.borrow().is_empty()
-        && access::is_open(request)
-        && dir.core.ifs.is_empty()
-        && dir.core.allow_methods.is_none()
-        && dir.core.default_charset.is_none()
-        && !dir.alias.is_set()
-        && !dir.actions.is_set()
-        && !dir.filter.is_set()
-        && !(request.peer.tls.is_some() && dir.ssl.is_set())
-        && !names::are_wanted(dir)
-        && server.perl.handlers.is_empty()
-        && !filter::depends_on_request(request)
-}
-
 /// What the fields of a request mean for the short way; `None`: it is not for it.
-fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], bool, hostler_wire::work::Fields<'a>)> {
+fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], bool, Fields<'a>)> {
     let (mut host, mut told) = (None, false);
-    let mut all: hostler_wire::work::Fields<'a> = Vec::with_capacity(head.fields.len());
+    let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
     for field in &head.fields {
         let (name, value) = (field.name.of(buffer), field.value.of(buffer));
         let again = all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -199,22 +80,14 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         || head.method.of(buffer) != b"GET"
         || !peer.may_continue()
         || thread.draining()
-        || CACHE.with_borrow(|cache| cache.known.is_empty())
+        || remembered::is_empty()
     {
         return None;
     }
     let (host, told, headers_in) = fields(head, buffer)?;
     let target = head.target.of(buffer);
-    let (path, args) = split(target);
-    let remembered = CACHE.with_borrow_mut(|Cache { known, key }| {
-        write_key(key, peer, host, path);
-        let remembered = known.get(key.as_slice())?;
-        if remembered.epoch != remembered.site.epoch() {
-            known.remove(key.as_slice());
-            return None;
-        }
-        Some(remembered.clone())
-    })?;
+    let (path, args) = remembered::split(target);
+    let remembered = remembered::find(peer, host, path)?;
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
@@ -308,13 +181,13 @@ impl Begun {
             _ => pieces.iter().flat_map(|piece| piece.body.iter().copied()).collect(),
         };
         let mut out = Vec::with_capacity(512);
-        write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
+        plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
         if self.told {
             let timeout = peer.settings.keep_alive_timeout.as_secs();
             send::connection(&mut out, Connection::Tell(timeout, peer.requests_left()));
         }
         out.extend_from_slice(b"\r\n");
-        let logged = || logged_fields(&first.body, &head);
+        let logged = || plain::logged_fields(&first.body, &head);
         Some(Plain { out, body, headers_out: self.remembered.facts.is_some().then(logged) })
     }
 
@@ -327,7 +200,7 @@ impl Begun {
         request.started = self.started;
         request.server = known.server.clone();
         request.uri.clone_from(&known.uri);
-        request.args = split(&request.target).1.map(|args| request.target.slice_ref(args));
+        request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
         request.hostname.clone_from(&known.hostname);
         request.host_port = known.host_port;
         request.headers_out = known.headers_out.clone();
@@ -415,72 +288,4 @@ fn is_done(frames: &Frames) -> bool {
         && frames.last().is_some_and(|frame| {
             matches!(FromWorker::decode(frame.kind, &frame.body), Ok(FromWorker::Finished(Outcome::Done)))
         })
-}
-
-/// Fields that the long way has something to say about.
-fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&str; 9] = [
-        "Connection",
-        "Keep-Alive",
-        "Proxy-Connection",
-        "Transfer-Encoding",
-        "Upgrade",
-        "Date",
-        "Server",
-        "Vary",
-        "Content-Range",
-    ];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-}
-
-/// Writes all but what is about the connection; `None`: the head is not plain.
-fn write_head(
-    out: &mut Vec<u8>,
-    remembered: &Remembered,
-    head: &ReplyHead<'_>,
-    received: SystemTime,
-    length: usize,
-) -> Option<()> {
-    let is_plain = head.flags.0 == 0
-        && head.status == 200
-        && head.status_line.is_none_or(|line| line == b"200 OK" || line == b"200")
-        && head.content_encoding.is_none()
-        && head.content_languages.is_empty()
-        && head.content_length.is_none_or(|said| said == length as u64);
-    if !is_plain {
-        return None;
-    }
-    let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    out.extend_from_slice(b"HTTP/1.1 200 OK\r\nDate: ");
-    out.extend_from_slice(&text::http_date(seconds as i64));
-    out.extend_from_slice(b"\r\nServer: ");
-    out.extend_from_slice(settings::product(&remembered.request.server).as_bytes());
-    out.extend_from_slice(b"\r\n");
-    for (name, value) in head.err_headers_out.iter().chain(&head.headers_out) {
-        if is_special(name) {
-            return None;
-        }
-        let replaced = (head.content_type.is_some() && name.eq_ignore_ascii_case(b"content-type"))
-            || name.eq_ignore_ascii_case(b"content-length");
-        if !replaced {
-            send::field(out, name, value);
-        }
-    }
-    if let Some(content_type) = head.content_type {
-        send::field(out, b"Content-Type", content_type);
-    }
-    send::field(out, b"Content-Length", text::decimal(length as u64).as_bytes());
-    Some(())
-}
-
-/// The fields for the access log.
-fn logged_fields(message: &Bytes, head: &ReplyHead<'_>) -> Table {
-    let mut table = Table::with_capacity(head.headers_out.len() + head.err_headers_out.len() + 1);
-    for (name, value) in head.err_headers_out.iter().chain(&head.headers_out) {
-        table.add(message.slice_ref(name), message.slice_ref(value));
-    }
-    if let Some(content_type) = head.content_type {
-        table.set("Content-Type", message.slice_ref(content_type));
-    }
-    table
 }
