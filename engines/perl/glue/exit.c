@@ -10,6 +10,9 @@
 /* ModPerl::EXIT: APR_OS_START_USERERR. */
 #define MODPERL_EXIT 120000
 
+/* What JMPENV_PUSH says after my_exit. */
+#define EXITED 2
+
 static int forked_away, for_real;
 
 static void note_fork(void)
@@ -100,6 +103,8 @@ int hp_guarded(pTHX_ void (*work)(pTHX_ void *), void *context)
     JMPENV_PUSH(jumped);
     if (jumped == 0)
         work(aTHX_ context);
+    else if (jumped == EXITED && hp_current && !for_real && STATUS_EXIT)
+        _exit(STATUS_EXIT); /* the interpreter gives up (out of memory), or CORE::exit: the answer is not complete */
     else {
         while (PL_scopestack_ix > scopes)
             LEAVE;

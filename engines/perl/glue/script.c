@@ -9,6 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* hostler_wire::work::request_flag */
+#define SUEXEC (1u << 9)
+
 /* What programs write that the script starts: kept in memory, put in its place when the script itself writes again. */
 static int side = -1;
 static off_t side_sent;
@@ -48,8 +51,18 @@ XS_INTERNAL(begin)
     XSRETURN_EMPTY;
 }
 
+/* A descriptor becomes descriptor 0 as well. */
+XS_INTERNAL(as_input)
+{
+    dXSARGS;
+    if (items != 1 || dup2((int)SvIV(ST(0)), STDIN_FILENO) < 0)
+        croak("descriptor 0: %s", Strerror(errno));
+    XSRETURN_EMPTY;
+}
+
 void hp_script_boot(pTHX)
 {
+    newXS("Hostler::Script::as_input", as_input, __FILE__);
     newXS("Hostler::Script::begin", begin, __FILE__);
 }
 
@@ -62,6 +75,7 @@ static void run_script(pTHX_ void *context)
     SAVETMPS;
     PUSHMARK(SP);
     mXPUSHs(hp_request_sv(aTHX_ r));
+    mXPUSHs(newSVuv(r->in->flags & SUEXEC));
     PUTBACK;
     call_pv("Hostler::Script::run", G_VOID | G_DISCARD);
     FREETMPS;
@@ -99,6 +113,8 @@ int hp_script_respond(pTHX_ hp_request *r)
     hp_before_output = pass_side_output;
     (void)hp_guarded(aTHX_ run_script, r);
     (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
+    if (hp_is_forked_away())
+        hp_leave_fork(aTHX_ STATUS_EXIT);
     PerlIO_flush(NULL);
     pass_side_output(aTHX_ r);
     hp_before_output = NULL;

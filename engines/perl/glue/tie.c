@@ -5,7 +5,10 @@
  * is current; per request only pointers are swapped. */
 #include "api.h"
 #include "perlio.h"
+#include "perl_glue.h"
 #include "perliol.h"
+
+#include <unistd.h>
 
 static PerlIO *request_in, *request_out;
 static PerlIO *saved_in, *saved_out_read, *saved_out_write;
@@ -28,9 +31,17 @@ static IV file_number(pTHX_ PerlIO *f)
     return -1;
 }
 
+/* A process that a CGI script has forked writes where programs write that it starts. */
+static int is_script_s_child(void)
+{
+    return hp_before_output && hp_is_forked_away();
+}
+
 static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
 {
     PERL_UNUSED_ARG(f);
+    if (is_script_s_child())
+        return write(STDOUT_FILENO, bytes, length);
     if (!hp_current) {
         errno = EBADF;
         return -1;
@@ -42,7 +53,7 @@ static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
 /* Perl flushes every handle before it forks; that must not send a head that nobody asked for. */
 static IV flush_out(pTHX_ PerlIO *f)
 {
-    if (hp_current && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
+    if (hp_current && !is_script_s_child() && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
         hp_request_push(aTHX_ hp_current);
     return 0;
 }

@@ -8,8 +8,9 @@ mod isolation;
 mod listed;
 mod mapping;
 mod overload;
-mod process;
+pub(crate) mod process;
 mod repair;
+mod workers;
 
 use hostler_tests::Site;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ fn site_with(programs: &[(&str, &str)]) -> Site {
 }
 
 /// Waits until there is something; how long does not matter, only that it comes.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(found) = look() {
@@ -37,6 +38,6 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits until it is so.
-fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     until(what, || holds().then_some(()));
 }

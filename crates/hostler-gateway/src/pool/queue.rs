@@ -5,7 +5,7 @@ use super::settings::Settings;
 use super::state::{Deliveries, Phase, State, offer};
 use super::ticket::{Placed, Ticket};
 use super::worker::Record;
-use super::{Pool, WorkerId};
+use super::{Pool, WorkerId, WorkerState};
 use crate::{Error, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,6 +60,20 @@ impl State {
         record.take_back()
     }
 
+    /// Whether as many requests wait as may. Those for which a worker can still be forked, or is being forked, do not
+    /// count: they wait for that, not for others.
+    fn is_full(&self, settings: &Settings) -> bool {
+        let most = settings.queue_length;
+        if self.queue.len() < most {
+            return false;
+        }
+        let busy = self.records.values().filter(|record| record.state == WorkerState::Busy).count();
+        let free = (settings.max_workers as usize).saturating_sub(busy);
+        // One more may be placed behind a running one, unless nothing may wait at all.
+        let placed = if most == 0 { self.placed.len() } else { 0 };
+        self.queue.len() + placed >= most + free
+    }
+
     /// Queues a request, and finds a place for it if there is one.
     ///
     /// # Errors
@@ -70,11 +84,11 @@ impl State {
         ticket: Ticket,
         out: &mut Deliveries,
     ) -> Result<(), Error> {
-        if self.queue.len() >= pool.settings.queue_length {
+        if self.is_full(&pool.settings) {
             self.queue.retain(Ticket::is_wanted);
-        }
-        if self.queue.len() >= pool.settings.queue_length {
-            return Err(Error::new(Kind::QueueFull).retry_after(2));
+            if self.is_full(&pool.settings) {
+                return Err(Error::new(Kind::QueueFull).retry_after(2));
+            }
         }
         self.queue.push_back(ticket);
         self.dispatch(pool, out);

@@ -47,6 +47,8 @@ pub mod request_flag {
     pub const HTTP_2: u32 = 1 << 7;
     /// Conditional requests are not answered 304 (`no_local_copy`).
     pub const NO_CACHE: u32 = 1 << 8;
+    /// The site has a user of its own: scripts that others could have changed are not run (as suexec).
+    pub const SUEXEC: u32 = 1 << 9;
 }
 
 /// What stands at [`RequestHead::filename`].

@@ -8,16 +8,20 @@ use warnings;
 # The name by which require is told to load the script; it shows nowhere.
 my $NAME = 'hostler-cgi-script';
 
+# What reads descriptor 0 instead of the handle STDIN, or starts programs that do.
+my $BY_NUMBER = qr/\b(?:sysread|system|exec|fork|qx|fileno|select|open|open2|open3|sysopen|syscall)\b|`/;
+
 sub run {
-    my $r    = shift;
+    my ( $r, $suexec ) = @_;
     my $file = $r->filename;
     environment($r);
     @ARGV = arguments( $r->args );
     $0    = $file;
     my ($folder) = $file =~ m{\A(.*)/}s;
     chdir $folder or die "chdir $folder: $!\n";
-    my $text = source($file);
+    my $text = source( $file, $suexec );
     $^W = 1 if $text =~ /\A#!\S*perl[^\n]*\s-\w*w/;
+    real_input() if $text =~ $BY_NUMBER && ( $ENV{CONTENT_LENGTH} || $ENV{HTTP_TRANSFER_ENCODING} );
     hide_frames() if $text =~ /\bcaller\b/;
     $text = prepared( $file, $text );
     open my $code, '<', \$text or die "$file: $!\n";
@@ -39,6 +43,19 @@ sub environment {
     return;
 }
 
+# The request's body as descriptor 0, which programs inherit: a file that has no name.
+sub real_input {
+    open my $copy, '+>', undef or die "no temporary file: $!\n";
+    binmode $copy;
+    while ( read STDIN, my $piece, 65_536 ) {
+        print {$copy} $piece or die "temporary file: $!\n";
+    }
+    seek $copy, 0, 0 or die "temporary file: $!\n";
+    Hostler::Script::as_input( fileno $copy );
+    open STDIN, '<&=', 0 or die "STDIN: $!\n";
+    return;
+}
+
 # RFC 3875 §4.4: words of a query without "=".
 sub arguments {
     my $query = shift;
@@ -46,11 +63,28 @@ sub arguments {
     return map { s/%([0-9A-Fa-f]{2})/chr hex $1/ger } split /\+/, $query;
 }
 
+# Judged is the very file that is read, and the directory that the script runs in.
 sub source {
-    my $file = shift;
+    my ( $file, $suexec ) = @_;
     open my $in, '<:raw', $file or die "$file: $!\n";
+    check( $file, $in ) if $suexec;
     local $/;
     return scalar <$in>;
+}
+
+# As suexec: nothing that others could have put here or changed.
+sub check {
+    my ( $file, $in ) = @_;
+    my ( $mode, $owner ) = ( stat $in )[ 2, 4 ];
+    die "$file is not run: it belongs to uid $owner, not to the site's uid $> or root: chown it\n"
+        if $owner && $owner != $>;
+    die sprintf "%s is not run: it is writable by group or others (mode %04o): chmod go-w it\n", $file, $mode & 07777
+        if $mode & 022;
+    my $folder = ( stat '.' )[2];
+    die sprintf "%s is not run: its directory is writable by group or others (mode %04o): chmod go-w the directory\n",
+        $file, $folder & 07777
+        if $folder & 022;
+    return;
 }
 
 # A script need not be true, and its __END__ opens DATA; what require loads must, and has __DATA__ for it.

@@ -115,6 +115,7 @@ fn flags(request: &Request, body: bool) -> u32 {
         (request.peer.may_continue(), request_flag::KEEP_ALIVE),
         (request.version == HTTP_2, request_flag::HTTP_2),
         (request.no_cache, request_flag::NO_CACHE),
+        (request.server.conf.core.assign_user.is_some(), request_flag::SUEXEC),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
 }
