@@ -48,6 +48,11 @@ XS_INTERNAL(begin)
     dXSARGS;
     PERL_UNUSED_VAR(items);
     PL_in_eval = EVAL_NULL;
+    /* What modules had of these before the fork has had its time. */
+    if (PL_checkav)
+        call_list(PL_scopestack_ix, PL_checkav);
+    if (PL_initav)
+        call_list(PL_scopestack_ix, PL_initav);
     XSRETURN_EMPTY;
 }
 
@@ -82,6 +87,15 @@ static void run_script(pTHX_ void *context)
     LEAVE;
 }
 
+/* Objects in variables of the script's own end before its answer is complete, as they do when an interpreter ends. */
+static void end_objects(pTHX_ void *context)
+{
+    dSP;
+    PERL_UNUSED_ARG(context);
+    PUSHMARK(SP);
+    call_pv("Hostler::Script::end_objects", G_VOID | G_DISCARD);
+}
+
 static void load(pTHX_ void *context)
 {
     PERL_UNUSED_ARG(context);
@@ -109,10 +123,15 @@ int hp_script_respond(pTHX_ hp_request *r)
     r->parse_headers = !r->assbackwards;
     hp_exit_for_real();
     hp_tie(aTHX_ r);
+    if (PL_checkav)
+        av_clear(PL_checkav);
+    if (PL_initav)
+        av_clear(PL_initav);
     catch_side_output();
     hp_before_output = pass_side_output;
     (void)hp_guarded(aTHX_ run_script, r);
     (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
+    (void)hp_guarded(aTHX_ end_objects, NULL);
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ STATUS_EXIT);
     PerlIO_flush(NULL);

@@ -96,6 +96,22 @@ sub prepared {
     return qq(BEGIN { shift \@INC; delete \$INC{'$NAME'} } Hostler::Script::begin();\n#line 1 "$file"\n$text);
 }
 
+# The variables of package main that hold references; what they refer to ends if nobody else has it.
+sub end_objects {
+    no strict 'refs';
+    for my $name ( grep { /\A[A-Za-z_]\w*\z/ && !/\A(?:_|ENV|INC|ARGV|SIG)\z/ } keys %main:: ) {
+        next if ref \$main::{$name} ne 'GLOB';
+        my $scalar = *{ $main::{$name} }{SCALAR};
+        eval { undef ${$scalar}; 1 } if ref ${$scalar};
+        for my $kind (qw(ARRAY HASH)) {
+            my $many = *{ $main::{$name} }{$kind} or next;
+            # What is read-only stays.
+            eval { $kind eq 'ARRAY' ? ( @{$many} = () ) : ( %{$many} = () ); 1 };
+        }
+    }
+    return;
+}
+
 # `run() unless caller`: to its own eyes a script was not called by anybody.
 sub hide_frames {
     no warnings 'once';
