@@ -3,7 +3,7 @@
 use super::record::{self, Shown};
 use super::{buffers, clock};
 use crate::connection::Peer;
-use crate::http1::head::Head;
+use crate::http1::head::{HTTP_10, Head};
 use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;
@@ -129,6 +129,7 @@ impl LogRecord for Line<'_> {
             Text::RequestLine => Cow::Borrowed(head.line.of(buffer)),
             Text::Path => Cow::Borrowed(&facts.path),
             Text::Method => Cow::Borrowed(head.method.of(buffer)),
+            Text::Protocol if head.version == HTTP_10 => Cow::Borrowed(b"HTTP/1.0"),
             Text::Protocol => Cow::Borrowed(b"HTTP/1.1"),
             Text::Filename => Cow::Borrowed(&facts.filename),
             Text::Handler => Cow::Borrowed(facts.handler.as_deref()?),

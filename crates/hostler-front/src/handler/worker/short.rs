@@ -15,7 +15,7 @@ use super::head::{self, Task};
 use crate::access_log::{self, FastRecord};
 use crate::body::RequestBody;
 use crate::connection::Peer;
-use crate::http1::head::{HTTP_11, Head};
+use crate::http1::head::{HTTP_10, HTTP_11, Head};
 use crate::http1::send::{self, Connection};
 use crate::request::Request;
 use crate::table::Table;
@@ -76,7 +76,7 @@ pub(crate) struct Begun {
 
 /// Gives the request to a worker, if its URL is known.
 pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Begun> {
-    if head.version != HTTP_11
+    if !matches!(head.version, HTTP_10 | HTTP_11)
         || head.method.of(buffer) != b"GET"
         || !peer.may_continue()
         || thread.draining()
@@ -85,6 +85,10 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         return None;
     }
     let (host, told, headers_in) = fields(head, buffer)?;
+    if head.version == HTTP_10 && !told {
+        // The connection ends with the answer.
+        return None;
+    }
     let target = head.target.of(buffer);
     let (path, args) = remembered::split(target);
     let remembered = remembered::find(peer, host, path)?;
@@ -95,6 +99,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let task = Task { phases: *phases, handler: *handler, body: false };
     let mut message = head::head(request, texts, known, &task);
     message.number = number;
+    message.protocol = head.version;
     message.time = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
     message.remote_port = peer.remote.port();
     message.the_request = head.line.of(buffer);

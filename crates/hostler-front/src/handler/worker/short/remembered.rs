@@ -5,7 +5,7 @@ use super::super::directory::Known;
 use super::super::head::{Task, Texts};
 use crate::connection::Peer;
 use crate::files::Site;
-use crate::http1::head::HTTP_11;
+use crate::http1::head::{HTTP_10, HTTP_11};
 use crate::request::{Origin, Request};
 use crate::{access, access_log, filter, names};
 use hashbrown::HashMap;
@@ -111,7 +111,7 @@ fn is_same_for_all(request: &Request) -> bool {
     let (dir, server) = (&request.dir, &request.server.conf);
     request.origin == Origin::Client
         && request.prev.is_none()
-        && request.version == HTTP_11
+        && matches!(request.version, HTTP_10 | HTTP_11)
         && &*request.method == b"GET"
         && request.target.starts_with(b"/")
         && request.lasting
