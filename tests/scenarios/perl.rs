@@ -213,7 +213,7 @@ fn redirects_cookies_and_pages_of_a_program_s_own() {
 fn other_urls_can_be_looked_up_and_run() {
     let server = site("").start();
     assert_eq!(server.get("/t/lookup").text(), "200,text/plain");
-    assert_eq!(server.get("/t/run").text(), "[before]static text\n[after 200]");
+    assert_eq!(server.get("/t/run").text(), "[before]static text\n[after 0]");
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(crate) fn content_fields(request: &mut Request) {
         request.headers_out.set("Content-Encoding", encoding);
     }
     if !request.content_languages.is_empty() {
-        request.headers_out.set("Content-Language", request.content_languages.join(&b", "[..]));
+        request.headers_out.set("Content-Language", request.content_languages.join(&b","[..]));
     }
 }
 

@@ -57,6 +57,8 @@ STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);
 ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
+/* Only what PerlSetEnv and PerlPassEnv say: all that a program finds before it asks for CGI's variables. */
+void hp_env_put_configured(pTHX_ hp_request *r);
 /* The hash that is %ENV during a request (environ.c): begin, put every variable, end; again if end answers 0. */
 void hp_environ_begin(pTHX);
 void hp_environ_put(pTHX_ const char *name, size_t length, hp_str value);

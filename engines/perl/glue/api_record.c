@@ -178,6 +178,8 @@ static hp_table *table_of(pTHX_ hp_request *r, int which)
     case SUBPROCESS_ENV:
         if (r->env_wanted)
             hp_env_common(aTHX_ r);
+        else if (!r->subprocess_env && r->directory && r->directory->env.count)
+            hp_env_put_configured(aTHX_ r);
         return HP_TABLE(r, subprocess_env);
     default: return HP_TABLE(r, notes);
     }

@@ -177,6 +177,7 @@ XS(hp_run_target)
     STRLEN length;
     const char *target;
     SV *text;
+    int status;
     if (!r->main)
         croak("run: not a sub-request");
     text = r->in->uri.ptr ? sv_2mortal(newSVpvn(r->in->uri.ptr, r->in->uri.len)) : r->target;
@@ -184,7 +185,8 @@ XS(hp_run_target)
         sv_catpvf(text, "?%.*s", (int)r->in->args.len, r->in->args.ptr);
     target = SvPV(text, length);
     hp_request_push(aTHX_ r->main); /* what was printed before comes before */
-    HP_ANSWER(newSViv(hp_run(target, length)));
+    status = hp_run(target, length);
+    HP_ANSWER(newSViv(status == 200 ? 0 : status)); /* what its handler returns: OK */
 }
 
 XS(hp_headers_text)

@@ -157,6 +157,15 @@ void hp_env_common(pTHX_ hp_request *r)
         hp_table_unchanged(r->subprocess_env);
 }
 
+void hp_env_put_configured(pTHX_ hp_request *r)
+{
+    sink to = {HP_TABLE(r, subprocess_env)};
+    int changed = hp_table_changed(r->subprocess_env);
+    set_configured(aTHX_ r, &to);
+    if (!changed)
+        hp_table_unchanged(r->subprocess_env);
+}
+
 /* %ENV as a program finds it: what the front and SetEnv say, then all of the above. */
 static void fill(pTHX_ hp_request *r)
 {

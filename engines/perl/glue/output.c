@@ -52,6 +52,8 @@ void hp_request_send_head(pTHX_ hp_request *r)
     head.status = (uint16_t)r->status;
     head.status_line = hp_text(aTHX_ r->status_line);
     head.content_type = hp_request_text(aTHX_ r->content_type, r->in->content_type);
+    if (!head.content_type.len)
+        head.content_type.ptr = NULL; /* an empty type is none */
     head.content_encoding = hp_request_text(aTHX_ r->content_encoding, r->in->content_encoding);
     head.has_length = r->has_length;
     head.length = r->length;
@@ -97,6 +99,35 @@ static int redirected(pTHX_ hp_request *r)
     return 1;
 }
 
+/* A script's own validators are compared with what the client has (ap_scan_script_header_err): 304 and 412 go without
+ * the script's body. */
+static int unmodified(pTHX_ hp_request *r)
+{
+    size_t length;
+    IV status = 0;
+    dSP;
+    if (r->status != 200 || !r->headers_out ||
+        !(hp_table_get(r->headers_out, "ETag", 4, &length) || hp_table_get(r->headers_out, "Last-Modified", 13, &length)))
+        return 0;
+    load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Apache2::Response"), NULL);
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    XPUSHs(sv_2mortal(hp_request_sv(aTHX_ r)));
+    PUTBACK;
+    if (call_pv("Apache2::RequestRec::meets_conditions", G_SCALAR) == 1) {
+        SPAGAIN;
+        status = POPi;
+        PUTBACK;
+    }
+    FREETMPS;
+    LEAVE;
+    if (!status)
+        return 0;
+    r->answer_status = (int)status;
+    return 1;
+}
+
 /* Looks for the header in what the script has printed so far; `last`: there will be no more. */
 static void pass_headers(pTHX_ hp_request *r, const char *bytes, STRLEN length, int last)
 {
@@ -118,7 +149,7 @@ static void pass_headers(pTHX_ hp_request *r, const char *bytes, STRLEN length, 
         return;
     }
     r->parse_headers = 0;
-    if (!redirected(aTHX_ r) && (STRLEN)taken < length)
+    if (!redirected(aTHX_ r) && !unmodified(aTHX_ r) && (STRLEN)taken < length)
         transmit(aTHX_ r, bytes + taken, length - taken);
 }
 

@@ -93,7 +93,7 @@ sub get_basic_auth_pw {
 
 sub _basic_credentials {
     my $r = shift;
-    return -1 unless lc($r->auth_type // '') eq 'basic';
+    return -1 unless lc($r->auth_type // 'basic') eq 'basic';
     if (!defined $r->auth_name) {
         $r->log_error('need AuthName: ' . $r->uri);
         return 500;
