@@ -52,7 +52,7 @@ fn every_page_answers_as_it_should() {
         ("/guestbook", 200, "Your words"),
         ("/perl/counter.pl", 200, "It sees mod_perl/2"),
         ("/handler/visitor", 200, "Good to see you, 127.0.0.1!"),
-        ("/psgi/hello", 200, "for <code>/psgi/hello</code>"),
+        ("/psgi/hello", 200, "mounted at <code>/psgi/hello</code>"),
         ("/psgi/hello/drip", 200, "Line 10"),
         ("/perl/guestbook.pl", 200, "action=\"/perl/guestbook.pl\""),
         ("/handler/guestbook", 200, "action=\"/handler/guestbook\""),

@@ -8,8 +8,9 @@ my $requests = 0;
 my $hello = sub {
     my ($env) = @_;
     $requests++;
-    my $page = "<p>Request $requests of worker $$, for <code>$env->{SCRIPT_NAME}</code> with PSGI "
-        . join( '.', @{ $env->{'psgi.version'} } ) . '.</p>';
+    my $mounted = $env->{SCRIPT_NAME} || '/';
+    my $version = join '.', @{ $env->{'psgi.version'} };
+    my $page    = "<p>Request $requests of worker $$, mounted at <code>$mounted</code>, PSGI $version.</p>";
     return [ 200, [ 'Content-Type' => 'text/html; charset=utf-8' ], [$page] ];
 };
 
