@@ -46,7 +46,7 @@ my %parts = (
         [ 'psgi/guestbook.psgi, the PSGI application',             "$site/psgi/guestbook.psgi" ],
         [ 'lib/GuestBook.pm, what they share',                     "$site/lib/GuestBook.pm" ],
     ],
-    status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/hostler-metrics/ ] ],
+    status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/<\/IfModule>/ ] ],
     users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],
     access    => [ [ 'htdocs/members/.htaccess', "$site/htdocs/members/.htaccess" ] ],
     listing   => [ [ 'httpd.conf',              'conf', qr/# A listing/, qr/<\/Directory>/ ] ],
@@ -66,6 +66,8 @@ sub lines_of {
     return @lines if !$first;
     shift @lines while @lines && $lines[0] !~ $first;
     my ($length) = grep { $lines[$_] =~ $last } 0 .. $#lines;
+    # The end of the section that the last line is in.
+    $length++ if defined $length && ( $lines[ $length + 1 ] // '' ) =~ m{^\s*</};
     @lines = @lines[ 0 .. $length // $#lines ];
     my ($indent) = $lines[0] =~ /^( *)/;
     return map { s/^$indent//r } @lines;
