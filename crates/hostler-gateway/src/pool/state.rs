@@ -284,25 +284,13 @@ impl State {
             }
             return;
         }
-        let Placed { ticket, channel, defines, unsent, .. } = placed;
         record.channel = 1 - record.channel;
         record.since = Instant::now();
-        record.thread = ticket.work.thread;
+        record.thread = placed.ticket.work.thread;
         record.last |= exits;
         record.worker.open.store(true, Relaxed);
-        pool.counters.waits.add(ticket.since.elapsed());
-        let begun = Begun {
-            pool: pool.clone(),
-            worker: record.worker.clone(),
-            index: record.channel,
-            channel: Some(channel),
-            unsent,
-            since: record.since,
-            defines: defines.then_some(ticket.work.directory.0),
-            work: ticket.work,
-            finished: None,
-        };
-        out.add(ticket.reply, Ok(begun));
+        let (reply, begun) = placed.begin(pool, record.worker.clone(), record.channel);
+        out.add(reply, Ok(begun));
         self.place_behind(&pool.settings, id);
     }
 
@@ -347,8 +335,9 @@ impl State {
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);
         } else if let Some(placed) = record.placed.take() {
-            // It had taken this one, too, which is not safe to be repeated.
-            out.add(placed.ticket.reply, Err(record.worker.died(death)));
+            // It had taken this one, too, which is not safe to be repeated; but perhaps it has answered it.
+            let (reply, begun) = placed.begin(pool, record.worker.clone(), 1 - record.channel);
+            out.add(reply, Ok(begun));
         }
         self.abandoned.retain(|abandoned| abandoned.worker.id != id);
         self.growth_due = Some(Instant::now());

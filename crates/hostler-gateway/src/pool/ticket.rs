@@ -38,6 +38,32 @@ pub(super) struct Placed {
     pub(super) since: Instant,
 }
 
+impl Placed {
+    /// The request is the worker's now: to whom to tell it, and what to go on with.
+    pub(super) fn begin(
+        self,
+        pool: &Arc<Pool>,
+        worker: Arc<Worker>,
+        index: usize,
+    ) -> (oneshot::Sender<Result<Begun, Error>>, Begun) {
+        let Self { ticket, channel, defines, unsent, .. } = self;
+        let Ticket { work, since, reply } = ticket;
+        pool.counters.waits.add(since.elapsed());
+        let begun = Begun {
+            pool: pool.clone(),
+            worker,
+            index,
+            channel: Some(channel),
+            unsent,
+            since: Instant::now(),
+            defines: defines.then_some(work.directory.0),
+            work,
+            finished: None,
+        };
+        (reply, begun)
+    }
+}
+
 /// A request that a worker has. Whoever drops it leaves the worker to the pool, which waits for its end.
 pub(super) struct Begun {
     pub(super) pool: Arc<Pool>,
