@@ -131,7 +131,7 @@ fn cleanup_runs_after_the_answer() {
         [200, ['Content-Type', 'text/plain'], ['Hello']] }"#;
     let server = mounted(app);
     assert_eq!(server.get("/here").text(), "Hello");
-    server.await_error("cleaned up /here");
+    let _ = server.await_error("cleaned up /here");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_changed_application_is_loaded_anew() {
 fn an_application_that_cannot_be_loaded_says_why_and_heals() {
     let server = mounted("sub { nonsense nonsense");
     assert_eq!(server.get("/").status, 500);
-    server.await_error("app.psgi");
+    let _ = server.await_error("app.psgi");
     let good = "sub { [200, ['Content-Type', 'text/plain'], ['well']] }";
     std::fs::write(server.site().path("app.psgi"), good).expect("written");
     std::thread::sleep(std::time::Duration::from_millis(1100));
