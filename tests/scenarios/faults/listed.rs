@@ -28,7 +28,8 @@ fn named(document: &str) -> Vec<&str> {
 fn every_fault_has_its_test() {
     let document = fs::read_to_string(repository().join("docs/faults.md")).expect("the document");
     let names = named(&document);
-    let folders = ["tests/scenarios", "crates/hostler-ring", "crates/hostler-gateway/src/pool", "engines/perl/tests"];
+    let folders =
+        ["tests/scenarios", "crates/hostler-ring", "crates/hostler-gateway/src/pool", "engines/perl/tests"];
     let scenarios: String = folders.iter().map(|folder| text_below(&repository().join(folder))).collect();
     let last = |name: &&'_ str| name.rsplit_once("::").map(|(_, test)| test.to_owned());
     let of_crate = |name: &&'_ str| {

@@ -12,7 +12,10 @@ const SCRIPTS: [(&str, &str); 17] = [
         "environment",
         "print \"Content-Type: text/plain\\n\\n\"; print \"$_=$ENV{$_}\\n\" for grep { !/^(?:REMOTE_PORT|UNIQUE_ID|PATH|PWD|SHLVL|_)$/ } sort keys %ENV;",
     ),
-    ("status", "print \"Status: 404 Not here\\r\\nContent-Type: text/plain\\r\\nX-A: 1\\r\\n\\r\\nnot here\";"),
+    (
+        "status",
+        "print \"Status: 404 Not here\\r\\nContent-Type: text/plain\\r\\nX-A: 1\\r\\n\\r\\nnot here\";",
+    ),
     ("redirect", "print \"Location: http://example.org/\\n\\n\";"),
     ("local", "print \"Location: /x\\n\\n\";"),
     (
@@ -23,10 +26,7 @@ const SCRIPTS: [(&str, &str); 17] = [
         "stdin",
         "binmode STDIN; my $n = 0; while (my $got = sysread STDIN, my $piece, 1000) { $n += $got } print \"Content-Type: text/plain\\n\\n$n of $ENV{CONTENT_LENGTH}\\n\";",
     ),
-    (
-        "lines",
-        "print \"Content-Type: text/plain\\n\\n\"; while (<STDIN>) { print \"$.: $_\" }",
-    ),
+    ("lines", "print \"Content-Type: text/plain\\n\\n\"; while (<STDIN>) { print \"$.: $_\" }"),
     (
         "child",
         "$| = 1; print \"Content-Type: text/plain\\n\\nbefore\\n\"; system 'echo child; cat'; print \"after $?\\n\";",
@@ -90,7 +90,9 @@ fn essence(answer: &Response, location: &str) -> (u16, String, Vec<String>, Stri
     let mut fields: Vec<String> = answer
         .fields
         .iter()
-        .filter(|(name, _)| !matches!(name.to_ascii_lowercase().as_str(), "date" | "content-length" | "transfer-encoding"))
+        .filter(|(name, _)| {
+            !matches!(name.to_ascii_lowercase().as_str(), "date" | "content-length" | "transfer-encoding")
+        })
         .map(|(name, value)| plain(&format!("{name}: {value}")))
         .collect();
     fields.sort();
@@ -109,11 +111,14 @@ fn scripts_answer_as_they_do_when_they_are_started() {
             assert_eq!(fork, exec, "GET {name}{query}");
         }
         let body = "a=posted&c=line\nsecond=line\n";
-        let [exec, fork] =
-            ["exec", "fork"].map(|how| essence(&post(&server, &format!("/{how}/{name}?q=1"), body), &format!("/{how}/")));
+        let [exec, fork] = ["exec", "fork"]
+            .map(|how| essence(&post(&server, &format!("/{how}/{name}?q=1"), body), &format!("/{how}/")));
         assert_eq!(fork, exec, "POST {name}");
     }
-    assert_eq!(server.get("/fork/plain").text().lines().next(), Some(&*format!("hello {} ", server.site().path("cgi/plain").display())));
+    assert_eq!(
+        server.get("/fork/plain").text().lines().next(),
+        Some(&*format!("hello {} ", server.site().path("cgi/plain").display()))
+    );
     assert_eq!(metric(&server, "hostler_pool_errors_total", ""), 0);
 }
 

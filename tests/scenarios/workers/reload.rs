@@ -26,7 +26,12 @@ fn a_reload_under_load_fails_no_request_to_perl() {
                 while !done.load(Ordering::Relaxed) {
                     connection.send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
                     let answer = connection.response();
-                    assert_eq!((answer.status, answer.truncated), (200, false), "{target}: {}", answer.text());
+                    assert_eq!(
+                        (answer.status, answer.truncated),
+                        (200, false),
+                        "{target}: {}",
+                        answer.text()
+                    );
                     served.fetch_add(1, Ordering::Relaxed);
                     if answer.field("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
                         connection = server.connect();
@@ -49,7 +54,8 @@ fn a_reload_under_load_fails_no_request_to_perl() {
 
 #[test]
 fn what_cannot_be_loaded_is_told_and_heals() {
-    let server = site("PerlModule Broken").file("lib/Broken.pm", "package Broken;\nthis is ( no perl;\n1;\n").start();
+    let server =
+        site("PerlModule Broken").file("lib/Broken.pm", "package Broken;\nthis is ( no perl;\n1;\n").start();
     let answer = server.get("/w/hello");
     assert_eq!(answer.status, 500, "{}", answer.text());
     assert_eq!(server.get("/x").text(), "x");
@@ -72,10 +78,9 @@ fn what_was_mended_is_loaded_without_a_reload_too() {
 
 #[test]
 fn a_preload_that_exits_or_is_killed_is_told() {
-    for (code, cause) in
-        [("exit 7;", "it called exit"), ("kill 9, $$; sleep 9;", "killed by signal 9")]
-    {
-        let server = site("PerlModule Broken").file("lib/Broken.pm", format!("warn 'last words'; {code}\n1;\n"));
+    for (code, cause) in [("exit 7;", "it called exit"), ("kill 9, $$; sleep 9;", "killed by signal 9")] {
+        let server =
+            site("PerlModule Broken").file("lib/Broken.pm", format!("warn 'last words'; {code}\n1;\n"));
         let server = server.start();
         let answer = server.get("/w/hello");
         assert!(matches!(answer.status, 500 | 503), "{code}: {}", answer.status);

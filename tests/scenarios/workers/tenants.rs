@@ -27,8 +27,10 @@ fn pid(server: &Server, host: u32) -> String {
 /// The hosts whose pools have processes.
 fn warm(server: &Server, first_uid: u32) -> Vec<u32> {
     let users = parents(server).into_iter().filter_map(|pid| process::status(pid, "Uid"));
-    let mut found: Vec<u32> =
-        users.filter_map(|users| users.split('\t').next()?.parse::<u32>().ok()).map(|uid| uid - first_uid).collect();
+    let mut found: Vec<u32> = users
+        .filter_map(|users| users.split('\t').next()?.parse::<u32>().ok())
+        .map(|uid| uid - first_uid)
+        .collect();
     found.sort_unstable();
     found
 }
@@ -48,7 +50,8 @@ fn pools_that_are_unused_for_longest_give_way_when_memory_is_short() {
         .collect();
     await_that("some are evicted", || warm(&server, FIRST).len() < 6);
     await_that("the rest fits", || {
-        let kilobytes: u64 = parents(&server).into_iter().chain(workers(&server)).map(process::resident).sum();
+        let kilobytes: u64 =
+            parents(&server).into_iter().chain(workers(&server)).map(process::resident).sum();
         kilobytes < 160_000 && warm(&server, FIRST).len() < 5
     });
     let left = warm(&server, FIRST);

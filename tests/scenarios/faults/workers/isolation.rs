@@ -42,7 +42,8 @@ fn host(name: &str, uid: u32) -> String {
 fn tenant(site: Site, name: &str, uid: u32) -> Site {
     let secret = format!("{name}/htdocs/secret");
     let site = site.file(&secret, format!("{name}'s secret")).dir(&format!("{name}/perl"));
-    let site = site.script(&format!("{name}/perl/tries.pl"), TRIES).script(&format!("{name}/perl/self.pl"), SELF);
+    let site =
+        site.script(&format!("{name}/perl/tries.pl"), TRIES).script(&format!("{name}/perl/self.pl"), SELF);
     let owned = ["", "/htdocs", "/htdocs/secret", "/perl", "/perl/tries.pl", "/perl/self.pl"];
     let site = owned.iter().fold(site, |site, part| site.owner(&format!("{name}{part}"), uid));
     ["", "/htdocs", "/perl"].iter().fold(site, |site, part| site.mode(&format!("{name}{part}"), 0o700))
@@ -50,8 +51,10 @@ fn tenant(site: Site, name: &str, uid: u32) -> Site {
 
 fn two_tenants() -> Server {
     let site = tenant(tenant(Site::new(), "anna", ANNA), "bert", BERT).mode("logs", 0o700);
-    let site = site.environment("HOSTLER_TEST_SECRET", "of the operator").environment("PERL_TEST_SECRET", "too");
-    let server = site.config("StartServers 2").config(&host("anna", ANNA)).config(&host("bert", BERT)).start();
+    let site =
+        site.environment("HOSTLER_TEST_SECRET", "of the operator").environment("PERL_TEST_SECRET", "too");
+    let server =
+        site.config("StartServers 2").config(&host("anna", ANNA)).config(&host("bert", BERT)).start();
     for name in ["anna", "bert"] {
         assert_eq!(get(&server, name, "/perl/self.pl").status, 200);
     }
@@ -71,7 +74,12 @@ fn is_of(pid: u32, uid: u32) -> bool {
 fn processes_of(server: &Server, uid: u32) -> Vec<u32> {
     let all = [process::named(server, "hostler-site"), parents(server), workers(server)].concat();
     let theirs: Vec<u32> = all.into_iter().filter(|pid| is_of(*pid, uid)).collect();
-    assert_eq!(theirs.len(), 4, "{:?}", theirs.iter().map(|pid| process::command_line(*pid)).collect::<Vec<_>>());
+    assert_eq!(
+        theirs.len(),
+        4,
+        "{:?}",
+        theirs.iter().map(|pid| process::command_line(*pid)).collect::<Vec<_>>()
+    );
     theirs
 }
 
@@ -92,7 +100,10 @@ fn a_worker_reaches_nothing_of_another_tenant_s_nor_of_the_server_s() {
     assert_eq!(told, "end\n");
     // The same script does find what it may have: its own files.
     let own = get(&server, "anna", &format!("/perl/tries.pl?all+{root}/anna/htdocs/secret")).text();
-    assert_eq!(own, format!("GOT read {root}/anna/htdocs/secret\nGOT linked {root}/anna/htdocs/secret\nend\n"));
+    assert_eq!(
+        own,
+        format!("GOT read {root}/anna/htdocs/secret\nGOT linked {root}/anna/htdocs/secret\nend\n")
+    );
     assert!(theirs.iter().all(|pid| process::runs(*pid)));
     assert_eq!(get(&server, "bert", "/secret").text(), "bert's secret");
 }
@@ -101,7 +112,8 @@ fn a_worker_reaches_nothing_of_another_tenant_s_nor_of_the_server_s() {
 fn a_worker_may_not_look_into_its_own_tenant_s_other_processes() {
     needs_root!();
     let server = two_tenants();
-    let told = get(&server, "anna", &format!("/perl/tries.pl?look+{}", words(&processes_of(&server, ANNA)))).text();
+    let told =
+        get(&server, "anna", &format!("/perl/tries.pl?look+{}", words(&processes_of(&server, ANNA)))).text();
     let (own, foreign): (Vec<_>, Vec<_>) = told.lines().partition(|line| line.contains(" (self)"));
     assert_eq!(foreign, ["end"], "{told}");
     assert!(!own.is_empty(), "what it tries works where it may: on itself");
@@ -135,7 +147,9 @@ fn a_worker_has_its_user_s_identity_the_listed_descriptors_and_nothing_more() {
     // Standard input; one eventfd for each thread of the front; the way to the log. The memory that it shares with
     // the front is mapped, and has no descriptor any more.
     assert_eq!(kinds, ["/dev/null", "anon_inode", "pipe", "pipe"], "{told}");
-    let of_other_kind = |line: &&str| line.starts_with("descriptor") && line.contains("anon_inode") && !line.ends_with("[eventfd]");
+    let of_other_kind = |line: &&str| {
+        line.starts_with("descriptor") && line.contains("anon_inode") && !line.ends_with("[eventfd]")
+    };
     assert_eq!(told.lines().find(of_other_kind), None);
 }
 
@@ -143,7 +157,8 @@ fn a_worker_has_its_user_s_identity_the_listed_descriptors_and_nothing_more() {
 fn no_secret_of_the_operator_s_is_in_any_environment() {
     needs_root!();
     let server = two_tenants();
-    let theirs = [processes_of(&server, ANNA), processes_of(&server, BERT), vec![process::front(&server)]].concat();
+    let theirs =
+        [processes_of(&server, ANNA), processes_of(&server, BERT), vec![process::front(&server)]].concat();
     for pid in theirs {
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).expect("root may read it");
         assert!(!environment.contains("HOSTLER_TEST_SECRET"), "{}", process::command_line(pid));
@@ -158,7 +173,8 @@ fn shared_things(pid: u32) -> BTreeSet<String> {
         let target = target.to_string_lossy().into_owned();
         let number = entry.file_name().to_string_lossy().into_owned();
         let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
-        let line = |name: &str| info.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        let line =
+            |name: &str| info.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         if target.contains("eventfd") {
             found.insert(line("eventfd-id:"));
         } else if !target.starts_with('/') || target.starts_with("/memfd") {
@@ -182,7 +198,10 @@ fn two_tenants_share_no_process_no_memory_and_no_socket() {
         processes_of(&server, uid).into_iter().flat_map(shared_things).collect()
     };
     let (anna, bert) = (things(ANNA), things(BERT));
-    assert!(anna.iter().any(|thing| thing.contains("memfd")) && anna.iter().any(|thing| thing.contains("eventfd")));
+    assert!(
+        anna.iter().any(|thing| thing.contains("memfd"))
+            && anna.iter().any(|thing| thing.contains("eventfd"))
+    );
     let both: Vec<_> = anna.intersection(&bert).collect();
     assert!(both.is_empty(), "{both:?}");
     // Each shares something with the front: that is how it is spoken to.
@@ -199,8 +218,9 @@ fn no_process_of_the_server_s_listens_on_a_socket_that_has_a_name() {
     let sockets = fs::read_to_string("/proc/net/unix").expect("the kernel's list");
     let named = sockets.lines().skip(1).filter(|line| line.split_whitespace().count() > 7);
     let inode = |line: &str| line.split_whitespace().nth(6).unwrap_or_default().to_owned();
-    let found: Vec<&str> =
-        named.filter(|line| ours.iter().any(|thing| thing.contains(&format!("socket:[{}]", inode(line))))).collect();
+    let found: Vec<&str> = named
+        .filter(|line| ours.iter().any(|thing| thing.contains(&format!("socket:[{}]", inode(line)))))
+        .collect();
     assert!(found.is_empty(), "{found:?}");
     assert!(ours.iter().any(|thing| thing.contains("socket:[")));
 }

@@ -117,13 +117,24 @@ fn a_storm_of_kills_loses_only_the_requests_of_the_killed_workers() {
     assert!(statuses.keys().all(|status| matches!(status, 200 | 502)), "{statuses:?}");
     assert!(failed <= kills && failed > 0, "{failed} failed, {kills} killed");
     // Each has its cause in the log, and on the status page.
-    let told = || server.error_log().lines().filter(|line| line.contains("killed by signal 9") && line.contains("[id ")).count();
+    let told = || {
+        server
+            .error_log()
+            .lines()
+            .filter(|line| line.contains("killed by signal 9") && line.contains("[id "))
+            .count()
+    };
     await_that("every failure is told", || told() == failed);
     assert_eq!(metric(&server, "hostler_pool_errors_total", "WorkerDied"), failed as u64);
     let crashes = metric(&server, "hostler_pool_crashes_total", "") as usize;
     assert!((failed..=kills).contains(&crashes), "{crashes} crashes of {kills} kills, {failed} failures");
     let status = server.get("/server-status").text();
-    assert!(status.contains("WorkerDied") || status.to_lowercase().contains("worker ended") || status.contains("502"), "{status}");
+    assert!(
+        status.contains("WorkerDied")
+            || status.to_lowercase().contains("worker ended")
+            || status.contains("502"),
+        "{status}"
+    );
     await_that("the pool is whole again", || workers(&server).len() == 5 && count(&server, "idle") == 5);
     for _ in 0..50 {
         assert_eq!(server.get("/w/hello").text(), "hello");

@@ -42,7 +42,11 @@ fn meanwhile(server: &Server, what: impl FnOnce()) -> usize {
             while !done.load(Ordering::Relaxed) {
                 let begin = Instant::now();
                 assert_eq!(neighbour(server), (200, "hello".into()));
-                assert!(begin.elapsed() < Duration::from_secs(5), "the neighbour waited {:?}", begin.elapsed());
+                assert!(
+                    begin.elapsed() < Duration::from_secs(5),
+                    "the neighbour waited {:?}",
+                    begin.elapsed()
+                );
                 served.fetch_add(1, Ordering::Relaxed);
             }
         });
