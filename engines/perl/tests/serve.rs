@@ -113,7 +113,7 @@ fn statuses_become_outcomes() {
 
 #[test]
 fn exit_ends_the_program_and_not_the_worker() {
-    for exit in ["exit", "exit(3)", "CORE::exit(3)", "eval { 1 }; exit", "sub { exit }->()"] {
+    for exit in ["exit", "exit(3)", "CORE::exit(0)", "eval { 1 }; exit", "sub { exit }->()"] {
         let program = format!("sub main::h {{ $_[0]->print('before'); {exit}; $_[0]->print('after') }}");
         let mut engine = Engine::start(setup(&program)).unwrap();
         let mut worker = engine.fork();
