@@ -3,7 +3,7 @@
 use crate::check::{self, Observed};
 use crate::client;
 use crate::differences::{Difference, Differences};
-use crate::server::{Kind, Server};
+use crate::server::{Kind, Server, missing_module};
 use crate::table::{Case, Expect, Request, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -72,6 +72,10 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
     }
     let mut model = BTreeMap::new();
     for &kind in &plan.kinds {
+        if let Some(module) = missing_module(subject).filter(|_| kind == Kind::Apache) {
+            report.printed.push_str(&format!("{}: Apache's mod_{module} is not installed\n", subject.name));
+            continue;
+        }
         let server = match Server::start(kind, subject, parent) {
             Ok(server) => server,
             Err(error) => {

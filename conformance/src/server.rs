@@ -77,6 +77,13 @@ pub fn apache_installed() -> bool {
     Path::new(APACHE).exists()
 }
 
+/// The first module of a subject that is not installed for Apache.
+#[must_use]
+pub fn missing_module(subject: &Subject) -> Option<&str> {
+    let missing = |name: &&String| !Path::new(APACHE_MODULES).join(format!("mod_{name}.so")).exists();
+    subject.modules.iter().find(missing).map(String::as_str)
+}
+
 /// The `hostler` command: `HOSTLER_BIN`, or beside the folder this test was built in.
 #[must_use]
 pub fn hostler_binary() -> Option<PathBuf> {
