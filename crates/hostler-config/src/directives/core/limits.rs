@@ -105,7 +105,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitCPU",
         Arity::Take12,
         RLIMIT,
-        "CPU time of a script, in seconds",
+        "CPU time of a script, or of each request in a warm worker, in seconds",
         |cmd, args| {
             cmd.dir.core.rlimit_cpu = Some(rlimit(args)?);
             Ok(())
@@ -115,7 +115,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitMEM",
         Arity::Take12,
         RLIMIT,
-        "Memory of a script, in bytes",
+        "Memory of a script or a warm worker, in bytes",
         |cmd, args| {
             cmd.dir.core.rlimit_mem = Some(rlimit(args)?);
             Ok(())
