@@ -9,7 +9,7 @@ mod model;
 mod worker;
 
 use crate::layout::Control;
-pub(crate) use front::Front;
+pub(crate) use front::{Front, announce};
 use hostler_sys::shared::Waited;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -30,6 +30,14 @@ impl Channel {
     ///
     /// The request of before may be unfinished on the worker's side: it finds itself abandoned.
     pub fn offer(&mut self, waker: u32, message: &[u8]) -> usize {
+        let taken = self.offer_quietly(waker, message);
+        self.memory.announce();
+        taken
+    }
+
+    /// As [`offer`](Self::offer), but the worker is left asleep until [`Memory::announce`]: who offers several
+    /// requests at once wakes their workers at the end, and one that is awake sees them all the same.
+    pub fn offer_quietly(&mut self, waker: u32, message: &[u8]) -> usize {
         self.front.offer(&self.memory.mapped, self.memory.next_epoch(), waker, message)
     }
 

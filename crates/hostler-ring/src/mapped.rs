@@ -1,6 +1,6 @@
 //! The memory for real: a mapped memory file, the processor's atomics, a futex, eventfds.
 
-use crate::algorithm::{Atomic, Atomics, Medium, Stream};
+use crate::algorithm::{Atomic, Atomics, Medium, Stream, announce};
 use crate::front::Channel;
 use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER};
 use hostler_sys::shared::{self, Mapping, Waited};
@@ -144,6 +144,11 @@ impl Memory {
     pub fn channel(self: &Arc<Self>, index: usize) -> Channel {
         assert!(!self.owned[index].swap(true, Ordering::Acquire), "a channel has one owner");
         Channel::new(self.clone(), index)
+    }
+
+    /// Wakes the worker if it sleeps until a request is offered.
+    pub fn announce(&self) {
+        announce(&self.mapped);
     }
 
     /// Makes this the next epoch.

@@ -38,7 +38,7 @@ impl State {
             let mut channel = record.worker.memory.channel(1 - record.channel);
             record.given(settings);
             let defines = record.told.insert(ticket.work.directory.0);
-            let unsent = offer(&mut channel, &ticket.work, defines);
+            let unsent = offer(&record.worker, &mut channel, &ticket.work, defines);
             let since = Instant::now();
             record.placed = Some(Placed { ticket, channel, defines, unsent, since });
             self.placed.push_back(id);

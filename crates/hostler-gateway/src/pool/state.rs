@@ -8,7 +8,7 @@
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
-use super::{Pool, Work, WorkerId, WorkerState};
+use super::{Pool, Work, WorkerId, WorkerState, thread};
 use crate::backend::ring::{Cutter, Unsent};
 use crate::{Error, Kind};
 use hostler_ring::front::Channel;
@@ -99,7 +99,7 @@ pub(super) struct Start {
 impl Start {
     /// Offers the request to its worker.
     pub(super) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
-        let unsent = offer(&mut self.channel, &work, self.defines);
+        let unsent = offer(&self.worker, &mut self.channel, &work, self.defines);
         self.worker.open.store(true, Release);
         Begun {
             pool: pool.clone(),
@@ -115,14 +115,18 @@ impl Start {
     }
 }
 
-pub(super) fn offer(channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
-    if !defines {
-        let gone = channel.offer(work.thread, &work.request);
-        return Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0);
-    }
-    let message = [&work.directory.1[..], &work.request].concat();
-    let gone = channel.offer(work.thread, &message);
-    Unsent::rest(message, gone)
+/// Offers a request; the worker is woken, if it sleeps, when this thread parks.
+pub(super) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
+    let unsent = if defines {
+        let message = [&work.directory.1[..], &work.request].concat();
+        let gone = channel.offer_quietly(work.thread, &message);
+        Unsent::rest(message, gone)
+    } else {
+        let gone = channel.offer_quietly(work.thread, &work.request);
+        Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0)
+    };
+    thread::announce_later(worker);
+    unsent
 }
 
 impl State {

@@ -50,6 +50,8 @@ struct Thread {
     /// Pools whose bell is listened for.
     pools: Vec<u64>,
     sweeping: bool,
+    /// Workers that have been offered something and may sleep.
+    offered: Vec<Arc<Worker>>,
     /// Kept for its space.
     woken: Vec<Waker>,
 }
@@ -95,9 +97,36 @@ pub(super) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<
     THREAD.with_borrow_mut(|thread| thread.entries.get_mut(slot)?.as_mut().map(run))
 }
 
+/// So many workers are woken together at most: the first of them should not wait for long.
+const TOGETHER: usize = 8;
+
+/// Wakes a worker for the request that it is about to be offered, if it sleeps; when the thread parks, so that a
+/// worker that gets two requests is woken once, and a thread with more to do is not interrupted by those it wakes.
+pub(super) fn announce_later(worker: &Arc<Worker>) {
+    let full = THREAD.try_with(|thread| {
+        let mut thread = thread.borrow_mut();
+        if !thread.offered.iter().any(|known| Arc::ptr_eq(known, worker)) {
+            thread.offered.push(worker.clone());
+        }
+        thread.offered.len() > TOGETHER
+    });
+    if full != Ok(false) {
+        announce();
+    }
+}
+
+/// Wakes the workers that have been offered something.
+fn announce() {
+    let offered = THREAD.try_with(|thread| std::mem::take(&mut thread.borrow_mut().offered));
+    let Ok(mut offered) = offered else { return };
+    offered.drain(..).for_each(|worker| worker.memory.announce());
+    let _ = THREAD.try_with(|thread| thread.borrow_mut().offered = offered);
+}
+
 /// To be called by each thread of the front just before it parks (tokio's `on_thread_park`): wakes the tasks whose
 /// worker has said something, and asks the other workers to wake the thread when they do.
 pub fn before_park() {
+    announce();
     let woken = THREAD.try_with(|thread| {
         let Ok(mut thread) = thread.try_borrow_mut() else { return Vec::new() };
         let Thread { entries, woken, .. } = &mut *thread;

@@ -50,7 +50,7 @@ impl Front {
         &memory.control().channels[self.channel]
     }
 
-    /// Begins a new request of the epoch `epoch` (not 0, not one of before).
+    /// Begins a new request of the epoch `epoch` (not 0, not one of before). [`announce`] has to follow.
     pub(crate) fn offer<M: Medium>(&mut self, memory: &M, epoch: u32, waker: u32, message: &[u8]) -> usize {
         let taken = message.len().min(M::capacity(Stream::ToWorker) as usize);
         *self = Self { epoch, to_head: taken as u32, placed: true, ..Self::new(self.channel) };
@@ -68,8 +68,10 @@ impl Front {
         words.from_tail.store(stamp(epoch, 0), Relaxed);
         words.to_head.store(stamp(epoch, self.to_head), Relaxed);
         words.state.swap(stamp(epoch, OFFERED), AcqRel);
-        // A worker that is still at the channel's last request finds itself abandoned, whatever it waits for.
-        wake(memory, if free { AWAITS_REQUEST } else { AWAITS_REQUEST | AWAITS_INPUT | AWAITS_OUTLET });
+        if !free {
+            // A worker that is still at the channel's last request finds itself abandoned, whatever it waits for.
+            wake(memory, AWAITS_INPUT | AWAITS_OUTLET);
+        }
         taken
     }
 
@@ -194,6 +196,11 @@ impl Front {
             wake(memory, AWAITS_INPUT | AWAITS_OUTLET);
         }
     }
+}
+
+/// Wakes the worker if it sleeps until a request is offered; to be called after offers.
+pub(crate) fn announce<M: Medium>(memory: &M) {
+    wake(memory, AWAITS_REQUEST);
 }
 
 /// Wakes the worker if it sleeps for one of these reasons; to be called after anything that it could wait for.

@@ -1,11 +1,17 @@
 //! What can go wrong between two processes, as small as it can go wrong.
 
 use super::{Byte, Model, Torn, Watched, explore};
-use crate::algorithm::{Front, Talk, take};
+use crate::algorithm::{Front, Talk, announce, take};
 use loom::sync::atomic::Ordering;
 
 fn next<B: Byte>(memory: &Model<B>) -> Talk {
     take(memory, None).unwrap_or_else(|waited| panic!("{waited:?}"))
+}
+
+fn offer<B: Byte>(front: &mut Front, memory: &Model<B>, epoch: u32, waker: u32, message: &[u8]) -> usize {
+    let taken = front.offer(memory, epoch, waker, message);
+    announce(memory);
+    taken
 }
 
 fn write_all(talk: &mut Talk, memory: &Model, mut bytes: &[u8]) {
@@ -38,7 +44,7 @@ fn a_request_and_its_answer_wake_who_sleeps() {
         },
         |memory| {
             let mut front = Front::new(0);
-            assert_eq!(front.offer(memory, 1, 7, b"q"), 1);
+            assert_eq!(offer(&mut front, memory, 1, 7, b"q"), 1);
             assert_eq!(await_bytes(&mut front, memory, 1), b"q");
         },
     );
@@ -62,9 +68,9 @@ fn what_is_taken_back_is_not_taken_and_the_other_request_comes_through() {
         },
         |memory| {
             let (mut first, mut second) = (Front::new(0), Front::new(1));
-            first.offer(memory, 1, 7, b"a");
+            offer(&mut first, memory, 1, 7, b"a");
             let back = first.take_back(memory);
-            second.offer(memory, 2, 7, b"b");
+            offer(&mut second, memory, 2, 7, b"b");
             assert_eq!(await_bytes(&mut second, memory, 1), b"b");
             // Oldest first: by now the first one was answered, or never will be.
             let words = &memory.control.channels[0].worker.0;
@@ -88,7 +94,7 @@ fn streams_keep_their_order_and_wait_for_room() {
         },
         |memory| {
             let mut front = Front::new(1);
-            let mut taken = front.offer(memory, 1, 7, b"abc");
+            let mut taken = offer(&mut front, memory, 1, 7, b"abc");
             let mut bytes = Vec::new();
             while bytes.len() < 3 {
                 taken += front.write(memory, &b"abc"[taken..]);
@@ -116,7 +122,7 @@ fn a_front_that_wants_room_wakes_when_the_worker_has_read() {
         },
         |memory| {
             let mut front = Front::new(0);
-            let mut taken = front.offer(memory, 1, 7, b"abc");
+            let mut taken = offer(&mut front, memory, 1, 7, b"abc");
             front.want_room(true);
             while taken < 3 {
                 let count = front.write(memory, &b"abc"[taken..]);
@@ -140,7 +146,7 @@ fn a_full_stream_holds_the_worker_until_the_front_reads() {
         },
         |memory| {
             let mut front = Front::new(0);
-            front.offer(memory, 1, 7, b"");
+            offer(&mut front, memory, 1, 7, b"");
             assert_eq!(await_bytes(&mut front, memory, 5), b"abcde");
         },
     );
@@ -159,9 +165,9 @@ fn a_worker_that_waits_hears_that_it_is_abandoned() {
         },
         |memory| {
             let (mut first, mut second) = (Front::new(0), Front::new(1));
-            first.offer(memory, 1, 7, b"");
+            offer(&mut first, memory, 1, 7, b"");
             first.abandon(memory);
-            second.offer(memory, 2, 7, b"");
+            offer(&mut second, memory, 2, 7, b"");
             second.abandon(memory);
         },
     );
@@ -184,7 +190,7 @@ fn a_channel_can_be_used_again_as_soon_as_its_answer_is_there() {
         |memory| {
             let mut front = Front::new(0);
             for (epoch, question) in [(1, b"x"), (2, b"y")] {
-                front.offer(memory, epoch, 7, question);
+                offer(&mut front, memory, epoch, 7, question);
                 assert_eq!(await_bytes(&mut front, memory, 1), question);
             }
         },
@@ -206,8 +212,8 @@ fn who_is_replaced_while_it_reads_never_takes_the_other_bytes_for_its_own() {
         },
         |memory| {
             let mut front = Front::new(0);
-            front.offer(memory, 1, 7, b"x");
-            front.offer(memory, 2, 7, b"y");
+            offer(&mut front, memory, 1, 7, b"x");
+            offer(&mut front, memory, 2, 7, b"y");
         },
     );
 }
