@@ -3,7 +3,7 @@
 use hostler_sys::poll::{self, Watch};
 use hostler_sys::process::{Ended, Signal, kill, reap};
 use hostler_sys::signal::Signals;
-use hostler_wire::engine::{FromEngine, PreloadKind, Setup, ToEngine, WorkerId};
+use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
 use rustix::process::Pid;
 use std::io;
@@ -49,7 +49,13 @@ fn load(setup: &Setup) -> Result<(), String> {
     perl::boot(setup)?;
     let is_late = |kind| matches!(kind, PreloadKind::LateFile | PreloadKind::LateCall);
     let (late, early): (Vec<_>, Vec<_>) = setup.preload.iter().partition(|preload| is_late(preload.kind));
-    early.into_iter().chain(late).try_for_each(perl::preload)
+    early.into_iter().chain(late).try_for_each(perl::preload)?;
+    // What workers would else load one by one; those that serve one request, with each request.
+    let own: &[&str] =
+        if setup.one_shot { &["PerlIO::scalar", "Hostler::Script"] } else { &["PerlIO::scalar"] };
+    let module =
+        |name: &&str| Preload { kind: PreloadKind::Module, text: (*name).to_owned(), origin: String::new() };
+    own.iter().map(module).try_for_each(|module| perl::preload(&module))
 }
 
 struct Parent {

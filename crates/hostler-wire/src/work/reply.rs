@@ -290,7 +290,9 @@ impl<'a> Changes<'a> {
         e.optional(self.args);
         e.bytes(self.filename);
         e.bytes(self.path_info);
-        [self.user, self.ap_auth_type, self.handler, self.content_type].into_iter().for_each(|t| e.optional(t));
+        [self.user, self.ap_auth_type, self.handler, self.content_type]
+            .into_iter()
+            .for_each(|t| e.optional(t));
         for table in [
             &self.custom_responses,
             &self.headers_in,

@@ -226,12 +226,13 @@ impl<'a> RequestHead<'a> {
         for text in [self.server_name, self.remote_ip, self.local_ip] {
             e.bytes(text);
         }
-        let optional =
-            [self.user, self.ap_auth_type, self.handler, self.content_type, self.content_encoding];
+        let optional = [self.user, self.ap_auth_type, self.handler, self.content_type, self.content_encoding];
         optional.into_iter().for_each(|text| e.optional(text));
         e.bytes(self.context_prefix);
         e.bytes(self.context_document_root);
-        [self.path_translated, self.redirect_url, self.redirect_query].into_iter().for_each(|t| e.optional(t));
+        [self.path_translated, self.redirect_url, self.redirect_query]
+            .into_iter()
+            .for_each(|t| e.optional(t));
         e.bytes(self.log_id);
         self.finfo.encode(e);
         for table in
