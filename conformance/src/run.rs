@@ -167,11 +167,16 @@ fn observe(server: &Server, case: &Case) -> Observed {
 }
 
 /// The new part of a log, as soon as the expectation is met in it.
+/// Numbers of Apache's messages about its own start.
+const STARTED: [&str; 2] = [" AH00163: ", " AH00094: "];
+
 fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: Option<&String>) -> String {
-    let read = || {
+    let read = || -> String {
         let bytes = fs::read(path).unwrap_or_default();
         let new = bytes.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
-        server.tree.neutral(&String::from_utf8_lossy(new))
+        let text = server.tree.neutral(&String::from_utf8_lossy(new));
+        // Apache says that it has started only after it has begun to answer.
+        text.split_inclusive('\n').filter(|line| !STARTED.iter().any(|known| line.contains(known))).collect()
     };
     if let Some(pattern) = pattern {
         let deadline = Instant::now() + LOGGED_WITHIN;

@@ -17,6 +17,7 @@ rm -rf "$folder/sites"
 cp -R "$here/sites" "$folder/sites"
 # What the other sites share with the first one, they have as their own copy.
 for site in neighbour old; do
+  mkdir -p "$folder/sites/$site/cgi-bin"
   cp "$folder/sites/start/htdocs/style.css" "$folder/sites/$site/htdocs/"
   cp "$folder/sites/start/cgi-bin/whoami.sh" "$folder/sites/$site/cgi-bin/"
 done
