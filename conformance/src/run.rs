@@ -166,10 +166,10 @@ fn observe(server: &Server, case: &Case) -> Observed {
     observed
 }
 
-/// The new part of a log, as soon as the expectation is met in it.
 /// Numbers of Apache's messages about its own start.
 const STARTED: [&str; 2] = [" AH00163: ", " AH00094: "];
 
+/// The new part of a log, as soon as the expectation is met in it.
 fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: Option<&String>) -> String {
     let read = || -> String {
         let bytes = fs::read(path).unwrap_or_default();
