@@ -4,10 +4,15 @@ use hostler_ring::worker::Worker;
 use hostler_wire::engine::Setup;
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::processor::Processor;
 use crate::serving::{Served, Serving};
 use crate::{perl, process};
+
+/// How often an idle worker looks whether it was told to go: a signal that comes just before it falls asleep does not
+/// wake it.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What a worker begins with.
 pub(crate) struct Start<'a> {
@@ -43,7 +48,7 @@ fn serve_all(mut worker: Worker, setup: &Setup) {
     let mut serving = Serving::new(Processor::new(setup));
     let mut count = 0;
     while !process::is_terminated() {
-        let Some(conversation) = worker.next(None) else { continue };
+        let Some(conversation) = worker.next(Some(LOOK)) else { continue };
         count += 1;
         match serving.serve(conversation, most != 0 && count >= most) {
             Served::Goes => break,
