@@ -3,6 +3,7 @@
 use crate::http1::incoming::Incoming;
 use crate::open_file::OpenFile;
 use bytes::Bytes;
+use hostler_gateway::{Error, Kind};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -35,6 +36,18 @@ impl BodyError {
             Self::Timeout => 408,
             Self::TooLarge => 413,
             Self::Script(_) | Self::Truncated | Self::Read(_) => 500,
+        }
+    }
+}
+
+impl From<&BodyError> for Error {
+    /// Of a request's body: what it means for the program that should get it.
+    fn from(error: &BodyError) -> Self {
+        match error {
+            BodyError::Timeout => Self::new(Kind::ClientTimeout),
+            BodyError::TooLarge => Self::new(Kind::ClientTooLarge),
+            BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),
+            _ => Self::new(Kind::ClientGone),
         }
     }
 }

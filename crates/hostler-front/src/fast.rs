@@ -194,7 +194,7 @@ pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
         received: fast.log.received,
         elapsed: fast.log.started.elapsed(),
         body: fast.body.len() as u64,
-        sent: (fast.out.len() + fast.body.len()) as u64,
+        sent,
         whole,
         headers_out: None,
     };

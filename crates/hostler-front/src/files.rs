@@ -274,7 +274,7 @@ impl Site {
 
     /// Reads inotify events until the connection they belong to is gone.
     async fn follow(self: Rc<Self>, inotify: OwnedFd, link: std::rc::Weak<Link>) {
-        let Ok(inotify) = crate::io::register(inotify, Interest::READABLE) else { return };
+        let Ok(inotify) = hostler_gateway::register(inotify, Interest::READABLE) else { return };
         loop {
             let events = inotify.async_io(Interest::READABLE, read_events);
             let events = tokio::select! {

@@ -89,7 +89,7 @@ pub(crate) async fn control(
     seconds: impl Fn() -> u32,
 ) -> io::Result<()> {
     let control = Rc::new(Control {
-        socket: crate::io::register(socket, Interest::READABLE)?,
+        socket: hostler_gateway::register(socket, Interest::READABLE)?,
         roots: RefCell::default(),
         waiting: RefCell::default(),
     });
@@ -172,7 +172,7 @@ impl Control {
         let Ok(copy) = root.try_clone() else { return };
         let mine = Rc::downgrade(root);
         tokio::task::spawn_local(async move {
-            let Ok(socket) = crate::io::register(copy, Interest::READABLE) else { return };
+            let Ok(socket) = hostler_gateway::register(copy, Interest::READABLE) else { return };
             loop {
                 let read = socket.async_io(Interest::READABLE, |socket| {
                     let (mut bytes, mut fds) = ([0; 64], Vec::new());

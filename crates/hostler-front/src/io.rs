@@ -5,7 +5,6 @@ use rustix::fd::OwnedFd;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -87,18 +86,6 @@ impl Io {
             Self::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
         }
     }
-}
-
-/// Makes a descriptor known to the thread's event loop.
-///
-/// # Errors
-/// The kernel's.
-#[allow(
-    deprecated,
-    reason = "the replacement is unsafe for types that may close their descriptor early; OwnedFd can't"
-)]
-pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(descriptor, interest)
 }
 
 impl std::fmt::Debug for Io {

@@ -3,6 +3,7 @@
 //! The process belongs to a tenant. Its frames are bounded and decoded once; an answer that nobody asked for, or
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
+use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{Entry, Exit, FromSite, Run, RunError, ToSite, Walk, Walked};
@@ -27,6 +28,17 @@ pub(crate) enum SiteError {
     Spawn(String),
     #[error("{0}")]
     Run(RunError),
+}
+
+impl From<SiteError> for Error {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Run(error) => error.into(),
+            SiteError::Spawn(why) => Self::because(Kind::WorkerNotStarted, why),
+            SiteError::Gone => Self::new(Kind::WorkerGone),
+            SiteError::Silent => Self::because(Kind::WorkerNotStarted, error.to_string()),
+        }
+    }
 }
 
 /// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
@@ -101,7 +113,7 @@ impl Link {
     /// says nothing.
     pub(crate) async fn open(socket: OwnedFd) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
         let link = Rc::new(Self {
-            socket: crate::io::register(socket, Interest::READABLE | Interest::WRITABLE)?,
+            socket: hostler_gateway::register(socket, Interest::READABLE | Interest::WRITABLE)?,
             unsent: RefCell::default(),
             waiting: RefCell::default(),
             next: Cell::new(1),

@@ -58,7 +58,7 @@ pub(crate) async fn wait(
 }
 
 async fn terminated(signals: &Signals) -> io::Result<()> {
-    let readable = crate::io::register(signals.as_fd().try_clone_to_owned()?, Interest::READABLE)?;
+    let readable = hostler_gateway::register(signals.as_fd().try_clone_to_owned()?, Interest::READABLE)?;
     loop {
         let mut ready = readable.readable().await?;
         if signals.next()?.is_some() {

@@ -6,7 +6,9 @@
 pub mod backend;
 mod error;
 pub mod pool;
+mod register;
 
 use backend::cgi::Process;
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};
+pub use register::register;

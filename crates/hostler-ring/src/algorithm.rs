@@ -32,6 +32,27 @@ pub(crate) trait Atomic<T>: Default {
     fn exchange(&self, from: T, to: T) -> bool;
 }
 
+/// An atomic word by the methods of `std`'s, which loom's have, too.
+macro_rules! atomic {
+    ($atomic:ty, $value:ty) => {
+        impl Atomic<$value> for $atomic {
+            fn load(&self, order: Ordering) -> $value {
+                <$atomic>::load(self, order)
+            }
+            fn store(&self, value: $value, order: Ordering) {
+                <$atomic>::store(self, value, order);
+            }
+            fn swap(&self, value: $value, order: Ordering) -> $value {
+                <$atomic>::swap(self, value, order)
+            }
+            fn exchange(&self, from: $value, to: $value) -> bool {
+                self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            }
+        }
+    };
+}
+pub(crate) use atomic;
+
 /// A direction of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {

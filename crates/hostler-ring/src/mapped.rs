@@ -1,6 +1,6 @@
 //! The memory for real: a mapped memory file, the processor's atomics, a futex, eventfds.
 
-use crate::algorithm::{Atomic, Atomics, Medium, Stream, announce};
+use crate::algorithm::{Atomic, Atomics, Medium, Stream, announce, atomic};
 use crate::front::Channel;
 use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER};
 use hostler_sys::shared::{self, Mapping, Waited};
@@ -21,26 +21,8 @@ impl Atomics for Native {
     }
 }
 
-macro_rules! native {
-    ($atomic:ty, $value:ty) => {
-        impl Atomic<$value> for $atomic {
-            fn load(&self, order: Ordering) -> $value {
-                <$atomic>::load(self, order)
-            }
-            fn store(&self, value: $value, order: Ordering) {
-                <$atomic>::store(self, value, order);
-            }
-            fn swap(&self, value: $value, order: Ordering) -> $value {
-                <$atomic>::swap(self, value, order)
-            }
-            fn exchange(&self, from: $value, to: $value) -> bool {
-                self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            }
-        }
-    };
-}
-native!(AtomicU32, u32);
-native!(AtomicU64, u64);
+atomic!(AtomicU32, u32);
+atomic!(AtomicU64, u64);
 
 /// A mapping of a worker's memory, and the bells that this process can ring.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Pipes that carry the lines of logs to programs.
+//! Pipes: what programs write, to us, and the lines of logs, to programs.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
@@ -20,6 +20,18 @@ pub fn for_log() -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
     // Less room is no reason to do without.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, ROOM);
+    Ok((reader, writer))
+}
+
+/// A pipe for what a program writes, reader and writer. Only our end, the reader, never blocks: programs do not expect
+/// that of theirs.
+///
+/// # Errors
+/// The kernel's.
+pub fn for_output() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
+    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
     Ok((reader, writer))
 }
 

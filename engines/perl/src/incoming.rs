@@ -1,15 +1,13 @@
 //! Messages from the front, put together from the bytes of a conversation.
 
 use hostler_ring::worker::Conversation;
-use hostler_wire::work;
+use hostler_wire::work::{self, ToWorker};
 use std::io;
 
 /// Longest message of the front; it is trusted, but a broken stream should not eat the memory.
 const MOST: usize = 64 << 20;
 /// Bytes asked for at once.
 const CHUNK: usize = 64 << 10;
-/// Kind of [`work::ToWorker::Body`], whose bytes are not kept as a message.
-pub(crate) const BODY: u8 = 3;
 
 /// Why there is no message.
 pub(crate) enum Gone {
@@ -48,7 +46,8 @@ impl Incoming {
         if length > MOST {
             return Err(Gone::Malformed);
         }
-        if kind != BODY {
+        // A body's bytes are not kept as a message.
+        if kind != ToWorker::BODY {
             // The head stays until all is there, so that an interrupted wait can be taken up again.
             self.have(work::HEAD + length, from)?;
         }

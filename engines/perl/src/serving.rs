@@ -6,7 +6,7 @@ use hostler_wire::work::{self, FromWorker, Outcome, Severity, ToWorker};
 use crate::convert::Converted;
 use crate::directory::Directories;
 use crate::ffi::{self, RequestIn};
-use crate::incoming::{BODY, Gone, Incoming};
+use crate::incoming::{Gone, Incoming};
 use crate::processor::Processor;
 use crate::{callbacks, process};
 
@@ -95,10 +95,10 @@ impl Serving {
     }
 
     fn begin(&mut self) -> Result<(*const RequestIn, *mut ffi::Directory), Gone> {
-        let length = self.await_kind(|kind| kind == REQUEST)?;
+        let length = self.await_kind(|kind| kind == ToWorker::REQUEST)?;
         self.request_message.clear();
         self.request_message.extend_from_slice(self.incoming.body(length));
-        let message = ToWorker::decode(REQUEST, &self.request_message);
+        let message = ToWorker::decode(ToWorker::REQUEST, &self.request_message);
         let Ok(ToWorker::Request(head)) = message else { return Err(Gone::Malformed) };
         let has_body = head.flags & work::request_flag::BODY != 0;
         self.body = if has_body { Body::Coming } else { Body::Ended };
@@ -132,12 +132,12 @@ impl Serving {
             };
             match kind {
                 kind if wanted(kind) => return Ok(length),
-                DEFINE => self.define(length)?,
-                BODY => {
+                ToWorker::DEFINE => self.define(length)?,
+                ToWorker::BODY => {
                     self.piece = length;
                     self.stash_piece()?;
                 }
-                BODY_END => self.body_end(length)?,
+                ToWorker::BODY_END => self.body_end(length)?,
                 _ => return Err(Gone::Malformed),
             }
         }
@@ -149,7 +149,7 @@ impl Serving {
     }
 
     fn define(&mut self, length: usize) -> Result<(), Gone> {
-        let message = ToWorker::decode(DEFINE, self.incoming.body(length));
+        let message = ToWorker::decode(ToWorker::DEFINE, self.incoming.body(length));
         match message {
             Ok(ToWorker::Define { id, directory }) if self.directories.define(id, directory) => Ok(()),
             _ => Err(Gone::Malformed),
@@ -157,7 +157,7 @@ impl Serving {
     }
 
     fn body_end(&mut self, length: usize) -> Result<(), Gone> {
-        match ToWorker::decode(BODY_END, self.incoming.body(length)) {
+        match ToWorker::decode(ToWorker::BODY_END, self.incoming.body(length)) {
             Ok(ToWorker::BodyEnd(complete)) => {
                 self.body = if complete { Body::Ended } else { Body::Broken };
                 Ok(())
@@ -202,9 +202,9 @@ impl Serving {
                 Body::Coming => {}
             }
             match self.next_head()? {
-                (BODY, length) => self.piece = length,
-                (BODY_END, length) => self.body_end(length)?,
-                (DEFINE, length) => self.define(length)?,
+                (ToWorker::BODY, length) => self.piece = length,
+                (ToWorker::BODY_END, length) => self.body_end(length)?,
+                (ToWorker::DEFINE, length) => self.define(length)?,
                 _ => return Err(Gone::Malformed),
             }
         }
@@ -233,7 +233,7 @@ impl Serving {
         let Some(conversation) = &mut self.conversation else { return };
         for part in piece.chunks(work::MAX_MESSAGE) {
             self.scratch.clear();
-            work::put_head(&mut self.scratch, REPLY_BODY, part.len());
+            work::put_head(&mut self.scratch, FromWorker::BODY, part.len());
             conversation.write(&self.scratch);
             conversation.write(part);
         }
@@ -271,10 +271,10 @@ impl Serving {
     /// Asks what a URL or path maps to.
     pub(crate) fn look_up(&mut self, method: &[u8], target: &[u8], file: bool) -> Option<*const RequestIn> {
         self.say(&FromWorker::LookUp { method, target, file });
-        let length = self.await_kind(|kind| kind == ANSWER).ok()?;
+        let length = self.await_kind(|kind| kind == ToWorker::ANSWER).ok()?;
         self.answer_message.clear();
         self.answer_message.extend_from_slice(self.incoming.body(length));
-        match ToWorker::decode(ANSWER, &self.answer_message) {
+        match ToWorker::decode(ToWorker::ANSWER, &self.answer_message) {
             Ok(ToWorker::Answer(head)) => Some(self.answer.set(&head)),
             _ => None,
         }
@@ -283,8 +283,8 @@ impl Serving {
     /// Has the answer of a sub-request sent; its status.
     pub(crate) fn run(&mut self, target: &[u8]) -> Option<u16> {
         self.say(&FromWorker::Run { target });
-        let length = self.await_kind(|kind| kind == RAN).ok()?;
-        match ToWorker::decode(RAN, self.incoming.body(length)) {
+        let length = self.await_kind(|kind| kind == ToWorker::RAN).ok()?;
+        match ToWorker::decode(ToWorker::RAN, self.incoming.body(length)) {
             Ok(ToWorker::Ran(status)) => Some(status),
             _ => None,
         }
@@ -294,11 +294,3 @@ impl Serving {
         self.directories.of(id)
     }
 }
-
-// Kinds of `work::ToWorker`, and of `work::FromWorker::Body`: the numbers of the protocol.
-const DEFINE: u8 = 1;
-const REQUEST: u8 = 2;
-const BODY_END: u8 = 4;
-const ANSWER: u8 = 5;
-const RAN: u8 = 6;
-const REPLY_BODY: u8 = 2;

@@ -1,5 +1,6 @@
 //! What a pool needs of the front: its parent process, started by the site's process; what that is to load; the log.
 
+use crate::handler::cgi::USUAL_PATH;
 use crate::log;
 use crate::settings;
 use crate::site::{Running, SiteError};
@@ -8,13 +9,10 @@ use hostler_config::Server;
 use hostler_config::pools::{self, Pool};
 use hostler_gateway::pool::{Host, Process, Started};
 use hostler_gateway::{Error, Kind};
+use hostler_sys::pipe::for_output;
 use hostler_wire::engine::Setup;
 use hostler_wire::site::{Exit, Limits, Program, Run, RunError};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::pipe::{PipeFlags, pipe_with};
 use serde_bytes::ByteBuf;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::pin::pin;
 use std::rc::Rc;
@@ -23,8 +21,6 @@ use std::task::{Context, Poll};
 
 /// Variables of the front's own environment that engines get; the configuration adds its own.
 const PASSED: [&str; 6] = ["PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR"];
-/// Used where the front has no PATH.
-const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// One pool's.
 pub(super) struct EngineHost {
@@ -49,7 +45,7 @@ impl EngineHost {
         let site = self.thread.site(self.server());
         let link = site.link().await.map_err(|error| self.site_error(error))?;
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
-        let (output, errors) = (output()?, output()?);
+        let (output, errors) = (for_output()?, for_output()?);
         let program = Program::Engine { name: self.pool.key.engine.to_owned() };
         let run = Run {
             id: 0,
@@ -74,9 +70,7 @@ impl EngineHost {
                 Error::because(Kind::EngineFailed, why)
             }
             SiteError::Run(error) => Error::because(Kind::EngineFailed, format!("hostler-{engine}: {error}")),
-            SiteError::Spawn(why) => Error::because(Kind::WorkerNotStarted, why),
-            SiteError::Gone => Error::new(Kind::WorkerGone),
-            SiteError::Silent => Error::because(Kind::WorkerNotStarted, error.to_string()),
+            other => other.into(),
         }
     }
 }
@@ -109,13 +103,6 @@ impl Host for EngineHost {
     }
 }
 
-/// A pipe whose reading end is ours. Only that may be non-blocking: programs do not expect it of theirs.
-fn output() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    fcntl_setfl(&read, OFlags::NONBLOCK)?;
-    Ok((read, write))
-}
-
 /// What of the front's own environment an engine gets: like a module of Apache, which finds httpd's.
 fn environment(engine: &str) -> Vec<ByteBuf> {
     let own = engine.to_ascii_uppercase();
@@ -125,7 +112,7 @@ fn environment(engine: &str) -> Vec<ByteBuf> {
         .map(|(name, value)| ByteBuf::from([&name.into_vec()[..], b"=", &value.into_vec()].concat()))
         .collect();
     if !entries.iter().any(|entry| entry.starts_with(b"PATH=")) {
-        entries.push(ByteBuf::from(PATH));
+        entries.push(ByteBuf::from([b"PATH=", USUAL_PATH].concat()));
     }
     entries
 }

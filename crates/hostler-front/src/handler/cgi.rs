@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::{environment, signature, told};
+pub(crate) use environment::{USUAL_PATH, environment, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::body::Body;
@@ -23,7 +23,7 @@ use crate::text;
 use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, Outcome, Progress, Status};
 use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
-use hostler_gateway::{Error, Severity as Weight};
+use hostler_gateway::Error;
 use run::Conversation;
 use std::time::Duration;
 
@@ -120,19 +120,9 @@ fn is_nph(request: &Request) -> bool {
 
 /// The program gave no answer: the cause goes to the log. The variables it got are left to an ErrorDocument.
 async fn fail(request: &mut Request, error: &Error) -> Halt {
-    log_error(request, error);
+    log::failure(request, "cgi", error, &request.filename);
     keep_variables(request).await;
     Halt::Status(error.status())
-}
-
-fn log_error(request: &Request, error: &Error) {
-    let severity = match error.severity() {
-        Weight::Error => Severity::Error,
-        Weight::Warn => Severity::Warn,
-        Weight::Info => Severity::Info,
-    };
-    let message = error.of(&String::from_utf8_lossy(&request.filename));
-    log::request(request, severity, "cgi", &message);
 }
 
 /// Apache gives programs the very table that internal redirects hand on under `REDIRECT_` names.
@@ -160,7 +150,7 @@ async fn answer(request: &mut Request, header: Header, program: &mut Conversatio
     }
     if let Err(error) = program.discard().await {
         // The answer stands, but whoever maintains the program wants to know.
-        log_error(request, &error);
+        log::failure(request, "cgi", &error, &request.filename);
     }
     match (condition, local) {
         (Condition::Failed, _) => {

@@ -44,8 +44,8 @@ use directory::Programs;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
+use hostler_gateway::Error;
 use hostler_gateway::pool::{Exchange, Pool, Work};
-use hostler_gateway::{Error, Severity as Weight};
 use hostler_wire::work::{Phase, PhaseSet};
 use output::Output;
 use std::collections::VecDeque;
@@ -297,13 +297,8 @@ fn stream(request: &mut Request, conversation: Conversation, gathered: VecDeque<
 
 /// No worker has answered: the cause goes to the log.
 fn fail(request: &mut Request, error: &Error) -> Halt {
-    let severity = match error.severity() {
-        Weight::Error => Severity::Error,
-        Weight::Warn => Severity::Warn,
-        Weight::Info => Severity::Info,
-    };
     let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
-    log::request(request, severity, "perl", &error.of(&String::from_utf8_lossy(about)));
+    log::failure(request, "perl", error, about);
     if let Some(seconds) = error.retry_after {
         request.headers_out.set("Retry-After", seconds.to_string());
     }

@@ -18,43 +18,13 @@ use crate::request::Request;
 use crate::thread::Thread;
 use format::Entry;
 use hostler_config::Server;
-use hostler_config::directives::log_config::{Level, Levels};
+pub(crate) use hostler_config::directives::log_config::Level as Severity;
+use hostler_config::directives::log_config::Levels;
+use hostler_gateway::{Error, Severity as Weight};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::SystemTime;
-
-/// Severities, in LogLevel's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-#[allow(dead_code, reason = "the whole scale; not every grade has its event yet")]
-pub(crate) enum Severity {
-    Emerg,
-    Alert,
-    Crit,
-    Error,
-    Warn,
-    Notice,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl Severity {
-    fn level(self) -> Level {
-        match self {
-            Self::Emerg => Level::Emerg,
-            Self::Alert => Level::Alert,
-            Self::Crit => Level::Crit,
-            Self::Error => Level::Error,
-            Self::Warn => Level::Warn,
-            Self::Notice => Level::Notice,
-            Self::Info => Level::Info,
-            Self::Debug => Level::Debug,
-            Self::Trace => Level::Trace1,
-        }
-    }
-}
 
 /// Writes to the ErrorLog of the request's virtual host, if LogLevel of the request's directory lets it through.
 /// `module` is Apache's name without `mod_`.
@@ -65,7 +35,7 @@ pub(crate) fn request(request: &Request, severity: Severity, module: &str, messa
     let id = (severity <= Severity::Warn).then(|| id::logged(request));
     let entry = Entry {
         time: SystemTime::now(),
-        level: severity.level(),
+        level: severity,
         module,
         message: message.as_bytes(),
         id: id.as_deref(),
@@ -79,7 +49,17 @@ pub(crate) fn request(request: &Request, severity: Severity, module: &str, messa
 /// Whether [`request`] would write; for messages that are costly to make.
 pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) -> bool {
     levels(&request.server, &request.dir.log_config.levels, request.dir.log_config.is_set())
-        .writes(module, severity.level())
+        .writes(module, severity)
+}
+
+/// Writes why a program, whose path this is, has given no answer.
+pub(crate) fn failure(about: &Request, module: &str, error: &Error, program: &[u8]) {
+    let severity = match error.severity() {
+        Weight::Error => Severity::Error,
+        Weight::Warn => Severity::Warn,
+        Weight::Info => Severity::Info,
+    };
+    request(about, severity, module, &error.of(&String::from_utf8_lossy(program)));
 }
 
 /// A line that a program wrote to its standard error (mod_cgi); `script` is its path.
@@ -90,7 +70,7 @@ pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: 
     let id = id::logged(request);
     let entry = Entry {
         time: SystemTime::now(),
-        level: Level::Error,
+        level: Severity::Error,
         module,
         message: &[b"stderr from ", script, b": ", line].concat(),
         id: Some(&id),
@@ -131,12 +111,12 @@ fn about(
     module: &str,
     message: &str,
 ) {
-    if !server.conf.log_config.levels.writes(module, severity.level()) {
+    if !server.conf.log_config.levels.writes(module, severity) {
         return;
     }
     let entry = Entry {
         time: SystemTime::now(),
-        level: severity.level(),
+        level: severity,
         module,
         message: message.as_bytes(),
         id: None,

@@ -37,6 +37,8 @@ const PIECE: usize = 128 << 10;
 pub(crate) struct Cutter {
     /// What has been read and not been cut off yet.
     pending: Bytes,
+    /// The begin of a message, until it is there whole: what trickles in is not copied again and again.
+    partial: Vec<u8>,
     /// Bytes that are left of a body.
     body: usize,
 }
@@ -56,15 +58,26 @@ impl Cutter {
 
     /// Reads on; whether there was anything.
     fn fill(&mut self, channel: &mut Channel) -> Result<bool, Nonsense> {
-        let mut bytes = Vec::new();
+        let read = channel.read(&mut self.partial, PIECE).map_err(|_| Nonsense::Lie)?;
+        if read == 0 {
+            return Ok(false);
+        }
         if !self.pending.is_empty() {
-            bytes.extend_from_slice(&self.pending);
+            self.partial.splice(0..0, std::mem::take(&mut self.pending));
         }
-        let read = channel.read(&mut bytes, PIECE).map_err(|_| Nonsense::Lie)?;
-        if read > 0 {
-            self.pending = Bytes::from(bytes);
+        if self.has_whole() {
+            self.pending = std::mem::take(&mut self.partial).into();
         }
-        Ok(read > 0)
+        Ok(true)
+    }
+
+    /// Whether something can be cut off what has been put aside, if only an error.
+    fn has_whole(&self) -> bool {
+        let Some(head) = self.partial.first_chunk::<HEAD>() else { return self.body > 0 };
+        let is_part = |(kind, length)| {
+            kind != FromWorker::BODY && length <= MAX_MESSAGE && self.partial.len() < HEAD + length
+        };
+        self.body > 0 || !read_head(*head).is_ok_and(is_part)
     }
 
     fn cut(&mut self) -> Result<Option<Frame>, Nonsense> {

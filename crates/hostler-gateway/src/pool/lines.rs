@@ -1,6 +1,6 @@
 //! What the processes of a pool write to their standard error: line by line to the log, the last ones kept.
 
-use super::thread::register;
+use crate::register;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -12,11 +12,10 @@ use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState};
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
+use hostler_sys::pipe::for_output;
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::MAX_FDS;
 use hostler_wire::site::Exit;
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
@@ -284,8 +283,7 @@ impl<H: Host + 'static> Keeper<H> {
     /// Memory and standard error for a worker.
     fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, OwnedFd, OwnedFd)> {
         let (memory, descriptor) = Memory::create()?;
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-        fcntl_setfl(&read, OFlags::NONBLOCK)?;
+        let (read, write) = for_output()?;
         let (pool, host) = (Arc::downgrade(&self.pool), self.host.clone());
         let lines = Lines::follow(read, move |line| {
             let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));

@@ -2,8 +2,7 @@
 //!
 //! The parent is a tenant's: frames are bounded, and one that can't be ends the conversation.
 
-use super::thread::register;
-use crate::{Error, Process};
+use crate::{Error, Process, register};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};
 use hostler_wire::frame::{self, HEAD, Head};

@@ -6,6 +6,7 @@
 
 use super::Pool;
 use super::worker::Worker;
+use crate::register;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::io;
@@ -164,15 +165,6 @@ pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> io::Result<()> {
     THREAD.with_borrow_mut(|local| local.pools.push(pool.id));
     tokio::task::spawn_local(listen(pool.id, Arc::downgrade(pool), bell));
     Ok(())
-}
-
-/// Makes a descriptor known to the thread's event loop.
-#[allow(
-    deprecated,
-    reason = "the replacement is unsafe for types that may close their descriptor early; OwnedFd can't"
-)]
-pub(super) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(descriptor, interest)
 }
 
 async fn listen(id: u64, pool: Weak<Pool>, bell: AsyncFd<OwnedFd>) {

@@ -7,7 +7,7 @@
 
 mod scenarios;
 
-use super::{Atomic, Atomics, Medium, Stream};
+use super::{Atomic, Atomics, Medium, Stream, atomic};
 use crate::layout::{CHANNELS, Control};
 use hostler_sys::shared::Waited;
 use loom::cell::UnsafeCell;
@@ -27,26 +27,8 @@ impl Atomics for Loom {
     }
 }
 
-macro_rules! modelled {
-    ($atomic:ty, $value:ty) => {
-        impl Atomic<$value> for $atomic {
-            fn load(&self, order: Ordering) -> $value {
-                <$atomic>::load(self, order)
-            }
-            fn store(&self, value: $value, order: Ordering) {
-                <$atomic>::store(self, value, order);
-            }
-            fn swap(&self, value: $value, order: Ordering) -> $value {
-                <$atomic>::swap(self, value, order)
-            }
-            fn exchange(&self, from: $value, to: $value) -> bool {
-                self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-            }
-        }
-    };
-}
-modelled!(AtomicU32, u32);
-modelled!(AtomicU64, u64);
+atomic!(AtomicU32, u32);
+atomic!(AtomicU64, u64);
 
 const CAPACITY: u32 = 2;
 const BYTES: usize = CHANNELS * 2 * CAPACITY as usize;

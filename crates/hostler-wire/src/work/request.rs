@@ -151,6 +151,19 @@ mod kind {
 }
 
 impl<'a> ToWorker<'a> {
+    /// Kind of [`Self::Define`].
+    pub const DEFINE: u8 = kind::DEFINE;
+    /// Kind of [`Self::Request`].
+    pub const REQUEST: u8 = kind::REQUEST;
+    /// Kind of [`Self::Body`], which may be taken in pieces.
+    pub const BODY: u8 = kind::BODY;
+    /// Kind of [`Self::BodyEnd`].
+    pub const BODY_END: u8 = kind::BODY_END;
+    /// Kind of [`Self::Answer`].
+    pub const ANSWER: u8 = kind::ANSWER;
+    /// Kind of [`Self::Ran`].
+    pub const RAN: u8 = kind::RAN;
+
     /// Appends the message with its head.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -12,7 +12,7 @@ use hostler_config::directives::core::Signature;
 use std::sync::OnceLock;
 
 /// Where programs are searched when the server itself was started without a `PATH`.
-const USUAL_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const USUAL_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// All variables: those of the configuration, then those of the request, which win.
 pub(crate) async fn environment(request: &Request) -> Environment {

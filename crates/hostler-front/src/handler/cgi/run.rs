@@ -5,12 +5,12 @@ use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use crate::settings;
-use crate::site::{Running, SiteError};
+use crate::site::Running;
 use bytes::Bytes;
 use hostler_cgi::Environment;
 use hostler_config::directives::core::Rlimit;
+use hostler_gateway::Error;
 use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Process, Sink};
-use hostler_gateway::{Error, Kind};
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use serde_bytes::ByteBuf;
 use std::future::Future;
@@ -56,20 +56,11 @@ async fn start(
     let suexec = request.server.conf.core.assign_user.is_some();
     let run = Run { id: 0, program, env, suexec, limits: limits(request) };
     let site = request.thread.site(&request.server);
-    let link = site.link().await.map_err(site_error)?;
+    let link = site.link().await?;
     let (pipes, ends) = Pipes::open(body.is_some())?;
-    let running = link.run(run, ends).await.map_err(site_error)?;
+    let running = link.run(run, ends).await?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
-}
-
-fn site_error(error: SiteError) -> Error {
-    match error {
-        SiteError::Run(error) => error.into(),
-        SiteError::Spawn(why) => Error::because(Kind::WorkerNotStarted, why),
-        SiteError::Gone => Error::new(Kind::WorkerGone),
-        SiteError::Silent => Error::because(Kind::WorkerNotStarted, error.to_string()),
-    }
 }
 
 /// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`.
@@ -95,16 +86,7 @@ impl Input for ClientBody {
         if let (Some(kept), Some(Ok(piece))) = (&self.kept, &chunk) {
             kept.borrow_mut().add(piece);
         }
-        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| client_error(&error))))
-    }
-}
-
-fn client_error(error: &BodyError) -> Error {
-    match error {
-        BodyError::Timeout => Error::new(Kind::ClientTimeout),
-        BodyError::TooLarge => Error::new(Kind::ClientTooLarge),
-        BodyError::Chunk(error) => Error::because(Kind::ClientMalformed, error.to_string()),
-        _ => Error::new(Kind::ClientGone),
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| Error::from(&error))))
     }
 }
 

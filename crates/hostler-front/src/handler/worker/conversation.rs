@@ -64,7 +64,7 @@ impl Conversation {
         loop {
             self.upload.poll(&mut self.exchange, context);
             if let Some(error) = self.upload.failed.take() {
-                return Poll::Ready(Err(client_error(&error)));
+                return Poll::Ready(Err(Error::from(&error)));
             }
             if let Some(piece) = ready!(self.poll_question(request, context)) {
                 return Poll::Ready(Ok(Event::Body(piece)));
@@ -189,15 +189,6 @@ fn end(outcome: &Outcome<'_>) -> End {
 
 fn lied(how: &'static str) -> Error {
     Error::because(Kind::WorkerLied, how)
-}
-
-fn client_error(error: &BodyError) -> Error {
-    match error {
-        BodyError::Timeout => Error::new(Kind::ClientTimeout),
-        BodyError::TooLarge => Error::new(Kind::ClientTooLarge),
-        BodyError::Chunk(error) => Error::because(Kind::ClientMalformed, error.to_string()),
-        _ => Error::new(Kind::ClientGone),
-    }
 }
 
 /// A line of the worker's for an ErrorLog.

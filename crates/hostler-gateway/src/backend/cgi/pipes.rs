@@ -1,5 +1,6 @@
 //! The pipes between us and a program.
 
+use hostler_sys::pipe::for_output;
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::cell::RefCell;
@@ -31,17 +32,10 @@ impl Pipes {
         } else {
             (None, null()?)
         };
-        let (stdout, program_stdout) = output()?;
-        let (stderr, program_stderr) = output()?;
+        let (stdout, program_stdout) = for_output()?;
+        let (stderr, program_stderr) = for_output()?;
         Ok((Self { stdin, stdout, stderr }, [program_stdin, program_stdout, program_stderr]))
     }
-}
-
-/// A pipe whose reading end is ours. Only our end may be non-blocking: programs do not expect it of theirs.
-fn output() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    fcntl_setfl(&read, OFlags::NONBLOCK)?;
-    Ok((read, write))
 }
 
 fn null() -> io::Result<OwnedFd> {
