@@ -33,6 +33,8 @@ pub struct Exchange {
     again: Option<Again>,
     /// More of the request's body is to come: as long as all that has come is the worker's, it is the client's turn.
     uploading: bool,
+    /// Somebody has been told that there is no room yet, and is to be woken when there is.
+    awaits_room: bool,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
 }
@@ -62,6 +64,7 @@ impl Exchange {
             bound: false,
             again: None,
             uploading,
+            awaits_room: false,
             not_send: PhantomData,
         }
     }
@@ -74,9 +77,9 @@ impl Exchange {
             match begun {
                 Ok(begun) => {
                     let (told, bound) = (std::mem::take(&mut self.unsent), self.bound);
-                    let uploading = self.uploading;
+                    let (uploading, awaits_room) = (self.uploading, self.awaits_room);
                     *self = Self::with(begun);
-                    (self.bound, self.uploading) = (bound, uploading);
+                    (self.bound, self.uploading, self.awaits_room) = (bound, uploading, awaits_room);
                     self.unsent.append(&told);
                 }
                 Err(error) => return Poll::Ready(Some(Err(error))),
@@ -96,7 +99,13 @@ impl Exchange {
         });
         match step {
             None => Poll::Ready(None),
-            Some(Step::Wait) => Poll::Pending,
+            Some(Step::Wait) => {
+                // What had no room may have gone just now: then no room is waited for that the worker would tell of.
+                if self.unsent.is_empty() && std::mem::take(&mut self.awaits_room) {
+                    context.waker().wake_by_ref();
+                }
+                Poll::Pending
+            }
             Some(Step::Frame(frame)) => {
                 self.bound = true;
                 match frame.kind {
@@ -140,6 +149,7 @@ impl Exchange {
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.again.is_some() {
             // Whoever polls the messages is woken when there is a worker.
+            self.awaits_room = true;
             return Poll::Pending;
         }
         if self.over {
@@ -154,7 +164,8 @@ impl Exchange {
             }
             ready
         });
-        if ready == Some(false) { Poll::Pending } else { Poll::Ready(()) }
+        self.awaits_room = ready == Some(false);
+        if self.awaits_room { Poll::Pending } else { Poll::Ready(()) }
     }
 
     /// The worker's number and process id.

@@ -235,6 +235,10 @@ impl Player {
                 return self.gone(talk);
             }
             "echo" => echo(&mut talk),
+            "swallow" => {
+                self.wait(rest, &talk);
+                while read(&mut talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
+            }
             "large" => say(&mut talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),
             _ => {}
         }

@@ -157,6 +157,35 @@ fn bodies_of_any_size_go_both_ways() {
 }
 
 #[test]
+fn who_waits_for_room_is_woken_though_there_is_room_before_he_sleeps() {
+    run(async || {
+        let site = Site::new(exactly(1));
+        let mut exchange = site.begin("swallow go").await.unwrap();
+        exchange.tell(&ToWorker::Body(&vec![b'x'; 100_000]));
+        let engine = site.engine.clone();
+        let (mut ended, mut said) = (false, Vec::new());
+        // A task of its own: whatever else wakes the test does not wake this.
+        let task = tokio::task::spawn_local(poll_fn(move |context| {
+            if !ended && exchange.poll_room(context).is_ready() {
+                exchange.tell(&ToWorker::BodyEnd(true));
+                ended = true;
+            } else if !ended {
+                // The worker reads all that there is just between the two questions.
+                engine.open("go");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            while let Poll::Ready(frame) = exchange.poll_next(context) {
+                let Some(frame) = frame else { return Poll::Ready(std::mem::take(&mut said)) };
+                said.push(frame.unwrap().kind);
+            }
+            Poll::Pending
+        }));
+        let said = tokio::time::timeout(Duration::from_secs(5), task).await.expect("nobody woke it");
+        assert_eq!(said.unwrap(), [FromWorker::BODY, FromWorker::FINISHED, FromWorker::END]);
+    });
+}
+
+#[test]
 fn a_client_that_sends_slowly_is_not_the_workers_fault() {
     run(async || {
         let site = Site::new(exactly(1));
