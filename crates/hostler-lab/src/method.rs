@@ -1,0 +1,1 @@
+//! The method: rounds of all contestants in turn, answers compared before, statistics after.

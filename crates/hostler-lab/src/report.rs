@@ -1,0 +1,1 @@
+//! Reports, made from runs: tables for the terminal, a page for the browser, CSV.
