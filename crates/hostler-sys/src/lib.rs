@@ -2,6 +2,7 @@
 //!
 //! This is the one server crate with `unsafe` code. It knows no protocol and no configuration.
 
+pub mod cgroup;
 mod child;
 pub mod exec;
 pub mod fdpass;
