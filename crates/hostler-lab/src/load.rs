@@ -131,6 +131,9 @@ pub struct Target {
     pub address: SocketAddr,
     /// The `Host` field.
     pub host: String,
+    /// Where clients are to ask several virtual hosts: client n asks `hosts[n % len]` (of open plans: request n).
+    /// Empty: all ask `host`.
+    pub hosts: Vec<String>,
     /// Path and query.
     pub path: String,
     /// Body of a `POST` of form fields.

@@ -85,6 +85,9 @@ pub struct Case {
     pub technique: String,
     /// Path and query that are asked for.
     pub path: String,
+    /// The `Host` field; several: clients take them in turn.
+    #[serde(default = "localhost")]
+    pub hosts: Vec<String>,
     /// Bytes of body of a `POST` (form fields); a `GET` without.
     #[serde(default)]
     pub form: Option<String>,
@@ -110,4 +113,8 @@ pub struct Published {
     pub unit: String,
     /// The figure.
     pub value: f64,
+}
+
+fn localhost() -> Vec<String> {
+    vec!["localhost".to_owned()]
 }
