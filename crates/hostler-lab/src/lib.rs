@@ -5,6 +5,7 @@
 //! takes rounds of all of them in turn and counts what they cost ([`method`]); a *run* is what came of it, in a folder
 //! of its own ([`run`]); *reports* are made from runs only ([`report`]).
 
+pub mod application;
 pub mod contestant;
 pub mod load;
 pub mod method;

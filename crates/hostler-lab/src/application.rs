@@ -1,0 +1,82 @@
+//! The applications that are measured: the programs and configurations below `lab/applications`, carried in the
+//! binary and laid out in a folder of their own for a run.
+//!
+//! The part of a configuration that is Apache's language serves Hostler and Apache alike; what only one contestant
+//! understands is kept apart, by its name ([`Site::own`]).
+//!
+//! | application | paths |
+//! |---|---|
+//! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-perl/form.pl`, `/cgi-c/hello` |
+//! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
+//! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
+//! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/fastcgi/comments`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
+
+use crate::contestant::Site;
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// How an application is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where the application keeps what it shows; only `comments` has any.
+    pub database: Database,
+}
+
+/// A database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Database {
+    /// A file.
+    #[default]
+    Sqlite,
+    /// A server that the lab starts for the run, and ends with it.
+    Postgresql,
+}
+
+/// A technique of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Technique {
+    /// As scenarios name it: `cgi-c`, `registry` ...
+    pub name: &'static str,
+    /// Why it can't run here, and what would help: `Hostler has no FastCGI yet`.
+    pub unavailable: Option<String>,
+}
+
+/// An application in its folder. Dropping it ends its database server, if it has one; the folder is the caller's.
+#[derive(Debug)]
+pub struct LaidOut {
+    /// For contestants.
+    pub site: Site,
+}
+
+/// The applications' names.
+#[must_use]
+pub fn all() -> &'static [&'static str] {
+    &["registry", "include", "isolation", "comments"]
+}
+
+/// What an application can be served by here.
+///
+/// # Errors
+/// No such application: with those that exist.
+pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
+    let _ = options;
+    known(name)?;
+    Ok(Vec::new())
+}
+
+/// Writes an application's files to `root`, which exists and which every user may read, and starts its database.
+///
+/// # Errors
+/// No such application, a full disk, or a database that does not start.
+pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
+    let _ = (options, root);
+    known(name)?;
+    bail!("{name} is not written yet")
+}
+
+fn known(name: &str) -> Result<()> {
+    if !all().contains(&name) {
+        bail!("there is no application {name:?}; there are {}", all().join(", "));
+    }
+    Ok(())
+}
