@@ -240,6 +240,20 @@ fn what_is_not_there_dies_with_its_name() {
 }
 
 #[test]
+fn the_table_of_calls_is_true() {
+    let body = says(
+        "require Hostler::Calls; my $table = Hostler::Calls::parsed($Hostler::Calls::TABLE_1); my @wrong; \
+         for my $class (sort keys %$table) { for my $call (sort keys %{ $table->{$class} }) { \
+             my ($module, $supported) = @{ $table->{$class}{$call} }; \
+             (my $file = \"$module.pm\") =~ s{::}{/}g; require $file; \
+             push @wrong, \"$class $call\" if !$class->can($call) == $supported; \
+         } } \
+         $r->send_http_header('text/plain'); $r->print(\"wrong: @wrong\"); 0",
+    );
+    assert_eq!(body, "wrong: ");
+}
+
+#[test]
 fn dispatch_turns_addresses_into_methods() {
     let text = "package Shop; sub dispatch_index { $_[1]->print('index'); 0 } sub dispatch_list { $_[1]->print(\"$_[0] list\"); 0 } \
         sub dispatch_bad { die 'bad' } sub error_dispatch { my ($c, $r, $e) = @_; $r->print(\"caught $e\"); 0 } \

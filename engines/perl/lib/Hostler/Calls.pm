@@ -1,5 +1,5 @@
-# Which of mod_perl 2's calls there are, and what becomes of one that is not: it dies with its name and where to read
-# on. docs/perl-calls.md is generated from the table below (engines/perl/calls.pl); a test compares it with the truth.
+# Which of mod_perl's calls there are, and what becomes of one that is not: it dies with its name and where to read
+# on. docs/perl-calls.md is generated from the tables below (engines/perl/calls.pl); tests compare them with the truth.
 #
 # A line is a class, the module that a program loads for it, and its calls; `!` before one that is not supported.
 package Hostler::Calls;
@@ -75,18 +75,50 @@ ModPerl::TiPool ModPerl::TiPool: !cfg !in_use !size
 ModPerl::TiPoolConfig ModPerl::TiPoolConfig: !max !max_requests !max_spare !min_spare !start
 TABLE
 
+# The same of mod_perl 1 and libapreq.
+our $TABLE_1 = <<'TABLE';
+Apache Apache: add_config allow_options allowed args as_string auth_name auth_type bytes_sent can_stack_handlers cgi_env cgi_header_out cgi_var chdir_file child_terminate clear_rgy_endav connection content content_encoding content_languages content_type current_callback custom_response default_type define dir_config document_root each_byterange err_header_out err_headers_out exit filename finfo gensym get_basic_auth_pw get_handlers get_remote_host get_remote_logname handler hard_timeout header_in header_only header_out headers_in headers_out hostname httpd_conf internal_redirect internal_redirect_handler is_initial_req is_main kill_timeout last location log log_error log_reason lookup_file lookup_uri main meets_conditions method method_number module mtime next no_cache no_local_copy note_basic_auth_failure note_digest_auth_failure notes parsed_uri path_info perl_hook pnotes post_connection prev print printf protocol proxyreq push_handlers query_string read register_cleanup request request_time requires reset_timeout rflush satisfies send_cgi_header send_fd send_fd_length send_http_header sent_header seqno server server_root_relative set_byterange set_content_length set_etag set_handlers set_last_modified slurp_filename soft_timeout some_auth_required stash_rgy_endav status status_line subprocess_env the_request unescape_url unescape_url_info untaint update_mtime uri user warn write_client !filter_input !filter_register !spawn_child
+Apache::SubRequest Apache::SubRequest: run
+Apache::Connection Apache::Connection: aborted auth_type local_addr remote_addr remote_host remote_ip user !fileno !remote_logname
+Apache::Server Apache::Server: add_config dir_config error_fname gid is_virtual keep_alive keep_alive_timeout log log_error loglevel names next path port server_admin server_hostname timeout uid warn
+Apache::Table Apache::Table: add clear do get merge new set unset
+Apache::File Apache::File: close new open tmpfile
+Apache::URI Apache::URI: fragment hostinfo hostname parse password path path_info port query rpath scheme unparse user
+Apache::Util Apache::Util: escape_html escape_uri ht_time parsedate size_string unescape_uri unescape_uri_info validate_password
+Apache::Request Apache::Request: instance new param parms parse query_params post_params upload
+Apache::Upload Apache::Upload: fh filename info link name next size tempname type
+Apache::Cookie Apache::Cookie: as_string bake domain expires fetch name new parse path secure value
+Apache::Include Apache::Include: handler virtual
+Apache::ModuleConfig Apache::ModuleConfig: bootstrap get
+Apache::Constants Apache::Constants: export name
+Apache::Registry Apache::Registry: handler
+Apache::RegistryBB Apache::RegistryBB: handler
+Apache::RegistryNG Apache::RegistryNG: handler
+Apache::RegistryLoader Apache::RegistryLoader: handler new
+Apache::PerlRun Apache::PerlRun: handler
+Apache::Dispatch Apache::Dispatch: handler
+Apache::Status Apache::Status: handler menu_item
+Apache::StatINC Apache::StatINC: handler
+TABLE
+
 my %calls;    # class => { call => [module, supported] }
 
+# Of generation 2.
 sub table {
-    return \%calls if %calls;
-    for my $line (split /\n/, $TABLE) {
+    %calls = %{ parsed($TABLE) } unless %calls;
+    return \%calls;
+}
+
+sub parsed {
+    my %parsed;
+    for my $line (split /\n/, shift) {
         my ($class, $module, $names) = $line =~ /\A(\S+) (\S+): (.*)\z/ or next;
         for my $name (split ' ', $names) {
             my $supported = $name !~ s/\A!//;
-            $calls{$class}{$name} = [ $module, $supported ? 1 : 0 ];
+            $parsed{$class}{$name} = [ $module, $supported ? 1 : 0 ];
         }
     }
-    return \%calls;
+    return \%parsed;
 }
 
 sub refuse {
