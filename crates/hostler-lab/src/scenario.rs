@@ -1,6 +1,15 @@
 //! A scenario: what is asked for, of whom, under which load; a TOML file in `lab/scenarios`, or a user's own.
 //!
-//! A *case* is a page under a load (a row of the published tables); a *cell* is a case at one contestant.
+//! A *case* is a page under a load (a row of the published tables); a *cell* is a case at one contestant. A `[plan]`
+//! of the whole file is what its cases have, where they say nothing else.
+
+mod check;
+mod embedded;
+mod file;
+mod scale;
+
+pub use embedded::{all, load};
+pub use file::parse;
 
 use crate::load::Plan;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,144 @@
+//! What a scenario has to fulfil that its types don't say. Each answer names case and key, and what was expected.
+
+use super::{Case, Scenario};
+use crate::load::{Phase, Plan, Stop, Think};
+use std::collections::BTreeSet;
+
+/// Names that contestants may have.
+const CONTESTANTS: &[&str] = &["hostler", "apache-prefork", "apache-event", "apache-itk", "nginx", "starman"];
+
+type Checked = Result<(), String>;
+
+fn ensure(good: bool, why: impl FnOnce() -> String) -> Checked {
+    if good { Ok(()) } else { Err(why()) }
+}
+
+/// The whole.
+pub(super) fn scenario(scenario: &Scenario) -> Checked {
+    ensure(is_name(&scenario.name), || format!("name = {:?}: {NAME}", scenario.name))?;
+    ensure(scenario.rounds > 0, || "rounds = 0: at least one".to_owned())?;
+    let quick = scenario.quick;
+    ensure(quick.rounds > 0, || "quick: rounds = 0: at least one".to_owned())?;
+    ensure(quick.scale > 0.0 && quick.scale <= 1.0, || {
+        format!("quick: scale = {}: more than 0, at most 1", quick.scale)
+    })?;
+    contestants(&scenario.contestants).map_err(|why| format!("contestants: {why}"))?;
+    ensure(!scenario.cases.is_empty(), || "there is no [[case]]".to_owned())?;
+    let mut names = BTreeSet::new();
+    for one in &scenario.cases {
+        let wrong = |why| format!("case {}: {why}", one.name);
+        ensure(names.insert(one.name.as_str()), || "there are two of this name".to_owned()).map_err(wrong)?;
+        case(one, scenario)?;
+    }
+    for one in &scenario.published {
+        ensure(names.contains(one.row.as_str()), || {
+            format!("published: row = {:?}: there is no such case", one.row)
+        })?;
+    }
+    Ok(())
+}
+
+const NAME: &str = "a name is letters, digits, - and _";
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn contestants(names: &[String]) -> Checked {
+    ensure(!names.is_empty(), || "name at least one".to_owned())?;
+    for (at, name) in names.iter().enumerate() {
+        ensure(CONTESTANTS.contains(&name.as_str()), || {
+            format!("there is no {name:?}; there are {}", CONTESTANTS.join(", "))
+        })?;
+        ensure(!names[..at].contains(name), || format!("{name} is named twice"))?;
+    }
+    Ok(())
+}
+
+fn case(case: &Case, scenario: &Scenario) -> Checked {
+    let name = &case.name;
+    let wrong = |why: String| format!("case {name}: {why}");
+    ensure(is_name(name), || NAME.to_owned()).map_err(wrong)?;
+    ensure(is_path(&case.path), || format!("path = {:?}: a path begins with /", case.path)).map_err(wrong)?;
+    ensure(!case.hosts.is_empty() && !case.hosts.iter().any(|host| !is_word(host)), || {
+        "hosts: at least one, none of them empty".to_owned()
+    })
+    .map_err(wrong)?;
+    if let Some(own) = &case.contestants {
+        contestants(own).map_err(|why| wrong(format!("contestants: {why}")))?;
+        let stranger = own.iter().find(|one| !scenario.contestants.contains(one));
+        ensure(stranger.is_none(), || {
+            wrong(format!("contestants: {} is not one of the scenario's", stranger.map_or("", |s| s)))
+        })?;
+    }
+    plan(&case.plan).map_err(|why| format!("case {name}{why}"))?;
+    case.saturation.as_ref().map_or(Ok(()), |of| {
+        plan(of).map_err(|why| format!("case {name}, saturation{why}"))?;
+        ensure(of.stop.is_some(), || {
+            wrong("saturation: needs a stop, the limit that is looked for".to_owned())
+        })
+    })
+}
+
+/// What may stand in a request's line as it is.
+fn is_path(path: &str) -> bool {
+    path.starts_with('/') && is_word(path)
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// A plan; what is wrong begins with `: ` or `, phase 2: `.
+fn plan(plan: &Plan) -> Checked {
+    ensure(!plan.phases.is_empty(), || ": plan has no phases".to_owned())?;
+    ensure(plan.timeout > 0.0, || format!(": timeout = {}: seconds, more than 0", plan.timeout))?;
+    ensure(plan.warm_up >= 0.0, || format!(": warm_up = {}: seconds, 0 or more", plan.warm_up))?;
+    if let Some(Stop::Answer { seconds } | Stop::P99 { seconds }) = plan.stop {
+        ensure(seconds > 0.0, || format!(": stop: seconds = {seconds}: more than 0"))?;
+    }
+    for (number, one) in plan.phases.iter().enumerate() {
+        phase(one).map_err(|why| format!(", phase {}: {why}", number + 1))?;
+    }
+    Ok(())
+}
+
+fn phase(phase: &Phase) -> Checked {
+    match phase {
+        Phase::Closed { clients, to_clients, join, seconds, requests, think } => {
+            ensure(*clients > 0, || "clients = 0: at least one".to_owned())?;
+            ensure(to_clients.is_none_or(|to| to >= *clients), || {
+                "to_clients is less than clients: clients join, none leaves".to_owned()
+            })?;
+            match (seconds, requests) {
+                (Some(_), Some(_)) => return Err("give one of seconds and requests, not both".to_owned()),
+                (None, None) => return Err("give one of seconds and requests".to_owned()),
+                _ => {}
+            }
+            ensure(*requests != Some(0), || "requests = 0: at least one".to_owned())?;
+            ensure(seconds.is_none_or(|s| s > 0.0), || "seconds: more than 0".to_owned())?;
+            ensure(join.is_none_or(|s| s > 0.0), || "join: seconds, more than 0".to_owned())?;
+            ensure(to_clients.is_none() || join.is_some() || seconds.is_some(), || {
+                "to_clients needs seconds, or join, over which clients join".to_owned()
+            })?;
+            pause(think)
+        }
+        Phase::Open { rate, to_rate, seconds } => {
+            ensure(*rate > 0.0, || format!("rate = {rate}: requests a second, more than 0"))?;
+            ensure(to_rate.is_none_or(|to| to > 0.0), || "to_rate: more than 0".to_owned())?;
+            ensure(*seconds > 0.0, || format!("seconds = {seconds}: more than 0"))
+        }
+    }
+}
+
+fn pause(think: &Think) -> Checked {
+    match think {
+        Think::None => Ok(()),
+        Think::Fixed { seconds } => {
+            ensure(*seconds >= 0.0, || format!("think: seconds = {seconds}: 0 or more"))
+        }
+        Think::Uniform { from, to } => ensure(*from >= 0.0 && to >= from, || {
+            format!("think: from = {from}, to = {to}: from is 0 or more, to at least from")
+        }),
+    }
+}
