@@ -1,1 +1,3 @@
 //! The method: rounds of all contestants in turn, answers compared before, statistics after.
+
+pub mod statistics;
