@@ -11,8 +11,19 @@
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/fastcgi/comments`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
 
+mod compile;
+mod files;
+mod include;
+mod isolation;
+mod probe;
+mod registry;
+
+pub use registry::bare_work;
+
 use crate::contestant::Site;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// How an application is laid out.
@@ -60,23 +71,32 @@ pub fn all() -> &'static [&'static str] {
 /// No such application: with those that exist.
 pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
     let _ = options;
-    known(name)?;
-    Ok(Vec::new())
+    match name {
+        "registry" => Ok(registry::techniques()),
+        "include" => Ok(include::techniques()),
+        "isolation" => Ok(isolation::techniques()),
+        _ => Err(unknown(name)),
+    }
 }
 
-/// Writes an application's files to `root`, which exists and which every user may read, and starts its database.
+/// Writes an application's files to `root`, which exists and is made readable for every user, and starts its database.
+/// What can't be had here ([`techniques`]) is left out.
 ///
 /// # Errors
 /// No such application, a full disk, or a database that does not start.
 pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
-    let _ = (options, root);
-    known(name)?;
-    bail!("{name} is not written yet")
+    let _ = options;
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot open {} for the servers", root.display()))?;
+    let site = match name {
+        "registry" => registry::lay_out(root)?,
+        "include" => include::lay_out(root)?,
+        "isolation" => isolation::lay_out(root)?,
+        _ => return Err(unknown(name)),
+    };
+    Ok(LaidOut { site })
 }
 
-fn known(name: &str) -> Result<()> {
-    if !all().contains(&name) {
-        bail!("there is no application {name:?}; there are {}", all().join(", "));
-    }
-    Ok(())
+fn unknown(name: &str) -> anyhow::Error {
+    anyhow::anyhow!("there is no application {name:?}; there are {}", all().join(", "))
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What a contestant is to serve.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Site {
     /// The folder made for it: `htdocs`, `perl`, `cgi-bin`, `lib`, `app.psgi` ... whatever the application has.
     pub root: PathBuf,

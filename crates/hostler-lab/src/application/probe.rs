@@ -1,0 +1,68 @@
+//! Finding out what there is here: Perl's modules, and techniques that Hostler has or does not have yet.
+
+use super::Technique;
+use super::files;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Why perl cannot load these modules, with the package that has them.
+pub(super) fn perl(modules: &[&str], package: &str) -> Option<String> {
+    let loads = modules.iter().map(|module| format!("-M{module}"));
+    let mut command = Command::new("perl");
+    command.args(loads).args(["-e", "1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => None,
+        Ok(_) => Some(format!("perl has no {}; apt-get install {package}", modules.join(", "))),
+        Err(_) => Some("there is no perl; apt-get install perl".to_owned()),
+    }
+}
+
+/// A technique that runs in perl or not at all.
+pub(super) fn technique(name: &'static str, unavailable: Option<String>) -> Technique {
+    Technique { name, unavailable }
+}
+
+/// Techniques that Hostler did not have when this was written, each with a directive of Apache's that tells whether
+/// it has it by now, and whether `lab/applications` has a program for it.
+const TO_COME: [(&str, &str, &str, bool); 4] = [
+    ("fastcgi", "FastCGI", "FcgidMaxProcesses 5", true),
+    ("php", "PHP", "php_admin_value memory_limit 64M", false),
+    ("python", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent", false),
+    ("servlet", "servlets (AJP)", "JkMount /servlet worker", false),
+];
+
+/// Why a technique to come is not available: as `hostler check` says.
+pub(super) fn to_come(technique: &str) -> Option<String> {
+    let (_, title, directive, has_program) = TO_COME.into_iter().find(|(name, ..)| *name == technique)?;
+    match check(directive) {
+        Ok(said) if said.contains("not implemented") || said.contains("no such directive") => {
+            Some(format!("Hostler has no {title} yet"))
+        }
+        Ok(_) if has_program => None,
+        Ok(_) => Some(format!("Hostler has {title} now, the lab has no program for it yet")),
+        Err(error) => Some(format!("{error:#}")),
+    }
+}
+
+/// What `hostler check` says about a directive.
+fn check(directive: &str) -> Result<String> {
+    let Some(hostler) = hostler() else {
+        anyhow::bail!("there is no hostler program beside this one");
+    };
+    let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
+    files::write(folder.path(), "probe.conf", format!("Listen 127.0.0.1:65535\n{directive}\n").as_bytes())?;
+    let file = folder.path().join("probe.conf");
+    let output = Command::new(hostler).arg("check").arg("-f").arg(file).stdin(Stdio::null()).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+/// Hostler as `HOSTLER_BIN` names it, or the running program itself, or what was built beside it.
+fn hostler() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("HOSTLER_BIN") {
+        return Some(PathBuf::from(named)).filter(|path| path.is_file());
+    }
+    let this = std::env::current_exe().ok()?;
+    let folders = this.ancestors().skip(1).take(2);
+    folders.map(|folder| folder.join("hostler")).find(|path| path.is_file())
+}

@@ -1,0 +1,17 @@
+package Lab::Light;
+
+# The light program as a handler: a header and a word.
+use strict;
+use warnings;
+use Apache2::RequestRec ();
+use Apache2::RequestIO  ();
+use Apache2::Const -compile => 'OK';
+
+sub handler {
+    my $r = shift;
+    $r->content_type('text/plain');
+    $r->print('Hello');
+    return Apache2::Const::OK;
+}
+
+1;
