@@ -5,9 +5,11 @@
 //! takes rounds of all of them in turn and counts what they cost ([`method`]); a *run* is what came of it, in a folder
 //! of its own ([`run`]); *reports* are made from runs only ([`report`]).
 
+pub mod advice;
 pub mod application;
 pub mod contestant;
 pub mod load;
+pub mod machine;
 pub mod method;
 pub mod report;
 pub mod run;

@@ -1,5 +1,11 @@
 //! What came of a scenario: the run, as it lies in its folder (`run.json`), and nothing that is not in it is reported.
 
+mod folder;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use folder::{folder, now, open, reports, save};
+
 use crate::load::{Errors, Request, Second};
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};

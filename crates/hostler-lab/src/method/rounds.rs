@@ -1,0 +1,330 @@
+//! Rounds: a case's contestants side by side, loaded in turn, in an order that turns around each time.
+
+use super::answer::{Answer, ask, difference};
+use super::clock::{self, Clock};
+use super::servers::{Contestant, Servers, folder_for_all};
+use super::{Event, Options, sample, select};
+use crate::load::{self, Phase, Plan, Target};
+use crate::run::{Cell, Run, Sample};
+use crate::scenario::Case;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use tempfile::TempDir;
+
+/// What a run that was broken off says.
+const INTERRUPTED: &str = "interrupted";
+
+/// Takes all cases of the run's scenario and puts what came of them into the run.
+pub(super) fn all(
+    servers: &mut dyn Servers,
+    run: &mut Run,
+    options: &Options,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<()> {
+    let scenario = run.scenario.clone();
+    let cell_seconds = |case: &Case| clock::seconds(&case.plan) * f64::from(scenario.rounds);
+    let planned = |case: &Case| {
+        #[expect(clippy::cast_precision_loss, reason = "a handful")]
+        let contestants = select::contestants(&scenario, case).len() as f64;
+        contestants * cell_seconds(case)
+    };
+    let mut taking = Taking {
+        servers,
+        options,
+        events,
+        clock: Clock::new(scenario.cases.iter().map(planned).sum()),
+        folder: folder_for_all()?,
+        notes: Vec::new(),
+    };
+    for case in &scenario.cases {
+        let names = select::contestants(&scenario, case);
+        run.cells.extend(taking.case(case, &names, run, scenario.rounds));
+        if taking.cancelled() {
+            run.incomplete = Some(INTERRUPTED.to_owned());
+            break;
+        }
+    }
+    run.notes.append(&mut taking.notes);
+    Ok(())
+}
+
+/// What all cases share.
+struct Taking<'a> {
+    servers: &'a mut dyn Servers,
+    options: &'a Options,
+    events: &'a mut dyn FnMut(Event<'_>),
+    clock: Clock,
+    folder: TempDir,
+    notes: Vec<String>,
+}
+
+/// A contestant in its case.
+struct Place {
+    name: String,
+    folder: PathBuf,
+    /// `None`: has failed.
+    runs: Option<Box<dyn Contestant>>,
+    target: Option<Target>,
+    restarted: bool,
+    cell: Cell,
+}
+
+impl Place {
+    fn fail(&mut self, why: String) {
+        self.runs = None;
+        self.cell.failed = Some(why);
+    }
+}
+
+impl Taking<'_> {
+    fn cancelled(&self) -> bool {
+        self.options.cancel.load(Ordering::Relaxed)
+    }
+
+    fn note(&mut self, text: String) {
+        (self.events)(Event::Note(&text));
+        self.notes.push(text);
+    }
+
+    fn progress(&mut self, under_way: f64, doing: &str) {
+        let (part, left) = self.clock.left(under_way);
+        (self.events)(Event::Progress { part, left, doing });
+    }
+
+    /// All cells of a case.
+    fn case(&mut self, case: &Case, names: &[&str], run: &Run, rounds: u32) -> Vec<Cell> {
+        let mut places: Vec<Place> = names.iter().map(|name| self.start(case, name, run)).collect();
+        self.compare(case, &mut places);
+        for place in places.iter_mut().filter(|place| place.runs.is_some()) {
+            self.warm_up(case, place);
+        }
+        let seconds = clock::seconds(&case.plan);
+        for round in 0..rounds {
+            let mut order: Vec<usize> = (0..places.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for at in order {
+                if places[at].runs.is_some() && !self.cancelled() {
+                    self.take(case, &mut places[at], round);
+                }
+                self.clock.done(seconds);
+            }
+        }
+        for place in &places {
+            self.keep_evidence(place);
+            (self.events)(Event::Done(&place.cell));
+        }
+        places.into_iter().map(|place| place.cell).collect()
+    }
+
+    fn start(&mut self, case: &Case, name: &str, run: &Run) -> Place {
+        let cell =
+            Cell { case: case.name.clone(), server: name.to_owned(), failed: None, samples: Vec::new() };
+        let folder = self.folder.path().join(&case.name).join(name);
+        let mut place =
+            Place { name: name.to_owned(), folder, runs: None, target: None, restarted: false, cell };
+        if self.cancelled() {
+            place.fail(INTERRUPTED.to_owned());
+            return place;
+        }
+        let server = run.servers.iter().find(|server| server.name == name);
+        let absent = server.and_then(|server| server.unavailable.clone());
+        if let Some(why) = absent.or_else(|| self.servers.unavailable(name, case)) {
+            place.fail(format!("not available here: {why}"));
+            return place;
+        }
+        self.progress(0.0, &format!("{}: starting {name}", case.title));
+        self.restart(case, &mut place);
+        place
+    }
+
+    /// Starts a contestant, for the first time or again.
+    fn restart(&mut self, case: &Case, place: &mut Place) {
+        place.runs = None;
+        let made = make_folder(&place.folder);
+        match made.and_then(|()| self.servers.start(&place.name, case, &place.folder)) {
+            Ok(runs) => {
+                place.target = Some(target(case, runs.as_ref(), place.target.take()));
+                place.runs = Some(runs);
+            }
+            Err(why) => place.fail(format!("{why:#}")),
+        }
+    }
+
+    /// Compares what all contestants answer, at each host. Who answers otherwise than the first who serves the page is
+    /// not timed.
+    fn compare(&mut self, case: &Case, places: &mut [Place]) {
+        let mut model: Option<(String, Vec<Answer>)> = None;
+        for place in places.iter_mut().filter(|place| place.runs.is_some()) {
+            let answers = match answers(case, place) {
+                Ok(answers) => answers,
+                Err(why) => {
+                    place.fail(format!("{why:#}"));
+                    self.note(format!("{}, {}: {why:#}", case.title, place.name));
+                    continue;
+                }
+            };
+            let Some((name, expected)) = &model else {
+                model = Some((place.name.clone(), answers));
+                continue;
+            };
+            let names = (name.as_str(), place.name.as_str());
+            let differing = expected.iter().zip(&answers).find_map(|(a, b)| difference(names, a, b));
+            if let Some(diff) = differing {
+                let why = format!("answers differently than {name}, so it is not timed:\n{diff}");
+                self.note(format!("{}, {}: {why}", case.title, place.name));
+                place.fail(why);
+            }
+        }
+    }
+
+    /// Loads a contestant for as long as the plan says, and forgets what came of it.
+    fn warm_up(&mut self, case: &Case, place: &mut Place) {
+        let Some(plan) = warm_up(&case.plan) else { return };
+        let doing = format!("{}: warming up {}", case.title, place.name);
+        let Some(target) = place.target.clone() else { return };
+        let cancel = self.options.cancel.clone();
+        if let Err(why) = load::run(&target, &plan, &cancel, &mut |_, _| self.progress(0.0, &doing)) {
+            place.fail(format!("{why:#}"));
+        }
+    }
+
+    /// A sample; if the contestant dies it is started again once, and gives none in this round.
+    fn take(&mut self, case: &Case, place: &mut Place, round: u32) {
+        match self.sample(case, place, round) {
+            Ok(sample) if !self.cancelled() => {
+                if let Some(why) = place.runs.as_mut().and_then(|runs| runs.died()) {
+                    self.died(case, place, round, &why);
+                } else {
+                    place.cell.samples.push(sample);
+                }
+            }
+            Ok(_) => {}
+            Err(why) => place.fail(format!("{why:#}")),
+        }
+    }
+
+    fn died(&mut self, case: &Case, place: &mut Place, round: u32, why: &str) {
+        self.note(format!("{}, {}: died in round {}: {why}", case.title, place.name, round + 1));
+        if place.restarted {
+            place.fail(format!("died twice: {why}"));
+            return;
+        }
+        place.restarted = true;
+        self.keep_evidence(place);
+        self.restart(case, place);
+        if place.runs.is_some() {
+            self.warm_up(case, place);
+        }
+    }
+
+    fn sample(&mut self, case: &Case, place: &mut Place, round: u32) -> Result<Sample> {
+        let (Some(runs), Some(target)) = (place.runs.as_ref(), place.target.as_ref()) else {
+            anyhow::bail!("{} does not run", place.name);
+        };
+        let doing = format!("{}: {}", case.title, place.name);
+        let at = self.clock.now();
+        let plan = Plan { warm_up: 0.0, ..case.plan.clone() };
+        let seconds = clock::seconds(&plan);
+        let before = runs.cost();
+        let cancel = self.options.cancel.clone();
+        let outcome = load::run(target, &plan, &cancel, &mut |done, all| {
+            let part = all.filter(|all| *all > 0.0).map_or(0.0, |all| done / all);
+            self.progress(seconds * part.clamp(0.0, 1.0), &doing);
+        })?;
+        Ok(sample::sample(round, at, outcome, before, runs.cost()))
+    }
+
+    /// Keeps what a contestant was configured with and what it said last.
+    fn keep_evidence(&mut self, place: &Place) {
+        let Some(folder) = &self.options.evidence else { return };
+        if let Err(why) = evidence(&place.folder, &folder.join(&place.name)) {
+            self.note(format!("{}: its configuration and logs could not be kept: {why:#}", place.name));
+        }
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    // For the servers' users: all folders from the temporary one on.
+    for made in [folder.parent().unwrap_or(folder), folder] {
+        std::fs::create_dir_all(made).with_context(|| format!("cannot make {}", made.display()))?;
+        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target {
+    Target {
+        address: runs.address(),
+        host: case.hosts.first().cloned().unwrap_or_default(),
+        hosts: if case.hosts.len() > 1 { case.hosts.clone() } else { Vec::new() },
+        path: case.path.clone(),
+        form: case.form.clone(),
+        expected_length: earlier.and_then(|target| target.expected_length),
+    }
+}
+
+/// A contestant's answers, at each host. If they have the same length each time, every timed answer must have it.
+fn answers(case: &Case, place: &mut Place) -> Result<Vec<Answer>> {
+    let Some(address) = place.target.as_ref().map(|target| target.address) else { return Ok(Vec::new()) };
+    let ask_all = || -> Result<Vec<Answer>> {
+        let ask = |host: &String| {
+            let answer = ask(address, host, &case.path, case.form.as_deref())?;
+            answer.served()?;
+            Ok(answer)
+        };
+        case.hosts.iter().map(ask).collect()
+    };
+    let first = ask_all()?;
+    let again = ask_all()?;
+    let length = first.first().map_or(0, |answer| answer.body.len());
+    let steady = first.iter().chain(&again).all(|answer| answer.body.len() == length);
+    if let Some(target) = &mut place.target {
+        target.expected_length = steady.then_some(length as u64);
+    }
+    Ok(first)
+}
+
+/// The plan's first phase for as long as warming up takes; `None`: it does not.
+fn warm_up(plan: &Plan) -> Option<Plan> {
+    if plan.warm_up <= 0.0 {
+        return None;
+    }
+    let phase = match plan.phases.first()?.clone() {
+        Phase::Closed { clients, think, .. } => Phase::Closed {
+            clients,
+            to_clients: None,
+            join: None,
+            seconds: Some(plan.warm_up),
+            requests: None,
+            think,
+        },
+        Phase::Open { rate, .. } => Phase::Open { rate, to_rate: None, seconds: plan.warm_up },
+    };
+    Some(Plan { phases: vec![phase], warm_up: 0.0, stop: None, keep_requests: false, ..plan.clone() })
+}
+
+/// Bytes of a log's end that are kept.
+const LOG: usize = 16 << 10;
+
+/// Copies the files of a contestant's folder: configurations whole, of all others the end.
+fn evidence(from: &Path, to: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(from) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let bytes = std::fs::read(entry.path())?;
+        let whole = entry.path().extension().is_some_and(|end| end == "conf");
+        let kept = if whole { &bytes[..] } else { &bytes[bytes.len().saturating_sub(LOG)..] };
+        if !kept.is_empty() {
+            std::fs::create_dir_all(to)?;
+            std::fs::write(to.join(entry.file_name()), kept)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Who is measured: the servers of this machine, or, in tests and for a user's own pages, others.
+
+use super::Options;
+use crate::application::{self, LaidOut, Technique};
+use crate::contestant::{self, Running};
+use crate::run::{Cost, Server};
+use crate::scenario::{Case, Scenario};
+use anyhow::{Context, Result};
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Servers that can be started.
+pub trait Servers {
+    /// All of them, installed or not.
+    fn known(&self) -> Vec<Server>;
+
+    /// Why one can't serve a case here; `None`: as far as is known it can.
+    fn unavailable(&self, name: &str, case: &Case) -> Option<String>;
+
+    /// Starts one for a case, with its configuration and its logs in `folder`.
+    ///
+    /// # Errors
+    /// Why it does not start, with its log's last lines.
+    fn start(&mut self, name: &str, case: &Case, folder: &Path) -> Result<Box<dyn Contestant>>;
+}
+
+/// A server that runs. Dropping it ends all of its processes.
+pub trait Contestant {
+    /// Where it listens.
+    fn address(&self) -> SocketAddr;
+    /// If it has ended by itself: why.
+    fn died(&mut self) -> Option<String>;
+    /// What its processes have used so far, and hold now.
+    fn cost(&self) -> Cost;
+}
+
+impl Contestant for Running {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn died(&mut self) -> Option<String> {
+        Self::died(self)
+    }
+
+    fn cost(&self) -> Cost {
+        Self::cost(self)
+    }
+}
+
+/// The servers of this machine, and the application that they serve in a folder that ends with this.
+#[derive(Debug)]
+pub struct Installed {
+    techniques: Vec<Technique>,
+    application: String,
+    // Its database ends before its folder goes.
+    laid_out: LaidOut,
+    _folder: TempDir,
+}
+
+impl Installed {
+    /// Lays out a scenario's application.
+    ///
+    /// # Errors
+    /// No such application, a full disk, a database that does not start.
+    pub fn lay_out(scenario: &Scenario, options: &Options) -> Result<Self> {
+        let how = application::Options { database: options.database };
+        let folder = folder_for_all()?;
+        let techniques = application::techniques(&scenario.application, &how)?;
+        let mut laid_out = application::lay_out(&scenario.application, &how, folder.path())
+            .with_context(|| format!("cannot lay out the application {}", scenario.application))?;
+        laid_out.site.cpu = options.cpu;
+        laid_out.site.configuration.push('\n');
+        laid_out.site.configuration.push_str(&scenario.configuration);
+        Ok(Self { techniques, application: scenario.application.clone(), laid_out, _folder: folder })
+    }
+}
+
+impl Servers for Installed {
+    fn known(&self) -> Vec<Server> {
+        contestant::known()
+    }
+
+    fn unavailable(&self, _name: &str, case: &Case) -> Option<String> {
+        match self.techniques.iter().find(|one| one.name == case.technique) {
+            Some(technique) => technique.unavailable.clone(),
+            None => Some(format!("the application {} has no {} yet", self.application, case.technique)),
+        }
+    }
+
+    fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {
+        Ok(Box::new(Running::start(name, &self.laid_out.site, folder)?))
+    }
+}
+
+/// A temporary folder that servers' users may enter.
+pub(super) fn folder_for_all() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir().context("no temporary folder")?;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+    Ok(folder)
+}
