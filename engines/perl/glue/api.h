@@ -68,6 +68,10 @@ void hp_environ_direct(pTHX);
 void hp_environ_restore(pTHX);
 /* subprocess_env in void context: the CGI variables, also in %ENV. */
 void hp_env_of_void_call(pTHX_ hp_request *r);
+/* %ENV of a CGI script, which the programs inherit that it starts (env.c); how that is done (exported.c). */
+void hp_env_export(pTHX_ hp_request *r);
+void hp_exported_begin(pTHX);
+void hp_exported_put(pTHX_ const char *name, size_t length, hp_str value);
 int hp_method_number(const char *name, size_t length);
 /* The body bytes that are there already, read on first if `fill` and there are none; and how many are left of them. */
 STRLEN hp_request_ahead(pTHX_ hp_request *r, char **from, int fill);

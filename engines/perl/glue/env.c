@@ -8,12 +8,15 @@
  * somebody asks for it, which is seldom. */
 typedef struct {
     hp_table *table;
+    int exported; /* into %ENV, and to the programs that are started */
 } sink;
 
 static void put(pTHX_ const sink *to, const char *name, size_t length, hp_str value)
 {
     if (to->table)
         hp_table_set(aTHX_ to->table, name, length, value.ptr, value.len);
+    else if (to->exported)
+        hp_exported_put(aTHX_ name, length, value);
     else
         hp_environ_put(aTHX_ name, length, value);
 }
@@ -149,7 +152,7 @@ static void set_all(pTHX_ hp_request *r, const sink *to)
 
 void hp_env_common(pTHX_ hp_request *r)
 {
-    sink to = {HP_TABLE(r, subprocess_env)};
+    sink to = {HP_TABLE(r, subprocess_env), 0};
     int changed = hp_table_changed(r->subprocess_env);
     r->env_wanted = 0;
     set_all(aTHX_ r, &to);
@@ -159,7 +162,7 @@ void hp_env_common(pTHX_ hp_request *r)
 
 void hp_env_put_configured(pTHX_ hp_request *r)
 {
-    sink to = {HP_TABLE(r, subprocess_env)};
+    sink to = {HP_TABLE(r, subprocess_env), 0};
     int changed = hp_table_changed(r->subprocess_env);
     set_configured(aTHX_ r, &to);
     if (!changed)
@@ -167,15 +170,20 @@ void hp_env_put_configured(pTHX_ hp_request *r)
 }
 
 /* %ENV as a program finds it: what the front and SetEnv say, then all of the above. */
-static void fill(pTHX_ hp_request *r)
+static void set_given(pTHX_ hp_request *r, const sink *to)
 {
-    sink to = {NULL};
     hp_fields given = r->subprocess_env ? hp_table_fields(aTHX_ r->subprocess_env) : r->in->subprocess_env;
-    int old = hp_settings.generation == 1;
     size_t i;
     for (i = 0; i < given.count; i++)
-        put(aTHX_ &to, given.list[i].name.ptr, given.list[i].name.len, given.list[i].value);
-    set_all(aTHX_ r, &to);
+        put(aTHX_ to, given.list[i].name.ptr, given.list[i].name.len, given.list[i].value);
+    set_all(aTHX_ r, to);
+}
+
+static void fill(pTHX_ hp_request *r)
+{
+    sink to = {NULL, 0};
+    int old = hp_settings.generation == 1;
+    set_given(aTHX_ r, &to);
     set_text(aTHX_ &to, "MOD_PERL", old ? "mod_perl/1.31" : "mod_perl/2.0.12");
     if (old)
         set_text(aTHX_ &to, "GATEWAY_INTERFACE", "CGI-Perl/1.1");
@@ -192,9 +200,16 @@ void hp_env_fill(pTHX_ hp_request *r)
     r->env_wanted = 1;
 }
 
+void hp_env_export(pTHX_ hp_request *r)
+{
+    sink to = {NULL, 1};
+    hp_exported_begin(aTHX);
+    set_given(aTHX_ r, &to);
+}
+
 void hp_env_configured(pTHX_ hp_request *r)
 {
-    sink to = {NULL};
+    sink to = {NULL, 0};
     if (!r->directory || !r->directory->env.count)
         return;
     hp_environ_begin(aTHX);

@@ -193,6 +193,8 @@ void hp_exit_after_request(void);
 int hp_perl_boot(const hp_setup *setup, char **error);
 /* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code). */
 int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error);
+/* When all is loaded, in a parent whose workers serve one request each: makes forking them cheap. */
+void hp_prepare_forks(void);
 /* In a new worker, before its first request: reseeds random numbers, $$ is right, PerlChildInitHandler, CLONE-like
  * hooks (DBI handles and so on are the programs' own business). */
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error);

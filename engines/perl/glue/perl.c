@@ -28,6 +28,8 @@ static void xs_init(pTHX)
     hp_inc_boot(aTHX_ hp_settings.server_root);
     hp_exit_boot(aTHX);
     hp_script_boot(aTHX);
+    if (hp_settings.one_shot)
+        hp_exported_boot(aTHX);
     hp_boot_api(aTHX);
     for (module = hp_modules; module->name; module++) {
         dSP;

@@ -60,4 +60,16 @@ int hp_handler_call(pTHX_ hp_handler *handler, SV **arguments, int count);
 /* Logs what a handler died of, where a program looks for it as well. */
 void hp_report_error(pTHX_ hp_request *r);
 
+/* ---- exported.c ---- */
+
+/* Before anything is loaded, in the parent of workers that serve one request each. */
+void hp_exported_boot(pTHX);
+
+/* ---- objects.c ---- */
+
+/* What is an object now, is not the workers' to end. */
+void hp_objects_note(pTHX);
+/* Ends all other objects; in hp_guarded(). */
+void hp_objects_end(pTHX_ void *context);
+
 #endif

@@ -6,11 +6,17 @@
 #include "api.h"
 #include "perl_glue.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* hostler_wire::work::request_flag */
 #define SUEXEC (1u << 9)
+#define BODY (1u << 4)
+
+/* What the grammar calls GRAMPROG. */
+#define WHOLE_PROGRAM 258
 
 /* What programs write that the script starts: kept in memory, put in its place when the script itself writes again. */
 static int side = -1;
@@ -41,21 +47,6 @@ static int is_nph(hp_str filename)
     return slash && end - slash > 5 && memcmp(slash + 1, "nph-", 4) == 0;
 }
 
-/* Called when the script has been compiled and begins: from here on it is not something that is being required, so
- * what dies is the program, with its own words only. */
-XS_INTERNAL(begin)
-{
-    dXSARGS;
-    PERL_UNUSED_VAR(items);
-    PL_in_eval = EVAL_NULL;
-    /* What modules had of these before the fork has had its time. */
-    if (PL_checkav)
-        call_list(PL_scopestack_ix, PL_checkav);
-    if (PL_initav)
-        call_list(PL_scopestack_ix, PL_initav);
-    XSRETURN_EMPTY;
-}
-
 /* A descriptor becomes descriptor 0 as well. */
 XS_INTERNAL(as_input)
 {
@@ -68,38 +59,174 @@ XS_INTERNAL(as_input)
 void hp_script_boot(pTHX)
 {
     newXS("Hostler::Script::as_input", as_input, __FILE__);
-    newXS("Hostler::Script::begin", begin, __FILE__);
+}
+
+/* ---- the file ---- */
+
+static void refuse(pTHX_ const char *file, const char *why)
+{
+    croak("%s: %s\n", file, why);
+}
+
+/* As suexec: nothing that others could have put here or changed. Judged is the very file that is read, and the
+ * directory that the script runs in. */
+static void check(pTHX_ const char *file, int descriptor)
+{
+    struct stat facts;
+    if (fstat(descriptor, &facts))
+        refuse(aTHX_ file, Strerror(errno));
+    if (facts.st_uid && facts.st_uid != geteuid())
+        croak("%s is not run: it belongs to uid %u, not to the site's uid %u or root: chown it\n", file,
+              (unsigned)facts.st_uid, (unsigned)geteuid());
+    if (facts.st_mode & 022)
+        croak("%s is not run: it is writable by group or others (mode %04o): chmod go-w it\n", file,
+              (unsigned)facts.st_mode & 07777);
+    if (stat(".", &facts))
+        refuse(aTHX_ file, Strerror(errno));
+    if (facts.st_mode & 022)
+        croak("%s is not run: its directory is writable by group or others (mode %04o): chmod go-w the directory\n",
+              file, (unsigned)facts.st_mode & 07777);
+}
+
+static void enter_folder(pTHX_ char *file)
+{
+    char *slash = strrchr(file, '/');
+    int failed;
+    if (!slash)
+        refuse(aTHX_ file, "it is in no directory");
+    *slash = 0;
+    failed = chdir(*file ? file : "/");
+    *slash = '/';
+    if (failed)
+        croak("chdir to the directory of %s: %s\n", file, Strerror(errno));
+}
+
+/* The lines of the program that perl is not given: the first, which says how to start it. Its switch -w holds. */
+static line_t skip_shebang(pTHX_ PerlIO *text)
+{
+    SV *line = sv_2mortal(newSVpvs(""));
+    const char *first, *perl, *at;
+    if (!sv_gets(line, text, 0))
+        return 0;
+    first = SvPVX(line);
+    if (strnNE(first, "#!", 2)) {
+        PerlIO_rewind(text);
+        return 0;
+    }
+    perl = strstr(first, "perl");
+    for (at = perl; at && (at = strstr(at, " -")); at += 2)
+        if (at[2 + strspn(at + 2, "abcdefghijklmnopqrstuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] == 'w')
+            PL_dowarn |= G_WARN_ON;
+    return 1;
+}
+
+static PerlIO *opened(pTHX_ hp_request *r, char *file, line_t *skipped)
+{
+    int descriptor = open(file, O_RDONLY | O_CLOEXEC);
+    PerlIO *text;
+    if (descriptor < 0)
+        refuse(aTHX_ file, Strerror(errno));
+    enter_folder(aTHX_ file);
+    if (r->in->flags & SUEXEC)
+        check(aTHX_ file, descriptor);
+    text = PerlIO_fdopen(descriptor, "r");
+    if (!text)
+        refuse(aTHX_ file, Strerror(errno));
+    *skipped = skip_shebang(aTHX_ text);
+    return text;
+}
+
+/* ---- the program ---- */
+
+/* As the interpreter does with the file that it was started for; a public name for it there is not. What fails has been
+ * written to standard error. */
+static void compile(pTHX_ char *file, PerlIO *text, line_t skipped)
+{
+    ENTER;
+    PL_origfilename = file;
+    PL_main_root = PL_main_start = NULL;
+    PL_main_cv = PL_compcv = MUTABLE_CV(newSV_type(SVt_PVCV));
+    CvUNIQUE_on(PL_compcv);
+    CvPADLIST_set(PL_compcv, Perl_pad_new(aTHX_ 0));
+    PL_hints = 0;
+    PL_curcop = &PL_compiling;
+    lex_start(NULL, text, 0);
+    CopFILE_set(&PL_compiling, file);
+    CopLINE_set(&PL_compiling, skipped);
+    CopSTASH_set(&PL_compiling, PL_defstash);
+    if (Perl_yyparse(aTHX_ WHOLE_PROGRAM) || PL_parser->error_count)
+        croak(PL_minus_c ? "%s had compilation errors.\n" : "Execution of %s aborted due to compilation errors.\n", file);
+    CopLINE_set(&PL_compiling, 0);
+    LEAVE;
 }
 
 /* Without an eval around it: $^S is what it is in a script, and what dies ends it. */
-static void run_script(pTHX_ void *context)
+static void run(pTHX)
 {
-    hp_request *r = context;
+    if (PL_unitcheckav)
+        call_list(PL_scopestack_ix, PL_unitcheckav);
+    if (PL_checkav)
+        call_list(PL_scopestack_ix, PL_checkav);
+    if (PL_initav)
+        call_list(PL_scopestack_ix, PL_initav);
+    PL_phase = PERL_PHASE_RUN;
+    CATCH_SET(TRUE);
+    PL_op = PL_main_start;
+    if (PL_op)
+        CALLRUNOPS(aTHX);
+}
+
+/* CGI.pm looks for its surroundings when it is loaded, which the parent may have done. */
+static void forget_mod_perl(pTHX)
+{
+    SV *version = get_sv("CGI::MOD_PERL", 0);
+    if (version && SvTRUE(version))
+        sv_setiv(version, 0);
+}
+
+/* What is rare is written in Perl. */
+static void call_helper(pTHX_ const char *name, hp_request *r)
+{
     dSP;
     ENTER;
     SAVETMPS;
     PUSHMARK(SP);
     mXPUSHs(hp_request_sv(aTHX_ r));
-    mXPUSHs(newSVuv(r->in->flags & SUEXEC));
     PUTBACK;
-    call_pv("Hostler::Script::run", G_VOID | G_DISCARD);
+    call_pv(name, G_VOID | G_DISCARD);
     FREETMPS;
     LEAVE;
 }
 
-/* Objects in variables of the script's own end before its answer is complete, as they do when an interpreter ends. */
-static void end_objects(pTHX_ void *context)
+static int has_body(const hp_request *r)
 {
-    dSP;
-    PERL_UNUSED_ARG(context);
-    PUSHMARK(SP);
-    call_pv("Hostler::Script::end_objects", G_VOID | G_DISCARD);
+    return r->in->flags & BODY;
 }
 
-static void load(pTHX_ void *context)
+static void run_script(pTHX_ void *context)
 {
-    PERL_UNUSED_ARG(context);
-    load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Hostler::Script"), NULL);
+    hp_request *r = context;
+    hp_str name = hp_request_text(aTHX_ r->filename, r->in->filename);
+    hp_str args = hp_request_text(aTHX_ r->args, r->in->args);
+    char *file = savepvn(name.ptr, name.len);
+    line_t skipped = 0;
+    PerlIO *text = opened(aTHX_ r, file, &skipped);
+    hp_env_export(aTHX_ r);
+    forget_mod_perl(aTHX);
+    av_clear(GvAVn(PL_argvgv));
+    sv_setpvn(get_sv("0", GV_ADD), name.ptr, name.len);
+    if (args.len && !memchr(args.ptr, '=', args.len))
+        call_helper(aTHX_ "Hostler::Script::set_arguments", r);
+    if (has_body(r))
+        call_helper(aTHX_ "Hostler::Script::offer_input", r);
+    compile(aTHX_ file, text, skipped);
+    run(aTHX);
+}
+
+/* As long as its objects are there. */
+static void end_pool(pTHX_ void *context)
+{
+    hp_request_run_cleanups(aTHX_ context);
 }
 
 /* Not even the beginning of a header was printed. */
@@ -117,12 +244,11 @@ static int no_header(pTHX_ hp_request *r)
 
 int hp_script_respond(pTHX_ hp_request *r)
 {
-    if (hp_guarded(aTHX_ load, NULL))
-        return 500;
     r->assbackwards = is_nph(hp_request_text(aTHX_ r->filename, r->in->filename));
     r->parse_headers = !r->assbackwards;
     hp_exit_for_real();
     hp_tie(aTHX_ r);
+    /* What modules had of these before the fork has had its time. */
     if (PL_checkav)
         av_clear(PL_checkav);
     if (PL_initav)
@@ -130,8 +256,12 @@ int hp_script_respond(pTHX_ hp_request *r)
     catch_side_output();
     hp_before_output = pass_side_output;
     (void)hp_guarded(aTHX_ run_script, r);
+    PL_phase = PERL_PHASE_END;
     (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
-    (void)hp_guarded(aTHX_ end_objects, NULL);
+    PerlIO_flush(NULL);
+    (void)hp_guarded(aTHX_ end_pool, r);
+    (void)hp_guarded(aTHX_ hp_objects_end, NULL);
+    PL_phase = PERL_PHASE_RUN;
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ STATUS_EXIT);
     PerlIO_flush(NULL);

@@ -6,8 +6,8 @@ use std::io;
 
 /// Longest message of the front; it is trusted, but a broken stream should not eat the memory.
 const MOST: usize = 64 << 20;
-/// Bytes asked for at once.
-const CHUNK: usize = 64 << 10;
+/// Bytes asked for at once, at first and once there was that much.
+const CHUNK: (usize, usize) = (4 << 10, 64 << 10);
 
 /// Why there is no message.
 pub(crate) enum Gone {
@@ -28,7 +28,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; CHUNK], start: 0, end: 0 }
+        Self { bytes: vec![0; CHUNK.0], start: 0, end: 0 }
     }
 
     /// Forgets what is left of the request before.
@@ -85,6 +85,9 @@ impl Incoming {
                 Ok(0) => return Err(Gone::Abandoned),
                 Ok(more) => self.end += more,
                 Err(e) => return Err(interrupted(e)),
+            }
+            if self.end == self.bytes.len() {
+                self.bytes.resize(self.end.max(CHUNK.1), 0);
             }
         }
         Ok(())

@@ -55,7 +55,11 @@ fn load(setup: &Setup) -> Result<(), String> {
         if setup.one_shot { &["PerlIO::scalar", "Hostler::Script"] } else { &["PerlIO::scalar"] };
     let module =
         |name: &&str| Preload { kind: PreloadKind::Module, text: (*name).to_owned(), origin: String::new() };
-    own.iter().map(module).try_for_each(|module| perl::preload(&module))
+    own.iter().map(module).try_for_each(|module| perl::preload(&module))?;
+    if setup.one_shot {
+        perl::prepare_forks();
+    }
+    Ok(())
 }
 
 struct Parent {

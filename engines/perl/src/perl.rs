@@ -67,6 +67,12 @@ pub(crate) fn preload(preload: &Preload) -> Result<(), String> {
     answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, error) })
 }
 
+/// The last of what a parent does whose workers serve one request each: from here on forks are cheap.
+pub(crate) fn prepare_forks() {
+    // SAFETY: the process has one thread, which is not inside the interpreter.
+    unsafe { ffi::hp_prepare_forks() }
+}
+
 /// A new worker's first steps: `PerlChildInitHandler`.
 pub(crate) fn child_init(functions: &[String]) -> Result<(), String> {
     let functions = borrowed(functions);
