@@ -1,57 +1,88 @@
 //! The servers that are measured: how each is found, configured, started on a free port, counted and stopped.
+//!
+//! Hostler and the Apaches get the very same configuration text ([`Site::configuration`]) behind a few lines of their
+//! own (`configuration.rs`). Whatever is started is ended again: when [`Running`] is dropped, and by the kernel when
+//! the lab itself is killed.
+
+mod apache;
+mod configuration;
+mod cost;
+mod group;
+mod kind;
+mod permissions;
+mod processes;
+mod start;
+mod users;
 
 use crate::run::{Cost, Server};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use kind::Kind;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+pub use start::Running;
+pub use users::{second_user, site_user};
+
+/// Who Hostler's front is, when the lab is root: a user of its own, which owns no file and needs no name.
+const SERVER_USER: u32 = 64_100;
+
 /// What a contestant is to serve.
+///
+/// Texts may contain `@ROOT@` (the folder), `@PORT@`, `@RUN@` (a folder for sockets and the like), `@SITE_USER@` and
+/// `@SECOND_USER@` (their numbers as `AssignUserID` wants them, for user and group alike: `#33`).
 #[derive(Clone, Debug, Default)]
 pub struct Site {
-    /// The folder made for it: `htdocs`, `perl`, `cgi-bin`, `lib`, `app.psgi` ... whatever the application has.
+    /// The folder made for it: `htdocs`, `perl`, `cgi-bin`, `lib`, `app.psgi` ... whatever the application has. When
+    /// the lab is root it is opened for all users to read.
     pub root: PathBuf,
-    /// Configuration in Apache's language, with `@ROOT@` and `@PORT@`; for Hostler and Apache alike.
+    /// Configuration in Apache's language, for Hostler and Apache alike; `Listen`, `User`, logs and modules are not
+    /// its business.
     pub configuration: String,
-    /// Further configuration by contestant name (what only that one has, or its own language: nginx).
+    /// Further configuration by contestant name: what only that one has (`apache`: all Apaches), or its own language
+    /// (nginx: what is inside of `server { }`, instead of static files and SSI below `@ROOT@/htdocs`; starman: its
+    /// arguments, one a line, before the application `app.psgi`).
     pub own: BTreeMap<String, String>,
     /// Processor share all its processes may use together: 0.1 is a tenth of one core.
     pub cpu: Option<f64>,
     /// Environment variables of the programs (a database's address).
     pub environment: Vec<(String, String)>,
+    /// Files and folders that programs write to: given to the site's user when the lab is root.
+    pub writable: Vec<PathBuf>,
 }
 
-/// Contestants that we know, installed or not.
+/// Contestants that we know, installed or not, in the order of reports.
 #[must_use]
 pub fn known() -> Vec<Server> {
-    Vec::new()
-}
-
-/// A contestant that runs. Dropping it ends all of its processes.
-#[derive(Debug)]
-pub struct Running {
-    /// Where it listens.
-    pub address: SocketAddr,
+    Kind::ALL.into_iter().map(Kind::server).collect()
 }
 
 impl Running {
-    /// Starts one and waits until it takes connections.
+    /// Starts one on a free port of 127.0.0.1 and waits until it answers. Its configuration and logs are in `folder`.
     ///
     /// # Errors
-    /// Not known, not installed, or it does not start: with its log's last lines.
+    /// Not known, not installed, the processor can't be capped, or it does not start: with its log's last lines.
     pub fn start(name: &str, site: &Site, folder: &Path) -> Result<Self> {
-        let _ = (site, folder);
-        anyhow::bail!("{name} is not written yet")
+        let kind = Kind::named(name).with_context(|| {
+            let names: Vec<_> = Kind::ALL.into_iter().map(Kind::name).collect();
+            format!("there is no contestant {name}; there are {}", names.join(", "))
+        })?;
+        if let Some(why) = kind.server().unavailable {
+            anyhow::bail!("{name}: {why}");
+        }
+        start::start(kind, site, folder, &mut start::free_ports())
     }
 
-    /// Ends if a process of it has ended by itself: why, with its log's last lines.
+    /// Ends if the process that was started has ended by itself: why, with its log's last lines.
     pub fn died(&mut self) -> Option<String> {
-        None
+        self.ended().map(|how| format!("{} {how}\n{}", self.kind.name(), self.last_lines()))
     }
 
     /// What all of its processes have used so far, and hold now. To be taken before and after a measurement.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        Cost::default()
+        self.count()
     }
 }
+
+#[cfg(test)]
+mod tests;

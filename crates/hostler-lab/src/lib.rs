@@ -7,6 +7,8 @@
 
 pub mod advice;
 pub mod application;
+pub mod command;
+pub mod compare;
 pub mod contestant;
 pub mod load;
 pub mod machine;

@@ -1,0 +1,192 @@
+//! Configurations: a prologue for each server, then the site's text, the same for all that read Apache's language.
+
+use super::apache::Apache;
+use super::kind::Kind;
+use super::users::{second_user, site_user};
+use super::{SERVER_USER, Site};
+use rustix::process::geteuid;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Where one start of a server has its things.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) port: u16,
+    /// Configuration and logs: kept.
+    pub(super) folder: &'a Path,
+    /// Sockets and temporary files: short, and removed.
+    pub(super) run: &'a Path,
+}
+
+/// The whole text of a server's configuration; empty for those that have none.
+pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
+    let own = site.own.get(kind.name()).map_or("", String::as_str);
+    let apache = site.own.get("apache").map_or("", String::as_str);
+    let text = match kind {
+        Kind::Hostler => {
+            let user = if geteuid().is_root() { ASSIGN } else { "" };
+            format!("{COMMON}{user}{}{}\n{own}\n", environment(site), site.configuration)
+        }
+        Kind::ApachePrefork | Kind::ApacheEvent | Kind::ApacheItk => {
+            let rest = format!("{}{}\n{apache}\n{own}\n", environment(site), site.configuration);
+            format!("{}{COMMON}{}{rest}", modules(kind, &rest), pool(kind))
+        }
+        Kind::Nginx => nginx(own),
+        Kind::Starman => String::new(),
+    };
+    filled(&text, kind, site, place)
+}
+
+/// Replaces what stands for places and users.
+pub(super) fn filled(text: &str, kind: Kind, site: &Site, place: Place<'_>) -> String {
+    text.replace("@IDENTITY@", &identity(kind))
+        .replace("@LOGS@", &place.folder.to_string_lossy())
+        .replace("@RUN@", &place.run.to_string_lossy())
+        .replace("@PORT@", &place.port.to_string())
+        .replace("@SITE_USER@", &format!("#{}", site_user()))
+        .replace("@SECOND_USER@", &format!("#{}", second_user()))
+        .replace("@ROOT@", &site.root.to_string_lossy())
+}
+
+/// Who the server's processes are. Where there is no user for each site, the server itself is the site's user, so that
+/// programs may write what belongs to the site.
+fn identity(kind: Kind) -> String {
+    if !geteuid().is_root() {
+        return String::new();
+    }
+    let user = match kind {
+        Kind::Hostler => SERVER_USER,
+        _ => site_user(),
+    };
+    format!("User \"#{user}\"\nGroup \"#{user}\"")
+}
+
+/// Variables for programs of every kind: `SetEnv` for CGI, `PerlSetEnv` for Perl's handlers.
+fn environment(site: &Site) -> String {
+    let mut lines = String::new();
+    for (name, value) in &site.environment {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        // Can't fail: it is a String.
+        let _ = write!(
+            lines,
+            "SetEnv {name} \"{value}\"\n<IfModule mod_perl.c>\nPerlSetEnv {name} \"{value}\"\n</IfModule>\n"
+        );
+    }
+    lines
+}
+
+fn modules(kind: Kind, configuration: &str) -> String {
+    let first: &[&str] = match kind {
+        Kind::ApacheEvent => &["mpm_event", "cgid"],
+        Kind::ApacheItk => &["mpm_prefork", "mpm_itk", "cgi"],
+        _ => &["mpm_prefork", "cgi"],
+    };
+    Apache::find().map_or_else(String::new, |apache| apache.load(first, configuration))
+}
+
+fn pool(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ApacheEvent => EVENT,
+        Kind::ApacheItk => ITK,
+        _ => PREFORK,
+    }
+}
+
+fn nginx(own: &str) -> String {
+    let user = if geteuid().is_root() { nginx_user() } else { String::new() };
+    let server = if own.is_empty() { NGINX_SERVER } else { own };
+    format!("{user}{NGINX}{server}\n    }}\n}}\n")
+}
+
+/// nginx takes names only, so one of the accounts that web servers usually have.
+fn nginx_user() -> String {
+    let has = |file, name: &str| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.lines().any(|line| line.split(':').next() == Some(name))
+    };
+    let pairs = [("www-data", "www-data"), ("nginx", "nginx"), ("http", "http"), ("nobody", "nogroup")];
+    let found = pairs.into_iter().find(|(user, group)| has("/etc/passwd", user) && has("/etc/group", group));
+    let (user, group) = found.unwrap_or(("nobody", "nobody"));
+    format!("user {user} {group};\n")
+}
+
+/// Media types of Hostler and the Apaches (`TypesConfig`), wherever a distribution has its own.
+pub(super) const TYPES: &str = "text/html html htm shtml\ntext/plain txt\ntext/css css\ntext/javascript js\n\
+                                image/png png\nimage/jpeg jpg jpeg\nimage/svg+xml svg\n";
+
+/// The same for Hostler and every Apache. No access log: nobody has one.
+const COMMON: &str = r#"ServerRoot "@ROOT@"
+Listen 127.0.0.1:@PORT@
+ServerName localhost
+PidFile "@RUN@/pid"
+ErrorLog "@LOGS@/error.log"
+LogLevel warn
+@IDENTITY@
+Timeout 60
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 300
+EnableSendfile On
+TypesConfig "@RUN@/mime.types"
+<Directory "/">
+    AllowOverride None
+    Require all denied
+</Directory>
+"#;
+
+const ASSIGN: &str = "AssignUserID @SITE_USER@ @SITE_USER@\n";
+
+const PREFORK: &str = r#"DefaultRuntimeDir "@RUN@"
+StartServers 64
+MinSpareServers 64
+MaxSpareServers 100
+MaxRequestWorkers 150
+"#;
+
+/// It leaves nothing behind from one connection to the next, so idle processes are only there to be forked from.
+const ITK: &str = r#"DefaultRuntimeDir "@RUN@"
+StartServers 64
+MinSpareServers 64
+MaxSpareServers 100
+MaxRequestWorkers 150
+AssignUserID @SITE_USER@ @SITE_USER@
+"#;
+
+const EVENT: &str = r#"DefaultRuntimeDir "@RUN@"
+ScriptSock "@RUN@/cgid"
+StartServers 2
+ThreadsPerChild 64
+MaxRequestWorkers 128
+"#;
+
+const NGINX: &str = r"daemon off;
+pid @RUN@/pid;
+error_log @LOGS@/error.log;
+worker_processes auto;
+events { worker_connections 20000; }
+http {
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 300s;
+    types {
+        text/html html htm shtml;
+        text/plain txt;
+        text/css css;
+        text/javascript js;
+        image/png png;
+        image/jpeg jpg jpeg;
+        image/svg+xml svg;
+    }
+    client_body_temp_path @RUN@/body;
+    proxy_temp_path @RUN@/proxy;
+    fastcgi_temp_path @RUN@/fastcgi;
+    uwsgi_temp_path @RUN@/uwsgi;
+    scgi_temp_path @RUN@/scgi;
+    server {
+        listen 127.0.0.1:@PORT@ backlog=4096;
+";
+
+const NGINX_SERVER: &str = r"        root @ROOT@/htdocs;
+        location ~ \.shtml$ { ssi on; }";

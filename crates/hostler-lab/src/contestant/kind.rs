@@ -1,0 +1,145 @@
+//! Which servers there are: names, programs, versions, and what to do about one that is not installed.
+
+use crate::contestant::apache::Apache;
+use crate::run::Server;
+use rustix::process::geteuid;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A server and its way of working.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Hostler,
+    ApachePrefork,
+    ApacheEvent,
+    ApacheItk,
+    Nginx,
+    Starman,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Hostler, Self::ApachePrefork, Self::ApacheEvent, Self::ApacheItk, Self::Nginx, Self::Starman];
+
+    /// As scenarios call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Hostler => "hostler",
+            Self::ApachePrefork => "apache-prefork",
+            Self::ApacheEvent => "apache-event",
+            Self::ApacheItk => "apache-itk",
+            Self::Nginx => "nginx",
+            Self::Starman => "starman",
+        }
+    }
+
+    /// The one of that name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether it reads Apache's language by Apache's own program.
+    pub(super) fn is_apache(self) -> bool {
+        matches!(self, Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Hostler => "Hostler",
+            Self::ApachePrefork => "Apache prefork",
+            Self::ApacheEvent => "Apache event",
+            Self::ApacheItk => "Apache itk",
+            Self::Nginx => "nginx",
+            Self::Starman => "Starman",
+        }
+    }
+
+    /// The program, if it is there.
+    pub(super) fn program(self) -> Option<PathBuf> {
+        match self {
+            Self::Hostler => hostler(),
+            Self::Nginx => installed("nginx").or_else(unpacked_nginx),
+            Self::Starman => installed("starman"),
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk => Some(Apache::find()?.program),
+        }
+    }
+
+    /// What is known about it here.
+    pub(super) fn server(self) -> Server {
+        let unavailable = self.unavailable();
+        let version = if self.program().is_some() { self.version() } else { None };
+        Server { name: self.name().to_owned(), title: self.title().to_owned(), version, unavailable }
+    }
+
+    fn unavailable(self) -> Option<String> {
+        if self.program().is_none() {
+            return Some(format!("is not installed; {}", self.remedy()));
+        }
+        let apache = if self.is_apache() { Apache::find() } else { None };
+        let lacks = |module| apache.as_ref().is_some_and(|apache| apache.module(module).is_none());
+        match self {
+            Self::ApacheItk if lacks("mpm_itk") => {
+                Some("the module mpm_itk is not installed; apt-get install libapache2-mpm-itk".to_owned())
+            }
+            Self::ApacheItk if !geteuid().is_root() => {
+                Some("needs root to change users; run the lab as root".to_owned())
+            }
+            Self::ApachePrefork if lacks("mpm_prefork") && !apache.as_ref()?.has_built_in("prefork") => {
+                Some("this httpd has no prefork module".to_owned())
+            }
+            Self::ApacheEvent if lacks("mpm_event") && !apache.as_ref()?.has_built_in("event") => {
+                Some("this httpd has no event module".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Hostler => "`make build` makes it",
+            Self::ApachePrefork | Self::ApacheEvent => {
+                "apt-get install apache2-bin (and libapache2-mod-perl2 for mod_perl)"
+            }
+            Self::ApacheItk => "apt-get install apache2-bin libapache2-mpm-itk",
+            Self::Nginx => "apt-get install nginx-light",
+            Self::Starman => "apt-get install starman",
+        }
+    }
+
+    /// The first line of what it says of its version.
+    fn version(self) -> Option<String> {
+        let flag = if matches!(self, Self::Hostler | Self::Starman) { "--version" } else { "-v" };
+        let output = Command::new(self.program()?).arg(flag).output().ok()?;
+        let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+        let text = String::from_utf8_lossy(&text);
+        let line = text.lines().next()?.trim();
+        let line = line.split_once("version: ").map_or(line, |(_, version)| version);
+        let perl = if self.is_apache() { Apache::find()?.mod_perl_version() } else { None };
+        Some(perl.map_or_else(|| line.to_owned(), |perl| format!("{line}, {perl}")))
+    }
+}
+
+/// Hostler as `HOSTLER_BIN` names it, or the running program itself, or what was built beside it.
+fn hostler() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("HOSTLER_BIN") {
+        return Some(PathBuf::from(named)).filter(|path| path.is_file());
+    }
+    let this = std::env::current_exe().ok()?;
+    let folders = this.ancestors().skip(1).take(2);
+    folders.map(|folder| folder.join("hostler")).find(|path| path.is_file())
+}
+
+/// A program in the usual places, also those that are not in every user's `PATH`.
+pub(super) fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/sbin", "/bin"];
+    let folders = std::env::split_paths(&path).chain(usual.into_iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Where a developer's checkout keeps it without installing it.
+fn unpacked_nginx() -> Option<PathBuf> {
+    let this = std::env::current_exe().ok()?;
+    let places = this.ancestors().map(|folder| folder.join("oracle/nginx/usr/sbin/nginx"));
+    places.take(5).find(|path| path.is_file())
+}
