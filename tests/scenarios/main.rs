@@ -12,5 +12,6 @@ mod psgi;
 mod readme;
 mod showcase;
 mod ssi;
+mod status;
 mod tls;
 mod workers;

@@ -1,6 +1,7 @@
 //! What was answered since the start, for the status page and for metrics. Each thread counts in cells of its own,
 //! so counting takes no lock and no cache line from another processor.
 
+use hostler_gateway::pool::{BUCKETS, Histogram};
 use hostler_wire::plan::SiteId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,6 +19,8 @@ struct Cells {
     microseconds: AtomicU64,
     /// By the status's first digit; 0: none.
     classes: [AtomicU64; 6],
+    /// Times, by bucket of [`BUCKETS`], and above.
+    times: [AtomicU64; BUCKETS.len() + 1],
 }
 
 /// Sums over threads.
@@ -31,6 +34,15 @@ pub(crate) struct Totals {
     pub(crate) microseconds: u64,
     /// Answers by the status's first digit.
     pub(crate) classes: [u64; 6],
+    /// The same times by bucket of [`BUCKETS`], and above.
+    pub(crate) times: [u64; BUCKETS.len() + 1],
+}
+
+impl Totals {
+    /// The distribution of the times.
+    pub(crate) fn latency(&self) -> Histogram {
+        Histogram { counts: self.times, sum: self.microseconds }
+    }
 }
 
 impl Counters {
@@ -47,6 +59,7 @@ impl Counters {
         add(&cells.bytes, bytes);
         add(&cells.microseconds, microseconds);
         add(&cells.classes[usize::from(status / 100).min(5)], 1);
+        add(&cells.times[BUCKETS.partition_point(|bound| *bound < microseconds)], 1);
     }
 }
 
@@ -60,6 +73,9 @@ pub(crate) fn of_site(threads: &[Counters], site: SiteId) -> Totals {
         for (sum, class) in totals.classes.iter_mut().zip(&cells.classes) {
             *sum += class.load(Relaxed);
         }
+        for (sum, time) in totals.times.iter_mut().zip(&cells.times) {
+            *sum += time.load(Relaxed);
+        }
     }
     totals
 }
@@ -71,6 +87,7 @@ impl std::iter::Sum for Totals {
             sum.bytes += one.bytes;
             sum.microseconds += one.microseconds;
             sum.classes.iter_mut().zip(one.classes).for_each(|(sum, class)| *sum += class);
+            sum.times.iter_mut().zip(one.times).for_each(|(sum, time)| *sum += time);
             sum
         })
     }
@@ -90,5 +107,9 @@ mod tests {
         assert_eq!((site.requests, site.bytes, site.classes), (2, 30, [0, 0, 1, 0, 0, 1]));
         let all: Totals = [0, 1].into_iter().map(|id| of_site(&threads, id)).sum();
         assert_eq!((all.requests, all.microseconds), (3, 11));
+        threads[0].answered(0, 200, 1, 300);
+        threads[0].answered(0, 200, 1, u64::MAX / 2);
+        let times = of_site(&threads, 0).latency().counts;
+        assert_eq!((times[0], times[3], times[BUCKETS.len()]), (1, 1, 1));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
+use crate::handler::server_status::report::Told;
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
 use hostler_wire::frame;
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -80,13 +81,15 @@ struct Control {
     waiting: RefCell<HashMap<SiteId, Vec<oneshot::Sender<io::Result<OwnedFd>>>>>,
 }
 
-/// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so.
+/// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so, `status`
+/// when it passes the status socket.
 pub(crate) async fn control(
     socket: OwnedFd,
     mut asks: Asks,
     hub: Arc<Hub>,
     drain: watch::Sender<bool>,
     seconds: impl Fn() -> u32,
+    status: impl Fn(Told),
 ) -> io::Result<()> {
     let control = Rc::new(Control {
         socket: hostler_gateway::register(socket, Interest::READABLE)?,
@@ -99,10 +102,12 @@ pub(crate) async fn control(
         tokio::select! {
             message = control.receive() => {
                 let Some((message, fds)) = message? else { return Ok(()) };
-                if message == FromMaster::Drain {
-                    let _ = drain.send(true);
-                } else {
-                    control.take(message, fds);
+                match message {
+                    FromMaster::Drain => drop(drain.send(true)),
+                    FromMaster::Status { generation, uptime_ms } => {
+                        told(fds, generation, uptime_ms).into_iter().for_each(&status);
+                    }
+                    message => control.take(message, fds),
                 }
             }
             ask = asks.0.recv() => match ask {
@@ -115,6 +120,13 @@ pub(crate) async fn control(
             }
         }
     }
+}
+
+/// The master's word on the status socket, if the socket came with it.
+fn told(fds: Vec<OwnedFd>, generation: u32, uptime_ms: u64) -> Option<Told> {
+    let now = Instant::now();
+    let started = now.checked_sub(Duration::from_millis(uptime_ms)).unwrap_or(now);
+    fds.into_iter().next().map(|socket| Told { socket, generation, started })
 }
 
 impl Control {

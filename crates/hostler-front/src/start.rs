@@ -3,6 +3,7 @@
 
 use crate::counters::Counters;
 use crate::engines::Engines;
+use crate::handler::server_status::report;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance};
 use crate::log::Logs;
@@ -50,7 +51,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
                 return Ok(Inherited { plan, listeners, logs });
             }
             FromMaster::Drain => return Err(bad("Drain before Go")),
-            FromMaster::Site(_) | FromMaster::SiteFailed(..) => {}
+            FromMaster::Site(_) | FromMaster::SiteFailed(..) | FromMaster::Status { .. } => {}
         }
     }
 }
@@ -153,7 +154,11 @@ fn run_thread(
                 move || shared.seconds()
             };
             let hub = shared.hub.clone();
-            let master = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds));
+            let told = {
+                let shared = shared.clone();
+                move |told| drop(tokio::task::spawn_local(report::answer_all(shared.clone(), told)))
+            };
+            let master = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds, told));
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;

@@ -21,6 +21,7 @@ mod reload;
 mod report;
 mod site;
 mod spawn;
+mod status_socket;
 mod stop;
 mod throttle;
 

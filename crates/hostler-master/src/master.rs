@@ -16,6 +16,7 @@ use crate::programs::Programs;
 use crate::report;
 use crate::site::SiteProcess;
 use crate::spawn::Nursery;
+use crate::status_socket::StatusSocket;
 use crate::stop::Ending;
 
 const SIGNALS: [Signal; 8] = [
@@ -47,6 +48,10 @@ pub(crate) struct Master {
     pub(crate) next_number: u64,
     /// The PidFile that we wrote.
     pub(crate) pid_file: Option<PidFile>,
+    /// The socket beside it.
+    pub(crate) status_socket: Option<StatusSocket>,
+    /// When the server was started.
+    pub(crate) started: Instant,
     /// The server is stopping.
     pub(crate) ending: Option<Ending>,
     signals: Signals,
@@ -78,6 +83,8 @@ impl Master {
             reload_wanted: false,
             next_number: 1,
             pid_file: None,
+            status_socket: None,
+            started: Instant::now(),
             ending: None,
             signals,
         })
@@ -97,6 +104,9 @@ impl Master {
         };
         if let Some(file) = self.pid_file.take() {
             file.remove();
+        }
+        if let Some(socket) = self.status_socket.take() {
+            socket.remove();
         }
         status
     }

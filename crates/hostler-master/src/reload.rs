@@ -130,8 +130,11 @@ impl Master {
         if let Some(front) = &mut generation.front {
             front.ready_by = None;
         }
-        if generation.phase != Phase::Starting {
-            return;
+        match generation.phase {
+            Phase::Starting => {}
+            // A front that stands in for one that was lost.
+            Phase::Serving => return self.offer_status(number, now),
+            Phase::Draining { .. } => return,
         }
         generation.phase = Phase::Serving;
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
@@ -140,6 +143,7 @@ impl Master {
             older.drain(now);
         }
         self.write_pid_file(number, path);
+        self.offer_status(number, now);
     }
 
     fn write_pid_file(&mut self, number: u64, path: Option<PathBuf>) {

@@ -1,12 +1,15 @@
 //! Sockets as the server needs them: pairs between processes, and listening sockets.
 
+use rustix::fs::{AtFlags, FileType, Mode, statat, unlinkat};
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, ipproto, listen as rustix_listen, socket_with, socketpair,
-    sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, ipproto, listen as rustix_listen,
+    socket_with, socketpair, sockopt,
 };
+use std::ffi::OsStr;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 /// A pair of connected stream sockets, close-on-exec, blocking.
 ///
@@ -75,6 +78,52 @@ fn bound_unsent(socket: &OwnedFd) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A listening Unix socket of this name in a directory, that its owner (who we are) alone may connect to:
+/// close-on-exec, non-blocking. A socket that stands there is replaced.
+///
+/// # Errors
+/// EADDRINUSE: something else than a socket stands there. The kernel's.
+pub fn listen_privately(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    remove_socket(directory, name)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // The file takes its mode from the socket's own, less the umask: it is never open to others.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &address_in(directory, name)?)?;
+    rustix_listen(&socket, 8)?;
+    Ok(socket)
+}
+
+/// Connects to the Unix socket of this name in a directory; close-on-exec, blocking.
+///
+/// # Errors
+/// ENOENT, ECONNREFUSED: nobody listens there. EACCES: it is another user's.
+pub fn connect_in(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::connect(&socket, &address_in(directory, name)?)?;
+    Ok(socket)
+}
+
+/// Removes a socket of this name, and nothing else.
+///
+/// # Errors
+/// The kernel's; that there is none is no error.
+pub fn remove_socket(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Socket => {
+            Ok(unlinkat(directory, name, AtFlags::empty())?)
+        }
+        Ok(_) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Addresses hold 108 bytes, paths more; and the held directory can't be exchanged for another.
+fn address_in(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<SocketAddrUnix> {
+    let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+    Ok(SocketAddrUnix::new(path)?)
+}
+
 /// The address a socket is bound to; `None` for anything but IPv4 and IPv6.
 #[must_use]
 pub fn local_address(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
@@ -108,6 +157,26 @@ mod tests {
         let v6 = listen("[::]:0".parse().unwrap(), 5, true).unwrap();
         let port = local_address(v6.as_fd()).unwrap().port();
         assert!(listen(SocketAddr::from(([0, 0, 0, 0], port)), 5, false).is_ok());
+    }
+
+    #[test]
+    fn a_private_socket_is_its_owners_alone_and_replaces_its_like() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("hostler-socket-test-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        let directory = std::fs::File::open(&path).unwrap();
+        let name = OsStr::new("x.status");
+        for _ in 0..2 {
+            let _listening = listen_privately(directory.as_fd(), name).unwrap();
+            let mode = path.join(name).symlink_metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o600);
+            connect_in(directory.as_fd(), name).unwrap();
+        }
+        assert!(connect_in(directory.as_fd(), name).is_err());
+        std::fs::write(path.join("file"), "kept").unwrap();
+        assert!(listen_privately(directory.as_fd(), OsStr::new("file")).is_err());
+        assert_eq!(std::fs::read(path.join("file")).unwrap(), b"kept");
+        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]

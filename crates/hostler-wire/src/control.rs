@@ -45,6 +45,14 @@ pub enum FromMaster {
     SiteFailed(u32, i32),
     /// A newer generation serves: accept no more, finish what is open, exit.
     Drain,
+    /// The listening status socket travels with this message: answer everybody who connects with a
+    /// [`crate::report::Report`].
+    Status {
+        /// The front's generation.
+        generation: u32,
+        /// How long the server has been running, in milliseconds.
+        uptime_ms: u64,
+    },
 }
 
 /// A message that is not one of ours.
@@ -99,6 +107,7 @@ impl FromMaster {
             Self::Site(site) => pack(5, site, 0),
             Self::SiteFailed(site, errno) => pack(6, site, u64::from(errno.unsigned_abs())),
             Self::Drain => pack(7, 0, 0),
+            Self::Status { generation, uptime_ms } => pack(8, generation, uptime_ms),
         }
     }
 
@@ -114,6 +123,7 @@ impl FromMaster {
             (5, site, 0) => Ok(Self::Site(site)),
             (6, site, errno) => Ok(Self::SiteFailed(site, i32::try_from(errno).map_err(|_| Malformed)?)),
             (7, 0, 0) => Ok(Self::Drain),
+            (8, generation, uptime_ms) => Ok(Self::Status { generation, uptime_ms }),
             _ => Err(Malformed),
         }
     }
@@ -136,6 +146,7 @@ mod tests {
             FromMaster::Site(4),
             FromMaster::SiteFailed(4, 11),
             FromMaster::Drain,
+            FromMaster::Status { generation: 3, uptime_ms: 1 << 40 },
         ] {
             assert_eq!(FromMaster::decode(&message.encode()), Ok(message));
         }

@@ -1,5 +1,6 @@
 //! What Hostler's processes say to each other: the Plan (planner to master and front), the fixed-size
-//! control messages (master and front), the frames between front and site, and between front and engines.
+//! control messages (master and front), the frames between front and site, between front and engines, and to
+//! `hostler status`.
 //!
 //! This crate moves no bytes; it only says what they mean. Everything decoded here may come from a tenant's
 //! process and is checked by its reader, once, before use.
@@ -8,5 +9,6 @@ pub mod control;
 pub mod engine;
 pub mod frame;
 pub mod plan;
+pub mod report;
 pub mod site;
 pub mod work;

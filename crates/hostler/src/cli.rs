@@ -40,8 +40,9 @@ pub(crate) enum Command {
     /// Stop the running server.
     #[command(after_help = STOP_EXAMPLES)]
     Stop(Stop),
-    /// Tell whether the server runs (exit status 0) or not (1).
-    Status(Configuration),
+    /// Tell whether the server runs, and its figures: fronts, sites, pools of workers.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(Status),
     /// Make a plan of a configuration for hostler-master, on descriptor 3.
     #[command(hide = true)]
     Plan(Plan),
@@ -85,6 +86,17 @@ const STOP_EXAMPLES: &str = "\
 Examples:
   hostler stop -f httpd.conf               now
   hostler stop -f httpd.conf --graceful    when all connections are done";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  hostler status -f httpd.conf
+  hostler status -f httpd.conf --watch 2     again every two seconds, with the rates since the last time
+  hostler status -f httpd.conf --json        for programs
+
+The picture of a pool shows busy workers (#), others (-) and room for more (.). Shares of times (P99: 99 of 100)
+are upper bounds of buckets. Figures are open to root and to the user who started the server.
+
+Exit status: 0 it runs, 3 it does not, 1 that can't be told.";
 
 /// Which configuration, as Apache's own options say it.
 #[derive(Args, Clone, Debug)]
@@ -158,6 +170,19 @@ pub(crate) struct Stop {
     /// Seconds to wait until the server has ended.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub(crate) wait: u64,
+}
+
+/// Arguments of `status`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print again every so many seconds, until the server ends.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) watch: Option<u32>,
 }
 
 /// Arguments of the planner: those of `run` or of `serve`.

@@ -1,7 +1,8 @@
 //! `hostler`: the operator's command. It starts, checks, explains and signals servers; it serves nothing itself.
 //! Hidden in it is the planner, which the master runs to turn a configuration into a plan.
 //!
-//! Exit status: 0 done, 1 the configuration (or what it needs) is at fault, 2 wrong arguments.
+//! Exit status: 0 done, 1 the configuration (or what it needs) is at fault, 2 wrong arguments; `status` also has 3:
+//! not running.
 
 mod check;
 mod cli;
@@ -14,6 +15,7 @@ mod run;
 mod serve;
 mod signal;
 mod sites;
+mod status;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -36,12 +38,17 @@ fn main() -> ExitCode {
         cli::Command::Explain(args) => explain::explain(&args),
         cli::Command::Reload(args) => signal::reload(&args),
         cli::Command::Stop(args) => signal::stop(&args),
-        cli::Command::Status(args) => signal::status(&args),
+        cli::Command::Status(args) => return status::status(&args),
         cli::Command::Plan(args) => plan::command(&args),
         cli::Command::PipedLog { target } => plan::piped::command(&target),
         cli::Command::OpenAs => open_as::command(),
         cli::Command::Docs(args) => docs::write(&args),
     };
+    finish(done)
+}
+
+/// A command's end: its exit status, and on stderr why it failed.
+pub(crate) fn finish(done: Result<(), Failed>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failed(why)) => {

@@ -1,4 +1,4 @@
-//! `hostler reload`, `stop`, `status`: they find the running server by the configuration's PidFile.
+//! `hostler reload` and `stop`, and for `status`, too: they find the running server by the configuration's PidFile.
 //!
 //! A PidFile may be older than the process that has its number by now, so the process must also be called
 //! hostler-master before it is signalled.
@@ -9,19 +9,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Failed;
-use crate::cli::{Configuration, Reload, Stop};
+use crate::cli::{Reload, Stop};
 use crate::load;
 
 /// A server that runs.
-struct Running {
-    pid: Pid,
-    pid_file: PathBuf,
-}
-
-pub(crate) fn status(configuration: &Configuration) -> Result<(), Failed> {
-    let running = find(&load::files(configuration)?.config)?;
-    println!("running (pid {}, {})", running.pid.as_raw_nonzero(), running.pid_file.display());
-    Ok(())
+pub(crate) struct Running {
+    /// Its master.
+    pub(crate) pid: Pid,
+    /// Where it says so.
+    pub(crate) pid_file: PathBuf,
 }
 
 pub(crate) fn stop(args: &Stop) -> Result<(), Failed> {
@@ -51,37 +47,55 @@ pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
     Err(Failed(format!("the new generation could not be had; {old_goes_on}")))
 }
 
-/// The number of the newest generation, by the names of the fronts that are the master's children.
+/// The number of the newest generation.
 fn generation(master: Pid) -> Option<u64> {
-    let master = master.as_raw_nonzero();
-    let children = std::fs::read_to_string(format!("/proc/{master}/task/{master}/children")).ok()?;
-    let number = |pid: &str| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-        name.strip_prefix("hostler-front:\0generation\0")?.trim_end_matches('\0').parse().ok()
-    };
-    children.split_whitespace().filter_map(number).max()
+    crate::status::fronts::of(master).last().map(|front| front.generation)
 }
 
-fn find(config: &Config) -> Result<Running, Failed> {
+/// Why there is no server to talk to.
+#[derive(Debug)]
+pub(crate) enum Absent {
+    /// It does not run.
+    NotRunning(String),
+    /// That can't be told.
+    Unknown(String),
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::NotRunning(why) | Self::Unknown(why)) = self;
+        f.write_str(why)
+    }
+}
+
+/// The server of a configuration.
+///
+/// # Errors
+/// [`Absent`]
+pub(crate) fn find(config: &Config) -> Result<Running, Absent> {
     let Some(path) = config.process.pid_file.as_deref().map(Path::new) else {
-        return Err(Failed(
+        return Err(Absent::Unknown(
             "the configuration has no PidFile to find the server by; add, for example, \
              PidFile /run/hostler.pid"
                 .to_string(),
         ));
     };
-    let not_running = || Failed(format!("not running: no server has written {}", path.display()));
+    let not_running = || Absent::NotRunning(format!("not running: no server has written {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => not_running(),
-        _ => Failed(format!("can't read the PidFile {}: {e}", path.display())),
+        _ => Absent::Unknown(format!("can't read the PidFile {}: {e}", path.display())),
     })?;
     let pid = text.trim().parse().ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| Failed(format!("{} does not contain a process id", path.display())))?;
+    let pid =
+        pid.ok_or_else(|| Absent::Unknown(format!("{} does not contain a process id", path.display())))?;
     if is_master(pid) {
         Ok(Running { pid, pid_file: path.to_path_buf() })
     } else {
         let number = pid.as_raw_nonzero();
-        Err(Failed(format!("not running: pid {number} of {} is no hostler-master", path.display())))
+        Err(Absent::NotRunning(format!(
+            "not running: pid {number} of {} is no hostler-master",
+            path.display()
+        )))
     }
 }
 
@@ -120,7 +134,7 @@ fn wait(seconds: u64, done: impl Fn() -> bool) -> Option<()> {
 mod tests {
     use super::*;
 
-    fn with_pid_file(text: &str) -> Result<Running, Failed> {
+    fn with_pid_file(text: &str) -> Result<Running, Absent> {
         let path = std::env::temp_dir().join(format!("hostler-signal-test-{}", std::process::id()));
         std::fs::write(&path, text).unwrap();
         let mut config = Config::default();
@@ -136,6 +150,6 @@ mod tests {
         for text in ["", "0", "-1", "1", "text", &own] {
             assert!(with_pid_file(text).is_err(), "{text}");
         }
-        assert!(find(&Config::default()).is_err_and(|Failed(why)| why.contains("PidFile")));
+        assert!(find(&Config::default()).is_err_and(|absent| absent.to_string().contains("PidFile")));
     }
 }

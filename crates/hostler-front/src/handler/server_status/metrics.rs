@@ -10,6 +10,11 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     single(&mut out, "hostler_uptime_seconds", "gauge", "Time since the start.", snapshot.uptime.as_secs());
     single(&mut out, "hostler_connections", "gauge", "Open connections.", snapshot.connections as u64);
     of_sites(&mut out, snapshot);
+    let name = "hostler_request_seconds";
+    head(&mut out, name, "histogram", "Time from a request's first byte to its answer's last.");
+    for site in &snapshot.sites {
+        histogram(&mut out, name, &format!("site=\"{}\"", label(&site.name)), &site.totals.latency());
+    }
     let pools = &snapshot.pools;
     workers(&mut out, pools);
     let each = |out: &mut String, name: &str, kind: &str, help: &str, value: &dyn Fn(&Status) -> u64| {
@@ -92,25 +97,28 @@ fn errors(out: &mut String, pools: &[Status]) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "microseconds as seconds")]
 fn histograms(out: &mut String, name: &str, help: &str, pools: &[Status], of: impl Fn(&Status) -> Histogram) {
     head(out, name, "histogram", help);
     for pool in pools {
-        let (histogram, pool) = (of(pool), label(&pool.name));
-        let mut below = 0;
-        for (count, bound) in histogram.counts.iter().zip(BUCKETS) {
-            below += count;
-            let bound = bound as f64 / 1e6;
-            let _ = writeln!(out, "{name}_bucket{{pool=\"{pool}\",le=\"{bound}\"}} {below}");
-        }
-        let all: u64 = histogram.counts.iter().sum();
-        let sum = histogram.sum as f64 / 1e6;
-        let _ = write!(
-            out,
-            "{name}_bucket{{pool=\"{pool}\",le=\"+Inf\"}} {all}\n{name}_sum{{pool=\"{pool}\"}} {sum}\n\
-             {name}_count{{pool=\"{pool}\"}} {all}\n"
-        );
+        histogram(out, name, &format!("pool=\"{}\"", label(&pool.name)), &of(pool));
     }
+}
+
+/// The lines of one distribution; `of` is the label that tells whose it is.
+#[expect(clippy::cast_precision_loss, reason = "microseconds as seconds")]
+fn histogram(out: &mut String, name: &str, of: &str, histogram: &Histogram) {
+    let mut below = 0;
+    for (count, bound) in histogram.counts.iter().zip(BUCKETS) {
+        below += count;
+        let bound = bound as f64 / 1e6;
+        let _ = writeln!(out, "{name}_bucket{{{of},le=\"{bound}\"}} {below}");
+    }
+    let all: u64 = histogram.counts.iter().sum();
+    let sum = histogram.sum as f64 / 1e6;
+    let _ = write!(
+        out,
+        "{name}_bucket{{{of},le=\"+Inf\"}} {all}\n{name}_sum{{{of}}} {sum}\n{name}_count{{{of}}} {all}\n"
+    );
 }
 
 /// A label's value with its three special characters escaped.

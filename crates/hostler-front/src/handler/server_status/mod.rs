@@ -1,9 +1,10 @@
 //! `SetHandler server-status` (mod_status): a page for people, `?auto` for the monitors that read mod_status, and
-//! `SetHandler hostler-metrics` for Prometheus.
+//! `SetHandler hostler-metrics` for Prometheus. The same figures for the terminal are in `report`.
 
 mod auto;
 mod html;
 mod metrics;
+pub(crate) mod report;
 
 use crate::body::Body;
 use crate::counters::{self, Totals};

@@ -22,7 +22,13 @@ fn snapshot() -> Snapshot {
         errors: vec![(hostler_gateway::Kind::Timeout, 2)],
         ..Status::default()
     };
-    let totals = Totals { requests: 4, bytes: 4096, microseconds: 8000, classes: [0, 0, 3, 0, 0, 1] };
+    let totals = Totals {
+        requests: 4,
+        bytes: 4096,
+        microseconds: 8000,
+        classes: [0, 0, 3, 0, 0, 1],
+        ..Totals::default()
+    };
     Snapshot {
         product: "Hostler".into(),
         server_name: "a.example".into(),

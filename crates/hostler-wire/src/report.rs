@@ -1,0 +1,163 @@
+//! What a front is at, in figures: the answer to whoever connects to the server's status socket (`hostler status`).
+//!
+//! One frame ([`crate::frame`]) without descriptors, then the end of the stream. The front is not a site's, but it
+//! speaks to the network: its reader takes no more than [`MAX_REPORT`] bytes, waits no longer than it likes, and
+//! shows no text as it came.
+
+use serde::{Deserialize, Serialize};
+
+/// The form of [`Report`]: a command of another release says so instead of guessing.
+pub const FORM: u32 = 1;
+/// Longest report, in bytes: ten thousand sites and all their pools.
+pub const MAX_REPORT: usize = 16 << 20;
+
+/// All figures, gathered at once. Counts are since this front's start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORM`].
+    pub form: u32,
+    /// The server's release.
+    pub release: String,
+    /// The front's process id.
+    pub front: u32,
+    /// Its generation, from 1.
+    pub generation: u64,
+    /// Since the server's start, in milliseconds.
+    pub uptime_ms: u64,
+    /// Since this front's start, in milliseconds.
+    pub serving_ms: u64,
+    /// Processor time of the front, in milliseconds.
+    pub processor_ms: u64,
+    /// Open connections.
+    pub connections: u64,
+    /// Upper bounds of the buckets of all distributions, in microseconds; one more bucket is for all above.
+    pub bounds: Vec<u64>,
+    /// The sites, in the plan's order.
+    pub sites: Vec<Site>,
+    /// The pools that have been asked for.
+    pub pools: Vec<Pool>,
+}
+
+/// What has been answered for one site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The user's name, or `#uid`.
+    pub name: String,
+    /// Answers.
+    pub requests: u64,
+    /// Bytes sent, heads included.
+    pub bytes: u64,
+    /// Answers by the status's first digit.
+    pub classes: [u64; 6],
+    /// Times from a request's first byte to its answer's last.
+    pub latency: Distribution,
+}
+
+/// Times, counted in buckets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Times in each bucket (not cumulative), and above.
+    pub counts: Vec<u64>,
+    /// Their sum, in microseconds.
+    pub sum: u64,
+}
+
+/// A pool of warm workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Engine and site.
+    pub name: String,
+    /// Process id of the engine's parent, while there is one.
+    pub parent: Option<u32>,
+    /// Why it can't be started, if so.
+    pub failed: Option<String>,
+    /// The interpreter's version, once known.
+    pub version: String,
+    /// The parent's memory, in bytes.
+    pub parent_memory: u64,
+    /// Its workers.
+    pub workers: Vec<Worker>,
+    /// The most it may have.
+    pub max_workers: u32,
+    /// Requests that wait for a worker.
+    pub queue: u64,
+    /// Requests served to their end.
+    pub served: u64,
+    /// Requests that failed: the cause's name, in a sentence, and how many.
+    pub errors: Vec<(String, String, u64)>,
+    /// Workers forked.
+    pub forked: u64,
+    /// Workers that ended otherwise than they were to.
+    pub crashed: u64,
+    /// Times in a worker.
+    pub latency: Distribution,
+    /// Times that requests waited for a worker; those that did not wait are not in it.
+    pub waits: Distribution,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    /// Process id; 0: not known yet.
+    pub pid: u32,
+    /// What it is at.
+    pub state: State,
+    /// For how long, in milliseconds.
+    pub since_ms: u64,
+    /// Requests it has been given.
+    pub requests: u64,
+    /// Memory that is its own, in bytes.
+    pub memory: u64,
+}
+
+/// What a worker is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// It is being forked.
+    Starting,
+    /// It waits for a request.
+    Idle,
+    /// It serves one.
+    Busy,
+    /// It is ending.
+    Ending,
+}
+
+impl Distribution {
+    /// How many times there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The upper bound of the bucket in which this share (in thousandths) of all times lies, in microseconds;
+    /// `None`: there are no times. `u64::MAX`: above all bounds.
+    #[must_use]
+    pub fn quantile(&self, thousandths: u64, bounds: &[u64]) -> Option<u64> {
+        let all = u128::from(self.count());
+        let wanted = (all * u128::from(thousandths)).div_ceil(1000);
+        let mut seen = 0;
+        let bucket = self.counts.iter().position(|count| {
+            seen += u128::from(*count);
+            seen >= wanted && all > 0
+        })?;
+        Some(bounds.get(bucket).copied().unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_a_bucket_s_bound() {
+        let times = Distribution { counts: vec![50, 49, 0, 1], sum: 0 };
+        let bounds = [10, 20, 30];
+        assert_eq!(times.quantile(500, &bounds), Some(10));
+        assert_eq!(times.quantile(990, &bounds), Some(20));
+        assert_eq!(times.quantile(999, &bounds), Some(u64::MAX));
+        assert_eq!(Distribution::default().quantile(500, &bounds), None);
+        let absurd = Distribution { counts: vec![u64::MAX, u64::MAX], sum: 0 };
+        assert_eq!(absurd.quantile(1000, &bounds), Some(10));
+    }
+}
