@@ -1,0 +1,151 @@
+//! A report as one page for the browser: style, plots and figures are in it, it asks for nothing else.
+//!
+//! It has no scripts: tables behind plots are `<details>`, what a point says is its `<title>`, light and dark are the
+//! style's. Every text goes through [`escape`].
+
+mod figure;
+mod table;
+
+use super::document::{Document, Section};
+use super::escape::escape;
+use super::{csv, setting};
+use crate::run::Run;
+use std::fmt::Write;
+
+/// The style.
+const STYLE: &str = include_str!("html/page.css");
+
+/// A picture of the page for the browser's tab, so that it asks nobody for one.
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath \
+                    fill='%230072b2' d='M1 9h4v6H1zM6 1h4v14H6zM11 5h4v10h-4z'/%3E%3C/svg%3E";
+
+/// The whole page.
+pub(super) fn page(run: &Run) -> String {
+    let document = Document::new(run);
+    let mut out = String::with_capacity(256 * 1024);
+    let title = escape(&run.scenario.title);
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} · Hostler lab</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n"
+    );
+    head(run, &document, &mut out);
+    contents(run, &document, &mut out);
+    out.push_str("<main>\n");
+    for section in &document.sections {
+        self::section(run, section, &mut out);
+        if section.name == "compared" {
+            advice(run, &mut out);
+        }
+    }
+    if !document.sections.iter().any(|section| section.name == "compared") {
+        advice(run, &mut out);
+    }
+    notes(run, &mut out);
+    out.push_str(
+        "</main>\n<footer>Made by <code>hostler lab</code> from <a href=\"run.json\">run.json</a>; ",
+    );
+    out.push_str("nothing here is loaded from elsewhere.</footer>\n</body>\n</html>\n");
+    out
+}
+
+fn head(run: &Run, document: &Document, out: &mut String) {
+    let scenario = &run.scenario;
+    let _ = write!(
+        out,
+        "<header>\n<p class=\"kicker\">Hostler lab <span>{}</span></p>\n<h1>{}</h1>\n",
+        escape(&scenario.name),
+        escape(&scenario.title)
+    );
+    let _ = write!(out, "<p class=\"answer\">{}</p>\n", escape(&document.answer));
+    if let Some(why) = &document.incomplete {
+        let _ = write!(out, "<p class=\"warning\"><strong>Incomplete:</strong> {}</p>\n", escape(why));
+    }
+    if !scenario.question.trim().is_empty() {
+        let _ = write!(out, "<p class=\"question\">{}</p>\n", escape(scenario.question.trim()));
+    }
+    if !scenario.source.is_empty() {
+        let _ = write!(out, "<p class=\"source\">Published: {}</p>\n", escape(&scenario.source));
+    }
+    let machine = &run.machine;
+    let mut chips = vec![run.started.clone(), machine.name.clone()];
+    if machine.processors > 0 {
+        chips.push(format!("{} × {}", machine.processors, machine.model));
+    }
+    chips.extend(run.quick.then(|| "quick".into()));
+    chips.extend(run.saturation.then(|| "saturation".into()));
+    chips.extend(run.cpu.map(|cpu| format!("servers capped to {cpu} CPU")));
+    chips.extend(run.database.clone());
+    out.push_str("<ul class=\"chips\">");
+    for chip in chips.iter().filter(|chip| !chip.is_empty()) {
+        let _ = write!(out, "<li>{}</li>", escape(chip));
+    }
+    out.push_str("</ul>\n</header>\n");
+}
+
+fn contents(run: &Run, document: &Document, out: &mut String) {
+    out.push_str("<nav aria-label=\"Contents\">");
+    for section in &document.sections {
+        let _ = write!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);
+        if section.name == "compared" && !run.advice.is_empty() {
+            out.push_str("<a href=\"#advice\">Advice</a>");
+        }
+    }
+    if !run.notes.is_empty() {
+        out.push_str("<a href=\"#notes\">Notes</a>");
+    }
+    out.push_str("</nav>\n");
+}
+
+fn section(run: &Run, section: &Section, out: &mut String) {
+    let _ = write!(out, "<section id=\"{}\">\n<h2>{}</h2>\n", section.name, section.title);
+    figure::figures(&section.plots, out);
+    for table in &section.tables {
+        table::table(table, out);
+    }
+    if section.name == "setting" {
+        facts(run, out);
+    }
+    out.push_str("</section>\n");
+}
+
+fn facts(run: &Run, out: &mut String) {
+    out.push_str("<dl>");
+    for (name, value) in setting::facts(run) {
+        let value = escape(&value);
+        let value = if name == "repeat it" { format!("<code>{value}</code>") } else { value };
+        let _ = write!(out, "<dt>{name}</dt><dd>{value}</dd>");
+    }
+    let mut files = vec!["run.json".to_owned()];
+    files.extend(csv::tables(run).into_iter().map(|(name, _)| name));
+    let links: Vec<String> = files.iter().map(|name| format!("<a href=\"{name}\">{name}</a>")).collect();
+    let _ = write!(out, "<dt>samples</dt><dd>{}</dd></dl>\n", links.join(", "));
+}
+
+fn advice(run: &Run, out: &mut String) {
+    if run.advice.is_empty() {
+        return;
+    }
+    out.push_str("<section id=\"advice\">\n<h2>Advice</h2>\n<ul class=\"advice\">\n");
+    for advice in &run.advice {
+        let _ = write!(out, "<li><strong>{}</strong>", escape(&advice.says));
+        for evidence in &advice.evidence {
+            let _ = write!(out, "<span>{}</span>", escape(evidence));
+        }
+        out.push_str("</li>\n");
+    }
+    out.push_str("</ul>\n</section>\n");
+}
+
+fn notes(run: &Run, out: &mut String) {
+    if run.notes.is_empty() {
+        return;
+    }
+    out.push_str("<section id=\"notes\">\n<h2>Notes</h2>\n<ul class=\"notes\">\n");
+    for note in &run.notes {
+        let _ = write!(out, "<li>{}</li>\n", escape(note));
+    }
+    out.push_str("</ul>\n</section>\n");
+}

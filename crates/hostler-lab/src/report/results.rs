@@ -1,0 +1,160 @@
+//! The tables of each shape: the published tables' own, with the published figures beside ours.
+
+mod include;
+mod isolation;
+pub(super) mod latency;
+mod load;
+mod registry;
+pub(super) mod resilience;
+pub(super) mod robustness;
+
+use super::figures::{self, Figures, Metric};
+use super::number::{self, milliseconds};
+use super::published;
+use super::table::{Entry, Table, Tone, bad, faint, plain};
+use super::verdict;
+use crate::run::Run;
+use crate::scenario::{Case, Shape};
+
+/// What a dagger says.
+const DAGGER: &str =
+    "† The generator used more than 90 % of its processor time: the server may be able to do more.";
+
+/// The main tables of a run.
+pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
+    let mut tables = match run.scenario.report {
+        Shape::Registry => registry::tables(run, cells),
+        Shape::Include => include::tables(run, cells),
+        Shape::Isolation => isolation::tables(run, cells),
+        Shape::Load => load::tables(run, cells),
+        Shape::Latency => latency::tables(run, cells),
+        Shape::Robustness => robustness::tables(run, cells),
+        Shape::Resilience => resilience::tables(run, cells),
+        Shape::Comparison => vec![comparison(run, cells)],
+    };
+    for table in &mut tables {
+        if table.rows.iter().flatten().any(|entry| entry.text.ends_with('†')) {
+            table.notes.push(DAGGER.into());
+        }
+    }
+    tables
+}
+
+/// A user's own page: rate and response times.
+fn comparison(run: &Run, cells: &[Figures<'_>]) -> Table {
+    let mut table = Table::new("Rate and response time", "");
+    for server in &run.scenario.contestants {
+        for title in ["requests/s", "mean ms", "p99 ms"] {
+            table.column(figures::server_title(run, server), title);
+        }
+    }
+    published::columns(run, &mut table);
+    rows(run, cells, &mut table, |cell, entries| {
+        entries.push(median(cell, Metric::Rate));
+        entries.push(median(cell, Metric::Mean));
+        entries.push(percentile(cell, 2));
+    });
+    table
+}
+
+/// Adds a row for each case with `add`'s entries of each server, then the published ones.
+fn rows(
+    run: &Run,
+    cells: &[Figures<'_>],
+    table: &mut Table,
+    add: impl Fn(Option<&Figures<'_>>, &mut Vec<Entry>),
+) {
+    for (case_number, case) in run.scenario.cases.iter().enumerate() {
+        let mut entries = vec![plain(&case.title)];
+        for server in 0..run.scenario.contestants.len() {
+            add(cell(cells, case_number, server), &mut entries);
+        }
+        entries.extend(published::entries(run, case));
+        table.row(entries);
+    }
+    published::rows(run, table);
+    if let Some(metric) = decisive(run) {
+        emphasize(run, cells, table, metric);
+    }
+}
+
+/// The metric whose best figure is emphasized in rows of cases.
+fn decisive(run: &Run) -> Option<Metric> {
+    (!figures::are_peers(run)).then(|| Metric::of_shape(run.scenario.report))
+}
+
+/// Marks the best server of each row, where it is beyond noise.
+fn emphasize(run: &Run, cells: &[Figures<'_>], table: &mut Table, metric: Metric) {
+    let columns: Vec<usize> = (0..table.columns.len())
+        .filter(|index| matches!(table.columns[*index].title.as_str(), "rps" | "requests/s" | "rate/s"))
+        .collect();
+    for case in 0..run.scenario.cases.len() {
+        let of_case: Vec<Figures<'_>> =
+            cells.iter().filter(|cell| cell.case_number == case).copied().collect();
+        let Some(winner) = verdict::winner(&of_case, metric) else { continue };
+        let Some(column) = columns.get(winner.server_number) else { continue };
+        if let Some(entry) = table.rows.get_mut(case).and_then(|row| row.get_mut(*column)) {
+            entry.tone = Tone::Good;
+        }
+    }
+}
+
+/// A row of a table that has one for each cell.
+enum Line<'f, 'r> {
+    /// A cell.
+    Cell(&'f Figures<'r>),
+    /// A case that has not been taken at any server, and what stands for its figures.
+    Case(&'r Case, &'static str),
+}
+
+/// Cells with rounds, and cases without any.
+fn lines<'f, 'r>(run: &'r Run, cells: &'f [Figures<'r>]) -> Vec<Line<'f, 'r>> {
+    let mut lines = Vec::new();
+    for (number, case) in run.scenario.cases.iter().enumerate() {
+        let of_case = || cells.iter().filter(move |cell| cell.case_number == number);
+        lines.extend(of_case().filter(|cell| cell.is_taken()).map(Line::Cell));
+        if !of_case().any(Figures::is_taken) {
+            let why = of_case().next().map_or("not taken", Figures::without_figures);
+            lines.push(Line::Case(case, why));
+        }
+    }
+    lines
+}
+
+/// The row of a case without figures: `columns` of ours, then the published ones.
+fn untaken(run: &Run, case: &Case, why: &str, columns: usize) -> Vec<Entry> {
+    let mut entries = vec![faint(&case.title), faint(why)];
+    entries.resize(columns, faint(number::NONE));
+    entries.extend(published::entries(run, case));
+    entries
+}
+
+/// The cell of a case at a server.
+fn cell<'f, 'r>(cells: &'f [Figures<'r>], case: usize, server: usize) -> Option<&'f Figures<'r>> {
+    cells.iter().find(|cell| cell.case_number == case && cell.server_number == server)
+}
+
+/// A metric's median as an entry: times in milliseconds, traffic in kilobytes; with a dagger where the generator may
+/// have been the limit.
+pub(super) fn median(cell: Option<&Figures<'_>>, metric: Metric) -> Entry {
+    let Some(cell) = cell else { return faint(number::NONE) };
+    let Some(value) = cell.median(metric) else { return bad(cell.without_figures()) };
+    let mut text = match metric {
+        Metric::Mean | Metric::Deviation => milliseconds(value),
+        Metric::Traffic => number::figure(value / 1e3),
+        _ => number::figure(value),
+    };
+    if matches!(metric, Metric::Rate | Metric::Traffic | Metric::Clients) && cell.generator_bound() {
+        text.push_str(" †");
+    }
+    plain(text)
+}
+
+/// One of [`Figures::percentiles`] in milliseconds.
+pub(super) fn percentile(cell: Option<&Figures<'_>>, place: usize) -> Entry {
+    let Some(cell) = cell else { return faint(number::NONE) };
+    match cell.percentiles() {
+        Some(found) => plain(milliseconds(found[place])),
+        None => bad(cell.without_figures()),
+    }
+}

@@ -1,0 +1,59 @@
+//! BENCH1: clients served and mean traffic.
+
+use crate::report::figures::{Figures, Metric};
+use crate::report::number;
+use crate::report::published;
+use crate::report::results::{self, Line};
+use crate::report::table::{Table, faint, plain};
+use crate::run::Run;
+
+pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
+    let mut table = Table::new("Clients served and mean traffic", "");
+    table.column("", "clients");
+    table.column("", "least–most");
+    table.column("", "traffic kB/s");
+    table.column("", "requests/s");
+    table.words("it ended when");
+    let ours = table.columns.len();
+    published::columns(run, &mut table);
+    for line in results::lines(run, cells) {
+        let cell = match line {
+            Line::Cell(cell) => cell,
+            Line::Case(case, why) => {
+                table.row(results::untaken(run, case, why, ours));
+                continue;
+            }
+        };
+        let values = cell.values(Metric::Clients);
+        let least = values.iter().copied().reduce(f64::min);
+        let most = values.iter().copied().reduce(f64::max);
+        let spread = least.zip(most).map_or_else(
+            || number::NONE.into(),
+            |(least, most)| format!("{}–{}", number::figure(least), number::figure(most)),
+        );
+        let mut entries = vec![
+            plain(cell.name(run)),
+            results::median(Some(cell), Metric::Clients),
+            faint(spread),
+            results::median(Some(cell), Metric::Traffic),
+            results::median(Some(cell), Metric::Rate),
+            faint(ending(cell)),
+        ];
+        entries.extend(published::entries(run, cell.case));
+        table.row(entries);
+    }
+    published::rows(run, &mut table);
+    table.notes.push("kB are 1,000 bytes of bodies. Medians of the rounds.".into());
+    vec![table]
+}
+
+/// Why the last round ended.
+fn ending(cell: &Figures<'_>) -> String {
+    let last = cell.cell.samples.last();
+    match (last.map(|sample| &sample.stopped), &cell.cell.failed) {
+        (Some(Some(limit)), _) => limit.clone(),
+        (Some(None), _) => "the plan was done: no limit broke".into(),
+        (None, Some(failed)) => failed.clone(),
+        (None, None) => "not taken".into(),
+    }
+}

@@ -1,0 +1,5 @@
+//! Reports of made-up runs.
+
+use super::sample::{self, SHAPES};
+use super::*;
+use crate::scenario::Shape;
