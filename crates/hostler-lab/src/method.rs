@@ -97,7 +97,7 @@ pub fn take_with(
     options: &Options,
     events: &mut dyn FnMut(Event<'_>),
 ) -> Result<Run> {
-    let known = participants(&scenario, servers.known());
+    let known = participants(&scenario, &servers.known());
     let mut run = Run {
         format: FORMAT,
         started: crate::run::now(),
@@ -124,7 +124,7 @@ pub fn take_with(
 }
 
 /// The scenario's contestants, each with what is known of it.
-fn participants(scenario: &Scenario, known: Vec<Server>) -> Vec<Server> {
+fn participants(scenario: &Scenario, known: &[Server]) -> Vec<Server> {
     let stranger = |name: &String| Server {
         name: name.clone(),
         title: name.clone(),

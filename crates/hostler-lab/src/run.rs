@@ -193,6 +193,15 @@ impl Sample {
         self.phases.iter().map(|phase| phase.elapsed).sum()
     }
 
+    /// Mean response time of all phases, in seconds; `None` when nothing was answered.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.phases.iter().map(|phase| phase.latency.mean * phase.answers as f64).sum();
+        let answers = self.answers();
+        (answers > 0).then(|| sum / answers as f64)
+    }
+
     /// Answers a second; `None` when there was none: no rate is made up.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
