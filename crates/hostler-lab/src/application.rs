@@ -11,19 +11,19 @@
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/fastcgi/comments`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
 
+mod comments;
 mod compile;
 mod files;
 mod include;
 mod isolation;
+mod postgresql;
 mod probe;
 mod registry;
 
 pub use registry::bare_work;
 
 use crate::contestant::Site;
-use anyhow::{Context, Result};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use anyhow::Result;
 use std::path::Path;
 
 /// How an application is laid out.
@@ -57,6 +57,8 @@ pub struct Technique {
 pub struct LaidOut {
     /// For contestants.
     pub site: Site,
+    #[expect(dead_code, reason = "kept for its end")]
+    database: Option<postgresql::Postgresql>,
 }
 
 /// The applications' names.
@@ -70,11 +72,11 @@ pub fn all() -> &'static [&'static str] {
 /// # Errors
 /// No such application: with those that exist.
 pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
-    let _ = options;
     match name {
         "registry" => Ok(registry::techniques()),
         "include" => Ok(include::techniques()),
         "isolation" => Ok(isolation::techniques()),
+        "comments" => Ok(comments::techniques(options.database)),
         _ => Err(unknown(name)),
     }
 }
@@ -85,16 +87,19 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
 /// # Errors
 /// No such application, a full disk, or a database that does not start.
 pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
-    let _ = options;
-    fs::set_permissions(root, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("cannot open {} for the servers", root.display()))?;
-    let site = match name {
-        "registry" => registry::lay_out(root)?,
-        "include" => include::lay_out(root)?,
-        "isolation" => isolation::lay_out(root)?,
-        _ => return Err(unknown(name)),
-    };
-    Ok(LaidOut { site })
+    let without_database = |site| LaidOut { site, database: None };
+    match name {
+        "registry" => registry::lay_out(opened(root)?).map(without_database),
+        "include" => include::lay_out(opened(root)?).map(without_database),
+        "isolation" => isolation::lay_out(opened(root)?).map(without_database),
+        "comments" => comments::lay_out(options.database, opened(root)?),
+        _ => Err(unknown(name)),
+    }
+}
+
+fn opened(root: &Path) -> Result<&Path> {
+    files::make_readable(root)?;
+    Ok(root)
 }
 
 fn unknown(name: &str) -> anyhow::Error {

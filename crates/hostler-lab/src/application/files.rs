@@ -37,6 +37,12 @@ pub(super) fn write(root: &Path, path: &str, content: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Lets every user read a folder.
+pub(super) fn make_readable(folder: &Path) -> Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot open {} for the servers", folder.display()))
+}
+
 /// Makes a folder below `root`, and those above it.
 pub(super) fn make_folder(root: &Path, path: &Path) -> Result<()> {
     let mut folder = root.to_owned();
