@@ -16,6 +16,7 @@ mod users;
 
 use crate::run::{Cost, Server};
 use anyhow::{Context, Result};
+pub(crate) use kind::hostler;
 use kind::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -120,7 +120,7 @@ impl Kind {
 }
 
 /// Hostler as `HOSTLER_BIN` names it, or the running program itself, or what was built beside it.
-fn hostler() -> Option<PathBuf> {
+pub(crate) fn hostler() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("HOSTLER_BIN") {
         return Some(PathBuf::from(named)).filter(|path| path.is_file());
     }

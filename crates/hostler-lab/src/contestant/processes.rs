@@ -3,7 +3,8 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 /// A process, told from a later one of the same number by when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,23 +109,21 @@ fn switches(status: &str) -> u64 {
 /// Whether one of these processes listens on the port; `None` where that can't be told.
 pub(super) fn listens(pids: impl Iterator<Item = u32>, port: u16) -> Option<bool> {
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
-    let inodes = listening(&table, port);
-    if inodes.is_empty() {
-        return None;
-    }
-    let mut seen = false;
+    let sockets: Vec<_> =
+        listening(&table, port).into_iter().map(|inode| PathBuf::from(format!("socket:[{inode}]"))).collect();
+    let mut all_seen = true;
     for pid in pids {
-        let Ok(descriptors) = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("fd")) else {
-            continue;
-        };
-        for link in descriptors.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()) {
-            seen = true;
-            if inodes.iter().any(|inode| link.as_os_str() == format!("socket:[{inode}]").as_str()) {
-                return Some(true);
+        match fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(entries) => {
+                let mut links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+                if links.any(|link| sockets.contains(&link)) {
+                    return Some(true);
+                }
             }
+            Err(e) => all_seen &= e.kind() != ErrorKind::PermissionDenied,
         }
     }
-    seen.then_some(false)
+    (all_seen && !sockets.is_empty()).then_some(false)
 }
 
 /// Inodes of the sockets of `/proc/net/tcp` that listen on a port: state `0A`, the port in hexadecimal.
