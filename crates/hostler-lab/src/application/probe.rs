@@ -3,7 +3,6 @@
 use super::Technique;
 use super::files;
 use anyhow::Result;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Why perl cannot load these modules, with the package that has them.
@@ -47,7 +46,7 @@ pub(super) fn to_come(technique: &str) -> Option<String> {
 
 /// What `hostler check` says about a directive.
 fn check(directive: &str) -> Result<String> {
-    let Some(hostler) = hostler() else {
+    let Some(hostler) = crate::contestant::hostler() else {
         anyhow::bail!("there is no hostler program beside this one");
     };
     let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
@@ -55,14 +54,4 @@ fn check(directive: &str) -> Result<String> {
     let file = folder.path().join("probe.conf");
     let output = Command::new(hostler).arg("check").arg("-f").arg(file).stdin(Stdio::null()).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
-}
-
-/// Hostler as `HOSTLER_BIN` names it, or the running program itself, or what was built beside it.
-fn hostler() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("HOSTLER_BIN") {
-        return Some(PathBuf::from(named)).filter(|path| path.is_file());
-    }
-    let this = std::env::current_exe().ok()?;
-    let folders = this.ancestors().skip(1).take(2);
-    folders.map(|folder| folder.join("hostler")).find(|path| path.is_file())
 }
