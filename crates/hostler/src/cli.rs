@@ -18,7 +18,8 @@ Examples:
   hostler check -f /etc/apache2/apache2.conf      what would Hostler say to this configuration?
   hostler run -f /etc/hostler/httpd.conf          serve it, in the foreground
   hostler explain -f httpd.conf https://www.example.org/cgi-bin/test.pl
-  hostler reload -f /etc/hostler/httpd.conf       take in a changed configuration";
+  hostler reload -f /etc/hostler/httpd.conf       take in a changed configuration
+  hostler lab registry --quick                    measure: Registry script or handler, Apache beside Hostler";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     /// Tell whether the server runs, and its figures: fronts, sites, pools of workers.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
+    /// Measure servers and techniques of dynamic content on this machine, side by side.
+    Lab(hostler_lab::command::LabArgs),
     /// Make a plan of a configuration for hostler-master, on descriptor 3.
     #[command(hide = true)]
     Plan(Plan),

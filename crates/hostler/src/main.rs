@@ -39,6 +39,10 @@ fn main() -> ExitCode {
         cli::Command::Reload(args) => signal::reload(&args),
         cli::Command::Stop(args) => signal::stop(&args),
         cli::Command::Status(args) => return status::status(&args),
+        cli::Command::Lab(args) => match hostler_lab::command::run(&args) {
+            Ok(status) => return status,
+            Err(why) => Err(format!("{why:#}").into()),
+        },
         cli::Command::Plan(args) => plan::command(&args),
         cli::Command::PipedLog { target } => plan::piped::command(&target),
         cli::Command::OpenAs => open_as::command(),
