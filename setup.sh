@@ -6,8 +6,8 @@
 # It needs root only for installing. Without root it uses sudo where there is one, and says so; without
 # either it names what is missing and goes on with what can be built. Nothing is started: Apache and nginx
 # serve only as measuring sticks, run by the tests themselves. So only packages without a service unit are
-# installed; of the others (`apache2` for its configuration files, `nginx`) a copy is unpacked below
-# target/oracle. A second run finds nothing to do and takes a fraction of a second.
+# installed; of the others (`apache2` for its configuration files, `nginx`, PostgreSQL) a copy is unpacked
+# below target/oracle. A second run finds nothing to do and takes a fraction of a second.
 set -euo pipefail
 cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
@@ -41,6 +41,10 @@ test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with it
 test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
 test|cmd:git|git|a repository for cgit to show
 test|cmd:chromium|chromium|looks at the showcase as a person would
+test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments from SQLite
+test|pc:libpq|libpq-dev|the same on PostgreSQL
+test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
+test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:wrk|wrk|the load generator
 bench|cmd:starman|starman|a PSGI server to measure beside
@@ -68,20 +72,36 @@ present() { # present PROBE
     perldev) perl -MConfig -e 'exit !-e "$Config{archlibexp}/CORE/perl.h"' 2>/dev/null ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
+    postgresql) compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || [ -d target/oracle/postgresql ] ;;
     nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
   esac
 }
 
-unpack() { # unpack PACKAGE: a copy below target/oracle; needs no root, runs no maintainer script
-  local work
+unpack() { # unpack NAME: a copy of the package below target/oracle; needs no root, runs no maintainer script
+  local work package=$1
+  if [ "$package" = postgresql ]; then package=$(server_package); fi
   command -v dpkg-deb >/dev/null || return 1
   mkdir -p target/oracle
   work=$(mktemp -d target/oracle/.new.XXXXXX)
-  if (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$1" && dpkg-deb -x ./*.deb tree); then
+  if (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb tree); then
     mv "$work/tree" "target/oracle/$1"
   fi
   rm -rf "$work"
   [ -d "target/oracle/$1" ]
+}
+
+server_package() { # PostgreSQL's package has its version in its name: postgresql-15
+  apt-cache depends postgresql | awk '$1 == "Depends:" && $2 ~ /^postgresql-[0-9]+$/ && !found++ { print $2 }'
+}
+
+# install_server_libraries ROOT: what the unpacked server needs beside itself. libllvm is only for its compiler, which
+# it can do without.
+install_server_libraries() {
+  local libraries
+  mapfile -t libraries < <(apt-cache depends "$(server_package)" |
+    awk '$1 == "Depends:" && $2 ~ /^(lib|tzdata)/ && $2 !~ /^libllvm/ { print $2 }' |
+    while read -r library; do dpkg-query -s "$library" >/dev/null 2>&1 || echo "$library"; done)
+  [ ${#libraries[@]} = 0 ] || apt_install "$1" "${libraries[@]}" || say 'could not install all that it needs'
 }
 
 check_rust() {
@@ -135,7 +155,7 @@ main() {
     includes "$for_goal" && ! present "$probe" || continue
     say "$package is missing: $why"
     case $probe in
-      unpack:*|nginx) copies+=("$package") ;;
+      unpack:*|postgresql|nginx) copies+=("$package") ;;
       *) missing+=("$package") ;;
     esac
   done < <(needs)
@@ -155,6 +175,7 @@ main() {
     for package in ${copies[@]+"${copies[@]}"}; do
       say "unpacking $package below target/oracle"
       unpack "$package" || say "could not fetch $package"
+      if [ "$package" = postgresql ] && [ "$root" != - ]; then install_server_libraries "$root"; fi
     done
   fi
 
