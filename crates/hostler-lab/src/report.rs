@@ -12,6 +12,7 @@ mod figures;
 mod histogram;
 mod html;
 mod load;
+mod metric;
 mod number;
 mod plot;
 mod plots;

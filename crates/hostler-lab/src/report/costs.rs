@@ -1,6 +1,6 @@
 //! What it cost, what failed, and what the generator itself needed.
 
-use super::figures::{Figures, Metric};
+use super::figures::{self, Figures, Metric};
 use super::number::{self, count, percent};
 use super::results;
 use super::table::{Entry, Table, bad, faint, plain};
@@ -42,7 +42,7 @@ pub(super) fn costs(run: &Run, cells: &[Figures<'_>]) -> Table {
             measured(cell, Metric::SystemCalls, number::figure),
             measured(cell, Metric::ContextSwitches, number::figure),
             measured(cell, Metric::Memory, number::bytes),
-            measured(cell, Metric::Processes, number::figure),
+            measured(cell, Metric::Processes, figures::whole),
             generator(cell),
         ]);
     }
@@ -98,14 +98,28 @@ pub(super) fn errors(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Cells that could not be taken, or not to the end, and why.
+/// Cells that could not be taken, or not to the end, and why; cases of one server that say the same stand together.
 pub(super) fn failed(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
     let mut table = Table::new("What could not be measured", "");
+    table.words("cases");
     table.column("", "rounds");
     table.words("why");
+    let mut rows: Vec<(&Figures<'_>, &str, Vec<&str>)> = Vec::new();
     for cell in cells {
         let Some(why) = &cell.cell.failed else { continue };
-        table.row([plain(cell.name(run)), plain(cell.cell.samples.len().to_string()), bad(why.clone())]);
+        let taken = cell.cell.samples.len();
+        let same = rows.iter_mut().find(|(first, says, _)| {
+            first.server_number == cell.server_number && says == why && first.cell.samples.len() == taken
+        });
+        match same {
+            Some((_, _, cases)) => cases.push(&cell.case.title),
+            None => rows.push((cell, why, vec![&cell.case.title])),
+        }
+    }
+    for (first, why, cases) in rows {
+        let cases = if cases.len() == run.scenario.cases.len() { "all".into() } else { cases.join("; ") };
+        let taken = first.cell.samples.len().to_string();
+        table.row([plain(first.server), plain(cases), plain(taken), bad(why)]);
     }
     (!table.rows.is_empty()).then_some(table)
 }

@@ -118,10 +118,31 @@ fn facts(run: &Run, out: &mut String) {
         let value = if name == "repeat it" { format!("<code>{value}</code>") } else { value };
         let _ = write!(out, "<dt>{name}</dt><dd>{value}</dd>");
     }
-    let mut files = vec!["run.json".to_owned()];
-    files.extend(csv::tables(run).into_iter().map(|(name, _)| name));
-    let links: Vec<String> = files.iter().map(|name| format!("<a href=\"{name}\">{name}</a>")).collect();
-    let _ = write!(out, "<dt>samples</dt><dd>{}</dd></dl>\n", links.join(", "));
+    let _ = write!(out, "<dt>samples</dt><dd>{}</dd>", links(&files(run)));
+    let configurations = configurations(run);
+    if !configurations.is_empty() {
+        let _ = write!(out, "<dt>configurations</dt><dd>{}</dd>", links(&configurations));
+    }
+    out.push_str("</dl>\n");
+}
+
+/// The run's own files: names and addresses in its folder.
+fn files(run: &Run) -> Vec<(String, String)> {
+    let tables = csv::tables(run).into_iter().map(|(name, _)| name);
+    std::iter::once("run.json".to_owned()).chain(tables).map(|name| (name.clone(), name)).collect()
+}
+
+/// What the servers that took part were started with, as it lies in the run's folder.
+fn configurations(run: &Run) -> Vec<(String, String)> {
+    let took_part = |name: &str| run.cells.iter().any(|cell| cell.server == name && !cell.samples.is_empty());
+    let servers = run.servers.iter().filter(|server| took_part(&server.name));
+    servers.map(|server| (server.title.clone(), format!("contestants/{}/server.conf", server.name))).collect()
+}
+
+fn links(files: &[(String, String)]) -> String {
+    let link =
+        |(name, address): &(String, String)| format!("<a href=\"{}\">{}</a>", escape(address), escape(name));
+    files.iter().map(link).collect::<Vec<_>>().join(", ")
 }
 
 fn advice(run: &Run, out: &mut String) {

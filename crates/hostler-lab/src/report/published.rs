@@ -38,7 +38,7 @@ pub(super) fn entries(run: &Run, case: &Case) -> Vec<Entry> {
 pub(super) fn rows(run: &Run, table: &mut Table) {
     let ours = table.columns.len() - kinds(run).len();
     for row in missing(run) {
-        let mut entries = vec![faint(row)];
+        let mut entries = vec![faint(row), faint("not available")];
         entries.resize(ours, faint(number::NONE));
         for (column, unit) in kinds(run) {
             let figure = run

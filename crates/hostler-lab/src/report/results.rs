@@ -32,6 +32,9 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         Shape::Resilience => resilience::tables(run, cells),
         Shape::Comparison => vec![comparison(run, cells)],
     };
+    if let Some(first) = tables.first_mut() {
+        first.notes.extend(absent(run, cells));
+    }
     for table in &mut tables {
         if table.rows.iter().flatten().any(|entry| entry.text.ends_with('†')) {
             table.notes.push(DAGGER.into());
@@ -40,12 +43,28 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     tables
 }
 
+/// Servers that the tables have no column of, and why.
+fn absent(run: &Run, cells: &[Figures<'_>]) -> Vec<String> {
+    let taken = figures::servers(run, cells);
+    let missing = (0..run.scenario.contestants.len()).filter(|number| !taken.contains(number));
+    missing
+        .map(|number| {
+            let name = &run.scenario.contestants[number];
+            let server = run.servers.iter().find(|server| server.name == *name);
+            let why = server.and_then(|server| server.unavailable.clone());
+            let why =
+                why.or_else(|| cells.iter().find(|cell| cell.server_number == number)?.cell.failed.clone());
+            format!("Not here: {}: {}.", figures::title(run, number), why.as_deref().unwrap_or("not taken"))
+        })
+        .collect()
+}
+
 /// A user's own page: rate and response times.
 fn comparison(run: &Run, cells: &[Figures<'_>]) -> Table {
     let mut table = Table::new("Rate and response time", "");
-    for server in &run.scenario.contestants {
+    for server in figures::servers(run, cells) {
         for title in ["requests/s", "mean ms", "p99 ms"] {
-            table.column(figures::server_title(run, server), title);
+            table.column(figures::title(run, server), title);
         }
     }
     published::columns(run, &mut table);
@@ -66,7 +85,7 @@ fn rows(
 ) {
     for (case_number, case) in run.scenario.cases.iter().enumerate() {
         let mut entries = vec![plain(&case.title)];
-        for server in 0..run.scenario.contestants.len() {
+        for server in figures::servers(run, cells) {
             add(cell(cells, case_number, server), &mut entries);
         }
         entries.extend(published::entries(run, case));
@@ -88,11 +107,13 @@ fn emphasize(run: &Run, cells: &[Figures<'_>], table: &mut Table, metric: Metric
     let columns: Vec<usize> = (0..table.columns.len())
         .filter(|index| matches!(table.columns[*index].title.as_str(), "rps" | "requests/s" | "rate/s"))
         .collect();
+    let servers = figures::servers(run, cells);
     for case in 0..run.scenario.cases.len() {
         let of_case: Vec<Figures<'_>> =
             cells.iter().filter(|cell| cell.case_number == case).copied().collect();
         let Some(winner) = verdict::winner(&of_case, metric) else { continue };
-        let Some(column) = columns.get(winner.server_number) else { continue };
+        let place = servers.iter().position(|number| *number == winner.server_number);
+        let Some(column) = place.and_then(|place| columns.get(place)) else { continue };
         if let Some(entry) = table.rows.get_mut(case).and_then(|row| row.get_mut(*column)) {
             entry.tone = Tone::Good;
         }
@@ -142,6 +163,7 @@ pub(super) fn median(cell: Option<&Figures<'_>>, metric: Metric) -> Entry {
     let mut text = match metric {
         Metric::Mean | Metric::Deviation => milliseconds(value),
         Metric::Traffic => number::figure(value / 1e3),
+        Metric::Clients => figures::whole(value),
         _ => number::figure(value),
     };
     if matches!(metric, Metric::Rate | Metric::Traffic | Metric::Clients) && cell.generator_bound() {

@@ -2,11 +2,16 @@
 
 use crate::load::{Errors, Request, Second};
 use crate::run::{Advice, Cell, Cost, FORMAT, Generator, Latency, Machine, PhaseSample, Run, Sample, Server};
-use crate::scenario::{Scenario, Shape};
+use crate::scenario::Shape;
+use asked::{cases, published, scenario};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+// The path, since an example takes this file too.
+#[path = "sample/asked.rs"]
+mod asked;
 
 /// All shapes with the names of their scenarios.
 pub(crate) const SHAPES: [(Shape, &str); 8] = [
@@ -63,7 +68,7 @@ pub(crate) fn sample(round: u32, phases: Vec<PhaseSample>) -> Sample {
 pub(crate) fn phase(answers: u64, elapsed: f64, mean: f64, clients: u32, seed: u64) -> PhaseSample {
     let mut noise = Noise(seed | 1);
     let mut histogram = Histogram::<u64>::new(3).expect("three digits");
-    for _ in 0..answers.min(4000) {
+    for _ in 0..answers.min(300) {
         let unlucky = if noise.next() > 0.98 { 4.0 } else { 1.0 };
         let seconds = mean * (0.6 + 0.5 * noise.next() - 0.12 * noise.next().ln()) * unlucky;
         histogram.record((seconds * 1e6) as u64 + 1).expect("it grows");
@@ -93,79 +98,6 @@ pub(crate) fn phase(answers: u64, elapsed: f64, mean: f64, clients: u32, seed: u
         clients,
         latency,
         histogram,
-    }
-}
-
-/// A scenario: cases with their techniques, each with a plan.
-fn scenario(shape: Shape, name: &str, cases: &[(&str, &str)], plan: &str) -> Scenario {
-    let report = serde_json::to_value(shape).expect("a name");
-    let mut text = format!(
-        "name = \"{name}\"\ntitle = \"Sample of {name}\"\nsource = \"A book, 2003\"\nquestion = \"Which is faster, and by \
-         how much?\"\nreport = {report}\ncontestants = [\"hostler\", \"apache-prefork\"]\napplication = \"x\"\nrounds = 6\n\
-         quick = {{ rounds = 2, scale = 0.1 }}\n"
-    );
-    for (name, technique) in cases {
-        let title = name.replace('-', " ");
-        text.push_str(&format!(
-            "[[case]]\nname = \"{name}\"\ntitle = \"{title}\"\ntechnique = \"{technique}\"\npath = \"/{technique}?a=1&b=2\"\n\
-             [case.plan]\n{plan}\n"
-        ));
-    }
-    toml::from_str(&text).expect("the scenario is well formed")
-}
-
-/// Cases of a shape, and the plan of each.
-fn cases(shape: Shape) -> (&'static [(&'static str, &'static str)], &'static str) {
-    const TECHNIQUES: [(&str, &str); 5] = [
-        ("cgi-perl", "cgi-perl"),
-        ("registry", "registry"),
-        ("handler", "handler"),
-        ("psgi", "psgi"),
-        ("php", "php"),
-    ];
-    match shape {
-        Shape::Registry => (
-            &[
-                ("light-handler", "handler"),
-                ("light-registry", "registry"),
-                ("heavy-handler", "handler"),
-                ("heavy-registry", "registry"),
-            ],
-            "phases = [{ kind = \"closed\", clients = 15, requests = 5000 }]",
-        ),
-        Shape::Include => (
-            &[
-                ("static-keep-alive", "static"),
-                ("static-close", "static"),
-                ("ssi-keep-alive", "ssi"),
-                ("ssi-close", "ssi"),
-            ],
-            "phases = [{ kind = \"closed\", clients = 15, seconds = 3 }]",
-        ),
-        Shape::Isolation => (
-            &[("perl-handler", "handler")],
-            "keep_alive = false\nphases = [{ kind = \"closed\", clients = 20, seconds = 60 }]",
-        ),
-        Shape::Load => (
-            &TECHNIQUES,
-            "stop = { kind = \"answer\", seconds = 3 }\nphases = [{ kind = \"closed\", clients = 1, to_clients = 60, seconds = 120, think = { kind = \"uniform\", from = 1, to = 2 } }]",
-        ),
-        Shape::Latency => (
-            &TECHNIQUES,
-            "phases = [{ kind = \"closed\", clients = 1, seconds = 10 }, { kind = \"closed\", clients = 2, seconds = 10 }, { kind = \"closed\", clients = 20, seconds = 10 }]",
-        ),
-        Shape::Robustness => (
-            &TECHNIQUES,
-            "phases = [{ kind = \"open\", rate = 140, seconds = 20 }, { kind = \"open\", rate = 200, seconds = 20 }, { kind = \"open\", rate = 300, seconds = 20 }]",
-        ),
-        Shape::Resilience => (
-            &TECHNIQUES,
-            "keep_requests = true\nphases = [{ kind = \"closed\", clients = 1, to_clients = 100, join = 10, seconds = 60, think = { kind = \"fixed\", seconds = 0.2 } }]",
-        ),
-        Shape::Comparison => (
-            &[("registry", "registry"), ("cgi-perl", "cgi-perl")],
-            "phases = [{ kind = \"closed\", clients = 15, seconds = 3 }]",
-        ),
     }
 }
 
@@ -207,7 +139,9 @@ fn shaped(shape: Shape, round: u32, speed: f64, noise: &mut Noise) -> Sample {
         }
         Shape::Resilience => {
             let mut sample = sample(round, vec![phase(8000, 60.0, mean, 100, seed)]);
-            sample.requests = (0..2400).map(|index| request(index, mean, speed, noise)).collect();
+            // The last round's are shown; the others would only take time.
+            let kept = if round == 5 { 0..2400 } else { 0..60 };
+            sample.requests = kept.map(|index| request(index, mean, speed, noise)).collect();
             sample
         }
         _ => sample(round, vec![phase((15.0 / mean) as u64, 1.0, mean, 15, seed)]),
@@ -311,32 +245,7 @@ fn servers() -> Vec<Server> {
     };
     vec![
         server("hostler", "Hostler", Some("0.1.0"), None),
-        server("apache-prefork", "Apache prefork, mod_perl", Some("Apache/2.4.71, mod_perl/2.0.12"), None),
+        server("apache-prefork", "Apache prefork", Some("Apache/2.4.71, mod_perl/2.0.12"), None),
         server("nginx", "nginx", None, Some("not installed: apt install nginx-light")),
     ]
-}
-
-/// A few published figures of a shape.
-fn published(shape: Shape) -> Vec<crate::scenario::Published> {
-    let figures: &[(&str, &str, &str, f64)] = match shape {
-        Shape::Registry => &[
-            ("light-handler", "published", "ms", 15.0),
-            ("light-handler", "published", "requests/s", 911.0),
-            ("light-registry", "published", "ms", 21.0),
-            ("light-registry", "published", "requests/s", 680.0),
-        ],
-        Shape::Load => &[
-            ("handler", "published", "kb/s", 1631.0),
-            ("php", "published", "kb/s", 1248.0),
-            ("servlet", "published", "kb/s", 801.0),
-        ],
-        _ => &[],
-    };
-    let figure = |(row, column, unit, value): &(&str, &str, &str, f64)| crate::scenario::Published {
-        row: (*row).into(),
-        column: (*column).into(),
-        unit: (*unit).into(),
-        value: *value,
-    };
-    figures.iter().map(figure).collect()
 }

@@ -1,5 +1,286 @@
-//! Reports of made-up runs.
+//! Reports of made-up runs: figures, wording, escaping, and what is not there.
 
 use super::sample::{self, SHAPES};
 use super::*;
+use crate::load::Errors;
+use crate::run::{Cost, Latency, PhaseSample, Sample};
 use crate::scenario::Shape;
+
+/// Every text that is made of a run.
+fn all(run: &Run) -> Vec<String> {
+    let mut texts = vec![terminal(run, 80, false), terminal(run, 200, true), html(run)];
+    texts.extend(csv(run).into_iter().map(|(_, text)| text));
+    texts
+}
+
+/// Whether a word stands alone, not inside another one.
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|char: char| !char.is_alphanumeric()).any(|one| one == word)
+}
+
+/// A run of the shape whose rounds are exactly these: answers and seconds of a server's round.
+fn exact(shape: Shape, name: &str, rounds: &[(u64, f64)]) -> Run {
+    let mut run = sample::run(shape, name);
+    run.advice.clear();
+    run.notes.clear();
+    for cell in run.cells.iter_mut().filter(|cell| cell.failed.is_none()) {
+        let part = if cell.server == "hostler" { 1.0 } else { 2.0 };
+        let round = |(number, (answers, elapsed)): (usize, &(u64, f64))| {
+            let mean = 15.0 * elapsed * part / (*answers).max(1) as f64;
+            let latency = Latency { mean, longest: mean * 4.0, ..Latency::default() };
+            let latency = if *answers == 0 { Latency::default() } else { latency };
+            let elapsed = elapsed * part;
+            let phase =
+                PhaseSample { elapsed, answers: *answers, latency, clients: 15, ..Default::default() };
+            sample::sample(number as u32, vec![phase])
+        };
+        cell.samples = rounds.iter().enumerate().map(round).collect();
+    }
+    run
+}
+
+#[test]
+fn the_table_of_registry_is_as_published() {
+    let run = exact(Shape::Registry, "registry", &[(5000, 1.0), (5100, 1.0), (4900, 1.0)]);
+    let text = terminal(&run, 80, false);
+    let expected = "
+Average time and rate
+                         Hostler    Apache prefork       published
+                avtime ms    rps  avtime ms    rps  ms  requests/s
+──────────────────────────────────────────────────────────────────
+light handler        3.00  5,000       6.00  2,500  15         911
+light registry       3.00  5,000       6.00  2,500  21         680
+heavy handler        3.00  5,000       6.00  2,500
+heavy registry       3.00  5,000       6.00  2,500
+  Not here: nginx: not installed: apt install nginx-light.
+";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("Hostler is fastest in all 4 cases: 2.00 × as many requests/s as the next."),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_is_no_number() {
+    for (shape, name) in SHAPES {
+        for text in all(&sample::run(shape, name)) {
+            for word in ["NaN", "inf", "Infinity"] {
+                assert!(!has_word(&text, word), "{word} in {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn zero_answers_are_no_rate() {
+    for (shape, name) in SHAPES {
+        let mut run = exact(shape, name, &[(0, 3.0), (0, 3.0)]);
+        for cell in &mut run.cells {
+            for sample in &mut cell.samples {
+                sample.phases[0].errors = Errors { connect: 7, ..Errors::default() };
+            }
+        }
+        for text in all(&run) {
+            for word in ["NaN", "inf"] {
+                assert!(!has_word(&text, word), "{word} in {name}: {text}");
+            }
+        }
+        let text = terminal(&run, 100, false);
+        assert!(text.contains("Nothing was answered: there is nothing to compare."), "{text}");
+        assert!(text.contains("no answer"), "{text}");
+        assert!(!text.contains("faster"), "{text}");
+    }
+}
+
+#[test]
+fn runs_without_cells_rounds_or_phases_have_reports() {
+    for (shape, name) in SHAPES {
+        let mut run = sample::run(shape, name);
+        run.incomplete = Some("interrupted".into());
+        for cell in &mut run.cells {
+            for sample in &mut cell.samples {
+                sample.phases.clear();
+            }
+        }
+        assert!(all(&run).iter().all(|text| !has_word(text, "NaN")));
+        run.cells.iter_mut().for_each(|cell| cell.samples.clear());
+        assert!(terminal(&run, 80, false).contains("Incomplete: interrupted."));
+        run.cells.clear();
+        run.scenario.cases.clear();
+        run.servers.clear();
+        assert!(html(&run).contains("<strong>Incomplete:</strong> interrupted"));
+        assert!(terminal(&run, 10, false).contains("Nothing was answered"));
+    }
+}
+
+#[test]
+fn what_servers_say_is_no_markup_and_no_escape_sequence() {
+    let evil = "<script>alert(1)</script>\"'>\u{1b}[2J";
+    for (shape, name) in SHAPES {
+        let mut run = sample::run(shape, name);
+        run.scenario.title = evil.into();
+        run.scenario.question = evil.into();
+        run.scenario.cases.iter_mut().for_each(|case| case.title = evil.into());
+        run.servers.iter_mut().for_each(|server| server.title = evil.into());
+        run.servers[2].unavailable = Some(evil.into());
+        run.notes = vec![evil.into()];
+        run.advice[0].evidence = vec![evil.into()];
+        run.incomplete = Some(evil.into());
+        for cell in &mut run.cells {
+            cell.failed = cell.failed.as_ref().map(|_| evil.into());
+            cell.samples.iter_mut().for_each(|sample| sample.stopped = Some(evil.into()));
+        }
+        let page = html(&run);
+        assert!(!page.contains("<script"), "{name}");
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;"), "{name}");
+        for text in [page, terminal(&run, 80, false)] {
+            assert!(!text.contains('\u{1b}'), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_page_loads_nothing_from_elsewhere() {
+    for (shape, name) in SHAPES {
+        let page = html(&sample::run(shape, name));
+        for outside in ["http:", "https:", "src=", "@import", "url(", "<script"] {
+            let page = page.replace("xmlns='http://www.w3.org/2000/svg'", "");
+            assert!(!page.contains(outside), "{outside} in {name}");
+        }
+        assert!(page.contains("<svg class=\"narrow\""), "{name} has a plot");
+        assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+        assert_eq!(page.matches("<table").count(), page.matches("</table>").count());
+    }
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    for (shape, name) in SHAPES {
+        for width in [80, 120] {
+            for line in terminal(&sample::run(shape, name), width, false).lines() {
+                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_colour_makes_escape_sequences() {
+    let run = sample::run(Shape::Registry, "registry");
+    assert!(!terminal(&run, 80, false).contains('\u{1b}'));
+    assert!(terminal(&run, 80, true).contains("\u{1b}["));
+}
+
+#[test]
+fn what_noise_could_have_made_is_said() {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0), (1000, 1.0), (1000, 1.0)]);
+    for cell in run.cells.iter_mut().filter(|cell| cell.server != "hostler") {
+        for (sample, factor) in cell.samples.iter_mut().zip([0.5, 0.3, 0.8]) {
+            sample.phases[0].elapsed *= factor;
+        }
+    }
+    let text = terminal(&run, 100, false);
+    assert!(
+        text.contains("No server is faster than the others beyond noise."),
+        "{text}"
+    );
+    assert!(text.contains("within noise") && !text.contains("  faster"), "{text}");
+}
+
+#[test]
+fn a_generator_at_its_limit_has_a_dagger() {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0), (1000, 1.0)]);
+    assert!(!terminal(&run, 100, false).contains('†'));
+    run.cells[0].samples[1].generator_share = 0.97;
+    let text = terminal(&run, 100, false);
+    assert!(text.contains("1,000 †") && text.contains("97 % †"), "{text}");
+    assert!(text.contains("the server may be able to do more"), "{text}");
+    assert!(html(&run).contains("1,000 †"));
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0), (1000, 1.0)]);
+    let cost = Cost {
+        processor: Some(0.25),
+        memory: None,
+        processes: Some(3),
+        system_calls: None,
+        context_switches: Some(500),
+    };
+    for sample in run.cells.iter_mut().flat_map(|cell| &mut cell.samples) {
+        sample.cost = cost;
+    }
+    let text = terminal(&run, 120, false);
+    let row = text.lines().find(|line| line.contains("not measured")).expect("a row of costs");
+    let fields: Vec<&str> = row.split("  ").map(str::trim).filter(|field| !field.is_empty()).collect();
+    assert_eq!(fields[1..], ["250", "not measured", "0.500", "not measured", "3", "35 %"], "{row}");
+}
+
+#[test]
+fn errors_stand_by_kind() {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0)]);
+    run.cells[0].samples[0].phases[0].errors = Errors { timeout: 3, status_5xx: 1200, ..Errors::default() };
+    let text = terminal(&run, 100, false);
+    let row =
+        text.lines().skip_while(|line| !line.starts_with("Failed requests by kind")).nth(3).expect("a row");
+    let fields: Vec<&str> = row.split_whitespace().rev().take(7).collect();
+    assert_eq!(fields, ["2,203", "0", "1,200", "0", "3", "0", "0"], "{row}");
+}
+
+#[test]
+fn samples_are_csv() {
+    let mut run = sample::run(Shape::Resilience, "bench4");
+    run.cells[0].failed = Some("died, \"signal 9\"\nlog".into());
+    let tables = csv(&run);
+    let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["samples.csv", "seconds.csv", "requests.csv"]);
+    let samples = &tables[0].1;
+    assert!(
+        samples.contains("cgi-perl,hostler,\"died, \"\"signal 9\"\"\nlog\",0,0,0,100,60,8000,"),
+        "{samples}"
+    );
+    let columns = samples.lines().next().expect("a head").split(',').count();
+    let plain: Vec<&str> = samples.lines().filter(|line| line.starts_with("handler,")).collect();
+    assert!(plain.iter().all(|line| line.split(',').count() == columns), "{plain:?}");
+    let rounds: usize =
+        run.cells.iter().map(|cell| cell.samples.iter().map(of_requests).sum::<usize>()).sum();
+    assert_eq!(tables[2].1.lines().count(), rounds + 1);
+}
+
+fn of_requests(sample: &Sample) -> usize {
+    sample.requests.len()
+}
+
+#[test]
+fn siege_has_its_fields() {
+    let mut run = exact(Shape::Isolation, "isolation", &[(1000, 10.0), (500, 10.0)]);
+    run.cells[0].samples[0].phases[0].errors.broken = 1;
+    let text = terminal(&run, 80, false);
+    for line in [
+        "transactions 1,500",
+        "availability 99.93 %",
+        "elapsed time, s 20.0",
+        "failed transactions 1",
+        "transaction rate, 1/s 75.0",
+    ] {
+        let found =
+            text.lines().any(|one| one.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(line));
+        assert!(found, "{line} in {text}");
+    }
+}
+
+#[test]
+fn running_means_are_of_the_last_fifty() {
+    let run = sample::run(Shape::Resilience, "bench4");
+    let request = |at: f64, took| crate::load::Request { at, took, ..run.cells[0].samples[0].requests[0] };
+    let slow = (0..50).map(|index| request(f64::from(index), 0.5));
+    let fast = (50..100).map(|index| request(f64::from(index), 0.1));
+    let requests: Vec<_> = slow.chain(fast).collect();
+    let running = results::resilience::running(&requests);
+    assert_eq!(running.len(), 51);
+    assert!((running[0].mean - 0.5).abs() < 1e-9 && running[0].deviation < 1e-6);
+    assert!((running[25].mean - 0.3).abs() < 1e-9 && (running[25].deviation - 0.2).abs() < 1e-6);
+    assert!((running[50].mean - 0.1).abs() < 1e-9);
+}

@@ -1,7 +1,7 @@
 //! The answer in a sentence: who is best beyond noise, and by how much; or that nobody is.
 
 use super::figures::{self, Figures, Metric};
-use super::number::times;
+use super::number::{count, times};
 use crate::method::statistics::{self, Ratio};
 use crate::run::Run;
 use crate::scenario::Shape;
@@ -43,55 +43,99 @@ pub(super) fn adjective(metric: Metric) -> (&'static str, &'static str) {
 
 /// The answer to the scenario's question.
 pub(super) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
-    if cells.iter().all(|cell| cell.answers() == 0) {
+    let answered: Vec<Figures<'_>> = cells.iter().filter(|cell| cell.answers() > 0).copied().collect();
+    if answered.is_empty() {
         return "Nothing was answered: there is nothing to compare.".into();
     }
     let metric = Metric::of_shape(run.scenario.report);
-    let mut sentence =
-        if figures::are_peers(run) { of_peers(run, cells, metric) } else { of_servers(run, cells, metric) };
-    if run.scenario.report == Shape::Robustness {
-        sentence = format!("{} {sentence}", errors(cells));
+    let says = match answered.as_slice() {
+        [only] => format!("Only {} answered: there is nothing to compare it with.", named(run, only)),
+        _ if figures::are_peers(run) => of_peers(run, &answered, metric),
+        _ => of_servers(run, &answered, metric),
+    };
+    if run.scenario.report == Shape::Robustness { format!("{} {says}", errors(run, cells)) } else { says }
+}
+
+/// A cell as a sentence calls it: `mod_perl handler on Hostler`.
+fn named(run: &Run, cell: &Figures<'_>) -> String {
+    if run.scenario.contestants.len() < 2 {
+        cell.case.title.clone()
+    } else {
+        format!("{} on {}", cell.case.title, cell.server)
     }
-    sentence
 }
 
 /// Over cells that all do the same work.
 fn of_peers(run: &Run, cells: &[Figures<'_>], metric: Metric) -> String {
     let ranked = ranked(cells, metric);
-    let (Some(best), Some(last)) = (ranked.first(), ranked.last()) else {
-        return "Nothing was answered: there is nothing to compare.".into();
+    let [best, next, .., last] = ranked.as_slice() else { return of_two(run, &ranked, metric) };
+    if metric == Metric::Clients && unbroken(cells) > 1 {
+        return of_unbroken(run, cells, last);
+    }
+    let (first, worst) = match metric {
+        Metric::Clients => ("Serves the most", "fewest"),
+        Metric::Deviation => ("Steadiest", "least steady"),
+        _ => ("Fastest", "slowest"),
     };
-    let name = best.name(run);
-    let value = metric.text(best.median(metric).unwrap_or_default());
-    let Some(next) = ranked.get(1) else {
-        return format!("Only {name} answered ({} {value}): nothing to compare it with.", metric.title());
-    };
-    let ahead = if winner(cells, metric).is_some() {
-        let by = better(best, next, metric).map_or_else(String::new, |ratio| times(ratio.value));
-        format!("{by} {}", against(metric, &next.name(run)))
-    } else {
-        format!("within noise of {}", next.name(run))
-    };
-    let behind = match better(best, last, metric) {
-        Some(ratio) if ranked.len() > 2 => format!("; {} is last, by {}", last.name(run), times(ratio.value)),
-        _ => String::new(),
-    };
-    format!("Best is {name} with {} {value}: {ahead}{behind}.", with_article(metric))
+    let text = |cell: &Figures<'_>| metric.text(cell.median(metric).unwrap_or_default());
+    format!(
+        "{first}: {} ({} {}), {}; {worst}: {} ({}).",
+        named(run, best),
+        metric.title(),
+        text(best),
+        ahead(run, cells, best, next, metric),
+        named(run, last),
+        text(last)
+    )
 }
 
-fn with_article(metric: Metric) -> String {
-    match metric {
-        Metric::Clients | Metric::Rate => metric.title().into(),
-        _ => format!("a {}", metric.title()),
+/// Of two cells that answered.
+fn of_two(run: &Run, ranked: &[Figures<'_>], metric: Metric) -> String {
+    let [best, next] = ranked else { return "There is nothing to compare.".into() };
+    let text = metric.text(best.median(metric).unwrap_or_default());
+    format!(
+        "Best: {} ({} {text}), {}.",
+        named(run, best),
+        metric.title(),
+        ahead(run, ranked, best, next, metric)
+    )
+}
+
+/// How far the best is before the next: beyond noise, or not.
+fn ahead(run: &Run, cells: &[Figures<'_>], best: &Figures<'_>, next: &Figures<'_>, metric: Metric) -> String {
+    let name = named(run, next);
+    match better(best, next, metric) {
+        Some(ratio) if winner(cells, metric).is_some() => {
+            let by = times(ratio.value);
+            match metric {
+                Metric::Clients => format!("{by} as many as {name}"),
+                Metric::Deviation => format!("{by} as steady as {name}"),
+                _ => format!("{by} as fast as {name}"),
+            }
+        }
+        _ => format!("within noise of {name}"),
     }
 }
 
-fn against(metric: Metric, next: &str) -> String {
-    match metric {
-        Metric::Clients => format!("as many as {next}"),
-        Metric::Deviation => format!("steadier than {next}"),
-        _ => format!("as fast as {next}"),
+/// Cells whose rounds all ended because the plan did.
+fn unbroken(cells: &[Figures<'_>]) -> usize {
+    cells.iter().filter(|cell| cell.cell.samples.iter().all(|sample| sample.stopped.is_none())).count()
+}
+
+/// Where several served all clients there were, the load was too small to tell them apart.
+fn of_unbroken(run: &Run, cells: &[Figures<'_>], last: &Figures<'_>) -> String {
+    let whole = unbroken(cells);
+    if whole == cells.len() {
+        return format!(
+            "All {whole} served every client that came: this load is too small to tell them apart."
+        );
     }
+    let clients = Metric::Clients.text(last.median(Metric::Clients).unwrap_or_default());
+    format!(
+        "{whole} of {} served every client that came: this load is too small to tell them apart; fewest: {} ({clients}).",
+        cells.len(),
+        named(run, last)
+    )
 }
 
 /// Over the servers of each case.
@@ -120,7 +164,8 @@ fn of_servers(run: &Run, cells: &[Figures<'_>], metric: Metric) -> String {
     let mut parts: Vec<String> = winners
         .iter()
         .map(|(_, server, by)| {
-            format!("{server} is fastest in {} ({} the next)", of(by.len(), cases.len()), span(by))
+            let cases = of(by.len(), cases.len());
+            format!("{server} is fastest in {cases}: {} as many {} as the next", span(by), metric.title())
         })
         .collect();
     match (won, cases.len() - won) {
@@ -147,11 +192,15 @@ fn span(by: &[f64]) -> String {
 }
 
 /// BENCH3's own question: who failed.
-fn errors(cells: &[Figures<'_>]) -> String {
+fn errors(run: &Run, cells: &[Figures<'_>]) -> String {
     let asked: u64 = cells.iter().map(|cell| cell.answers() + cell.failures()).sum();
-    let failed = cells.iter().filter(|cell| cell.failures() > 0).count();
-    match failed {
-        0 => format!("No request of {} failed.", super::number::count(asked)),
-        _ => format!("{failed} of {} had failed requests.", cells.len()),
+    let failed: Vec<String> =
+        cells.iter().filter(|cell| cell.failures() > 0).map(|cell| named(run, cell)).collect();
+    match failed.len() {
+        0 => format!("No request of {} failed.", count(asked)),
+        1..=3 => format!("Requests failed at: {}.", failed.join(", ")),
+        number => {
+            format!("Requests failed at {number} of {}.", cells.iter().filter(|cell| cell.is_taken()).count())
+        }
     }
 }

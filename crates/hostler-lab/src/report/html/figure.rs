@@ -9,27 +9,26 @@ use std::fmt::Write;
 /// Some plots; those that take half of the page stand beside each other.
 pub(super) fn figures(plots: &[Plot], out: &mut String) {
     let mut beside = false;
-    for (index, plot) in plots.iter().enumerate() {
+    for plot in plots {
         if plot.half && !beside {
-            out.push_str("<div class=\"halves\">\n");
+            // What all of them say is said once, over them.
+            let _ = write!(out, "<p class=\"note\">{}</p>\n<div class=\"halves\">\n", escape(&plot.says));
         }
         if !plot.half && beside {
             out.push_str("</div>\n");
         }
         beside = plot.half;
-        // What several say alike is said once.
-        let said = index > 0 && plots[index - 1].says == plot.says;
-        figure(plot, said, out);
+        figure(plot, out);
     }
     if beside {
         out.push_str("</div>\n");
     }
 }
 
-fn figure(plot: &Plot, said: bool, out: &mut String) {
+fn figure(plot: &Plot, out: &mut String) {
     let class = if plot.half { " class=\"half\"" } else { "" };
     let _ = write!(out, "<figure{class}>\n<figcaption><h3>{}</h3>", escape(&plot.title));
-    if !said {
+    if !plot.half {
         let _ = write!(out, "<p>{}</p>", escape(&plot.says));
     }
     let legend = plot.picture.legend();

@@ -101,7 +101,7 @@ impl Bar {
             super::escape(&self.tip)
         ));
         let mut text = end;
-        if let Some((low, high)) = self.interval {
+        if let Some((low, high)) = self.interval.filter(|(low, high)| high > low) {
             let (low, high, middle) = (place(low), place(high), y + THICK / 2.0);
             drawing.line("whisker", (low, middle), (high, middle));
             for x in [low, high] {

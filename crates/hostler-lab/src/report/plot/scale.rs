@@ -7,6 +7,8 @@ use crate::report::number;
 pub(in crate::report) enum Kind {
     /// Evenly, from 0.
     FromZero,
+    /// Evenly, from 0 to the largest figure.
+    FromZeroExact,
     /// Evenly, from the least figure.
     Linear,
     /// By powers of ten; for figures over 0.
@@ -42,6 +44,7 @@ impl Scale {
                 let step = step(most, 5.0);
                 (0.0, (most / step - 1e-9).ceil() * step)
             }
+            Kind::FromZeroExact => (0.0, if most > 0.0 { most } else { 1.0 }),
             Kind::Linear if least == most => (least - 0.5, most + 0.5),
             Kind::Linear => (least, most),
             Kind::Logarithmic => (round_down(least), round_up(most * 1.02)),
@@ -61,7 +64,7 @@ impl Scale {
     /// The figure as it lies on an even axis.
     fn even(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::FromZero | Kind::Linear => value,
+            Kind::FromZero | Kind::FromZeroExact | Kind::Linear => value,
             Kind::Logarithmic => value.max(1e-12).log10(),
             Kind::Percentile => -(1.0 - value).max(1e-9).log10(),
         }
@@ -70,7 +73,7 @@ impl Scale {
     /// About `count` figures with their names.
     pub(in crate::report) fn ticks(&self, count: f64) -> Vec<(f64, String)> {
         match self.kind {
-            Kind::FromZero | Kind::Linear => {
+            Kind::FromZero | Kind::FromZeroExact | Kind::Linear => {
                 let step = step(self.most - self.least, count);
                 let first = (self.least / step - 1e-9).ceil();
                 let steps = ((self.most / step + 1e-9).floor() - first).max(0.0) as u32;
@@ -99,7 +102,7 @@ impl Scale {
     fn powers(&self, count: f64) -> Vec<(f64, String)> {
         let decades = (self.most / self.least).log10();
         let digits: &[f64] = match decades {
-            _ if decades * 3.0 <= count + 1.0 => &[1.0, 2.0, 5.0],
+            _ if decades * 3.0 <= count + 2.0 => &[1.0, 2.0, 5.0],
             _ if decades * 2.0 <= count + 1.0 => &[1.0, 3.0],
             _ => &[1.0],
         };

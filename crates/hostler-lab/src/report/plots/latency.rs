@@ -32,7 +32,7 @@ pub(super) fn plot(run: &Run, cells: &[Figures<'_>]) -> Plot {
         table.row(std::iter::once(plain(clients.to_string())).chain(entries));
     }
     let lines = Lines {
-        x: Axis { title: "clients that ask without pause".into(), kind: Kind::FromZero, reach: None },
+        x: Axis { title: "clients that ask without pause".into(), kind: Kind::FromZeroExact, reach: None },
         y: Axis { title: "mean response time, ms".into(), kind: kind(cells, &steps), reach: None },
         series: series.collect(),
     };

@@ -22,13 +22,17 @@ pub(super) fn traffic(run: &Run, cells: &[Figures<'_>]) -> Plot {
         .filter(|(_, seconds)| !seconds.is_empty())
         .map(|(cell, seconds)| series(run, cell, seconds))
         .collect();
-    let axis = |title: &str| Axis { title: title.into(), kind: Kind::FromZero, reach: None };
+    let axis = |title: &str, kind| Axis { title: title.into(), kind, reach: None };
     Plot {
         title: "Traffic while clients join".into(),
         says: format!(
             "Last round; kilobytes of bodies a second, mean of {SMOOTH} seconds. A line ends where the run did."
         ),
-        picture: Picture::Lines(Lines { x: axis("seconds since the first client"), y: axis("kB/s"), series }),
+        picture: Picture::Lines(Lines {
+            x: axis("seconds since the first client", Kind::FromZeroExact),
+            y: axis("kB/s", Kind::FromZero),
+            series,
+        }),
         table: table(run, &taken),
         half: false,
     }

@@ -21,12 +21,12 @@ pub(super) fn plots(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
         .map(|cell| (cell, thinned(running(requests(cell)))))
         .filter(|(_, line)| !line.is_empty())
         .collect();
-    let upper = |line: &Running| line.mean + line.deviation;
-    let most = kept.iter().flat_map(|(_, line)| line).map(upper).fold(0.0, f64::max);
-    let least = kept.iter().flat_map(|(_, line)| line).map(upper).fold(f64::INFINITY, f64::min);
-    // Where one is far slower it would make the others flat; each has its own scale then.
-    let shared = most < least * 100.0;
-    kept.iter().map(|(cell, line)| plot(run, cell, line, shared.then_some(most * 1e3))).collect()
+    // Techniques may differ tenfold, which would make all others flat: the servers of each share a scale.
+    let reach = |case: usize| {
+        let of_case = kept.iter().filter(|(cell, _)| cell.case_number == case).flat_map(|(_, line)| line);
+        of_case.map(|running| running.mean + running.deviation).fold(0.0, f64::max) * 1e3
+    };
+    kept.iter().map(|(cell, line)| plot(run, cell, line, reach(cell.case_number))).collect()
 }
 
 /// Evenly picked, with the last one.
@@ -40,7 +40,7 @@ fn thinned(all: Vec<Running>) -> Vec<Running> {
     thinned
 }
 
-fn plot(run: &Run, cell: &Figures<'_>, line: &[Running], reach: Option<f64>) -> Plot {
+fn plot(run: &Run, cell: &Figures<'_>, line: &[Running], reach: f64) -> Plot {
     let step = line.len().div_ceil(TIPS).max(1);
     let point = |(index, running): (usize, &Running)| {
         let tip = format!(
@@ -70,16 +70,19 @@ fn plot(run: &Run, cell: &Figures<'_>, line: &[Running], reach: Option<f64>) -> 
         let seconds = plain(format!("{:.1}", running.at));
         table.row([seconds, plain(milliseconds(running.mean)), plain(milliseconds(running.deviation))]);
     }
-    let scale =
-        if reach.is_some() { "All of these have one scale." } else { "Each of these has its own scale." };
     Plot {
         title: cell.name(run),
         says: format!(
-            "Mean of the last {WINDOW} response times, with one deviation on both sides; flat and thin is good. {scale}"
+            "Mean of the last {WINDOW} response times, with one deviation on both sides; flat and thin is good. The \
+             servers of one technique share a scale; techniques do not."
         ),
         picture: Picture::Lines(Lines {
-            x: Axis { title: "seconds".into(), kind: Kind::FromZero, reach: None },
-            y: Axis { title: "running mean ± deviation, ms".into(), kind: Kind::FromZero, reach },
+            x: Axis { title: "seconds".into(), kind: Kind::FromZeroExact, reach: None },
+            y: Axis {
+                title: "running mean ± deviation, ms".into(),
+                kind: Kind::FromZero,
+                reach: Some(reach),
+            },
             series: vec![series],
         }),
         table,

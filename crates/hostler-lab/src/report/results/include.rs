@@ -9,20 +9,19 @@ use crate::run::Run;
 
 pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     let mut table = Table::new("Requests per second", "");
-    for server in &run.scenario.contestants {
-        table.column(figures::server_title(run, server), "requests/s");
+    for server in figures::servers(run, cells) {
+        table.column(figures::title(run, server), "requests/s");
     }
-    let parts = parts(run);
+    let parts = parts(run, cells);
     for (first, second) in &parts {
-        let title = |number: usize| figures::server_title(run, &run.scenario.contestants[number]);
-        table.column(&format!("{} of {}", title(*first), title(*second)), "%");
+        table.column(&format!("{} of {}", figures::title(run, *first), figures::title(run, *second)), "%");
     }
     published::columns(run, &mut table);
     for (case_number, case) in run.scenario.cases.iter().enumerate() {
         let of = |server| results::cell(cells, case_number, server);
         let mut entries = vec![plain(&case.title)];
         entries.extend(
-            (0..run.scenario.contestants.len()).map(|server| results::median(of(server), Metric::Rate)),
+            figures::servers(run, cells).into_iter().map(|server| results::median(of(server), Metric::Rate)),
         );
         for (first, second) in &parts {
             let rate = |server: usize| of(server).map(|cell| cell.median(Metric::Rate));
@@ -41,10 +40,10 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
 }
 
 /// Who is set as a part of whom: Hostler of each other one, or else each of the first.
-fn parts(run: &Run) -> Vec<(usize, usize)> {
-    let names = &run.scenario.contestants;
-    let hostler = names.iter().position(|name| name == "hostler");
-    let base = hostler.unwrap_or(0);
-    let others = (0..names.len()).filter(|number| *number != base);
+fn parts(run: &Run, cells: &[Figures<'_>]) -> Vec<(usize, usize)> {
+    let servers = figures::servers(run, cells);
+    let hostler = servers.iter().copied().find(|number| run.scenario.contestants[*number] == "hostler");
+    let Some(base) = hostler.or_else(|| servers.first().copied()) else { return Vec::new() };
+    let others = servers.into_iter().filter(|number| *number != base);
     others.map(|number| if hostler.is_some() { (base, number) } else { (number, base) }).collect()
 }

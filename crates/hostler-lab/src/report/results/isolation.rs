@@ -10,11 +10,12 @@ use crate::run::Run;
 pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     let mut tables = vec![summary(run, cells)];
     for (case_number, case) in run.scenario.cases.iter().enumerate() {
-        let of_case: Vec<_> = (0..run.scenario.contestants.len())
+        let of_case: Vec<_> = figures::servers(run, cells)
+            .into_iter()
             .map(|server| results::cell(cells, case_number, server))
             .collect();
-        if of_case.iter().any(Option::is_some) {
-            tables.push(fields(run, &format!("siege's fields: {}", case.title), &of_case));
+        if of_case.iter().flatten().any(|cell| cell.is_taken()) {
+            tables.push(fields(run, cells, &format!("siege's fields: {}", case.title), &of_case));
         }
     }
     tables
@@ -23,9 +24,9 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
 /// The published table: rate, availability and longest of each.
 fn summary(run: &Run, cells: &[Figures<'_>]) -> Table {
     let mut table = Table::new("Transactions per second, availability, longest answer", "");
-    for server in &run.scenario.contestants {
+    for server in figures::servers(run, cells) {
         for title in ["rate/s", "avail.", "longest s"] {
-            table.column(figures::server_title(run, server), title);
+            table.column(figures::title(run, server), title);
         }
     }
     published::columns(run, &mut table);
@@ -80,12 +81,12 @@ const FIELDS: [&str; 12] = [
     "shortest transaction, s",
 ];
 
-fn fields(run: &Run, title: &str, cells: &[Option<&Figures<'_>>]) -> Table {
+fn fields(run: &Run, cells: &[Figures<'_>], title: &str, of_case: &[Option<&Figures<'_>>]) -> Table {
     let mut table = Table::new(title, "");
-    for server in &run.scenario.contestants {
-        table.column("", figures::server_title(run, server));
+    for server in figures::servers(run, cells) {
+        table.column("", figures::title(run, server));
     }
-    let columns: Vec<_> = cells.iter().map(|cell| cell.map(values)).collect();
+    let columns: Vec<_> = of_case.iter().map(|cell| cell.map(values)).collect();
     for (index, field) in FIELDS.iter().enumerate() {
         let entries = columns.iter().map(|column| {
             column.as_ref().map_or_else(|| faint(number::NONE), |values| values[index].clone())

@@ -1,6 +1,6 @@
 //! BENCH1: clients served and mean traffic.
 
-use crate::report::figures::{Figures, Metric};
+use crate::report::figures::{self, Figures, Metric};
 use crate::report::number;
 use crate::report::published;
 use crate::report::results::{self, Line};
@@ -29,7 +29,10 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         let most = values.iter().copied().reduce(f64::max);
         let spread = least.zip(most).map_or_else(
             || number::NONE.into(),
-            |(least, most)| format!("{}–{}", number::figure(least), number::figure(most)),
+            |(least, most)| match (figures::whole(least), figures::whole(most)) {
+                (least, most) if least == most => least,
+                (least, most) => format!("{least}–{most}"),
+            },
         );
         let mut entries = vec![
             plain(cell.name(run)),

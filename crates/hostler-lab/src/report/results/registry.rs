@@ -9,9 +9,9 @@ use crate::run::Run;
 
 pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     let mut table = Table::new("Average time and rate", "");
-    for server in &run.scenario.contestants {
-        table.column(figures::server_title(run, server), "avtime ms");
-        table.column(figures::server_title(run, server), "rps");
+    for server in figures::servers(run, cells) {
+        table.column(figures::title(run, server), "avtime ms");
+        table.column(figures::title(run, server), "rps");
     }
     published::columns(run, &mut table);
     results::rows(run, cells, &mut table, |cell, entries| {
@@ -28,9 +28,9 @@ fn gap(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
         return None;
     }
     let mut table = Table::new("Registry against handler: part of its rate, and time that it adds", "");
-    for server in &run.scenario.contestants {
-        table.column(figures::server_title(run, server), "of rps");
-        table.column(figures::server_title(run, server), "adds ms");
+    for server in figures::servers(run, cells) {
+        table.column(figures::title(run, server), "of rps");
+        table.column(figures::title(run, server), "adds ms");
     }
     let columns = published_columns(run);
     for column in &columns {
@@ -39,7 +39,7 @@ fn gap(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
     for (registry, handler) in pairs {
         let title = run.scenario.cases[registry].title.replace("registry", "").replace("Registry", "");
         let mut entries = vec![plain(title.trim())];
-        for server in 0..run.scenario.contestants.len() {
+        for server in figures::servers(run, cells) {
             let of = |case| results::cell(cells, case, server);
             entries.extend(gap_entries(of(registry), of(handler)));
         }
