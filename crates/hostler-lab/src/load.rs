@@ -4,6 +4,7 @@
 //! kept waiting (no coordinated omission). One thread does it all: an event loop of its own for HTTP/1.1
 //! ([`http1`]), tokio's for HTTP/2 ([`h2`]).
 
+mod h2;
 mod http1;
 mod outcome;
 mod plan;
@@ -43,7 +44,7 @@ pub fn run(
     allow_descriptors();
     match plan.protocol {
         Protocol::Http1 => http1::run(target, plan, cancel, progress),
-        Protocol::H2 => anyhow::bail!("not written yet"),
+        Protocol::H2 => h2::run(target, plan, cancel, progress),
     }
 }
 

@@ -194,7 +194,7 @@ fn clients_join_and_rates_rise() {
         think: Think::Fixed { seconds: 0.01 },
     };
     let outcome = load(&server, &plan(vec![joining, open(0.0, Some(200.0), 1.0)]));
-    assert_eq!((outcome.phases[0].clients, server.connections()), (5, 5));
+    assert_eq!((outcome.phases[0].clients, outcome.phases[0].connections), (5, 5));
     let joined = |client| outcome.requests.iter().find(|request| request.client == client).unwrap().at;
     assert!((0.75..0.99).contains(&joined(4)), "{}", joined(4));
     assert!((0.19..0.5).contains(&joined(1)), "{}", joined(1));
