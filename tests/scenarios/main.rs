@@ -5,6 +5,7 @@ mod applications;
 mod cgi;
 mod faults;
 mod files;
+mod limits;
 mod logs;
 mod mason;
 mod perl;

@@ -4,6 +4,7 @@
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
 use crate::handler::server_status::report::Told;
+use crate::memory_events::MemoryEvents;
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
 use hostler_wire::frame;
@@ -34,6 +35,8 @@ pub(crate) struct Hub {
     asks: mpsc::UnboundedSender<Ask>,
     /// Second of the last use, by site; seconds since the front's start.
     last_used: Vec<AtomicU32>,
+    /// By site.
+    memory_events: Vec<MemoryEvents>,
     idle_secs: u32,
 }
 
@@ -44,7 +47,8 @@ impl Hub {
     pub(crate) fn new(sites: usize, idle_secs: u32) -> (Arc<Self>, Asks) {
         let (asks, receiver) = mpsc::unbounded_channel();
         let last_used = (0..sites).map(|_| AtomicU32::new(0)).collect();
-        (Arc::new(Self { asks, last_used, idle_secs }), Asks(receiver))
+        let memory_events = (0..sites).map(|_| MemoryEvents::default()).collect();
+        (Arc::new(Self { asks, last_used, memory_events, idle_secs }), Asks(receiver))
     }
 
     /// A new connection to the site's process, which is started if need be.
@@ -56,6 +60,11 @@ impl Hub {
             Ok(answer) => answer.map_err(|_| gone())?,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
+    }
+
+    /// Whether the kernel has just ended a process of the site for want of memory.
+    pub(crate) fn ran_out_of_memory(&self, site: SiteId) -> bool {
+        self.memory_events.get(site as usize).is_some_and(MemoryEvents::have_risen)
     }
 
     /// Notes that the site is in use in second `now`.
@@ -77,6 +86,7 @@ impl Hub {
 
 struct Control {
     socket: AsyncFd<OwnedFd>,
+    hub: Arc<Hub>,
     roots: RefCell<HashMap<SiteId, Rc<OwnedFd>>>,
     waiting: RefCell<HashMap<SiteId, Vec<oneshot::Sender<io::Result<OwnedFd>>>>>,
 }
@@ -93,6 +103,7 @@ pub(crate) async fn control(
 ) -> io::Result<()> {
     let control = Rc::new(Control {
         socket: hostler_gateway::register(socket, Interest::READABLE)?,
+        hub: hub.clone(),
         roots: RefCell::default(),
         waiting: RefCell::default(),
     });
@@ -141,7 +152,11 @@ impl Control {
     fn take(self: &Rc<Self>, message: FromMaster, fds: Vec<OwnedFd>) {
         match message {
             FromMaster::Site(site) => {
-                let Some(root) = fds.into_iter().next() else { return };
+                let mut fds = fds.into_iter();
+                let Some(root) = fds.next() else { return };
+                if let (Some(events), Some(known)) = (fds.next(), self.hub.memory_events.get(site as usize)) {
+                    known.watch(events);
+                }
                 let root = Rc::new(root);
                 self.roots.borrow_mut().insert(site, root.clone());
                 self.watch_root(site, &root);

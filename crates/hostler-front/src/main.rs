@@ -27,6 +27,7 @@ mod io;
 mod listen;
 mod log;
 mod map;
+mod memory_events;
 mod merge;
 mod names;
 mod open_file;

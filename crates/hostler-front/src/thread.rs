@@ -100,6 +100,12 @@ impl Thread {
         slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
     }
 
+    /// Whether the kernel has just ended a process of this virtual host's site for want of memory.
+    pub(crate) fn ran_out_of_memory(&self, server: &Server) -> bool {
+        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        self.shared.hub.ran_out_of_memory(id)
+    }
+
     /// Notes that a site is in use.
     pub(crate) fn touch(&self, site: SiteId) {
         self.shared.hub.touch(site, self.second.get());

@@ -4,12 +4,13 @@
 //! sixteen bytes at a time. The planner (a short-lived child) tells it what to do in a [`hostler_wire::plan::Plan`].
 //!
 //! **Runs as** whoever starts it, normally root.
-//! **Diagnostics** on stderr, one line each: info, error (something was refused or failed and the server
+//! **Diagnostics** on stderr, one line each: info, warning, error (something was refused or failed and the server
 //! goes on), fatal (the server ends). Ends with 0 after a stop, 1 or the planner's status when it can't start,
 //! 2 after wrong arguments.
 
 mod control;
 mod generation;
+mod groups;
 mod listen;
 mod master;
 mod options;

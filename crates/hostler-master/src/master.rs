@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::generation::{Generation, Phase};
+use crate::groups::Groups;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::plan::Planning;
@@ -50,6 +51,8 @@ pub(crate) struct Master {
     pub(crate) pid_file: Option<PidFile>,
     /// The socket beside it.
     pub(crate) status_socket: Option<StatusSocket>,
+    /// The control groups of sites with limits.
+    pub(crate) groups: Groups,
     /// When the server was started.
     pub(crate) started: Instant,
     /// The server is stopping.
@@ -84,6 +87,7 @@ impl Master {
             next_number: 1,
             pid_file: None,
             status_socket: None,
+            groups: Groups::new(),
             started: Instant::now(),
             ending: None,
             signals,
@@ -108,6 +112,7 @@ impl Master {
         if let Some(socket) = self.status_socket.take() {
             socket.remove();
         }
+        self.groups.remove();
         status
     }
 

@@ -154,7 +154,8 @@ mod tests {
     use hostler_wire::plan::{MasterPlan, SitePlan};
 
     fn plan(front: Option<Identity>, site: Option<Identity>, logs: u32) -> Plan {
-        let sites = vec![SitePlan { name: "one".to_string(), identity: site }];
+        let limits = hostler_wire::plan::SiteLimits::default();
+        let sites = vec![SitePlan { name: "one".to_string(), identity: site, limits }];
         let master = MasterPlan {
             listeners: Vec::new(),
             backlog: 5,

@@ -56,6 +56,7 @@ impl Master {
         let bound: Vec<Listener> =
             self.generations.iter().flat_map(|g| g.listeners.iter().cloned()).collect();
         let mut generation = Generation::new(self.next_number, planned, &bound)?;
+        self.groups.prepare(&generation.plan);
         let front = self.nursery.front(&generation, now)?;
         self.next_number += 1;
         generation.front = Some(front);

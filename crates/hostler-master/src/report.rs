@@ -14,6 +14,11 @@ pub(crate) fn info(message: &dyn Display) {
     say("info", message);
 }
 
+/// Something does not hold that the operator may count on.
+pub(crate) fn warning(message: &dyn Display) {
+    say("warning", message);
+}
+
 /// Something failed; the server goes on.
 pub(crate) fn error(message: &dyn Display) {
     say("error", message);

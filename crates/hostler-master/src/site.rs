@@ -1,6 +1,6 @@
 //! Site processes: started when a front asks, counted, and ended after the front that asked has gone.
 
-use hostler_sys::process::{Ended, Pid, Signal, kill};
+use hostler_sys::process::{Ended, Pid, Signal, SpawnError, kill};
 use hostler_wire::control::FromMaster;
 use hostler_wire::plan::SiteId;
 use std::rc::Rc;
@@ -47,10 +47,13 @@ impl Master {
             front.channel.queue(FromMaster::SiteFailed(site, EAGAIN), Vec::new());
             return true;
         }
-        match self.nursery.site(plan) {
-            Ok((pid, socket)) => {
+        let place = self.groups.place(plan, number).map_err(|e| SpawnError::of("cgroup", &e));
+        match place.and_then(|place| Ok((self.nursery.site(plan, place.as_ref())?, place))) {
+            Ok(((pid, socket), place)) => {
                 let front_pid = front.pid;
-                front.channel.queue(FromMaster::Site(site), vec![Rc::new(socket)]);
+                let events = place.and_then(|place| place.memory_events);
+                let fds = [Some(socket), events].into_iter().flatten().map(Rc::new).collect();
+                front.channel.queue(FromMaster::Site(site), fds);
                 self.sites.push(SiteProcess {
                     pid,
                     generation: number,

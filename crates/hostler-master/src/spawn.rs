@@ -11,12 +11,13 @@ use hostler_wire::plan::{self, SitePlan};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
 use crate::control::Channel;
 use crate::generation::{Front, Generation};
+use crate::groups::Place;
 use crate::plan::Planning;
 use crate::programs::Programs;
 
@@ -95,6 +96,7 @@ impl Nursery {
                 (theirs.as_fd(), SOCKET),
             ],
             identity: None,
+            group: None,
             limits: &[],
             directory: None,
             no_new_privs: false,
@@ -115,8 +117,16 @@ impl Nursery {
         let args = [c"hostler-front:".to_owned(), c"generation".to_owned(), number];
         let identity = identity(generation.plan.front.as_ref());
         // A front runs nobody's programs: nothing it could start may gain privileges.
-        let pid =
-            self.daemon(&self.programs.front, &args, &theirs, identity.as_ref(), &[], true).map_err(why)?;
+        let daemon = Daemon {
+            program: &self.programs.front,
+            args: &args,
+            socket: &theirs,
+            identity: identity.as_ref(),
+            limits: &[],
+            group: None,
+            no_new_privs: true,
+        };
+        let pid = self.daemon(&daemon).map_err(why)?;
         let mut channel = Channel::new(ours);
         generation.brief(&mut channel);
         Ok(Front {
@@ -132,45 +142,58 @@ impl Nursery {
     ///
     /// # Errors
     /// The failed step and its errno.
-    pub(crate) fn site(&self, site: &SitePlan) -> Result<(Pid, OwnedFd), SpawnError> {
+    pub(crate) fn site(&self, site: &SitePlan, place: Option<&Place>) -> Result<(Pid, OwnedFd), SpawnError> {
         let (ours, theirs) = stream_pair().map_err(|e| no_socket(&e))?;
         let args = [c"hostler-site:".to_owned(), CString::new(site.name.as_str()).unwrap_or_default()];
         let identity = identity(site.identity.as_ref());
         let limits = [(Limit::Descriptors, self.descriptors)];
         // Its CGI programs may be set-id ones or use them: `sendmail` of most mail servers is.
-        let pid = self.daemon(&self.programs.site, &args, &theirs, identity.as_ref(), &limits, false)?;
+        let daemon = Daemon {
+            program: &self.programs.site,
+            args: &args,
+            socket: &theirs,
+            identity: identity.as_ref(),
+            limits: &limits,
+            group: place.map(|place| place.entrance.as_fd()),
+            no_new_privs: false,
+        };
+        let pid = self.daemon(&daemon)?;
         Ok((pid, ours))
     }
 
-    fn daemon(
-        &self,
-        program: &Program,
-        args: &[CString],
-        socket: &OwnedFd,
-        identity: Option<&Identity>,
-        limits: &[(Limit, Bounds)],
-        no_new_privs: bool,
-    ) -> Result<Pid, SpawnError> {
+    fn daemon(&self, daemon: &Daemon<'_>) -> Result<Pid, SpawnError> {
         let stderr = io::stderr();
         let null = self.null.as_fd();
-        let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (socket.as_fd(), SOCKET)];
+        let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (daemon.socket.as_fd(), SOCKET)];
         // The front starts nothing.
-        if !no_new_privs {
+        if !daemon.no_new_privs {
             fds.push((self.programs.engines.as_fd(), ENGINES));
         }
         spawn(&Spawn {
-            program,
-            args,
+            program: daemon.program,
+            args: daemon.args,
             env: &self.few,
             fds: &fds,
-            identity,
-            limits,
+            identity: daemon.identity,
+            group: daemon.group,
+            limits: daemon.limits,
             directory: Some(c"/"),
-            no_new_privs,
+            no_new_privs: daemon.no_new_privs,
             dies_with_parent: true,
             own_session: true,
         })
     }
+}
+
+/// What differs between fronts and sites.
+struct Daemon<'a> {
+    program: &'a Program,
+    args: &'a [CString],
+    socket: &'a OwnedFd,
+    identity: Option<&'a Identity>,
+    limits: &'a [(Limit, Bounds)],
+    group: Option<BorrowedFd<'a>>,
+    no_new_privs: bool,
 }
 
 fn entry(name: OsString, value: OsString) -> Option<CString> {

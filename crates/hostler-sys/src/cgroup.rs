@@ -72,16 +72,28 @@ impl Group {
     /// # Errors
     /// [`Unavailable`]: version 2 is not mounted, or this process's group can't be seen from here.
     pub fn own() -> Result<Self, Unavailable> {
-        let root = PLACES.iter().find(|place| is_mounted(place, VERSION_2));
-        let root = root.ok_or_else(|| {
+        Self::below(Self::place()?, "", false)
+    }
+
+    /// The topmost group that can be seen from here in the hierarchy of version 2: what it offers, this machine or
+    /// container does.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: version 2 is not mounted.
+    pub fn root() -> Result<Self, Unavailable> {
+        Self::at(PathBuf::from(Self::place()?), false)
+    }
+
+    fn place() -> Result<&'static str, Unavailable> {
+        let place = PLACES.into_iter().find(|place| is_mounted(place, VERSION_2));
+        place.ok_or_else(|| {
             let legacy = is_mounted("/sys/fs/cgroup/memory", VERSION_1);
             Unavailable(if legacy {
                 "only cgroup version 1 is mounted".to_owned()
             } else {
                 "cgroup version 2 is not mounted at /sys/fs/cgroup".to_owned()
             })
-        })?;
-        Self::below(root, "", false)
+        })
     }
 
     /// The group of this process in a hierarchy that has this controller, of version 2 or, failing that, 1.
@@ -106,7 +118,10 @@ impl Group {
         let own = own_path(&lines, controller).ok_or_else(|| {
             Unavailable("this process's cgroup is outside of what can be seen here".to_owned())
         })?;
-        let path = Path::new(root).join(own);
+        Self::at(Path::new(root).join(own), legacy)
+    }
+
+    fn at(path: PathBuf, legacy: bool) -> Result<Self, Unavailable> {
         let directory = open_directory(rustix::fs::CWD, &path)
             .map_err(|e| Unavailable(format!("can't open the cgroup {}: {e}", path.display())))?;
         Ok(Self { directory, path, legacy })
@@ -122,6 +137,21 @@ impl Group {
     #[must_use]
     pub fn offers(&self, controller: Controller) -> bool {
         self.legacy || self.lists("cgroup.controllers", controller)
+    }
+
+    /// Which of these groups below this one could not be limited in, as a sentence; `None`: in all of them.
+    #[must_use]
+    pub fn lacks(&self, needed: &[Controller]) -> Option<Unavailable> {
+        let missing: Vec<Controller> = needed.iter().copied().filter(|c| !self.offers(*c)).collect();
+        let first = missing.first()?.name();
+        let names: Vec<&str> = missing.iter().map(|controller| controller.name()).collect();
+        let legacy = is_mounted(&format!("/sys/fs/cgroup/{first}"), VERSION_1);
+        let hint = if legacy { " (cgroup version 1 has that here)" } else { "" };
+        Some(Unavailable(format!(
+            "the cgroup {} does not offer {}{hint}",
+            self.path.display(),
+            names.join(", ")
+        )))
     }
 
     /// Whether groups below this one are limited in this.

@@ -35,7 +35,7 @@ pub(crate) fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 }
 
 /// The steps that can fail, as the child numbers them on its pipe.
-const STEPS: [&str; 14] = [
+const STEPS: [&str; 15] = [
     "fork",
     "setsid",
     "setrlimit",
@@ -50,6 +50,7 @@ const STEPS: [&str; 14] = [
     "dup2",
     "close_range",
     "execve",
+    "cgroup",
 ];
 
 /// `prctl` takes all its arguments as longs.
@@ -99,6 +100,13 @@ fn steps(plan: &Plan<'_>) -> Result<(), Failed> {
     if spawn.own_session {
         // SAFETY: no arguments.
         check(1, unsafe { libc::setsid() })?;
+    }
+    if let Some(group) = spawn.group {
+        // "0" is whoever writes. As we still are, and before anything is used up.
+        let zero = c"0".as_ptr();
+        // SAFETY: one byte of a live string.
+        let written = unsafe { libc::write(group.as_raw_fd(), zero.cast(), 1) };
+        check(14, if written == 1 { 0 } else { -1 })?;
     }
     for (limit, bounds) in spawn.limits {
         let done = rustix::process::setrlimit(limit.resource(), (*bounds).into());

@@ -59,6 +59,8 @@ pub struct Spawn<'a> {
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
     /// Who it is; `None`: who we are.
     pub identity: Option<&'a Identity>,
+    /// The control group that it enters first ([`crate::cgroup::Group::entrance`]); `None`: ours.
+    pub group: Option<BorrowedFd<'a>>,
     /// Limits that differ from ours.
     pub limits: &'a [(Limit, Bounds)],
     /// Working directory; `None`: ours.
@@ -93,7 +95,9 @@ impl SpawnError {
         Self::of(step, &io::Error::last_os_error())
     }
 
-    pub(crate) fn of(step: &'static str, error: &io::Error) -> Self {
+    /// The failed step, with the kernel's word.
+    #[must_use]
+    pub fn of(step: &'static str, error: &io::Error) -> Self {
         Self { step, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
     }
 }

@@ -57,6 +57,27 @@ pub struct SitePlan {
     pub name: String,
     /// Who it runs as; `None` under single-user operation.
     pub identity: Option<Identity>,
+    /// What all its processes may use together, where control groups are to be had.
+    pub limits: SiteLimits,
+}
+
+/// Limits of a site; `None`: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteLimits {
+    /// Memory, in bytes (`HostlerSiteMemory`).
+    pub memory: Option<u64>,
+    /// Processor time, in percent of one processor (`HostlerSiteCPU`).
+    pub cpu: Option<u32>,
+    /// Processes and threads (`HostlerSiteTasks`).
+    pub tasks: Option<u32>,
+}
+
+impl SiteLimits {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The front's part of the plan.

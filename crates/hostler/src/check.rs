@@ -4,7 +4,7 @@
 use crate::Failed;
 use crate::cli::Run;
 use crate::load;
-use crate::plan::{Found, Roles, Situation, logs, paths, preload, report, roles, secrets};
+use crate::plan::{Found, Roles, Situation, limits, logs, paths, preload, report, roles, secrets};
 
 pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
@@ -22,6 +22,7 @@ pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     };
     if let Some(roles) = roles {
         found.extend(paths::pid_file(&config));
+        found.extend(limits::inspect(&roles.sites));
         found.extend(logs::inspect(&config, &roles, &situation));
         found.extend(secrets::inspect(&config, &roles, &situation));
     }

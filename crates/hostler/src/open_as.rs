@@ -83,6 +83,7 @@ impl Opener {
             env: &[],
             fds: &[(null.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2), (theirs.as_fd(), 3)],
             identity: Some(&identity),
+            group: None,
             limits: &[],
             directory: Some(c"/"),
             no_new_privs: true,

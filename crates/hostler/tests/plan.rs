@@ -76,6 +76,7 @@ impl Root {
             env: &[c"PATH=/usr/bin:/bin".to_owned()],
             fds: &[(null.as_fd(), 0), (stderr.as_fd(), 1), (stderr.as_fd(), 2), (theirs.as_fd(), 3)],
             identity: identity.as_ref(),
+            group: None,
             limits: &[],
             directory: Some(c"/"),
             no_new_privs: false,

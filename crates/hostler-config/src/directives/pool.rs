@@ -2,8 +2,10 @@
 //! pool of a virtual host, and Hostler's own.
 
 mod pairs;
+mod site;
 
 pub(crate) use pairs::impossible;
+pub use site::SiteLimits;
 
 use super::core::values::{choice, number};
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
@@ -111,6 +113,9 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE),
+    site::MEMORY,
+    site::CPU,
+    site::TASKS,
 ];
 
 /// What a program's process serves.

@@ -20,7 +20,7 @@ use format::Entry;
 use hostler_config::Server;
 pub(crate) use hostler_config::directives::log_config::Level as Severity;
 use hostler_config::directives::log_config::Levels;
-use hostler_gateway::{Error, Severity as Weight};
+use hostler_gateway::{Error, Kind, Severity as Weight};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -59,7 +59,18 @@ pub(crate) fn failure(about: &Request, module: &str, error: &Error, program: &[u
         Weight::Warn => Severity::Warn,
         Weight::Info => Severity::Info,
     };
-    request(about, severity, module, &error.of(&String::from_utf8_lossy(program)));
+    request(about, severity, module, &cause(about, error, program));
+}
+
+/// The same in words; whether it was the site's memory limit only the kernel's count tells.
+pub(crate) fn cause(about: &Request, error: &Error, program: &[u8]) -> String {
+    let mut text = error.of(&String::from_utf8_lossy(program));
+    // The kernel does it by signal 9, and a site's process that is gone leaves no word about how.
+    let killed = error.kind == Kind::WorkerGone || text.contains("signal 9");
+    if killed && about.thread.ran_out_of_memory(&about.server) {
+        text.push_str(": the site has reached HostlerSiteMemory, and the kernel ended one of its processes");
+    }
+    text
 }
 
 /// A line that a program wrote to its standard error (mod_cgi); `script` is its path.

@@ -31,7 +31,11 @@ pub(crate) fn main(directory: &str) -> ExitCode {
             ["listen", address] => master.listeners.push(address.parse().unwrap()),
             ["front", uid] => master.front = identity(uid),
             ["site", name, uid] => {
-                master.sites.push(SitePlan { name: name.to_string(), identity: identity(uid) });
+                master.sites.push(SitePlan {
+                    name: name.to_string(),
+                    identity: identity(uid),
+                    limits: hostler_wire::plan::SiteLimits::default(),
+                });
             }
             ["pid-file", path] => master.pid_file = Some(path.to_string()),
             ["behave", word] => front = word.as_bytes().to_vec(),

@@ -74,6 +74,7 @@ impl Site {
             env: &[c"SECRET=of the master".into()],
             fds: &fds,
             identity: identity.as_ref(),
+            group: None,
             limits,
             directory: None,
             no_new_privs: false,

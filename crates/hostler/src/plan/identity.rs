@@ -6,10 +6,10 @@
 
 use hostler_config::{Config, Server};
 use hostler_sys::users::user_by_name;
-use hostler_wire::plan::{Identity, SiteId, SitePlan};
+use hostler_wire::plan::{Identity, SiteId, SiteLimits, SitePlan};
 use std::collections::HashMap;
 
-use super::{Situation, place, users};
+use super::{Situation, limits, place, users};
 use crate::Failed;
 
 /// The front's identity when neither `HostlerUser` nor a user `hostler` is there.
@@ -24,12 +24,14 @@ pub(crate) struct Site {
     pub(crate) name: String,
     /// Who it runs as; `None`: who we are.
     pub(crate) identity: Option<Identity>,
+    /// What all its processes may use together.
+    pub(crate) limits: SiteLimits,
 }
 
 impl Site {
     /// For the master.
     pub(crate) fn plan(&self) -> SitePlan {
-        SitePlan { name: self.name.clone(), identity: self.identity.clone() }
+        SitePlan { name: self.name.clone(), identity: self.identity.clone(), limits: self.limits }
     }
 }
 
@@ -51,7 +53,20 @@ pub(crate) struct Roles {
 /// # Errors
 /// All directives that can't be followed, one line each.
 pub(crate) fn roles(config: &Config, situation: &Situation) -> Result<Roles, Failed> {
-    if situation.root() { with_root(config, situation) } else { without_root(config, situation) }
+    let mut roles =
+        if situation.root() { with_root(config, situation)? } else { without_root(config, situation)? };
+    // One user for all: what the virtual hosts say is about users that there are not.
+    let alone = situation.single_user || !situation.root();
+    let site_of = if alone { &roles.site_of[..1] } else { &roles.site_of };
+    let found = limits::of_sites(config, site_of, roles.sites.len()).map_err(|all| Failed(all.join("\n")))?;
+    for (site, limits) in roles.sites.iter_mut().zip(found) {
+        site.limits = limits;
+    }
+    if alone && limits::any_of_a_host(config) {
+        let why = "the limits of virtual hosts (HostlerSite...) are ignored: all sites run as one user";
+        roles.warnings.push(why.to_string());
+    }
+    Ok(roles)
 }
 
 fn with_root(config: &Config, situation: &Situation) -> Result<Roles, Failed> {
@@ -108,7 +123,7 @@ fn without_root(config: &Config, situation: &Situation) -> Result<Roles, Failed>
     if config.process.user.as_ref().is_some_and(other) {
         warnings.push(format!("User is ignored: without root everything runs as {own}"));
     }
-    let sites = vec![Site { name: own, identity: None }];
+    let sites = vec![Site { name: own, identity: None, limits: SiteLimits::default() }];
     Ok(Roles { front: None, sites, site_of: vec![0; config.servers.len()], warnings })
 }
 
@@ -226,7 +241,7 @@ fn group(identities: &[Identity]) -> (Vec<Site>, Vec<SiteId>) {
         let name = users::name(identity.uid);
         let alone = users.get(&identity.uid) == Some(&1);
         let name = if alone { name } else { format!("{name}:#{}", identity.gid) };
-        Site { name, identity: Some(identity) }
+        Site { name, identity: Some(identity), limits: SiteLimits::default() }
     };
     (sites.into_iter().map(named).collect(), site_of)
 }

@@ -10,6 +10,7 @@
 mod certificates;
 mod found;
 mod identity;
+pub(crate) mod limits;
 pub(crate) mod logs;
 pub(crate) mod paths;
 pub(crate) mod piped;

@@ -48,6 +48,7 @@ pub(crate) fn start(target: &str, identity: Option<&Identity>) -> Result<OwnedFd
         env: &[environment],
         fds: &[(reader.as_fd(), 0), (io::stdout().as_fd(), 1), (io::stderr().as_fd(), 2)],
         identity: identity.as_ref(),
+        group: None,
         limits: &[],
         directory: Some(c"/"),
         no_new_privs: false,

@@ -18,6 +18,7 @@ pub use types::{
     ServerName, ServerTokens, Setting, Signature, Trace,
 };
 
+use crate::directives::pool::SiteLimits;
 use crate::{Merge, Module, Section, over, unset_part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -194,6 +195,8 @@ pub struct Server {
     pub access_file_names: Option<Arc<[String]>>,
     /// `AssignUserID`; inherited.
     pub assign_user: Option<AssignUser>,
+    /// `HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`; inherited.
+    pub site_limits: SiteLimits,
     /// `Timeout`, seconds (default 60).
     pub timeout: Option<u32>,
     /// `KeepAlive` (default On).
@@ -257,6 +260,7 @@ impl Merge for Server {
             document_root: over(&self.document_root, &other.document_root),
             access_file_names: over(&self.access_file_names, &other.access_file_names),
             assign_user: over(&self.assign_user, &other.assign_user),
+            site_limits: self.site_limits.merge(other.site_limits),
             timeout: other.timeout.or(self.timeout),
             keep_alive: other.keep_alive.or(self.keep_alive),
             keep_alive_timeout: other.keep_alive_timeout.or(self.keep_alive_timeout),

@@ -49,7 +49,7 @@ impl BodyStream for Output {
                     return Poll::Ready(None);
                 }
                 Err(error) => {
-                    return self.break_off(error.of(&String::from_utf8_lossy(&self.request.filename)));
+                    return self.break_off(crate::log::cause(&self.request, &error, &self.request.filename));
                 }
             }
         }
