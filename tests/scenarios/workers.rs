@@ -5,6 +5,7 @@ mod one_shot;
 mod pools;
 mod reload;
 mod tenants;
+mod trips;
 
 use crate::faults::{await_that, process};
 use hostler_tests::{Server, Site};

@@ -144,6 +144,8 @@ pub(crate) struct Request {
     pub(crate) no_cache: bool,
     /// What workers have done for it.
     pub(crate) progress: crate::handler::worker::Progress,
+    /// The worker that waits for this request's next trip.
+    pub(crate) held: crate::handler::worker::Held,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
     /// Changes that a worker tells while its answer is being sent.
@@ -229,6 +231,7 @@ impl Request {
             epoch: 0,
             no_cache: false,
             progress: crate::handler::worker::Progress::default(),
+            held: crate::handler::worker::Held::default(),
             custom_responses: Vec::new(),
             late: None,
         }
@@ -305,6 +308,7 @@ impl Request {
         next.auth_type.clone_from(&self.auth_type);
         next.env = self.env.clone();
         next.redirects = self.redirects;
+        next.held = self.held.clone();
         next.set_local_target(target);
         next
     }

@@ -127,7 +127,11 @@ pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
     if request.origin == Origin::Client {
         handler::options::check_expectation(request)?;
     }
-    prepare(request).await?;
+    let prepared = prepare(request).await;
+    if prepared.is_err() {
+        request.held.release(request);
+    }
+    prepared?;
     handler::invoke(request).await
 }
 

@@ -199,7 +199,9 @@ void hp_prepare_forks(void);
  * hooks (DBI handles and so on are the programs' own business). */
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error);
 /* Serves one request: all its phases. */
-void hp_perl_serve(const hp_request_in *request, hp_directory *directory);
+void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays);
+/* Ends a request that stays. */
+void hp_perl_release(void);
 /* PerlChildExitHandler, END blocks, perl_destruct; `quick`: of a one-shot worker, for which only END blocks and
  * child-exit handlers matter. */
 void hp_perl_end(const hp_str *functions, size_t count, int quick);

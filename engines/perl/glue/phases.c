@@ -390,13 +390,46 @@ static void reset(pTHX)
     errno = 0;
 }
 
-void hp_perl_serve(const hp_request_in *request, hp_directory *directory)
+/* The request that waits for its next trip. */
+static hp_request *staying;
+
+static void begin(pTHX_ trip *t, const hp_request_in *request, hp_directory *directory)
+{
+    Zero(t, 1, trip);
+    if (staying)
+        hp_request_again(aTHX_ staying, request, directory);
+    t->r = staying ? staying : hp_request_new(aTHX_ request, directory);
+    staying = NULL;
+    hp_current = t->r;
+}
+
+static void end(pTHX_ trip *t)
+{
+    (void)hp_guarded(aTHX_ after, t);
+    SvREFCNT_dec(t->self);
+    hp_request_free(aTHX_ t->r);
+    hp_current = NULL;
+    reset(aTHX);
+}
+
+void hp_perl_release(void)
 {
     dTHX;
     trip t;
+    if (!staying)
+        return;
     Zero(&t, 1, trip);
-    t.r = hp_request_new(aTHX_ request, directory);
-    hp_current = t.r;
+    t.r = hp_current = staying;
+    staying = NULL;
+    t.self = hp_request_sv(aTHX_ t.r);
+    end(aTHX_ &t);
+}
+
+void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
+{
+    dTHX;
+    trip t;
+    begin(aTHX_ &t, request, directory);
     t.self = hp_request_sv(aTHX_ t.r);
     t.outcome.kind = HP_DECLINED_REQUEST;
     if (UNLIKELY(hp_guarded(aTHX_ serve, &t))) {
@@ -409,9 +442,13 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory)
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ 0);
     (void)hp_guarded(aTHX_ finish, &t);
-    (void)hp_guarded(aTHX_ after, &t);
+    if (!stays) {
+        end(aTHX_ &t);
+        return;
+    }
+    hp_request_stay(aTHX_ t.r);
+    staying = t.r;
     SvREFCNT_dec(t.self);
-    hp_request_free(aTHX_ t.r);
     hp_current = NULL;
     reset(aTHX);
 }

@@ -124,6 +124,61 @@ hp_request *hp_request_new(pTHX_ const hp_request_in *in, hp_directory *director
     return r;
 }
 
+void hp_request_stay(pTHX_ hp_request *r)
+{
+    hp_table_own(aTHX_ r->headers_in);
+    hp_table_own(aTHX_ r->headers_out);
+    hp_table_own(aTHX_ r->err_headers_out);
+    hp_table_own(aTHX_ r->subprocess_env);
+    hp_table_own(aTHX_ r->notes);
+}
+
+static void free_told(pTHX_ hp_request *r)
+{
+    SV *texts[] = {r->method,       r->uri,     r->args,         r->filename,    r->path_info, r->user,
+                   r->ap_auth_type, r->handler, r->content_type, r->header_text, r->redirect};
+    size_t i;
+    for (i = 0; i < sizeof texts / sizeof *texts; i++)
+        SvREFCNT_dec(texts[i]);
+    hp_table_free(aTHX_ r->headers_in);
+    hp_table_free(aTHX_ r->headers_out);
+    hp_table_free(aTHX_ r->err_headers_out);
+    hp_table_free(aTHX_ r->subprocess_env);
+    hp_table_free(aTHX_ r->notes);
+    SvREFCNT_dec((SV *)r->custom_responses);
+    if (r->dir_config)
+        hp_table_free(aTHX_ r->dir_config);
+}
+
+void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
+{
+    hp_request kept = *r;
+    free_told(aTHX_ r);
+    init(r, in, directory);
+    r->self = kept.self;
+    r->unparsed_uri = kept.unparsed_uri;
+    r->the_request = kept.the_request;
+    r->hostname = kept.hostname;
+    r->content_encoding = kept.content_encoding;
+    r->status_line = kept.status_line;
+    r->languages = kept.languages;
+    r->pnotes = kept.pnotes;
+    r->cleanups = kept.cleanups;
+    Copy(kept.pushed, r->pushed, HP_PHASES, AV *);
+    r->subs = kept.subs;
+    r->prev = kept.prev;
+    r->no_cache = kept.no_cache;
+    r->no_local_copy |= kept.no_local_copy;
+    r->mtime = kept.mtime;
+    r->pool = kept.pool;
+    r->connection = kept.connection;
+    r->connection_pnotes = kept.connection_pnotes;
+    r->connection_notes = kept.connection_notes;
+    r->document_root = kept.document_root;
+    r->allowed = kept.allowed;
+    r->stash = kept.stash;
+}
+
 SV *hp_request_sv(pTHX_ hp_request *r)
 {
     if (!r->self) {

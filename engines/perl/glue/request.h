@@ -81,6 +81,10 @@ void hp_keep_setup(const hp_setup *setup);
 extern hp_request *hp_current;
 
 hp_request *hp_request_new(pTHX_ const hp_request_in *in, hp_directory *directory);
+/* Between two trips of a request: the front's strings are about to go. */
+void hp_request_stay(pTHX_ hp_request *r);
+/* The same request on its next trip: what the front was told is in `in` now, what only this process knows is kept. */
+void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory);
 void hp_request_free(pTHX_ hp_request *r);
 /* The Perl object, blessed into the generation's class (Apache2::RequestRec, or Apache); a new reference. */
 SV *hp_request_sv(pTHX_ hp_request *r);

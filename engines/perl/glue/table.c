@@ -80,6 +80,12 @@ static void own(pTHX_ hp_table *table)
     }
 }
 
+void hp_table_own(pTHX_ hp_table *table)
+{
+    if (table && table->users > 1)
+        own(aTHX_ table);
+}
+
 static void drop(pTHX_ hp_table *table)
 {
     if (--table->users)

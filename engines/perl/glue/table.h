@@ -9,6 +9,8 @@ typedef struct hp_table hp_table;
 hp_table *hp_table_new(pTHX_ size_t expected);
 hp_table *hp_table_from(pTHX_ hp_fields fields);
 void hp_table_free(pTHX_ hp_table *table);
+/* What the front's strings are needed for no longer, as far as programs have the table: it is copied. */
+void hp_table_own(pTHX_ hp_table *table);
 /* NULL: not there. */
 const char *hp_table_get(const hp_table *table, const char *name, size_t length, size_t *value_length);
 void hp_table_set(pTHX_ hp_table *table, const char *name, size_t length, const char *value, size_t value_length);

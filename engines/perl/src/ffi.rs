@@ -257,7 +257,8 @@ unsafe extern "C" {
     pub(crate) fn hp_perl_preload(kind: c_int, text: Str, origin: Str, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_prepare_forks();
     pub(crate) fn hp_perl_child_init(functions: *const Str, count: usize, error: *mut *mut c_char) -> c_int;
-    pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory);
+    pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory, stays: c_int);
+    pub(crate) fn hp_perl_release();
     pub(crate) fn hp_perl_end(functions: *const Str, count: usize, quick: c_int);
     pub(crate) fn hp_free(memory: *mut c_void);
     pub(crate) fn hp_title(text: Str);

@@ -9,6 +9,7 @@ use crate::ffi::{self, RequestIn};
 use crate::incoming::{Gone, Incoming};
 use crate::processor::Processor;
 use crate::{callbacks, process};
+use std::ffi::c_int;
 
 /// What becomes of the worker after a request.
 pub(crate) enum Served {
@@ -46,6 +47,8 @@ pub(crate) struct Serving {
     stash_read: usize,
     finished: bool,
     exits: bool,
+    /// No further trip of the request comes.
+    released: bool,
     processor: Processor,
 }
 
@@ -66,6 +69,7 @@ impl Serving {
             stash_read: 0,
             finished: false,
             exits: false,
+            released: false,
             processor,
         }
     }
@@ -74,39 +78,62 @@ impl Serving {
     pub(crate) fn serve(&mut self, conversation: Conversation, last: bool) -> Served {
         self.conversation = Some(conversation);
         self.incoming.clear();
-        (self.finished, self.exits, self.piece) = (false, last, 0);
+        (self.finished, self.exits, self.piece, self.released) = (false, last, 0, false);
         self.stashed.clear();
         self.stash_read = 0;
         self.processor.begin();
-        let (request, directory) = match self.begin() {
-            Ok(begun) => begun,
-            Err(Gone::Malformed) => return Served::Malformed,
-            Err(_) => return self.end(),
+        let served = loop {
+            match self.trip() {
+                Ok(true) => {}
+                Ok(false) => return self.end(),
+                Err(Gone::Malformed) => break Served::Malformed,
+                Err(_) => break Served::Stays,
+            }
         };
+        // A request that stayed has to be cleaned up after.
         callbacks::enter(self);
-        // SAFETY: the request points into buffers of `self` that stay as they are until the next request; during the
+        // SAFETY: the buffers of `self` are as the last trip has left them; `self` is reached through `callbacks` only.
+        unsafe { ffi::hp_perl_release() };
+        callbacks::leave();
+        if matches!(served, Served::Malformed) { served } else { self.end() }
+    }
+
+    /// Runs the phases of one trip; whether the request stays for another. [`Gone::Abandoned`]: no (further) one comes.
+    fn trip(&mut self) -> Result<bool, Gone> {
+        let (request, directory, stays) = self.begin()?;
+        self.finished = false;
+        callbacks::enter(self);
+        // SAFETY: the request points into buffers of `self` that stay as they are until the next trip; during the
         // call `self` is reached through `callbacks` only.
-        unsafe { ffi::hp_perl_serve(request, directory) };
+        unsafe { ffi::hp_perl_serve(request, directory, c_int::from(stays)) };
         callbacks::leave();
         if process::is_forked_away() {
             process::exit_now(0);
         }
-        self.end()
+        if stays {
+            self.publish();
+        }
+        Ok(stays)
     }
 
-    fn begin(&mut self) -> Result<(*const RequestIn, *mut ffi::Directory), Gone> {
-        let length = self.await_kind(|kind| kind == ToWorker::REQUEST)?;
+    fn begin(&mut self) -> Result<(*const RequestIn, *mut ffi::Directory, bool), Gone> {
+        let length = self.await_kind(|kind| kind == ToWorker::REQUEST || kind == ToWorker::RELEASE)?;
+        if self.released {
+            // Nothing that was not answered yet: what had been asked was.
+            return Err(Gone::Abandoned);
+        }
         self.request_message.clear();
         self.request_message.extend_from_slice(self.incoming.body(length));
         let message = ToWorker::decode(ToWorker::REQUEST, &self.request_message);
         let Ok(ToWorker::Request(head)) = message else { return Err(Gone::Malformed) };
+        let stays = head.flags & work::request_flag::STAYS != 0;
         let has_body = head.flags & work::request_flag::BODY != 0;
         self.body = if has_body { Body::Coming } else { Body::Ended };
         let directory = self.directories.of(head.directory);
         if directory.is_null() {
             return Err(Gone::Malformed);
         }
-        Ok((self.request.set(&head), directory))
+        Ok((self.request.set(&head), directory, stays))
     }
 
     fn end(&mut self) -> Served {
@@ -131,6 +158,12 @@ impl Serving {
                 other => other?,
             };
             match kind {
+                ToWorker::RELEASE => {
+                    self.released = true;
+                    if wanted(kind) {
+                        return Ok(length);
+                    }
+                }
                 kind if wanted(kind) => return Ok(length),
                 ToWorker::DEFINE => self.define(length)?,
                 ToWorker::BODY => {
@@ -205,6 +238,7 @@ impl Serving {
                 (ToWorker::BODY, length) => self.piece = length,
                 (ToWorker::BODY_END, length) => self.body_end(length)?,
                 (ToWorker::DEFINE, length) => self.define(length)?,
+                (ToWorker::RELEASE, _) => self.released = true,
                 _ => return Err(Gone::Malformed),
             }
         }

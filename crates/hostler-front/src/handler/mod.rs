@@ -42,7 +42,9 @@ pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
 async fn respond(request: &mut Request) -> Result<Body, Halt> {
     let handler = request.handler.clone().or_else(|| by_type(request));
     if !handler.as_deref().is_some_and(worker::is_handler) {
-        worker::phases::settle(request).await?;
+        let settled = worker::phases::settle(request).await;
+        request.held.release(request);
+        settled?;
     }
     match handler.as_deref() {
         None | Some(b"default-handler") => file::handle(request).await,

@@ -5,6 +5,7 @@
 //! directory     the configuration, as a worker is told of it
 //! head          the request, as a worker is told of it
 //! conversation  one trip: request out, answer in, with questions on the way
+//! held          the worker that waits for a request's next trip
 //! apply         what the worker says becomes the request's answer
 //! output        the rest of a long answer
 //! raw           answers with their own head, for clients that can't be sent them so
@@ -20,6 +21,7 @@ mod apply;
 mod conversation;
 mod directory;
 mod head;
+mod held;
 mod output;
 pub(crate) mod phases;
 mod questions;
@@ -27,6 +29,7 @@ mod raw;
 mod script;
 pub(crate) mod short;
 
+pub(crate) use held::Held;
 pub(crate) use output::Late;
 pub(crate) use script::handle as script;
 
@@ -97,6 +100,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// mod_perl declines where no handler is configured; a phase before could still set one.
 fn is_declined_beforehand(request: &Request) -> bool {
     request.handler.as_deref() != Some(b"psgi")
+        && !request.held.is_kept()
         && request.dir.perl.handlers.of(Phase::Response).is_empty()
         && phases::configured(request).0 == 0
 }
@@ -110,7 +114,7 @@ async fn respond(
     handler: Option<&'static [u8]>,
 ) -> Result<Body, Halt> {
     let before = request.handler.clone();
-    let task = Task { phases, handler, body: !request.body.is_empty() };
+    let task = Task { phases, handler, body: !request.body.is_empty(), stays: false };
     let answer = trip(request, &task, isolation, programs).await;
     outcome(request, before, answer).await
 }
@@ -120,7 +124,7 @@ pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Resul
     let before = request.handler.clone();
     let answer = match answer {
         short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
-        short::Answer::Other(conversation) => converse(request, *conversation).await,
+        short::Answer::Other(conversation) => converse(request, *conversation, false).await,
         short::Answer::Failed(error) => Err(error),
     };
     outcome(request, before, answer).await
@@ -193,14 +197,20 @@ async fn trip(
     if task.phases.contains(Phase::Response) {
         short::remember(request, &known, task, isolation, texts);
     }
-    let exchange = match begin(&request.thread, &request.server, isolation, work) {
-        Begin::Now(exchange) => exchange,
-        Begin::Later(pool, work) => pool.begin(work).await?,
+    let body = task.body.then(|| request.body.clone());
+    let conversation = match held::take(request, isolation) {
+        Some(held) => held.again(&work, body),
+        None => {
+            let exchange = match begin(&request.thread, &request.server, isolation, work) {
+                Begin::Now(exchange) => exchange,
+                Begin::Later(pool, work) => pool.begin(work).await?,
+            };
+            Conversation::new(exchange, body)
+        }
     };
     request.progress.logged |= logs(task.phases);
     request.progress.pending = PhaseSet::default();
-    let body = task.body.then(|| request.body.clone());
-    converse(request, Conversation::new(exchange, body)).await
+    converse(request, conversation, task.stays).await
 }
 
 /// Whether these phases are what is left after an answer.
@@ -224,7 +234,11 @@ fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work)
     }
 }
 
-async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
+async fn converse(
+    request: &mut Request,
+    mut conversation: Conversation,
+    stays: bool,
+) -> Result<Answer, Error> {
     let (mut gathered, mut length, mut has_head) = (VecDeque::new(), 0, false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
@@ -239,17 +253,21 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
             }
             Some(Event::Changes(changes)) => changes.apply(request),
             Some(Event::Finished(end)) => {
-                conversation.part(request);
+                if stays {
+                    request.held.keep(conversation);
+                } else {
+                    conversation.part(request);
+                }
                 return Ok(finished(end, has_head, gathered, length));
             }
             Some(Event::Body(piece)) => {
                 length += piece.len();
                 gathered.push_back(piece);
                 if length > WHOLE {
-                    return Ok(stream(request, conversation, gathered));
+                    return Ok(stream(request, conversation, gathered, stays));
                 }
             }
-            None => return Ok(stream(request, conversation, gathered)),
+            None => return Ok(stream(request, conversation, gathered, stays)),
         }
     }
 }
@@ -288,7 +306,16 @@ impl crate::body::BodyStream for Truncated {
     }
 }
 
-fn stream(request: &mut Request, conversation: Conversation, gathered: VecDeque<Bytes>) -> Answer {
+fn stream(
+    request: &mut Request,
+    mut conversation: Conversation,
+    gathered: VecDeque<Bytes>,
+    stays: bool,
+) -> Answer {
+    if stays {
+        // Who has begun to answer needs no further trip.
+        conversation.release();
+    }
     let late = Late::default();
     request.late = Some(late.clone());
     let request = Box::new(request.clone());

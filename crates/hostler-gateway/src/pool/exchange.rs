@@ -9,6 +9,7 @@ use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -166,6 +167,36 @@ impl Exchange {
         });
         self.awaits_room = ready == Some(false);
         if self.awaits_room { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// The answer to a request that stays with its worker ([`request_flag::STAYS`]) is complete, and a further trip of
+    /// it may follow: dropped, it is abandoned after all.
+    ///
+    /// [`request_flag::STAYS`]: hostler_wire::work::request_flag::STAYS
+    pub fn stay(&mut self) {
+        self.finished = false;
+    }
+
+    /// Another trip of a request that stays: its configuration and its encoded head, as in [`super::Work`].
+    pub fn again(&mut self, directory: &(u32, Arc<[u8]>), request: &[u8]) {
+        if self.over {
+            return;
+        }
+        let Begun { pool, worker, .. } = &self.begun;
+        let defines =
+            pool.lock().records.get_mut(&worker.id).is_some_and(|record| record.told.insert(directory.0));
+        if defines {
+            self.unsent.buffer().extend_from_slice(&directory.1);
+        }
+        self.unsent.buffer().extend_from_slice(request);
+        let unsent = &mut self.unsent;
+        thread::with(self.slot, |entry| entry.flush(unsent));
+    }
+
+    /// No further trip comes: the worker may clean up in peace.
+    pub fn release(&mut self) {
+        self.tell(&ToWorker::Release);
+        self.finished = true;
     }
 
     /// The worker's number and process id.

@@ -25,6 +25,8 @@ pub enum ToWorker<'a> {
     Answer(Box<RequestHead<'a>>),
     /// What was asked to be sent as part of the answer (`Run`) has been sent, with this status.
     Ran(u16),
+    /// No further trip of a request that [`stays`](request_flag::STAYS) comes: the worker cleans up after it.
+    Release,
 }
 
 /// Bits of [`RequestHead::flags`].
@@ -49,6 +51,9 @@ pub mod request_flag {
     pub const NO_CACHE: u32 = 1 << 8;
     /// The site has a user of its own: scripts that others could have changed are not run (as suexec).
     pub const SUEXEC: u32 = 1 << 9;
+    /// This is one trip of several: another [`super::ToWorker::Request`] of the same request follows in the same
+    /// conversation, or [`super::ToWorker::Release`]. Until then there is no `End`, and nothing is cleaned up.
+    pub const STAYS: u32 = 1 << 10;
 }
 
 /// What stands at [`RequestHead::filename`].
@@ -148,6 +153,7 @@ mod kind {
     pub(super) const BODY_END: u8 = 4;
     pub(super) const ANSWER: u8 = 5;
     pub(super) const RAN: u8 = 6;
+    pub(super) const RELEASE: u8 = 7;
 }
 
 impl<'a> ToWorker<'a> {
@@ -163,6 +169,8 @@ impl<'a> ToWorker<'a> {
     pub const ANSWER: u8 = kind::ANSWER;
     /// Kind of [`Self::Ran`].
     pub const RAN: u8 = kind::RAN;
+    /// Kind of [`Self::Release`].
+    pub const RELEASE: u8 = kind::RELEASE;
 
     /// Appends the message with its head.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -176,6 +184,7 @@ impl<'a> ToWorker<'a> {
             Self::BodyEnd(complete) => Encoder::message(out, kind::BODY_END, |e| e.u8(u8::from(*complete))),
             Self::Answer(head) => Encoder::message(out, kind::ANSWER, |e| head.encode(e)),
             Self::Ran(status) => Encoder::message(out, kind::RAN, |e| e.u16(*status)),
+            Self::Release => Encoder::message(out, kind::RELEASE, |_| ()),
         }
     }
 
@@ -192,6 +201,7 @@ impl<'a> ToWorker<'a> {
             kind::BODY_END => Self::BodyEnd(d.u8()? == 1),
             kind::ANSWER => Self::Answer(Box::new(RequestHead::decode(&mut d)?)),
             kind::RAN => Self::Ran(d.u16()?),
+            kind::RELEASE => Self::Release,
             _ => return Err(Malformed),
         };
         d.end().map(|()| message)

@@ -7,7 +7,7 @@ use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
-use hostler_gateway::pool::{Exchange, Frame};
+use hostler_gateway::pool::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
 use std::collections::VecDeque;
@@ -53,6 +53,23 @@ impl Conversation {
     /// Goes on with one that somebody else has begun, who has taken these messages.
     pub(super) fn taken_over(exchange: Exchange, taken: impl IntoIterator<Item = Frame>) -> Self {
         Self { taken: taken.into_iter().collect(), ..Self::new(exchange, None) }
+    }
+
+    /// Another trip of a request that stays with its worker.
+    pub(super) fn again(self, work: &Work, body: Option<RequestBody>) -> Self {
+        let mut exchange = self.exchange;
+        exchange.again(&work.directory, &work.request);
+        Self::new(exchange, body)
+    }
+
+    /// One trip is over; the worker waits for another.
+    pub(super) fn stay(&mut self) {
+        self.exchange.stay();
+    }
+
+    /// There will be no other: the worker ends the request once it has said what it is saying.
+    pub(super) fn release(&mut self) {
+        self.exchange.release();
     }
 
     /// The next thing said. After an error, or after [`Event::Finished`], there is nothing more.

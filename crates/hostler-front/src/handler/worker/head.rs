@@ -41,6 +41,8 @@ pub(super) struct Task {
     pub(super) handler: Option<&'static [u8]>,
     /// The request's body follows.
     pub(super) body: bool,
+    /// The worker keeps the request for a further trip.
+    pub(super) stays: bool,
 }
 
 /// The request's head.
@@ -52,7 +54,7 @@ pub(super) fn head<'a>(
 ) -> RequestHead<'a> {
     let root = settings::document_root(&request.server).as_bytes();
     RequestHead {
-        flags: flags(request, task.body),
+        flags: flags(request, task),
         phases: task.phases,
         directory: known.id,
         number: request.number,
@@ -105,13 +107,14 @@ fn fields(table: &Table) -> Fields<'_> {
     table.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
-fn flags(request: &Request, body: bool) -> u32 {
+fn flags(request: &Request, task: &Task) -> u32 {
     let facts = [
         (request.peer.tls.is_some(), request_flag::TLS),
         (request.is_head(), request_flag::HEAD_ONLY),
         (request.prev.is_some() || request.origin == Origin::Redirect, request_flag::REDIRECTED),
         (request.is_sub(), request_flag::SUBREQUEST),
-        (body, request_flag::BODY),
+        (task.body, request_flag::BODY),
+        (task.stays, request_flag::STAYS),
         (request.peer.may_continue(), request_flag::KEEP_ALIVE),
         (request.version == HTTP_2, request_flag::HTTP_2),
         (request.no_cache, request_flag::NO_CACHE),

@@ -69,7 +69,7 @@ pub(super) fn tell(sub: &Request, status: u16, exchange: &mut Exchange) {
     let known = directory::known(sub, Programs::Configured);
     exchange.tell(&ToWorker::Define { id: known.id, directory: &known.encoded });
     let texts = Texts::of(sub, None);
-    let task = Task { phases: PhaseSet::default(), handler: None, body: false };
+    let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
     let mut answer = head::head(sub, &texts, &known, &task);
     answer.status = status;
     exchange.tell(&ToWorker::Answer(Box::new(answer)));

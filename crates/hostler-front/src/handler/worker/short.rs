@@ -96,7 +96,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let (received, number) = (SystemTime::now(), thread.next_request());
     let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
     let Remembered { request, texts, known, phases, isolation, handler, .. } = &*remembered;
-    let task = Task { phases: *phases, handler: *handler, body: false };
+    let task = Task { phases: *phases, handler: *handler, body: false, stays: false };
     let mut message = head::head(request, texts, known, &task);
     message.number = number;
     message.protocol = head.version;

@@ -1,0 +1,53 @@
+//! The worker that waits for a request's next trip: where the front decides between two phases (`Require`, an alias),
+//! the same process goes on, with what its programs have kept for later phases.
+//!
+//! It is let go before anything is answered that is not its own: nobody's slow client keeps it.
+
+use super::conversation::Conversation;
+use crate::request::Request;
+use hostler_config::directives::pool::Isolation;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Perhaps a worker that waits. Copies of a request share it, and its sub-requests, which let it go when they need a
+/// worker themselves: held ones could otherwise all wait for each other.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Option<Rc<Cell<Option<Box<Conversation>>>>>);
+
+impl Held {
+    /// Keeps it for the next trip.
+    pub(super) fn keep(&mut self, mut conversation: Conversation) {
+        conversation.stay();
+        self.0.get_or_insert_default().set(Some(Box::new(conversation)));
+    }
+
+    /// Whether there is one; a phase before may have set handlers in it.
+    pub(super) fn is_kept(&self) -> bool {
+        let Some(held) = &self.0 else { return false };
+        let kept = held.take();
+        let is_kept = kept.is_some();
+        held.set(kept);
+        is_kept
+    }
+
+    fn take(&self) -> Option<Conversation> {
+        Some(*self.0.as_ref()?.take()?)
+    }
+
+    /// Lets it go: its programs clean up after the request.
+    pub(crate) fn release(&self, request: &Request) {
+        if let Some(mut conversation) = self.take() {
+            conversation.release();
+            conversation.part(request);
+        }
+    }
+}
+
+/// The one that goes on with this request, if it does in the same pool.
+pub(super) fn take(request: &Request, isolation: Isolation) -> Option<Conversation> {
+    if request.is_sub() || isolation != Isolation::Persistent {
+        request.held.release(request);
+        return None;
+    }
+    request.held.take()
+}
