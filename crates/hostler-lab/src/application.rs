@@ -6,14 +6,16 @@
 //!
 //! | application | paths |
 //! |---|---|
-//! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-perl/form.pl`, `/cgi-c/hello` |
+//! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-c/hello` |
 //! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/fastcgi/comments`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
+//! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
 
 mod comments;
 mod compile;
 mod files;
+mod fork;
 mod include;
 mod isolation;
 mod postgresql;
@@ -64,7 +66,7 @@ pub struct LaidOut {
 /// The applications' names.
 #[must_use]
 pub fn all() -> &'static [&'static str] {
-    &["registry", "include", "isolation", "comments"]
+    &["registry", "include", "isolation", "comments", "fork"]
 }
 
 /// What an application can be served by here.
@@ -76,6 +78,7 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
         "registry" => Ok(registry::techniques()),
         "include" => Ok(include::techniques()),
         "isolation" => Ok(isolation::techniques()),
+        "fork" => Ok(fork::techniques()),
         "comments" => Ok(comments::techniques(options.database)),
         _ => Err(unknown(name)),
     }
@@ -92,6 +95,7 @@ pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
         "registry" => registry::lay_out(opened(root)?).map(without_database),
         "include" => include::lay_out(opened(root)?).map(without_database),
         "isolation" => isolation::lay_out(opened(root)?).map(without_database),
+        "fork" => fork::lay_out(opened(root)?).map(without_database),
         "comments" => comments::lay_out(options.database, opened(root)?),
         _ => Err(unknown(name)),
     }

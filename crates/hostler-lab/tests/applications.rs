@@ -100,8 +100,7 @@ fn available(techniques: &[Technique], name: &str) -> bool {
 #[test]
 fn the_light_and_the_heavy_program_say_hello_in_every_form() {
     let bench = Bench::start("registry", Options::default(), &["hostler", "apache-prefork"]);
-    let mut paths =
-        vec!["/light", "/heavy", "/perl/light.pl", "/perl/heavy.pl", "/cgi-perl/hello.pl", "/fork/hello.pl"];
+    let mut paths = vec!["/light", "/heavy", "/perl/light.pl", "/perl/heavy.pl", "/cgi-perl/hello.pl"];
     if available(&application::techniques("registry", &Options::default()).unwrap(), "cgi-c") {
         paths.push("/cgi-c/hello");
     }
@@ -123,6 +122,24 @@ fn the_light_program_as_psgi_says_the_same_in_starman() {
     let bench = Bench::start("registry", Options::default(), &["hostler", "starman"]);
     for (name, answer) in bench.answers("localhost", "/psgi") {
         assert_eq!((answer.status, answer.body.as_str()), (200, "Hello"), "{name}: {}", answer.head);
+    }
+}
+
+#[test]
+fn forked_programs_say_what_started_ones_say() {
+    if !available(&application::techniques("fork", &Options::default()).unwrap(), "cgi-perl") {
+        return;
+    }
+    let bench = Bench::start("fork", Options::default(), &["hostler", "apache-prefork"]);
+    for path in ["/cgi-perl/plain.pl", "/cgi-perl/form.pl", "/exec/plain.pl", "/exec/form.pl"] {
+        for (name, answer) in bench.answers("localhost", path) {
+            assert_eq!(
+                (answer.status, answer.body.as_str()),
+                (200, "Hello"),
+                "{path} by {name}: {}",
+                answer.head
+            );
+        }
     }
 }
 
@@ -245,7 +262,10 @@ fn insert(what: &str, path: &str, server: &Running) {
 #[test]
 fn an_unknown_application_is_answered_with_those_that_exist() {
     let error = application::techniques("coments", &Options::default()).unwrap_err().to_string();
-    assert!(error.contains("coments") && error.contains("registry, include, isolation, comments"), "{error}");
+    assert!(
+        error.contains("coments") && error.contains("registry, include, isolation, comments, fork"),
+        "{error}"
+    );
 }
 
 #[test]

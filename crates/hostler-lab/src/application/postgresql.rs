@@ -43,7 +43,7 @@ pub(super) fn programs() -> Option<PathBuf> {
 
 /// Why there is none.
 pub(super) fn unavailable() -> Option<String> {
-    programs().is_none().then(|| "PostgreSQL is not installed; ./setup.sh bench unpacks it".to_owned())
+    programs().is_none().then(|| "PostgreSQL is not installed; ./setup.sh test unpacks it".to_owned())
 }
 
 impl Postgresql {

@@ -15,7 +15,6 @@ const FILES: Files = files!["registry":
     "perl/light.pl",
     "perl/heavy.pl",
     "cgi-perl/hello.pl",
-    "cgi-perl/form.pl",
     "cgi-c/hello.c",
     "app.psgi",
     "bare.pl",
