@@ -4,8 +4,10 @@
 //! kept waiting (no coordinated omission). One thread does it all: an event loop of its own for HTTP/1.1
 //! ([`http1`]), tokio's for HTTP/2 ([`h2`]).
 
+pub mod direct;
 mod h2;
 mod http1;
+mod limit;
 mod outcome;
 mod plan;
 mod schedule;
@@ -15,9 +17,12 @@ mod tally;
 mod tests;
 mod think;
 mod timers;
+mod url;
 
+pub use limit::{Limit, limit};
 pub use outcome::{Errors, MOST_REQUESTS, Outcome, PhaseOutcome, Request, Second};
 pub use plan::{MOST_CLIENTS, Phase, Plan, Protocol, Stop, Target, Think};
+pub use url::may_load;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -351,7 +351,7 @@ mod tests {
     fn what_is_not_http_is_told() {
         assert_eq!(read("SSH-2.0-OpenSSH\r\n").0, Read::Wrong);
         assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n").0, Read::Wrong);
-        assert_eq!(read("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n").3, false);
+        assert!(!read("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n").3);
     }
 
     #[test]
