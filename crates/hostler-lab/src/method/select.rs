@@ -3,7 +3,7 @@
 
 use super::Options;
 use crate::scenario::{Case, Scenario};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::collections::BTreeSet;
 
 /// The scenario as it is to be run.
@@ -34,6 +34,10 @@ pub fn select(scenario: &Scenario, options: &Options) -> Result<Scenario> {
         bail!(
             "nothing is left to measure: no case fits all of --only, --technique, --contestants and --saturation"
         );
+    }
+    for case in &scenario.cases {
+        // A scale may have made too much of it.
+        case.plan.check().map_err(|why| anyhow!("case {}: {why}", case.name))?;
     }
     Ok(scenario)
 }
@@ -117,6 +121,7 @@ mod tests {
         assert_eq!(why, "there is no technique \"psgi\" here; there are handler, registry");
         assert!(refused(Options { only: words(&["light"]), ..Options::default() }).contains("light-handler"));
         assert!(refused(Options { scale: Some(0.0), ..Options::default() }).contains("--scale 0"));
+        assert!(refused(Options { scale: Some(1e6), ..Options::default() }).contains("light-handler: "));
         assert!(refused(Options { cpu: Some(f64::NAN), ..Options::default() }).contains("--cpu"));
         assert!(refused(Options { rounds: Some(0), ..Options::default() }).contains("--rounds"));
     }

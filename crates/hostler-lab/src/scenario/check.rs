@@ -1,7 +1,6 @@
 //! What a scenario has to fulfil that its types don't say. Each answer names case and key, and what was expected.
 
 use super::{Case, Scenario};
-use crate::load::{Phase, Plan, Stop, Think};
 use std::collections::BTreeSet;
 
 /// Names that contestants may have.
@@ -71,9 +70,9 @@ fn case(case: &Case, scenario: &Scenario) -> Checked {
             wrong(format!("contestants: {} is not one of the scenario's", stranger.map_or("", |s| s)))
         })?;
     }
-    plan(&case.plan).map_err(|why| format!("case {name}{why}"))?;
+    case.plan.check().map_err(|why| wrong(format!("plan: {why}")))?;
     case.saturation.as_ref().map_or(Ok(()), |of| {
-        plan(of).map_err(|why| format!("case {name}, saturation{why}"))?;
+        of.check().map_err(|why| wrong(format!("saturation: {why}")))?;
         ensure(of.stop.is_some(), || {
             wrong("saturation: needs a stop, the limit that is looked for".to_owned())
         })
@@ -87,58 +86,4 @@ fn is_path(path: &str) -> bool {
 
 fn is_word(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic())
-}
-
-/// A plan; what is wrong begins with `: ` or `, phase 2: `.
-fn plan(plan: &Plan) -> Checked {
-    ensure(!plan.phases.is_empty(), || ": plan has no phases".to_owned())?;
-    ensure(plan.timeout > 0.0, || format!(": timeout = {}: seconds, more than 0", plan.timeout))?;
-    ensure(plan.warm_up >= 0.0, || format!(": warm_up = {}: seconds, 0 or more", plan.warm_up))?;
-    if let Some(Stop::Answer { seconds } | Stop::P99 { seconds }) = plan.stop {
-        ensure(seconds > 0.0, || format!(": stop: seconds = {seconds}: more than 0"))?;
-    }
-    for (number, one) in plan.phases.iter().enumerate() {
-        phase(one).map_err(|why| format!(", phase {}: {why}", number + 1))?;
-    }
-    Ok(())
-}
-
-fn phase(phase: &Phase) -> Checked {
-    match phase {
-        Phase::Closed { clients, to_clients, join, seconds, requests, think } => {
-            ensure(*clients > 0, || "clients = 0: at least one".to_owned())?;
-            ensure(to_clients.is_none_or(|to| to >= *clients), || {
-                "to_clients is less than clients: clients join, none leaves".to_owned()
-            })?;
-            match (seconds, requests) {
-                (Some(_), Some(_)) => return Err("give one of seconds and requests, not both".to_owned()),
-                (None, None) => return Err("give one of seconds and requests".to_owned()),
-                _ => {}
-            }
-            ensure(*requests != Some(0), || "requests = 0: at least one".to_owned())?;
-            ensure(seconds.is_none_or(|s| s > 0.0), || "seconds: more than 0".to_owned())?;
-            ensure(join.is_none_or(|s| s > 0.0), || "join: seconds, more than 0".to_owned())?;
-            ensure(to_clients.is_none() || join.is_some() || seconds.is_some(), || {
-                "to_clients needs seconds, or join, over which clients join".to_owned()
-            })?;
-            pause(think)
-        }
-        Phase::Open { rate, to_rate, seconds } => {
-            ensure(*rate > 0.0, || format!("rate = {rate}: requests a second, more than 0"))?;
-            ensure(to_rate.is_none_or(|to| to > 0.0), || "to_rate: more than 0".to_owned())?;
-            ensure(*seconds > 0.0, || format!("seconds = {seconds}: more than 0"))
-        }
-    }
-}
-
-fn pause(think: &Think) -> Checked {
-    match think {
-        Think::None => Ok(()),
-        Think::Fixed { seconds } => {
-            ensure(*seconds >= 0.0, || format!("think: seconds = {seconds}: 0 or more"))
-        }
-        Think::Uniform { from, to } => ensure(*from >= 0.0 && to >= from, || {
-            format!("think: from = {from}, to = {to}: from is 0 or more, to at least from")
-        }),
-    }
 }

@@ -196,9 +196,12 @@ plan = { keep_alive = true, seed = 7 }
     #[test]
     fn what_makes_no_sense_is_said_with_case_and_key() {
         let both = SMALL.replace("requests = 100", "requests = 100, seconds = 2");
-        assert_eq!(refused(&both), "mine.toml: case a, phase 1: give one of seconds and requests, not both");
+        assert_eq!(refused(&both), "mine.toml: case a: plan: a closed phase has either seconds or requests");
         let neither = SMALL.replace(", requests = 100", "");
-        assert_eq!(refused(&neither), "mine.toml: case a, phase 1: give one of seconds and requests");
+        assert_eq!(
+            refused(&neither),
+            "mine.toml: case a: plan: a closed phase has either seconds or requests"
+        );
         let twice = SMALL.replace("name = \"b\"", "name = \"a\"");
         assert_eq!(refused(&twice), "mine.toml: case a: there are two of this name");
         let path = SMALL.replace("\"/b\"", "\"b\"");
