@@ -56,6 +56,8 @@ enum Command {
     Bench3(Measure),
     /// E4: a hundred clients: do all wait equally long?
     Bench4(Measure),
+    /// A page of your own, in each way that can serve it.
+    Run(crate::own_site::OwnSite),
     /// Say what changed between two runs beyond noise; exit status 1 if something got worse.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(compared::CompareArgs),
@@ -96,6 +98,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Command::Bench2(how) => measure::scenario("bench2", how),
         Command::Bench3(how) => measure::scenario("bench3", how),
         Command::Bench4(how) => measure::scenario("bench4", how),
+        Command::Run(args) => crate::own_site::own_site(args),
         Command::Compare(args) => compared::run(args),
         Command::Report { run } => again(run),
         Command::Other(words) => other(words),

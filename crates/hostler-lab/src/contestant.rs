@@ -49,6 +49,13 @@ pub struct Site {
     pub environment: Vec<(String, String)>,
     /// Files and folders that programs write to: given to the site's user when the lab is root.
     pub writable: Vec<PathBuf>,
+    /// Whether the configuration itself says who servers and programs run as (`User`, `AssignUserID`).
+    pub names_users: bool,
+}
+
+/// Where Apache's module of this short name (`alias`) is here.
+pub(crate) fn apache_module(name: &str) -> Option<PathBuf> {
+    apache::Apache::find()?.module(name)
 }
 
 /// Contestants that we know, installed or not, in the order of reports.

@@ -13,6 +13,7 @@ pub mod contestant;
 pub mod load;
 pub mod machine;
 pub mod method;
+pub mod own_site;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -55,7 +55,9 @@ pub struct Measure {
 }
 
 impl Measure {
-    fn options(&self) -> Options {
+    /// As the method wants them.
+    #[must_use]
+    pub fn options(&self) -> Options {
         Options {
             quick: self.quick,
             saturation: self.saturation,

@@ -47,7 +47,7 @@ const USUAL: [&str; 17] = [
 ];
 
 /// Modules that cost memory or processes by merely being there, with a word that tells that they are wanted.
-const MENTIONED: [(&str, &str); 10] = [
+const MENTIONED: [(&str, &str); 12] = [
     ("perl", "perl"),
     ("fcgid", "fcgi"),
     ("rewrite", "rewrite"),
@@ -58,6 +58,8 @@ const MENTIONED: [(&str, &str); 10] = [
     ("brotli", "brotli"),
     ("userdir", "userdir"),
     ("log_config", "customlog"),
+    ("socache_shmcb", "sslengine"),
+    ("ssl", "sslengine"),
 ];
 
 impl Apache {

@@ -24,12 +24,13 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
     let apache = site.own.get("apache").map_or("", String::as_str);
     let text = match kind {
         Kind::Hostler => {
-            let user = if geteuid().is_root() { ASSIGN } else { "" };
+            let user = if geteuid().is_root() && !site.names_users { ASSIGN } else { "" };
             format!("{COMMON}{user}{}{}\n{own}\n", environment(site), site.configuration)
         }
         Kind::ApachePrefork | Kind::ApacheEvent | Kind::ApacheItk => {
             let rest = format!("{}{}\n{apache}\n{own}\n", environment(site), site.configuration);
-            format!("{}{COMMON}{}{rest}", modules(kind, &rest), pool(kind))
+            let user = if kind == Kind::ApacheItk && !site.names_users { ASSIGN } else { "" };
+            format!("{}{COMMON}{}{user}{rest}", modules(kind, &rest), pool(kind))
         }
         Kind::Nginx => nginx(own),
         Kind::Starman => String::new(),
@@ -39,7 +40,7 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
 
 /// Replaces what stands for places and users.
 pub(super) fn filled(text: &str, kind: Kind, site: &Site, place: Place<'_>) -> String {
-    text.replace("@IDENTITY@", &identity(kind))
+    text.replace("@IDENTITY@", &identity(kind, site))
         .replace("@LOGS@", &place.folder.to_string_lossy())
         .replace("@RUN@", &place.run.to_string_lossy())
         .replace("@PORT@", &place.port.to_string())
@@ -50,8 +51,8 @@ pub(super) fn filled(text: &str, kind: Kind, site: &Site, place: Place<'_>) -> S
 
 /// Who the server's processes are. Where there is no user for each site, the server itself is the site's user, so that
 /// programs may write what belongs to the site.
-fn identity(kind: Kind) -> String {
-    if !geteuid().is_root() {
+fn identity(kind: Kind, site: &Site) -> String {
+    if !geteuid().is_root() || site.names_users {
         return String::new();
     }
     let user = match kind {
@@ -87,7 +88,6 @@ fn modules(kind: Kind, configuration: &str) -> String {
 fn pool(kind: Kind) -> &'static str {
     match kind {
         Kind::ApacheEvent => EVENT,
-        Kind::ApacheItk => ITK,
         _ => PREFORK,
     }
 }
@@ -128,10 +128,6 @@ MaxKeepAliveRequests 0
 KeepAliveTimeout 300
 EnableSendfile On
 TypesConfig "@RUN@/mime.types"
-<Directory "/">
-    AllowOverride None
-    Require all denied
-</Directory>
 "#;
 
 const ASSIGN: &str = "AssignUserID @SITE_USER@ @SITE_USER@\n";
@@ -141,15 +137,6 @@ StartServers 64
 MinSpareServers 64
 MaxSpareServers 100
 MaxRequestWorkers 150
-"#;
-
-/// It leaves nothing behind from one connection to the next, so idle processes are only there to be forked from.
-const ITK: &str = r#"DefaultRuntimeDir "@RUN@"
-StartServers 64
-MinSpareServers 64
-MaxSpareServers 100
-MaxRequestWorkers 150
-AssignUserID @SITE_USER@ @SITE_USER@
 "#;
 
 const EVENT: &str = r#"DefaultRuntimeDir "@RUN@"

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const PAGE: &str = "A page of the lab's own tests\n";
-const CONFIGURATION: &str = "DocumentRoot \"@ROOT@/htdocs\"\nScriptAlias /cgi/ \"@ROOT@/cgi/\"\n\
+const CONFIGURATION: &str = "<Directory />\nRequire all denied\n</Directory>\nDocumentRoot \"@ROOT@/htdocs\"\nScriptAlias /cgi/ \"@ROOT@/cgi/\"\n\
                              <Directory \"@ROOT@\">\nRequire all granted\n</Directory>\n";
 const APPLICATION: &str =
     "open my $f, '<', '@ROOT@/htdocs/page.txt' or die $!; my $p = join '', <$f>; sub { [200, [], [$p]] }\n";

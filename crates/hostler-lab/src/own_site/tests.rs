@@ -1,0 +1,127 @@
+//! Pages of a configuration, served in each way by the servers that are installed.
+
+use super::*;
+use crate::method::ask;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+
+const SCRIPT: &str = "#!/usr/bin/perl\nprint \"Content-type: text/plain\\n\\nHello\\n\";\n";
+const HANDLER: &str = "package Hi; use Apache2::RequestRec (); use Apache2::RequestIO ();\nuse Apache2::Const \
+                       -compile => 'OK';\nsub handler { my $r = shift; $r->content_type('text/plain'); \
+                       $r->print(\"Hi\\n\"); Apache2::Const::OK }\n1;\n";
+const APPLICATION: &str = "sub { my $env = shift; [200, ['Content-Type' => 'text/plain', 'Content-Length' => 7], \
+                           [\"$env->{SCRIPT_NAME}$env->{PATH_INFO}\\n\"]] }\n";
+const MAIN: &str = "Listen 1\nServerName main.example\nInclude conf.d/*.conf\nDocumentRoot htdocs\nErrorLog \
+                    logs/error_log\nCustomLog logs/access_log \"%h\"\nScriptAlias /cgi/ \"@ROOT@/cgi/\"\n\
+                    <Directory \"@ROOT@\">\nRequire all granted\nOptions +Includes +ExecCGI\nAddOutputFilter INCLUDES \
+                    .shtml\n</Directory>\n";
+const MORE: &str = "PerlSwitches -I@ROOT@/lib\nAlias /perl/ \"@ROOT@/cgi/\"\n<Location /perl>\nSetHandler \
+                    perl-script\nPerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\n</Location>\n\
+                    <Location /hi>\nSetHandler modperl\nPerlResponseHandler Hi\n</Location>\n<VirtualHost *:8080>\n\
+                    ServerName www.example\nDocumentRoot htdocs\n<Location /p>\nSetHandler psgi\nPSGIApp \
+                    @ROOT@/app.psgi\n</Location>\n</VirtualHost>\n";
+
+fn site() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let root = folder.path().to_string_lossy().into_owned();
+    for (name, text) in [
+        ("htdocs/page.txt", "A page\n"),
+        ("htdocs/page.shtml", "<!--#echo var=\"DOCUMENT_NAME\" -->\n"),
+        ("cgi/hello.pl", SCRIPT),
+        ("cgi/hello.sh", "#!/bin/sh\nprintf 'Content-type: text/plain\\n\\nHello\\n'\n"),
+        ("lib/Hi.pm", HANDLER),
+        ("app.psgi", APPLICATION),
+        ("conf.d/more.conf", MORE),
+        ("httpd.conf", MAIN),
+    ] {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text.replace("@ROOT@", &root)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+/// The bodies that each way answers, for those that can take part.
+fn answers(site: &TempDir, url: &str) -> BTreeMap<String, String> {
+    let wanted = Wanted {
+        file: site.path().join("httpd.conf"),
+        defines: Vec::new(),
+        url: url.to_owned(),
+        clients: None,
+    };
+    let mut servers = OwnServers::new(&wanted, None).unwrap();
+    let scenario = servers.scenario(&wanted);
+    let case = &scenario.cases[0];
+    let mut answers = BTreeMap::new();
+    for server in servers.known() {
+        if let Some(why) = server.unavailable {
+            eprintln!("NOT TESTED: {url}: {}: {why}", server.name);
+            continue;
+        }
+        let folder = site.path().join("run").join(&server.name);
+        let running = servers.start(&server.name, case, &folder).unwrap();
+        let answer = ask(running.address(), &case.hosts[0], &case.path, None).unwrap();
+        answers.insert(server.name, String::from_utf8_lossy(&answer.body).into_owned());
+    }
+    answers
+}
+
+fn all_say(answers: &BTreeMap<String, String>, text: &str, ways: &[&str]) {
+    assert!(answers.values().all(|body| body == text), "{answers:?}");
+    for way in ways {
+        assert!(answers.contains_key(*way), "no {way} in {answers:?}");
+    }
+}
+
+fn is_hostler_here() -> bool {
+    let here = crate::contestant::hostler().is_some();
+    if !here {
+        eprintln!("NOT TESTED: hostler is not built");
+    }
+    here
+}
+
+#[test]
+fn a_perl_script_is_served_as_cgi_and_under_registry() {
+    if !is_hostler_here() {
+        return;
+    }
+    let site = site();
+    let ways = ["hostler-registry", "hostler-registry-fork", "hostler-cgi-fork", "hostler-cgi-exec"];
+    all_say(&answers(&site, "/cgi/hello.pl"), "Hello\n", &ways);
+    all_say(&answers(&site, "/perl/hello.pl"), "Hello\n", &ways);
+    assert!(!site.path().join("logs").exists(), "the user's own logs are left alone");
+}
+
+#[test]
+fn a_program_a_handler_and_an_application_have_their_ways() {
+    if !is_hostler_here() {
+        return;
+    }
+    let site = site();
+    all_say(&answers(&site, "/cgi/hello.sh"), "Hello\n", &["hostler-cgi-exec"]);
+    all_say(&answers(&site, "/hi"), "Hi\n", &["hostler-persistent", "hostler-fork"]);
+    all_say(&answers(&site, "http://www.example:8080/p/abc"), "/p/abc\n", &["hostler-persistent"]);
+}
+
+#[test]
+fn files_are_served_by_all() {
+    if !is_hostler_here() {
+        return;
+    }
+    let site = site();
+    all_say(&answers(&site, "/page.txt"), "A page\n", &["hostler"]);
+    all_say(&answers(&site, "/page.shtml"), "page.shtml\n", &["hostler"]);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_an_error() {
+    if !is_hostler_here() {
+        return;
+    }
+    let wanted =
+        Wanted { file: "/no/such/file.conf".into(), defines: Vec::new(), url: "/".to_owned(), clients: None };
+    assert!(format!("{:#}", OwnServers::new(&wanted, None).unwrap_err()).contains("/no/such/file.conf"));
+}
