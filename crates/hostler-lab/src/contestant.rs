@@ -7,6 +7,7 @@
 mod apache;
 mod configuration;
 mod cost;
+mod counting;
 mod group;
 mod kind;
 mod permissions;
@@ -21,6 +22,7 @@ use kind::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use counting::Counting;
 pub use start::Running;
 pub use users::{second_user, site_user};
 

@@ -165,9 +165,10 @@ pub struct Cost {
     pub memory: Option<u64>,
     /// Processes now.
     pub processes: Option<u32>,
-    /// System calls.
+    /// System calls; counted under the same load before the rounds, since counting slows down, and multiplied with
+    /// the sample's answers.
     pub system_calls: Option<u64>,
-    /// Voluntary and involuntary context switches.
+    /// Voluntary and involuntary context switches; of processes that end, counted as system calls are.
     pub context_switches: Option<u64>,
 }
 

@@ -4,6 +4,7 @@
 
 pub mod cgroup;
 mod child;
+pub mod counters;
 pub mod exec;
 pub mod fdpass;
 pub mod fs;

@@ -57,6 +57,11 @@ impl Groups {
         usage(self.counting.as_deref()?)
     }
 
+    /// A group of version 2, where it is one.
+    pub(super) fn of_version_2(&self) -> Option<&Path> {
+        self.counting.as_deref().filter(|path| path.join("cgroup.controllers").exists())
+    }
+
     /// Numbers of all processes in it; `None` without a group.
     pub(super) fn members(&self) -> Option<Vec<u32>> {
         let group = self.counting.as_deref().or(self.capping.as_deref())?;

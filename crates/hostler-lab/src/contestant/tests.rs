@@ -75,11 +75,18 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
             kind.name(),
             get(&running, "/page.txt")
         );
+        let counting = running.counting();
         let before = running.cost();
         for _ in 0..200 {
             get(&running, "/page.txt");
         }
         let after = running.cost();
+        match counting {
+            Some(counting) => {
+                assert!(counting.system_calls().unwrap() > 800, "{}: {counting:?}", kind.name())
+            }
+            None => eprintln!("NOT TESTED: system calls can't be counted here"),
+        }
         let (first, last) = (before.processor.unwrap(), after.processor.unwrap());
         assert!(last > first, "{}: {first} s, then {last} s", kind.name());
         assert!(after.memory.unwrap() > 500 << 10, "{}: {after:?}", kind.name());
