@@ -44,6 +44,7 @@ test|cmd:chromium|chromium|looks at the showcase as a person would
 test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments from SQLite
 test|pc:libpq|libpq-dev|the same on PostgreSQL
 test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
+test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:wrk|wrk|the load generator

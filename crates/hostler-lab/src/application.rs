@@ -50,8 +50,19 @@ pub enum Database {
 pub struct Technique {
     /// As scenarios name it: `cgi-c`, `registry` ...
     pub name: &'static str,
-    /// Why it can't run here, and what would help: `Hostler has no FastCGI yet`.
+    /// Why nobody can do it here, and what would help: `there is no C compiler; apt-get install gcc libc6-dev`.
     pub unavailable: Option<String>,
+    /// Why some servers can't, by the beginning of their names: `hostler`: `Hostler has no FastCGI yet`.
+    pub lacking: Vec<(&'static str, String)>,
+}
+
+impl Technique {
+    /// Why a server can't do it here.
+    #[must_use]
+    pub fn unavailable_at(&self, server: &str) -> Option<String> {
+        let lacking = self.lacking.iter().find(|(name, _)| server.starts_with(name));
+        self.unavailable.clone().or_else(|| lacking.map(|(_, why)| why.clone()))
+    }
 }
 
 /// An application in its folder. Dropping it ends its database server, if it has one; the folder is the caller's.

@@ -90,11 +90,17 @@ fn skipped(what: &str, why: &str) {
 
 /// Whether a technique can be had here; says why not.
 fn available(techniques: &[Technique], name: &str) -> bool {
+    available_at(techniques, name, "everybody")
+}
+
+/// Whether a technique can be had here of a server.
+fn available_at(techniques: &[Technique], name: &str, server: &str) -> bool {
     let technique = techniques.iter().find(|technique| technique.name == name).unwrap();
-    if let Some(why) = &technique.unavailable {
-        skipped(name, why);
+    let why = technique.unavailable_at(server);
+    if let Some(why) = &why {
+        skipped(&format!("{name} by {server}"), why);
     }
-    technique.unavailable.is_none()
+    why.is_none()
 }
 
 #[test]
@@ -203,11 +209,10 @@ fn comments(database: Database) {
     let bench = Bench::start("comments", options, &["hostler", "apache-prefork"]);
     let mut served = Vec::new();
     for (technique, path) in TECHNIQUES {
-        if !available(&techniques, technique) {
-            continue;
-        }
         // PSGI is not Apache's.
-        let servers = bench.servers.iter().filter(|(name, _)| technique != "psgi" || *name == "hostler");
+        let can = |name: &str| technique != "psgi" || name == "hostler";
+        let servers = bench.servers.iter().filter(|(name, _)| can(name));
+        let servers = servers.filter(|(name, _)| available_at(&techniques, technique, name));
         served.extend(servers.map(|(name, server)| (format!("{path} by {name}"), path, server)));
     }
     assert!(!served.is_empty(), "nothing serves the comments");
@@ -277,4 +282,15 @@ fn techniques_to_come_are_listed_as_such() {
     assert_eq!(names, expected);
     let servlet = techniques.iter().find(|technique| technique.name == "servlet").unwrap();
     assert!(servlet.unavailable.as_ref().is_some_and(|why| !why.is_empty()));
+}
+
+#[test]
+fn a_technique_may_lack_at_some_servers_only() {
+    let lacking = vec![("hostler", "none yet".to_owned()), ("apache", "no module".to_owned())];
+    let fastcgi = Technique { name: "fastcgi", unavailable: None, lacking };
+    assert_eq!(fastcgi.unavailable_at("hostler").as_deref(), Some("none yet"));
+    assert_eq!(fastcgi.unavailable_at("apache-prefork").as_deref(), Some("no module"));
+    assert_eq!(fastcgi.unavailable_at("nginx"), None);
+    let nobody = Technique { unavailable: Some("no compiler".to_owned()), ..fastcgi };
+    assert_eq!(nobody.unavailable_at("nginx").as_deref(), Some("no compiler"));
 }

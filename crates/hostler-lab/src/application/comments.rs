@@ -26,8 +26,9 @@ const FILES: Files = files!["comments":
 const CONFIGURATION: &str = include_str!("../../../../lab/applications/comments/site.conf");
 const HOSTLER: &str = include_str!("../../../../lab/applications/comments/hostler.conf");
 
-/// Techniques in Perl, each with what it needs besides the database's driver.
+/// Techniques in Perl that need nothing but the database's driver.
 const IN_PERL: [&str; 4] = ["cgi-perl", "registry", "handler", "psgi"];
+/// Techniques that the lab has no programs for yet.
 const TO_COME: [&str; 3] = ["php", "python", "servlet"];
 
 const SQLITE: Needs =
@@ -70,9 +71,8 @@ pub(super) fn techniques(database: Database) -> Vec<Technique> {
     let c = store.clone().or_else(|| compile::unavailable(database.needs()));
     let mut all = vec![probe::technique("cgi-c", c)];
     all.extend(IN_PERL.map(|name| probe::technique(name, store.clone())));
-    let fastcgi = probe::to_come("fastcgi").or(store).or_else(|| probe::perl(&["FCGI"], "libfcgi-perl"));
-    all.push(probe::technique("fastcgi", fastcgi));
-    all.extend(TO_COME.map(|name| probe::technique(name, probe::to_come(name))));
+    all.push(probe::fastcgi(store.or_else(|| probe::perl(&["FCGI"], "libfcgi-perl"))));
+    all.extend(TO_COME.map(probe::to_come));
     all
 }
 

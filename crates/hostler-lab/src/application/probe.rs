@@ -17,29 +17,43 @@ pub(super) fn perl(modules: &[&str], package: &str) -> Option<String> {
     }
 }
 
-/// A technique that runs in perl or not at all.
+/// A technique that every server has.
 pub(super) fn technique(name: &'static str, unavailable: Option<String>) -> Technique {
-    Technique { name, unavailable }
+    Technique { name, unavailable, lacking: Vec::new() }
 }
 
 /// Techniques that Hostler did not have when this was written, each with a directive of Apache's that tells whether
-/// it has it by now, and whether `lab/applications` has a program for it.
-const TO_COME: [(&str, &str, &str, bool); 4] = [
-    ("fastcgi", "FastCGI", "FcgidMaxProcesses 5", true),
-    ("php", "PHP", "php_admin_value memory_limit 64M", false),
-    ("python", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent", false),
-    ("servlet", "servlets (AJP)", "JkMount /servlet worker", false),
+/// it has it by now.
+const TO_COME: [(&str, &str, &str); 4] = [
+    ("fastcgi", "FastCGI", "FcgidMaxProcesses 5"),
+    ("php", "PHP", "php_admin_value memory_limit 64M"),
+    ("python", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent"),
+    ("servlet", "servlets (AJP)", "JkMount /servlet worker"),
 ];
 
-/// Why a technique to come is not available: as `hostler check` says.
-pub(super) fn to_come(technique: &str) -> Option<String> {
-    let (_, title, directive, has_program) = TO_COME.into_iter().find(|(name, ..)| *name == technique)?;
+/// A technique to come that the lab has no program for.
+pub(super) fn to_come(name: &'static str) -> Technique {
+    let why = hostler_lacks(name).unwrap_or_else(|| "the lab has no program for it yet".to_owned());
+    technique(name, Some(why))
+}
+
+/// FastCGI: Apache has it where mod_fcgid is installed.
+pub(super) fn fastcgi(unavailable: Option<String>) -> Technique {
+    let apache = crate::contestant::apache_module("fcgid")
+        .is_none()
+        .then(|| ("apache", "Apache has no mod_fcgid; apt-get install libapache2-mod-fcgid".to_owned()));
+    let hostler = hostler_lacks("fastcgi").map(|why| ("hostler", why));
+    Technique { name: "fastcgi", unavailable, lacking: apache.into_iter().chain(hostler).collect() }
+}
+
+/// Why Hostler does not offer a technique to come: as `hostler check` says.
+fn hostler_lacks(technique: &str) -> Option<String> {
+    let (_, title, directive) = TO_COME.into_iter().find(|(name, ..)| *name == technique)?;
     match check(directive) {
         Ok(said) if said.contains("not implemented") || said.contains("no such directive") => {
             Some(format!("Hostler has no {title} yet"))
         }
-        Ok(_) if has_program => None,
-        Ok(_) => Some(format!("Hostler has {title} now, the lab has no program for it yet")),
+        Ok(_) => None,
         Err(error) => Some(format!("{error:#}")),
     }
 }
