@@ -1,5 +1,6 @@
 //! Writes reports of made-up runs of each shape into a folder, to look at them in a browser:
-//! `cargo run -p hostler-lab --example reports -- FOLDER`. With `--terminal WIDTH` it prints them instead.
+//! `cargo run -p hostler-lab --example reports -- FOLDER`. With `--terminal WIDTH` it
+//! prints them instead; with `--again FOLDER` it makes the report of a run again.
 
 use hostler_lab::{load, report, run, scenario};
 
@@ -21,6 +22,12 @@ fn main() -> std::io::Result<()> {
             );
         }
         return Ok(());
+    }
+    if let [option, folder] = arguments.as_slice()
+        && option == "--again"
+    {
+        let again = || run::reports(&run::open(folder.as_ref())?, folder.as_ref());
+        return again().map_err(std::io::Error::other);
     }
     let folder = arguments.first().map_or("reports", String::as_str);
     std::fs::create_dir_all(folder)?;

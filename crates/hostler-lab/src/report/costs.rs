@@ -15,7 +15,10 @@ pub(super) fn percentiles(run: &Run, cells: &[Figures<'_>]) -> Table {
     }
     for cell in cells.iter().filter(|cell| cell.is_taken()) {
         let mut row = vec![plain(cell.name(run)), results::median(Some(cell), Metric::Mean)];
-        row.extend((0..5).map(|place| results::percentile(Some(cell), place)));
+        row.extend(match cell.percentiles() {
+            Some(found) => found.map(|seconds| plain(number::milliseconds(seconds))),
+            None => std::array::from_fn(|_| bad(cell.without_figures())),
+        });
         table.row(row);
     }
     table

@@ -24,12 +24,12 @@ pub(super) fn page(run: &Run) -> String {
     let document = Document::new(run);
     let mut out = String::with_capacity(256 * 1024);
     let title = escape(&run.scenario.title);
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title} · Hostler lab</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n"
+         <body>"
     );
     head(run, &document, &mut out);
     contents(run, &document, &mut out);
@@ -53,21 +53,21 @@ pub(super) fn page(run: &Run) -> String {
 
 fn head(run: &Run, document: &Document, out: &mut String) {
     let scenario = &run.scenario;
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<header>\n<p class=\"kicker\">Hostler lab <span>{}</span></p>\n<h1>{}</h1>\n",
+        "<header>\n<p class=\"kicker\">Hostler lab <span>{}</span></p>\n<h1>{}</h1>",
         escape(&scenario.name),
         escape(&scenario.title)
     );
-    let _ = write!(out, "<p class=\"answer\">{}</p>\n", escape(&document.answer));
+    let _ = writeln!(out, "<p class=\"answer\">{}</p>", escape(&document.answer));
     if let Some(why) = &document.incomplete {
-        let _ = write!(out, "<p class=\"warning\"><strong>Incomplete:</strong> {}</p>\n", escape(why));
+        let _ = writeln!(out, "<p class=\"warning\"><strong>Incomplete:</strong> {}</p>", escape(why));
     }
     if !scenario.question.trim().is_empty() {
-        let _ = write!(out, "<p class=\"question\">{}</p>\n", escape(scenario.question.trim()));
+        let _ = writeln!(out, "<p class=\"question\">{}</p>", escape(scenario.question.trim()));
     }
     if !scenario.source.is_empty() {
-        let _ = write!(out, "<p class=\"source\">Published: {}</p>\n", escape(&scenario.source));
+        let _ = writeln!(out, "<p class=\"source\">Published: {}</p>", escape(&scenario.source));
     }
     let machine = &run.machine;
     let mut chips = vec![run.started.clone(), machine.name.clone()];
@@ -100,7 +100,7 @@ fn contents(run: &Run, document: &Document, out: &mut String) {
 }
 
 fn section(run: &Run, section: &Section, out: &mut String) {
-    let _ = write!(out, "<section id=\"{}\">\n<h2>{}</h2>\n", section.name, section.title);
+    let _ = writeln!(out, "<section id=\"{}\">\n<h2>{}</h2>", section.name, section.title);
     figure::figures(&section.plots, out);
     for table in &section.tables {
         table::table(table, out);
@@ -166,7 +166,7 @@ fn notes(run: &Run, out: &mut String) {
     }
     out.push_str("<section id=\"notes\">\n<h2>Notes</h2>\n<ul class=\"notes\">\n");
     for note in &run.notes {
-        let _ = write!(out, "<li>{}</li>\n", escape(note));
+        let _ = writeln!(out, "<li>{}</li>", escape(note));
     }
     out.push_str("</ul>\n</section>\n");
 }

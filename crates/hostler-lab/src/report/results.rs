@@ -4,7 +4,7 @@ mod include;
 mod isolation;
 pub(super) mod latency;
 mod load;
-mod registry;
+pub(super) mod registry;
 pub(super) mod resilience;
 pub(super) mod robustness;
 

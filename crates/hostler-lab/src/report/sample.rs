@@ -155,7 +155,7 @@ fn second(at: u32, clients: u32, noise: &mut Noise) -> Second {
 
 fn request(index: u32, mean: f64, speed: f64, noise: &mut Noise) -> Request {
     let client = index % 100;
-    let unlucky = if speed < 4.0 && client % 10 == 0 { 4.0 } else { 1.0 };
+    let unlucky = if speed < 4.0 && client.is_multiple_of(10) { 4.0 } else { 1.0 };
     let took = noise.around(mean * unlucky, 40.0);
     Request {
         at: f64::from(index) / 40.0,

@@ -24,7 +24,7 @@ pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("its limit", limit(run)),
         ("repeat it", run.command.clone()),
     ];
-    facts.retain(|(name, value)| !value.is_empty() && !(value == "none" && *name != "its limit"));
+    facts.retain(|(_, value)| !value.is_empty() && value != "none");
     facts
 }
 

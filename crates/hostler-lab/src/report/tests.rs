@@ -181,10 +181,7 @@ fn what_noise_could_have_made_is_said() {
         }
     }
     let text = terminal(&run, 100, false);
-    assert!(
-        text.contains("No server is faster than the others beyond noise."),
-        "{text}"
-    );
+    assert!(text.contains("No server is faster than the others beyond noise."), "{text}");
     assert!(text.contains("within noise") && !text.contains("  faster"), "{text}");
 }
 

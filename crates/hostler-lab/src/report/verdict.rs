@@ -2,6 +2,7 @@
 
 use super::figures::{self, Figures, Metric};
 use super::number::{count, times};
+use super::results;
 use crate::method::statistics::{self, Ratio};
 use crate::run::Run;
 use crate::scenario::Shape;
@@ -53,7 +54,11 @@ pub(super) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
         _ if figures::are_peers(run) => of_peers(run, &answered, metric),
         _ => of_servers(run, &answered, metric),
     };
-    if run.scenario.report == Shape::Robustness { format!("{} {says}", errors(run, cells)) } else { says }
+    match run.scenario.report {
+        Shape::Robustness => format!("{} {says}", errors(run, cells)),
+        Shape::Registry => format!("{says}{}", results::registry::sentence(run, cells)),
+        _ => says,
+    }
 }
 
 /// A cell as a sentence calls it: `mod_perl handler on Hostler`.

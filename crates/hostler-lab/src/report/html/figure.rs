@@ -12,7 +12,7 @@ pub(super) fn figures(plots: &[Plot], out: &mut String) {
     for plot in plots {
         if plot.half && !beside {
             // What all of them say is said once, over them.
-            let _ = write!(out, "<p class=\"note\">{}</p>\n<div class=\"halves\">\n", escape(&plot.says));
+            let _ = writeln!(out, "<p class=\"note\">{}</p>\n<div class=\"halves\">", escape(&plot.says));
         }
         if !plot.half && beside {
             out.push_str("</div>\n");

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// A table that scrolls in itself where the window is too narrow.
 pub(super) fn table(table: &Table, out: &mut String) {
     if !table.title.is_empty() {
-        let _ = write!(out, "<h3>{}</h3>\n", escape(&table.title));
+        let _ = writeln!(out, "<h3>{}</h3>", escape(&table.title));
     }
     out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n");
     heads(table, out);
@@ -26,7 +26,7 @@ pub(super) fn table(table: &Table, out: &mut String) {
     }
     out.push_str("</tbody>\n</table></div>\n");
     for note in &table.notes {
-        let _ = write!(out, "<p class=\"note\">{}</p>\n", escape(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
 }
 

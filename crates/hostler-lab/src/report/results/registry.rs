@@ -21,6 +21,29 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     std::iter::once(table).chain(gap(run, cells)).collect()
 }
 
+/// What Registry costs, in a sentence that follows another: its rates as parts of the handlers' at each server.
+pub(in crate::report) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
+    let pairs = pairs(run);
+    let mut parts = Vec::new();
+    for server in figures::servers(run, cells) {
+        let rate = |case| results::cell(cells, case, server)?.median(Metric::Rate);
+        let of_handler = |(registry, handler): &(usize, usize)| Some(rate(*registry)? / rate(*handler)?);
+        let found: Vec<f64> = pairs.iter().filter_map(of_handler).collect();
+        let least = found.iter().copied().reduce(f64::min);
+        let most = found.iter().copied().reduce(f64::max);
+        if let Some((least, most)) = least.zip(most) {
+            let (least, most) = (percent(least), percent(most));
+            let span =
+                if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
+            parts.push(format!("{span} on {}", figures::title(run, server)));
+        }
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" Registry reaches a part of a handler's rate: {}.", parts.join(", "))
+}
+
 /// Registry's rate as a part of the handler's, and the time that it adds to each request.
 fn gap(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
     let pairs = pairs(run);
