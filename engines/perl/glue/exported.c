@@ -49,18 +49,44 @@ static void add(pTHX_ char *entry)
     list[count] = NULL;
 }
 
-/* What only programs under mod_perl see is not for scripts. */
+/* What only programs under mod_perl see is not for scripts: a parent that may have scripts run hides it, once it has
+ * loaded what it loads. */
+static const char *const mod_perl[] = {"MOD_PERL", "MOD_PERL_API_VERSION"};
+static SV *hidden[2];
+
+void hp_mod_perl_hide(pTHX)
+{
+    HV *env = GvHVn(PL_envgv);
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        SV **value = hv_fetch(env, mod_perl[i], (I32)strlen(mod_perl[i]), 0);
+        if (!value)
+            continue;
+        hidden[i] = newSVsv_nomg(*value);
+        (void)hv_delete(env, mod_perl[i], (I32)strlen(mod_perl[i]), G_DISCARD);
+    }
+}
+
+void hp_mod_perl_show(pTHX)
+{
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        if (!hidden[i])
+            continue;
+        (void)hv_store(GvHVn(PL_envgv), mod_perl[i], (I32)strlen(mod_perl[i]), hidden[i], 0);
+        SvSETMAGIC(hidden[i]);
+        hidden[i] = NULL;
+    }
+}
+
+/* A script that runs where handlers have run for the same request: it does not see what they did. */
 void hp_exported_begin(pTHX)
 {
-    static const char *const hidden[] = {"MOD_PERL", "MOD_PERL_API_VERSION"};
     char **each;
-    size_t i;
+    hp_mod_perl_hide(aTHX);
     for (each = environ; each && *each; each++)
-        if (!is_named(*each, hidden[0], strlen(hidden[0])) && !is_named(*each, hidden[1], strlen(hidden[1])))
-            add(aTHX_ *each);
+        add(aTHX_ *each);
     environ = list;
-    for (i = 0; i < 2; i++)
-        (void)hv_delete(GvHVn(PL_envgv), hidden[i], (I32)strlen(hidden[i]), G_DISCARD);
 }
 
 void hp_exported_put(pTHX_ const char *name, size_t length, hp_str value)

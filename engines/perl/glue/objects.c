@@ -6,22 +6,35 @@
 
 #include <stdlib.h>
 
-static SV **inherited; /* sorted */
-static size_t inherited_count;
+/* A list that only grows. */
+typedef struct {
+    SV **list;
+    size_t count;
+} objects;
+
+static objects inherited; /* sorted */
 
 typedef void (*visitor)(pTHX_ SV *sv);
 
-/* As the interpreter's own sweep: every value that is alive, in the order of its arenas. */
-static void visit_all(pTHX_ visitor visit)
+/* As the interpreter's own sweep: every value that has one of these flags, in the order of its arenas. */
+static void visit_all(pTHX_ U32 flags, visitor visit)
 {
     SV *arena;
     for (arena = PL_sv_arenaroot; arena; arena = MUTABLE_SV(SvANY(arena))) {
         const SV *end = &arena[SvREFCNT(arena)];
         SV *sv;
         for (sv = arena + 1; sv < end; sv++)
-            if (SvTYPE(sv) != (svtype)SVTYPEMASK && SvREFCNT(sv))
+            if (UNLIKELY(SvFLAGS(sv) & flags) && SvTYPE(sv) != (svtype)SVTYPEMASK && SvREFCNT(sv))
                 visit(aTHX_ sv);
     }
+}
+
+static void add(pTHX_ objects *to, SV *sv)
+{
+    PERL_UNUSED_CONTEXT;
+    if (to->count % 64 == 0)
+        Renew(to->list, to->count + 64, SV *);
+    to->list[to->count++] = sv;
 }
 
 static int by_address(const void *a, const void *b)
@@ -32,34 +45,36 @@ static int by_address(const void *a, const void *b)
 
 static void note(pTHX_ SV *sv)
 {
-    PERL_UNUSED_CONTEXT;
-    if (!SvOBJECT(sv) || SvTYPE(sv) == SVt_REGEXP)
-        return;
-    if (inherited_count % 64 == 0)
-        Renew(inherited, inherited_count + 64, SV *);
-    inherited[inherited_count++] = sv;
+    if (SvTYPE(sv) != SVt_REGEXP)
+        add(aTHX_ &inherited, sv);
 }
 
 void hp_objects_note(pTHX)
 {
-    visit_all(aTHX_ note);
-    if (inherited)
-        qsort(inherited, inherited_count, sizeof *inherited, by_address);
+    visit_all(aTHX_ SVs_OBJECT, note);
+    if (inherited.list)
+        qsort(inherited.list, inherited.count, sizeof *inherited.list, by_address);
 }
 
 static int is_ours(SV *sv)
 {
     return SvOBJECT(sv) && SvTYPE(sv) != SVt_REGEXP &&
-           !(inherited && bsearch(&sv, inherited, inherited_count, sizeof *inherited, by_address));
+           !(inherited.list &&
+             bsearch(&sv, inherited.list, inherited.count, sizeof *inherited.list, by_address));
+}
+
+static int some;
+
+static void look(pTHX_ SV *sv)
+{
+    PERL_UNUSED_CONTEXT;
+    some |= is_ours(sv);
 }
 
 /* First what refers to objects lets go of them. */
 static void let_go(pTHX_ SV *sv)
 {
-    SV *object;
-    if (!SvROK(sv))
-        return;
-    object = SvRV(sv);
+    SV *object = SvRV(sv);
     if (SvTYPE(object) == SVt_PVIO || !is_ours(object))
         return;
     if (SvWEAKREF(sv))
@@ -115,7 +130,10 @@ static void end_object(pTHX_ SV *sv)
 void hp_objects_end(pTHX_ void *context)
 {
     PERL_UNUSED_ARG(context);
+    visit_all(aTHX_ SVs_OBJECT, look);
+    if (!some)
+        return;
     PL_phase = PERL_PHASE_DESTRUCT;
-    visit_all(aTHX_ let_go);
-    visit_all(aTHX_ end_object);
+    visit_all(aTHX_ SVf_ROK, let_go);
+    visit_all(aTHX_ SVs_OBJECT, end_object);
 }

@@ -315,6 +315,7 @@ int hp_perl_child_init(const hp_str *functions, size_t count, char **error)
     calls c = {functions, count, NULL, "PerlChildInitHandler"};
     /* Otherwise all workers would draw the same numbers. */
     PL_srand_called = FALSE;
+    hp_first_room();
     if (!count && !registered(aTHX_ c.registered))
         return 0;
     if (hp_guarded(aTHX_ call_all, &c))

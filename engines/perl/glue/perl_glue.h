@@ -64,6 +64,24 @@ void hp_report_error(pTHX_ hp_request *r);
 
 /* Before anything is loaded, in the parent of workers that serve one request each. */
 void hp_exported_boot(pTHX);
+/* $ENV{MOD_PERL} and its like: not for scripts, but for all other programs. */
+void hp_mod_perl_hide(pTHX);
+void hp_mod_perl_show(pTHX);
+
+/* ---- tie.c ---- */
+
+/* Makes the handles that hp_tie() puts in place. */
+void hp_tie_prepare(pTHX);
+
+/* ---- reserve.c ---- */
+
+/* In a new worker: the memory that its first values go into. */
+void hp_first_room(void);
+
+/* ---- text.c ---- */
+
+/* Puts the interpreter's code into a huge page. */
+void hp_text_gather(void);
 
 /* ---- objects.c ---- */
 

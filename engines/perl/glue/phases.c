@@ -13,7 +13,7 @@ typedef struct {
 
 typedef struct {
     hp_request *r;
-    SV *self;
+    SV *self; /* NULL: nobody has asked for it */
     hp_outcome outcome;
     int decided; /* the outcome is what it is: no more phases */
     int died;
@@ -88,6 +88,14 @@ static int runs_all(int phase)
     }
 }
 
+/* The request's object, for as long as the trip takes. */
+static SV **self_of(pTHX_ trip *t)
+{
+    if (!t->self)
+        t->self = hp_request_sv(aTHX_ t->r);
+    return &t->self;
+}
+
 /* HP_DECLINED: nobody has said anything. */
 static int run_phase(pTHX_ trip *t, int phase)
 {
@@ -97,7 +105,7 @@ static int run_phase(pTHX_ trip *t, int phase)
     hp_handler *handler;
     r->phase = phase;
     for (i = 0; (handler = handler_at(aTHX_ r, phase, i)); i++) {
-        int status = hp_handler_call(aTHX_ handler, &t->self, 1);
+        int status = hp_handler_call(aTHX_ handler, self_of(aTHX_ t), 1);
         if (UNLIKELY(status == 500 && SvTRUE(ERRSV))) {
             hp_report_error(aTHX_ r);
             sv_setpvs(ERRSV, "");
@@ -218,7 +226,7 @@ static int call_psgi(pTHX_ trip *t)
     int status;
     if (!serve)
         serve = hp_handler_named(aTHX_ word, sizeof word - 1);
-    status = hp_handler_call(aTHX_ serve, &t->self, 1);
+    status = hp_handler_call(aTHX_ serve, self_of(aTHX_ t), 1);
     if (status == 500 && SvTRUE(ERRSV)) {
         hp_report_error(aTHX_ t->r);
         sv_setpvs(ERRSV, "");
@@ -429,19 +437,29 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int st
 {
     dTHX;
     trip t;
+    int is_script;
     begin(aTHX_ &t, request, directory);
-    t.self = hp_request_sv(aTHX_ t.r);
+    is_script = handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
+    if (!is_script)
+        hp_mod_perl_show(aTHX);
     t.outcome.kind = HP_DECLINED_REQUEST;
     if (UNLIKELY(hp_guarded(aTHX_ serve, &t))) {
         if (hp_is_forked_away())
             hp_leave_fork(aTHX_ STATUS_EXIT);
         (void)hp_guarded(aTHX_ conclude_exit, &t);
     }
-    hp_untie(aTHX);
-    hp_env_restore(aTHX);
+    if (!is_script) {
+        hp_untie(aTHX);
+        hp_env_restore(aTHX);
+    }
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ 0);
     (void)hp_guarded(aTHX_ finish, &t);
+    if (is_script) { /* it was the process's only request: nothing is put back in order */
+        (void)hp_guarded(aTHX_ after, &t);
+        hp_current = NULL;
+        return;
+    }
     if (!stays) {
         end(aTHX_ &t);
         return;

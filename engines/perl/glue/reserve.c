@@ -19,6 +19,9 @@
 /* Room at the heap's end that a worker finds without asking the system. */
 #define ROOM ((size_t)1 << 20)
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
@@ -83,6 +86,17 @@ static void make_room(void)
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
 }
 
+/* What a worker takes of that at least: given to it at once. */
+#define FIRST ((size_t)56 << 10)
+
+static uintptr_t fresh;
+
+void hp_first_room(void)
+{
+    if (fresh)
+        (void)madvise((void *)fresh, FIRST, MADV_POPULATE_WRITE);
+}
+
 static uintptr_t begin_of_heap(void)
 {
     char line[256];
@@ -106,9 +120,13 @@ static void use_huge_pages(void)
 void hp_prepare_forks(void)
 {
     dTHX;
+    hp_tie_prepare(aTHX);
+    hp_mod_perl_hide(aTHX);
     hp_objects_note(aTHX);
     leave_free_values(aTHX);
     leave_free_blocks();
     make_room();
+    fresh = (top_of_heap() + 4095) & ~(uintptr_t)4095;
     use_huge_pages();
+    hp_text_gather();
 }

@@ -172,6 +172,14 @@ static PerlIO *open_handle(pTHX_ const char *mode)
     return f ? PerlIO_push(aTHX_ f, PERLIO_FUNCS_CAST(&layer), mode, NULL) : NULL;
 }
 
+void hp_tie_prepare(pTHX)
+{
+    if (!request_in)
+        request_in = open_handle(aTHX_ "r");
+    if (!request_out)
+        request_out = open_handle(aTHX_ "w");
+}
+
 void hp_tie(pTHX_ hp_request *r)
 {
     IO *in = GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO));
@@ -181,10 +189,7 @@ void hp_tie(pTHX_ hp_request *r)
     if (tied)
         return;
     tied = 1;
-    if (!request_in)
-        request_in = open_handle(aTHX_ "r");
-    if (!request_out)
-        request_out = open_handle(aTHX_ "w");
+    hp_tie_prepare(aTHX);
     saved_in = IoIFP(in);
     saved_in_type = IoTYPE(in);
     IoIFP(in) = request_in;

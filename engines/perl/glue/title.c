@@ -7,6 +7,9 @@
 
 extern char **environ;
 
+/* What the front says to the dynamic linker: to resolve all names at once, and not again in each forked process. */
+#define OURS "LD_BIND_NOW="
+
 static char *room;
 static size_t room_length;
 
@@ -15,7 +18,7 @@ __attribute__((constructor)) static void find_room(int count, char **arguments, 
 {
     char *end;
     char **moved;
-    size_t variable_count = 0, i;
+    size_t variable_count = 0, i, kept;
     if (count < 1)
         return;
     end = arguments[0];
@@ -27,11 +30,13 @@ __attribute__((constructor)) static void find_room(int count, char **arguments, 
     moved = calloc(variable_count + 1, sizeof *moved);
     if (!moved)
         return;
-    for (i = 0; i < variable_count; i++) {
+    for (i = 0, kept = 0; i < variable_count; i++) {
         if (variables[i] == end)
             end += strlen(end) + 1;
-        moved[i] = strdup(variables[i]);
-        if (!moved[i])
+        if (strncmp(variables[i], OURS, sizeof OURS - 1) == 0)
+            continue;
+        moved[kept] = strdup(variables[i]);
+        if (!moved[kept++])
             return;
     }
     environ = moved;

@@ -81,12 +81,15 @@ pub(crate) fn is_terminated() -> bool {
     TERMINATED.load(Ordering::Relaxed)
 }
 
-/// In a new worker: its own standard descriptors, SIGTERM noted instead of deadly and sent when the parent is gone.
-pub(crate) fn begin_worker(parent: Pid, stderr: &OwnedFd) -> io::Result<()> {
+/// In a new worker: its own standard descriptors, SIGTERM noted instead of deadly and sent when the parent is gone. One
+/// that serves one request does without the timer: it looks at [`TERMINATED`] often enough.
+pub(crate) fn begin_worker(parent: Pid, stderr: &OwnedFd, one_shot: bool) -> io::Result<()> {
     rustix::stdio::dup2_stderr(stderr)?;
     rustix::stdio::dup2_stdout(stderr)?;
     handle(libc::SIGTERM, terminate, 0);
-    prepare_repeat();
+    if !one_shot {
+        prepare_repeat();
+    }
     unblock(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     if rustix::process::getppid() != Some(parent) {

@@ -26,7 +26,7 @@ pub(crate) struct Start<'a> {
 /// Lives the worker's life; the process ends with it.
 pub(crate) fn run(start: Start<'_>) -> ! {
     let setup = start.setup;
-    if let Err(e) = process::begin_worker(start.parent, &start.stderr) {
+    if let Err(e) = process::begin_worker(start.parent, &start.stderr, setup.one_shot) {
         fail(&e.to_string());
     }
     drop(start.stderr);
@@ -56,6 +56,8 @@ fn serve_all(mut worker: Worker, setup: &Setup) {
             Served::Malformed => fail("a malformed message from the front"),
         }
     }
+    // The process ends: what it has is not taken apart before.
+    std::mem::forget((worker, serving));
 }
 
 fn fail(why: &str) -> ! {

@@ -5,6 +5,7 @@
 mod front;
 
 use front::{Answer, Engine, directory, request, setup};
+use hostler_wire::engine::{Preload, PreloadKind};
 use hostler_wire::work::Phase;
 use std::path::Path;
 
@@ -60,6 +61,13 @@ fn a_script_is_a_program_of_its_own() {
         ("print 'a'; system 'echo b'; print 'c'; system 'echo $REQUEST_METHOD'", "ab\ncGET\n"),
         ("open STDERR, '>&', STDOUT; print 'x'; $x = 0;\n\n=head1 pod that nobody ends", "x"),
         ("sub run { print 'ran' } run() unless caller; 0", "ran"),
+        ("print ${^GLOBAL_PHASE}; END { print ${^GLOBAL_PHASE} }", "RUNEND"),
+        ("our @x = (1, 2); print eval { die { a => 1 } } || $@->{a}, scalar @x", "12"),
+        ("print join ',', map { eval qq{$_ + 1} } 1, 2; print sort { $b <=> $a } 1, 2", "2,321"),
+        (
+            "$ENV{ADDED} = 'yes'; delete $ENV{QUERY_STRING}; print `echo \"\\$ADDED-\\$QUERY_STRING\"`",
+            "yes-\n",
+        ),
     ] {
         assert_eq!(body(&format!("{head}{program}")), expected, "{program}");
     }
@@ -87,4 +95,91 @@ fn an_nph_script_speaks_for_itself() {
     let text = "print qq(HTTP/1.1 200 Fine\\r\\n\\r\\nraw)";
     let (answer, stderr) = answers(text, "nph-s.pl", &["a=b"]).remove(0);
     assert_eq!(answer.body, "HTTP/1.1 200 Fine\r\n\r\nraw", "{answer:?} {stderr}");
+}
+
+/// What is left when a script ends: each has its destructor, whatever holds it. All is as perl itself does it.
+#[test]
+fn objects_end_with_the_script() {
+    let head = "print qq(Content-Type: text/plain\n\n);\n\
+                package Thing; sub new { bless [$_[1]] } sub DESTROY { print qq($_[0][0]${^GLOBAL_PHASE} ) }\n\
+                package main;\n";
+    for (program, expected) in [
+        ("my $x = Thing->new(1); print 'end '", "end 1RUN "),
+        ("my $x = Thing->new(1); exit 3; END { print 'end ' }", "1RUN end "),
+        ("{ my $x = Thing->new(1) } print 'end '", "1RUN end "),
+        ("our $x = Thing->new(1); END { print 'end ' }", "end 1DESTRUCT "),
+        ("my $x = Thing->new(1); sub uses { $x } print 'end '", "end 1DESTRUCT "),
+        ("$Other::x{a}[3] = Thing->new(1); exit 3", "1DESTRUCT "),
+        ("my ($x, $y) = map { Thing->new($_) } 1, 1; $x->[1] = $y; $y->[1] = $x", "1DESTRUCT 1DESTRUCT "),
+        ("our @self = (1); bless \\@self, 'Thing'; print 'end '", "end 1DESTRUCT "),
+        ("my $x = Thing->new(1); die qq(on purpose\n)", "1RUN "),
+        ("sub Bad::DESTROY { die 'oh' } our $bad = bless [], 'Bad'; our $x = Thing->new(1)", "1DESTRUCT "),
+    ] {
+        assert_eq!(body(&format!("{head}{program}")), expected, "{program}");
+    }
+}
+
+#[test]
+fn what_is_buffered_is_written_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, piped) = (folder.path().join("file"), folder.path().join("piped"));
+    let text = format!(
+        "print qq(Content-Type: text/plain\\n\\n);\n\
+         open my $lexical, '>', '{}' or die; print {{$lexical}} 'one'; sub keeps {{ $lexical }}\n\
+         open PIPE, '|-', 'sleep 0.2; tr a-z A-Z > {}' or die; print PIPE 'two'; print 'said'",
+        file.display(),
+        piped.display()
+    );
+    assert_eq!(body(&text), "said");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "one");
+    assert_eq!(std::fs::read_to_string(piped).unwrap(), "TWO", "closing a pipe waits for its program");
+}
+
+#[test]
+fn objects_of_the_parent_are_not_the_worker_s_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.pl");
+    std::fs::write(&file, "print qq(Content-Type: text/plain\n\n), ref $Kept::thing").unwrap();
+    let mut pool = setup("1");
+    pool.one_shot = true;
+    pool.preload.push(Preload {
+        kind: PreloadKind::Code,
+        text: "package Kept; our $thing = bless []; sub DESTROY { print STDERR 'ended' } 1;".into(),
+        origin: "x.conf:1".into(),
+    });
+    let mut engine = Engine::start(pool).unwrap();
+    for _ in 0..3 {
+        let (answer, stderr) = answer(&mut engine, &file, "a=b");
+        assert_eq!((answer.body.as_str(), stderr.as_str()), ("Kept", ""), "{answer:?}");
+    }
+}
+
+#[test]
+fn the_first_line_says_how_perl_is_started_and_only_w_matters() {
+    let warns = "print qq(Content-Type: text/plain\n\n); my $x; my $y = 1 + $x; print __LINE__";
+    for (first, warned) in
+        [("perl", false), ("perl -w", true), ("perl -Tw", true), ("perl -T", false), ("sh", false)]
+    {
+        let (answer, stderr) = answers(&format!("#!/usr/bin/{first}\n{warns}"), "s.pl", &["a=b"]).remove(0);
+        assert_eq!(answer.body, "4", "{first} {stderr}");
+        assert_eq!(
+            stderr.starts_with("Use of uninitialized value $x in addition"),
+            warned,
+            "{first}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_program_s_errors_are_told_as_ever() {
+    for (program, expected) in [
+        ("use strict; $undeclared = 1;", "aborted due to compilation errors."),
+        ("BEGIN { die qq(early\\n) }", "early\nBEGIN failed--compilation aborted at"),
+        ("use Not::There;", "Can't locate Not/There.pm in @INC"),
+        ("return 1", "Can't return outside a subroutine at"),
+    ] {
+        let (answer, stderr) = answers(program, "s.pl", &["a=b"]).remove(0);
+        assert_eq!(answer.outcome, "500", "{program}: {answer:?}");
+        assert!(stderr.contains(expected), "{program}: {stderr}");
+    }
 }
