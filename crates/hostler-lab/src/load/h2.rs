@@ -5,32 +5,30 @@
 //! when another closed phase follows.
 
 mod alarm;
+mod client;
 mod exchange;
 #[cfg(test)]
 mod tests;
 
 use super::outcome::Outcome;
-use super::plan::{MOST_CLIENTS, Phase, Plan, Stop, Target, Think};
+use super::plan::{MOST_CLIENTS, Phase, Plan, Target, Think};
 use super::schedule::{Arrivals, Clients};
 use super::tally::{Asked, End, Failure, Tally};
-use super::think::Random;
 use super::timers::{Moment, SECOND, moment, seconds};
 use super::{Cancel, Progress};
 use alarm::Alarm;
 use anyhow::{Context, Result};
+use client::Shared;
 use exchange::Lines;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
 /// How often progress is told and the cancellation looked at.
 const PROGRESS: Moment = SECOND / 10;
-
-/// Pauses after failures: the first, and the longest.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 /// Runs a plan.
 pub(super) fn run(
@@ -61,27 +59,6 @@ pub(super) fn run(
     drop(driver);
     drop(local);
     outcome
-}
-
-/// What the clients and the driver share.
-struct Shared {
-    tally: RefCell<Tally>,
-    begin: Instant,
-    lines: Lines,
-    plan: Plan,
-    /// Of each client.
-    randoms: RefCell<Vec<Random>>,
-    /// In open phases: numbers that no request has.
-    free: RefCell<Vec<u32>>,
-    /// Requests that are still to be sent, where their number ends the phase.
-    left: Cell<Option<u64>>,
-    /// How many clients there are to be.
-    wanted: Cell<u32>,
-    under_way: Cell<u32>,
-    /// Something ended that the driver may wait for.
-    news: Notify,
-    /// What went wrong with the generator itself.
-    fault: RefCell<Option<anyhow::Error>>,
 }
 
 struct Driver<'a> {
@@ -250,85 +227,4 @@ impl Driver<'_> {
 fn warm_up(clients: u32, seconds: f64, think: &Think) -> Phase {
     let (seconds, think) = (Some(seconds), think.clone());
     Phase::Closed { clients, to_clients: None, join: None, seconds, requests: None, think }
-}
-
-impl Shared {
-    fn now(&self) -> Moment {
-        Moment::try_from(self.begin.elapsed().as_nanos()).unwrap_or(Moment::MAX)
-    }
-
-    /// A client of a closed phase.
-    async fn client(self: Rc<Self>, number: u32, think: Think) {
-        let mut failures = 0;
-        while number < self.wanted.get() && self.take() {
-            let asked = Asked { at: self.now(), client: number };
-            let answered = self.ask(number, number as usize, asked).await;
-            failures = if answered { 0 } else { failures + 1 };
-            let pause = match failures {
-                0 => self.pause(number, &think),
-                _ => Some((BACK_OFF.0 * 2_u32.pow((failures - 1).min(10))).min(BACK_OFF.1)),
-            };
-            if let Some(pause) = pause {
-                tokio::time::sleep(pause).await;
-            }
-        }
-    }
-
-    fn pause(&self, number: u32, think: &Think) -> Option<Duration> {
-        let mut randoms = self.randoms.borrow_mut();
-        while randoms.len() <= number as usize {
-            let next = u32::try_from(randoms.len()).unwrap_or(u32::MAX);
-            randoms.push(Random::new(self.plan.seed, next));
-        }
-        randoms[number as usize].pause(think)
-    }
-
-    /// Whether there is another request to be sent: it is taken.
-    fn take(&self) -> bool {
-        let left = self.left.get();
-        if left == Some(0) {
-            return false;
-        }
-        self.left.set(left.map(|left| left - 1));
-        self.under_way.set(self.under_way.get() + 1);
-        true
-    }
-
-    /// One request that is under way, counted: whether there was an answer.
-    async fn ask(&self, number: u32, host: usize, asked: Asked) -> bool {
-        let exchange = self.lines.exchange(number, host, &self.tally);
-        let end = tokio::time::timeout(self.patience(), exchange).await;
-        let end = end.unwrap_or(Ok(End::Failed(Failure::Timeout)));
-        self.under_way.set(self.under_way.get().saturating_sub(1));
-        let answered = matches!(end, Ok(End::Answered { .. }));
-        match end {
-            Ok(End::Failed(Failure::Timeout)) if self.breaks_limit() => {}
-            Ok(end) => self.tally.borrow_mut().ended(self.now(), asked, end),
-            Err(fault) => *self.fault.borrow_mut() = Some(fault),
-        }
-        if self.under_way.get() == 0 || !answered || self.tally.borrow().has_stopped() {
-            self.news.notify_one();
-        }
-        answered
-    }
-
-    /// How long a request may take. While warming up, limits don't hold.
-    fn patience(&self) -> Duration {
-        let limit = match self.plan.stop {
-            Some(Stop::Answer { seconds }) if self.tally.borrow().counts() => seconds,
-            _ => f64::INFINITY,
-        };
-        Duration::from_secs_f64(limit.min(self.plan.timeout))
-    }
-
-    /// Whether a request that took too long breaks the plan's limit: said, then.
-    fn breaks_limit(&self) -> bool {
-        let Some(Stop::Answer { seconds }) = self.plan.stop else { return false };
-        let mut tally = self.tally.borrow_mut();
-        let breaks = seconds < self.plan.timeout && tally.counts();
-        if breaks {
-            tally.broke(&format!("an answer took more than {seconds} s"));
-        }
-        breaks
-    }
 }

@@ -243,7 +243,9 @@ impl<'a> Engine<'a> {
             self.tally.broke(&format!("an answer took more than {limit} s"));
             return Ok(());
         }
-        self.finished(number, now, End::Failed(Failure::Timeout))
+        let connecting = self.slots[number as usize].state == State::Connecting;
+        let failure = if connecting { Failure::Connect } else { Failure::Timeout };
+        self.finished(number, now, End::Failed(failure))
     }
 
     /// Waits for events until a moment, to a few microseconds.
