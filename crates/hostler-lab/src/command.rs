@@ -8,6 +8,7 @@ mod progress;
 
 pub use measure::{Measure, measured};
 
+use crate::load::direct::LoadArgs;
 use crate::{report, run, scenario};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
@@ -61,6 +62,8 @@ enum Command {
     /// Say what changed between two runs beyond noise; exit status 1 if something got worse.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(compared::CompareArgs),
+    /// Load one page, and print what came of it.
+    Load(LoadArgs),
     /// Make the report of a run again, and print its tables.
     Report {
         /// The run's folder, or its run.json.
@@ -100,6 +103,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Command::Bench4(how) => measure::scenario("bench4", how),
         Command::Run(args) => crate::own_site::own_site(args),
         Command::Compare(args) => compared::run(args),
+        Command::Load(args) => measure::load(args),
         Command::Report { run } => again(run),
         Command::Other(words) => other(words),
     }

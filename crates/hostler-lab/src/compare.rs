@@ -272,19 +272,23 @@ fn value(run: &Run, sample: &Sample, which: Figure) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "counts and bytes are far below 2^52")]
     let answers = sample.answers() as f64;
     let value = match which {
-        Figure::Speed if run.saturation => sample.rate(),
-        Figure::Speed => match run.scenario.report {
-            Shape::Registry | Shape::Include | Shape::Isolation | Shape::Comparison => sample.rate(),
-            Shape::Load | Shape::Latency | Shape::Robustness | Shape::Resilience => {
-                sample.mean().map(f64::recip)
-            }
-        },
+        Figure::Speed => speed(run, sample),
         Figure::Processor => sample.cost.processor.map(|seconds| seconds / answers),
         #[expect(clippy::cast_precision_loss, reason = "as above")]
         Figure::Memory => sample.cost.memory.map(|bytes| bytes as f64),
         Figure::Failures => None,
     };
     value.filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// How fast a sample was: requests a second, or, where the plan says how many there are, how many an unhurried client
+/// would get.
+pub(crate) fn speed(run: &Run, sample: &Sample) -> Option<f64> {
+    match run.scenario.report {
+        _ if run.saturation => sample.rate(),
+        Shape::Registry | Shape::Include | Shape::Isolation | Shape::Comparison => sample.rate(),
+        Shape::Load | Shape::Latency | Shape::Robustness | Shape::Resilience => sample.mean().map(f64::recip),
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,15 @@
 //! in its cell and the rest goes on.
 
 mod answer;
+mod calls;
 mod clock;
 mod rounds;
 mod sample;
 mod select;
 mod servers;
+mod state;
 pub mod statistics;
+mod workers;
 
 pub use answer::{Answer, ask, difference};
 pub use select::select;
@@ -108,19 +111,28 @@ pub fn take_with(
         command: options.command.clone(),
         incomplete: None,
         machine: machine::this(),
-        generator: Generator {
-            version: concat!("hostler-lab ", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..Generator::default()
-        },
+        generator: generator(servers, options, events),
         servers: known,
         cells: Vec::new(),
         notes: Vec::new(),
         advice: Vec::new(),
         scenario,
     };
-    rounds::all(servers, &mut run, options, events)?;
+    let found = rounds::all(servers, &mut run, options, events)?;
     run.advice = advice::of(&run);
+    run.advice.extend(found);
     Ok(run)
+}
+
+/// The generator, with its limit on this machine where that can be told.
+fn generator(servers: &dyn Servers, options: &Options, events: &mut dyn FnMut(Event<'_>)) -> Generator {
+    events(Event::Progress { part: 0.0, left: 0.0, doing: "the generator's own limit" });
+    let limit = servers.limit(&options.cancel);
+    Generator {
+        version: concat!("hostler-lab ", env!("CARGO_PKG_VERSION")).to_owned(),
+        limit: limit.as_ref().map(|limit| limit.rate),
+        limit_of: limit.map(|limit| limit.of).unwrap_or_default(),
+    }
 }
 
 /// The scenario's contestants, each with what is known of it.

@@ -14,7 +14,7 @@ mod ways;
 pub use command::{OwnSite, own_site};
 
 use crate::contestant::{self, Running, Site};
-use crate::load::{Phase, Plan, Protocol, Think};
+use crate::load::{self, Phase, Plan, Protocol, Think};
 use crate::method::{Contestant, Options, Servers, select, take_with};
 use crate::run::{Run, Server};
 use crate::scenario::{Case, Quick, Scenario, Shape};
@@ -178,6 +178,10 @@ impl Servers for OwnServers {
 
     fn unavailable(&self, name: &str, _case: &Case) -> Option<String> {
         self.way(name)?.unavailable.clone()
+    }
+
+    fn limit(&self, cancel: &load::Cancel) -> Option<load::Limit> {
+        load::limit(cancel).ok().flatten()
     }
 
     fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {

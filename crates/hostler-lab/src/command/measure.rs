@@ -3,6 +3,7 @@
 use super::{progress, show, wrong_arguments};
 use crate::application::Database;
 use crate::load::Cancel;
+use crate::load::direct::{LoadArgs, direct};
 use crate::method::{self, Event, Options};
 use crate::run::{self, Run};
 use crate::scenario;
@@ -120,6 +121,20 @@ pub fn measured(
     show(&run)?;
     println!("\nReport: {}", folder.join("report.html").display());
     Ok(status(&run))
+}
+
+/// `hostler lab load`.
+pub(super) fn load(args: &LoadArgs) -> Result<ExitCode> {
+    let cancel = Cancel::default();
+    interruptible(&cancel)?;
+    let mut progress = progress::Progress::new(cancel.clone());
+    let report = direct(args, &cancel, &mut |done, all| {
+        let part = all.filter(|all| *all > 0.0).map_or(0.0, |all| done / all);
+        let left = all.map_or(0.0, |all| (all - done).max(0.0));
+        progress.show(&Event::Progress { part, left, doing: "loading" });
+    });
+    progress.end();
+    super::print(&report?)
 }
 
 /// 0 when there is something to compare.

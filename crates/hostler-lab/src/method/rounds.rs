@@ -1,11 +1,12 @@
 //! Rounds: a case's contestants side by side, loaded in turn, in an order that turns around each time.
 
 use super::answer::{Answer, ask, difference};
+use super::calls::{self, Calls};
 use super::clock::{self, Clock};
 use super::servers::{Contestant, Servers, folder_for_all};
-use super::{Event, Options, sample, select};
+use super::{Event, Options, sample, select, state, workers};
 use crate::load::{self, Phase, Plan, Target};
-use crate::run::{Cell, Run, Sample};
+use crate::run::{Advice, Cell, Run, Sample};
 use crate::scenario::Case;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -15,13 +16,13 @@ use tempfile::TempDir;
 /// What a run that was broken off says.
 const INTERRUPTED: &str = "interrupted";
 
-/// Takes all cases of the run's scenario and puts what came of them into the run.
+/// Takes all cases of the run's scenario and puts what came of them into the run; what was found out besides comes back.
 pub(super) fn all(
     servers: &mut dyn Servers,
     run: &mut Run,
     options: &Options,
     events: &mut dyn FnMut(Event<'_>),
-) -> Result<()> {
+) -> Result<Vec<Advice>> {
     let scenario = run.scenario.clone();
     let cell_seconds = |case: &Case| clock::seconds(&case.plan) * f64::from(scenario.rounds);
     let planned = |case: &Case| {
@@ -36,6 +37,7 @@ pub(super) fn all(
         clock: Clock::new(scenario.cases.iter().map(planned).sum()),
         folder: folder_for_all()?,
         notes: Vec::new(),
+        found: Vec::new(),
     };
     for case in &scenario.cases {
         let names = select::contestants(&scenario, case);
@@ -46,7 +48,7 @@ pub(super) fn all(
         }
     }
     run.notes.append(&mut taking.notes);
-    Ok(())
+    Ok(taking.found)
 }
 
 /// What all cases share.
@@ -57,16 +59,19 @@ struct Taking<'a> {
     clock: Clock,
     folder: TempDir,
     notes: Vec<String>,
+    found: Vec<Advice>,
 }
 
 /// A contestant in its case.
 struct Place {
     name: String,
+    title: String,
     folder: PathBuf,
     /// `None`: has failed.
     runs: Option<Box<dyn Contestant>>,
     target: Option<Target>,
     restarted: bool,
+    calls: Calls,
     cell: Cell,
 }
 
@@ -96,8 +101,10 @@ impl Taking<'_> {
     fn case(&mut self, case: &Case, names: &[&str], run: &Run, rounds: u32) -> Vec<Cell> {
         let mut places: Vec<Place> = names.iter().map(|name| self.start(case, name, run)).collect();
         self.compare(case, &mut places);
+        self.look_for_state(case, &places);
         for place in places.iter_mut().filter(|place| place.runs.is_some()) {
             self.warm_up(case, place);
+            self.count(case, place);
         }
         let seconds = clock::seconds(&case.plan);
         for round in 0..rounds {
@@ -112,6 +119,7 @@ impl Taking<'_> {
                 self.clock.done(seconds);
             }
         }
+        self.look_for_workers(case, &places, run);
         for place in &places {
             self.keep_evidence(place);
             (self.events)(Event::Done(&place.cell));
@@ -123,19 +131,27 @@ impl Taking<'_> {
         let cell =
             Cell { case: case.name.clone(), server: name.to_owned(), failed: None, samples: Vec::new() };
         let folder = self.folder.path().join(&case.name).join(name);
-        let mut place =
-            Place { name: name.to_owned(), folder, runs: None, target: None, restarted: false, cell };
+        let server = run.servers.iter().find(|server| server.name == name);
+        let mut place = Place {
+            name: name.to_owned(),
+            title: server.map_or(name, |server| &server.title).to_owned(),
+            folder,
+            runs: None,
+            target: None,
+            restarted: false,
+            calls: Calls::default(),
+            cell,
+        };
         if self.cancelled() {
             place.fail(INTERRUPTED.to_owned());
             return place;
         }
-        let server = run.servers.iter().find(|server| server.name == name);
         let absent = server.and_then(|server| server.unavailable.clone());
-        if let Some(why) = absent.or_else(|| self.servers.unavailable(name, case)) {
+        if let Some(why) = absent.or_else(|| self.servers.unavailable(&place.name, case)) {
             place.fail(format!("not available here: {why}"));
             return place;
         }
-        self.progress(0.0, &format!("{}: starting {name}", case.title));
+        self.progress(0.0, &format!("{}: starting {}", case.title, place.name));
         self.restart(case, &mut place);
         place
     }
@@ -180,6 +196,41 @@ impl Taking<'_> {
         }
     }
 
+    /// Finds contestants under which the page remembers what it answered before.
+    fn look_for_state(&mut self, case: &Case, places: &[Place]) {
+        if case.form.is_some() || places.len() < 2 || self.cancelled() {
+            return;
+        }
+        let host = case.hosts.first().map_or("", String::as_str);
+        let running = places.iter().filter(|place| place.runs.is_some());
+        let repeated = running.filter_map(|place| {
+            let address = place.target.as_ref()?.address;
+            state::repeated(&place.title, address, host, &case.path).ok()
+        });
+        let repeated: Vec<_> = repeated.collect();
+        self.found.extend(state::kept(&case.title, &repeated));
+    }
+
+    /// Finds how many workers the page asks for, at the contestant that the others are compared with.
+    fn look_for_workers(&mut self, case: &Case, places: &[Place], run: &Run) {
+        let Some(place) = places.first().filter(|place| !place.cell.samples.is_empty()) else { return };
+        let (Some(runs), Some(target)) = (&place.runs, &place.target) else { return };
+        if !workers::asked_by(run.scenario.report) || run.saturation || self.cancelled() {
+            return;
+        }
+        let doing = format!("{}: how many workers at {}", case.title, place.name);
+        let processors = run.cpu.unwrap_or_else(|| f64::from(run.machine.processors));
+        let cancel = self.options.cancel.clone();
+        let mut load = |plan: &Plan| {
+            let before = runs.cost();
+            let outcome = load::run(target, plan, &cancel, &mut |_, _| self.progress(0.0, &doing)).ok()?;
+            let whole = !cancel.load(Ordering::Relaxed);
+            whole.then(|| sample::sample(0, 0.0, outcome, before, runs.cost()))
+        };
+        let found = workers::find(&case.plan, processors, &mut load);
+        self.found.extend(found.map(|found| found.advice(&case.title, &place.title)));
+    }
+
     /// Loads a contestant for as long as the plan says, and forgets what came of it.
     fn warm_up(&mut self, case: &Case, place: &mut Place) {
         let Some(plan) = warm_up(&case.plan) else { return };
@@ -191,10 +242,20 @@ impl Taking<'_> {
         }
     }
 
+    /// Counts the system calls of a request.
+    fn count(&mut self, case: &Case, place: &mut Place) {
+        self.progress(0.0, &format!("{}: counting calls of {}", case.title, place.name));
+        if let (Some(runs), Some(target)) = (&place.runs, &place.target) {
+            place.calls = calls::count(runs.as_ref(), target, &case.plan, &self.options.cancel);
+        }
+    }
+
     /// A sample; if the contestant dies it is started again once, and gives none in this round.
     fn take(&mut self, case: &Case, place: &mut Place, round: u32) {
         match self.sample(case, place, round) {
-            Ok(sample) if !self.cancelled() => {
+            Ok(mut sample) if !self.cancelled() => {
+                let answers = sample.answers();
+                place.calls.complete(&mut sample.cost, answers);
                 if let Some(why) = place.runs.as_mut().and_then(|runs| runs.died()) {
                     self.died(case, place, round, &why);
                 } else {

@@ -2,7 +2,8 @@
 
 use super::Options;
 use crate::application::{self, LaidOut, Technique};
-use crate::contestant::{self, Running};
+use crate::contestant::{self, Counting, Running};
+use crate::load::{self, Cancel, Limit};
 use crate::run::{Cost, Server};
 use crate::scenario::{Case, Scenario};
 use anyhow::{Context, Result};
@@ -20,6 +21,11 @@ pub trait Servers {
     /// Why one can't serve a case here; `None`: as far as is known it can.
     fn unavailable(&self, name: &str, case: &Case) -> Option<String>;
 
+    /// What the generator reaches on this machine; `None`: not measured.
+    fn limit(&self, _cancel: &Cancel) -> Option<Limit> {
+        None
+    }
+
     /// Starts one for a case, with its configuration and its logs in `folder`.
     ///
     /// # Errors
@@ -35,6 +41,10 @@ pub trait Contestant {
     fn died(&mut self) -> Option<String>;
     /// What its processes have used so far, and hold now.
     fn cost(&self) -> Cost;
+    /// Begins to count system calls, where that can be done.
+    fn counting(&self) -> Option<Counting> {
+        None
+    }
 }
 
 impl Contestant for Running {
@@ -48,6 +58,10 @@ impl Contestant for Running {
 
     fn cost(&self) -> Cost {
         Self::cost(self)
+    }
+
+    fn counting(&self) -> Option<Counting> {
+        Self::counting(self)
     }
 }
 
@@ -84,11 +98,15 @@ impl Servers for Installed {
         contestant::known()
     }
 
-    fn unavailable(&self, _name: &str, case: &Case) -> Option<String> {
+    fn unavailable(&self, name: &str, case: &Case) -> Option<String> {
         match self.techniques.iter().find(|one| one.name == case.technique) {
-            Some(technique) => technique.unavailable.clone(),
+            Some(technique) => technique.unavailable_at(name),
             None => Some(format!("the application {} has no {} yet", self.application, case.technique)),
         }
+    }
+
+    fn limit(&self, cancel: &Cancel) -> Option<Limit> {
+        load::limit(cancel).ok().flatten()
     }
 
     fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {

@@ -1,0 +1,85 @@
+//! Pages that keep state between requests: where a worker serves more than one, such a page answers otherwise each
+//! time, and where each request has a process of its own it does not.
+
+use super::answer::{Answer, ask, difference};
+use crate::run::Advice;
+use anyhow::Result;
+use std::net::SocketAddr;
+
+/// How often a page is asked for. Workers take turns in some servers: often enough for one to be met again.
+const TIMES: usize = 12;
+
+/// What a contestant answered to the same request, one after the other.
+pub(super) struct Repeated {
+    pub(super) title: String,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// Asks for a page again and again.
+pub(super) fn repeated(title: &str, address: SocketAddr, host: &str, path: &str) -> Result<Repeated> {
+    let answers = (0..TIMES).map(|_| ask(address, host, path, None)).collect::<Result<_>>()?;
+    Ok(Repeated { title: title.to_owned(), answers })
+}
+
+impl Repeated {
+    /// The first answer that is not as the one before.
+    fn changes(&self) -> Option<(&Answer, &Answer)> {
+        self.answers.windows(2).find_map(|pair| (pair[0] != pair[1]).then_some((&pair[0], &pair[1])))
+    }
+}
+
+/// What is to be said of a page whose answers change at some contestants and stay the same at others. Where they change
+/// everywhere it is a clock or chance, and where they never do there is nothing to say.
+pub(super) fn kept(page: &str, contestants: &[Repeated]) -> Option<Advice> {
+    let (changing, steady): (Vec<_>, Vec<_>) = contestants.iter().partition(|one| one.changes().is_some());
+    let example = changing.first()?;
+    let (before, after) = example.changes()?;
+    let names = |of: &[&Repeated]| of.iter().map(|one| one.title.as_str()).collect::<Vec<_>>().join("; ");
+    if steady.is_empty() {
+        return None;
+    }
+    let diff = difference(("an answer", "the next one"), before, after).unwrap_or_default();
+    let lines: Vec<&str> =
+        diff.lines().filter(|line| !line.starts_with("---") && !line.starts_with("+++")).collect();
+    Some(Advice {
+        says: format!(
+            "This page keeps state between requests: {page}. It needs a worker that lives on, and each worker has \
+             state of its own; under fork or exec it starts anew each time."
+        ),
+        evidence: vec![
+            format!("Asked {TIMES} times, its answer changes at: {}", names(&changing)),
+            format!("and is always the same at: {}", names(&steady)),
+            format!("An answer and the next one at {}: {}", example.title, lines.join(" | ")),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contestant(title: &str, bodies: &[&str]) -> Repeated {
+        let answer =
+            |body: &&str| Answer { status: 200, kind: String::new(), body: body.as_bytes().to_vec() };
+        Repeated { title: title.to_owned(), answers: bodies.iter().map(answer).collect() }
+    }
+
+    #[test]
+    fn a_counter_is_found_and_its_line_shown() {
+        let persistent = contestant("persistent", &["top\ncount 1\n", "top\ncount 2\n", "top\ncount 3\n"]);
+        let fork = contestant("fork", &["top\ncount 1\n"; 3]);
+        let found = kept("/count.pl", &[persistent, fork]).unwrap();
+        assert!(found.says.contains("keeps state between requests: /count.pl"));
+        assert!(found.evidence[0].ends_with("at: persistent") && found.evidence[1].ends_with("at: fork"));
+        assert!(found.evidence[2].contains("-count 1 | +count 2"), "{:?}", found.evidence);
+    }
+
+    #[test]
+    fn a_clock_and_a_steady_page_keep_none() {
+        let clock = |title| contestant(title, &["1", "2", "3"]);
+        assert_eq!(kept("/", &[clock("a"), clock("b")]), None);
+        let steady = |title| contestant(title, &["1", "1", "1"]);
+        assert_eq!(kept("/", &[steady("a"), steady("b")]), None);
+        assert_eq!(kept("/", &[]), None);
+    }
+}
