@@ -9,7 +9,7 @@ use crate::run::Run;
 
 /// The tables of ratios; none where there is nothing to compare.
 pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
-    let metric = Metric::of_shape(run.scenario.report);
+    let metric = Metric::of_run(run);
     let mut tables = vec![servers(run, cells, metric)];
     if figures::are_peers(run) {
         tables.push(techniques(run, cells, metric));

@@ -158,4 +158,27 @@ mod tests {
             ["0.25", "3", "", "0.000000001"]
         );
     }
+
+    #[test]
+    fn samples_are_csv() {
+        let mut run = crate::report::sample::run(crate::scenario::Shape::Resilience, "bench4");
+        run.cells[0].failed = Some("died, \"signal 9\"\nlog".into());
+        let tables = super::tables(&run);
+        let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["samples.csv", "seconds.csv", "requests.csv"]);
+        let samples = &tables[0].1;
+        assert!(
+            samples.contains("cgi-perl,hostler,\"died, \"\"signal 9\"\"\nlog\",0,0,0,100,60,8000,"),
+            "{samples}"
+        );
+        let columns = samples.lines().next().expect("a head").split(',').count();
+        let plain: Vec<&str> = samples.lines().filter(|line| line.starts_with("handler,")).collect();
+        assert!(plain.iter().all(|line| line.split(',').count() == columns), "{plain:?}");
+        let rounds: usize = run
+            .cells
+            .iter()
+            .map(|cell| cell.samples.iter().map(|sample| sample.requests.len()).sum::<usize>())
+            .sum();
+        assert_eq!(tables[2].1.lines().count(), rounds + 1);
+    }
 }

@@ -1,7 +1,8 @@
 //! What rounds are judged by: rates, times, costs; each the same for every report that prints it.
 
 use super::number::{bytes, count, figure, milliseconds};
-use crate::run::Sample;
+use crate::load::Phase;
+use crate::run::{Run, Sample};
 use crate::scenario::Shape;
 
 /// What a round is judged by.
@@ -9,6 +10,8 @@ use crate::scenario::Shape;
 pub(super) enum Metric {
     /// Answers a second.
     Rate,
+    /// Answers in the best second: what a rising load reached.
+    Peak,
     /// Mean response time in seconds.
     Mean,
     /// Standard deviation of the response time in seconds.
@@ -31,7 +34,7 @@ pub(super) enum Metric {
 
 impl Metric {
     /// What decides in a report of this shape.
-    pub(super) fn of_shape(shape: Shape) -> Self {
+    fn of_shape(shape: Shape) -> Self {
         match shape {
             Shape::Registry | Shape::Include | Shape::Isolation | Shape::Comparison => Self::Rate,
             Shape::Load => Self::Clients,
@@ -40,15 +43,30 @@ impl Metric {
         }
     }
 
+    /// What decides in a run: of a load that rises until a limit breaks, how far it came.
+    pub(super) fn of_run(run: &Run) -> Self {
+        let shape = Self::of_shape(run.scenario.report);
+        if !run.saturation {
+            return shape;
+        }
+        let plan = run.scenario.cases.first().map(|case| super::figures::plan(run, case));
+        match plan.and_then(|plan| plan.phases.last()) {
+            Some(Phase::Open { .. }) => Self::Peak,
+            Some(Phase::Closed { to_clients: Some(_), .. }) => Self::Clients,
+            _ => shape,
+        }
+    }
+
     /// Whether more of it is better.
     pub(super) fn more_is_better(self) -> bool {
-        matches!(self, Self::Rate | Self::Clients | Self::Traffic)
+        matches!(self, Self::Rate | Self::Peak | Self::Clients | Self::Traffic)
     }
 
     /// As titles of tables and axes call it.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Rate => "requests/s",
+            Self::Peak => "requests in the best second",
             Self::Mean => "mean response time",
             Self::Deviation => "deviation of the response time",
             Self::Clients => "clients served",
@@ -69,6 +87,7 @@ impl Metric {
         let request = |value: f64| value / handled(sample) as f64;
         match self {
             Self::Rate => sample.rate(),
+            Self::Peak => sample.seconds.iter().map(|second| second.answers as f64).reduce(f64::max),
             Self::Mean => Some(moments(sample).0),
             Self::Deviation => Some(moments(sample).1),
             Self::Clients => sample.phases.last().map(|phase| f64::from(phase.clients)),
@@ -91,7 +110,7 @@ impl Metric {
             Self::Traffic => format!("{} kB/s", figure(value / 1e3)),
             Self::Processor => format!("{} µs", figure(value * 1e6)),
             Self::Memory => bytes(value),
-            Self::Clients | Self::Processes => whole(value),
+            Self::Peak | Self::Clients | Self::Processes => whole(value),
             _ => figure(value),
         }
     }

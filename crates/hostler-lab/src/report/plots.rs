@@ -61,7 +61,10 @@ impl Picture {
 
 /// The plots of the results.
 pub(super) fn results(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
-    let metric = Metric::of_shape(run.scenario.report);
+    let metric = Metric::of_run(run);
+    if run.saturation {
+        return drawn(vec![bars::plot(run, cells, metric), load::traffic(run, cells)]);
+    }
     let plots = match run.scenario.report {
         Shape::Registry | Shape::Include | Shape::Isolation | Shape::Comparison => {
             vec![bars::plot(run, cells, metric)]

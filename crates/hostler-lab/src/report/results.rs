@@ -32,6 +32,10 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         Shape::Resilience => resilience::tables(run, cells),
         Shape::Comparison => vec![comparison(run, cells)],
     };
+    // BENCH1's own table says it.
+    if run.scenario.report != Shape::Load {
+        tables.extend(limits(run, cells));
+    }
     if let Some(first) = tables.first_mut() {
         first.notes.extend(absent(run, cells));
     }
@@ -41,6 +45,25 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         }
     }
     tables
+}
+
+/// Where the limit of a rising load broke.
+fn limits(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
+    let mut table = Table::new("Where the limit broke", "");
+    table.column("", "round");
+    table.column("", "best second");
+    table.words("limit");
+    let stopped = |cell: &Figures<'_>| cell.cell.samples.iter().any(|sample| sample.stopped.is_some());
+    for cell in cells.iter().filter(|cell| run.saturation || stopped(cell)) {
+        for sample in &cell.cell.samples {
+            let best = Metric::Peak.of(sample);
+            let best = best.map_or_else(|| faint(number::NONE), |best| plain(Metric::Peak.text(best)));
+            let limit =
+                sample.stopped.clone().map_or_else(|| faint("the plan was done: no limit broke"), plain);
+            table.row([plain(cell.name(run)), plain((sample.round + 1).to_string()), best, limit]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// Servers that the tables have no column of, and why.
@@ -99,7 +122,7 @@ fn rows(
 
 /// The metric whose best figure is emphasized in rows of cases.
 fn decisive(run: &Run) -> Option<Metric> {
-    (!figures::are_peers(run)).then(|| Metric::of_shape(run.scenario.report))
+    (!figures::are_peers(run)).then(|| Metric::of_run(run))
 }
 
 /// Marks the best server of each row, where it is beyond noise.

@@ -104,7 +104,9 @@ pub(crate) fn phase(answers: u64, elapsed: f64, mean: f64, clients: u32, seed: u
 /// Rounds of a case at a server: `speed` is how many times as fast as the slowest server and technique it is.
 fn samples(shape: Shape, speed: f64, seed: u64) -> Vec<Sample> {
     let mut noise = Noise(seed * 7919 + 17);
-    (0..6).map(|round| shaped(shape, round, speed, &mut noise)).collect()
+    // Many phases take their time to make and to read.
+    let rounds = if shape == Shape::Latency { 3 } else { 6 };
+    (0..rounds).map(|round| shaped(shape, round, speed, &mut noise)).collect()
 }
 
 fn shaped(shape: Shape, round: u32, speed: f64, noise: &mut Noise) -> Sample {

@@ -3,7 +3,7 @@
 use super::sample::{self, SHAPES};
 use super::*;
 use crate::load::Errors;
-use crate::run::{Cost, Latency, PhaseSample, Sample};
+use crate::run::{Cost, Latency, PhaseSample};
 use crate::scenario::Shape;
 
 /// Every text that is made of a run.
@@ -227,30 +227,6 @@ fn errors_stand_by_kind() {
 }
 
 #[test]
-fn samples_are_csv() {
-    let mut run = sample::run(Shape::Resilience, "bench4");
-    run.cells[0].failed = Some("died, \"signal 9\"\nlog".into());
-    let tables = csv(&run);
-    let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["samples.csv", "seconds.csv", "requests.csv"]);
-    let samples = &tables[0].1;
-    assert!(
-        samples.contains("cgi-perl,hostler,\"died, \"\"signal 9\"\"\nlog\",0,0,0,100,60,8000,"),
-        "{samples}"
-    );
-    let columns = samples.lines().next().expect("a head").split(',').count();
-    let plain: Vec<&str> = samples.lines().filter(|line| line.starts_with("handler,")).collect();
-    assert!(plain.iter().all(|line| line.split(',').count() == columns), "{plain:?}");
-    let rounds: usize =
-        run.cells.iter().map(|cell| cell.samples.iter().map(of_requests).sum::<usize>()).sum();
-    assert_eq!(tables[2].1.lines().count(), rounds + 1);
-}
-
-fn of_requests(sample: &Sample) -> usize {
-    sample.requests.len()
-}
-
-#[test]
 fn siege_has_its_fields() {
     let mut run = exact(Shape::Isolation, "isolation", &[(1000, 10.0), (500, 10.0)]);
     run.cells[0].samples[0].phases[0].errors.broken = 1;
@@ -280,4 +256,31 @@ fn running_means_are_of_the_last_fifty() {
     assert!((running[0].mean - 0.5).abs() < 1e-9 && running[0].deviation < 1e-6);
     assert!((running[25].mean - 0.3).abs() < 1e-9 && (running[25].deviation - 0.2).abs() < 1e-6);
     assert!((running[50].mean - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn a_rising_load_says_where_its_limit_broke() {
+    for (shape, name) in SHAPES {
+        let mut run = sample::run(shape, name);
+        run.saturation = true;
+        for case in &mut run.scenario.cases {
+            let mut rising = case.plan.clone();
+            rising.phases =
+                vec![crate::load::Phase::Open { rate: 10.0, to_rate: Some(1000.0), seconds: 60.0 }];
+            case.saturation = Some(rising);
+        }
+        for (number, cell) in run.cells.iter_mut().enumerate() {
+            for sample in &mut cell.samples {
+                let part = 50 + 10 * number as u64;
+                let second =
+                    |answers| crate::load::Second { answers, bytes: answers * 100, failures: 0, clients: 0 };
+                sample.seconds = vec![second(part), second(part * 2), second(part / 2)];
+                sample.stopped = Some(format!("p99 was 1.2 s at {} a second", part * 2));
+            }
+        }
+        let text = terminal(&run, 120, false);
+        assert!(text.contains("p99 was 1.2 s at 100 a second"), "{name}: {text}");
+        assert!(text.contains("requests in the best second"), "{name}: {text}");
+        assert!(html(&run).contains("Requests in the best second"), "{name}");
+    }
 }

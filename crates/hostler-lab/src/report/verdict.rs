@@ -48,7 +48,7 @@ pub(super) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
     if answered.is_empty() {
         return "Nothing was answered: there is nothing to compare.".into();
     }
-    let metric = Metric::of_shape(run.scenario.report);
+    let metric = Metric::of_run(run);
     let says = match answered.as_slice() {
         [only] => format!("Only {} answered: there is nothing to compare it with.", named(run, only)),
         _ if figures::are_peers(run) => of_peers(run, &answered, metric),

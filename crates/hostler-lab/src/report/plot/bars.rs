@@ -31,6 +31,9 @@ pub(in crate::report) struct Bar {
 
 const THICK: f64 = 17.0;
 
+/// An interval is drawn as far as so many times the longest bar.
+const FAR: f64 = 1.5;
+
 impl Bars {
     /// Whether there is anything to draw.
     pub(in crate::report) fn is_empty(&self) -> bool {
@@ -60,11 +63,22 @@ impl Bars {
 }
 
 impl Panel {
+    /// What the scale reaches to: intervals far over the bars are cut, or the bars could not be seen.
+    fn most(&self) -> f64 {
+        let largest = |of: fn(&Bar) -> Option<f64>| {
+            self.bars
+                .iter()
+                .filter_map(of)
+                .filter(|value| value.is_finite())
+                .fold(f64::MIN_POSITIVE, f64::max)
+        };
+        let value = largest(|bar| bar.value);
+        largest(|bar| bar.interval.map(|(_, high)| high)).clamp(value, value * FAR)
+    }
+
     /// Draws it from `top` on; where it ends.
     fn draw(&self, drawing: &mut Drawing, size: Size, top: f64, left: f64) -> f64 {
-        let reach = |bar: &Bar| bar.interval.map_or(0.0, |(_, high)| high).max(bar.value.unwrap_or_default());
-        let finite = self.bars.iter().map(reach).filter(|reach| reach.is_finite());
-        let most = finite.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let most = self.most();
         let texts = self.bars.iter().filter(|bar| bar.value.is_some()).map(|bar| text_width(&bar.text));
         let room = size.width() - left - texts.fold(0.0, f64::max) - 16.0;
         let mut y = top;
@@ -77,7 +91,7 @@ impl Panel {
                 let label = cut(&bar.label, ((left - 12.0) / 7.0).round() as usize);
                 drawing.text("label", "end", (left - 10.0, y + THICK - 4.0), &label);
             }
-            bar.draw(drawing, (left, y), |value| left + (value / most).clamp(0.0, 1.0) * room);
+            bar.draw(drawing, (left, y), most, |value| left + (value / most).clamp(0.0, 1.0) * room);
             y += THICK + 7.0;
         }
         drawing.line("axis", (left, top - 1.0), (left, y - 5.0));
@@ -86,7 +100,7 @@ impl Panel {
 }
 
 impl Bar {
-    fn draw(&self, drawing: &mut Drawing, at: (f64, f64), place: impl Fn(f64) -> f64) {
+    fn draw(&self, drawing: &mut Drawing, at: (f64, f64), most: f64, place: impl Fn(f64) -> f64) {
         let (left, y) = at;
         let Some(value) = self.value.filter(|value| value.is_finite()) else {
             drawing.text("missing", "start", (left + 8.0, y + THICK - 4.0), &cut(&self.text, 60));
@@ -102,12 +116,13 @@ impl Bar {
         ));
         let mut text = end;
         if let Some((low, high)) = self.interval.filter(|(low, high)| high > low) {
-            let (low, high, middle) = (place(low), place(high), y + THICK / 2.0);
-            drawing.line("whisker", (low, middle), (high, middle));
-            for x in [low, high] {
+            let middle = y + THICK / 2.0;
+            drawing.line("whisker", (place(low), middle), (place(high), middle));
+            // One that is cut has no end.
+            for x in [low, high].into_iter().filter(|bound| *bound <= most).map(&place) {
                 drawing.line("whisker", (x, middle - 4.0), (x, middle + 4.0));
             }
-            text = text.max(high);
+            text = text.max(place(high));
         }
         drawing.text("value", "start", (text + 7.0, y + THICK - 4.0), &self.text);
     }

@@ -24,12 +24,12 @@ pub(super) fn traffic(run: &Run, cells: &[Figures<'_>]) -> Plot {
         .collect();
     let axis = |title: &str, kind| Axis { title: title.into(), kind, reach: None };
     Plot {
-        title: "Traffic while clients join".into(),
+        title: "Traffic while the load rises".into(),
         says: format!(
             "Last round; kilobytes of bodies a second, mean of {SMOOTH} seconds. A line ends where the run did."
         ),
         picture: Picture::Lines(Lines {
-            x: axis("seconds since the first client", Kind::FromZeroExact),
+            x: axis("seconds since the begin", Kind::FromZeroExact),
             y: axis("kB/s", Kind::FromZero),
             series,
         }),

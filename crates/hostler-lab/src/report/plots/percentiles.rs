@@ -32,7 +32,11 @@ pub(in crate::report) fn plots(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
         let first = of_case.first()?;
         Some(plot(run, &first.0.case.title, &of_case, true))
     };
-    (0..run.scenario.cases.len()).filter_map(of_case).collect()
+    let mut plots: Vec<Plot> = (0..run.scenario.cases.len()).filter_map(of_case).collect();
+    if let [only] = plots.as_mut_slice() {
+        only.half = false;
+    }
+    plots
 }
 
 fn plot(run: &Run, title: &str, cells: &[&Known<'_, '_>], half: bool) -> Plot {

@@ -35,13 +35,12 @@ pub(in crate::report) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
             let (least, most) = (percent(least), percent(most));
             let span =
                 if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
-            parts.push(format!("{span} on {}", figures::title(run, server)));
+            parts.push((span, figures::title(run, server)));
         }
     }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!(" Registry reaches a part of a handler's rate: {}.", parts.join(", "))
+    let Some(((span, server), others)) = parts.split_first() else { return String::new() };
+    let others = others.iter().map(|(span, server)| format!(", {span} on {server}"));
+    format!(" Registry's rate is {span} of the handler's on {server}{}.", others.collect::<String>())
 }
 
 /// Registry's rate as a part of the handler's, and the time that it adds to each request.

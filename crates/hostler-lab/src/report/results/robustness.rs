@@ -25,24 +25,9 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         })));
     }
     let mut tables = vec![errors];
-    tables.extend(limits(run, cells));
     tables.push(slow);
     tables.extend(published::table(run));
     tables
-}
-
-/// Where the limit of a rising load broke.
-fn limits(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
-    let mut table = Table::new("Where the limit broke", "");
-    table.column("", "round");
-    table.words("limit");
-    for cell in cells {
-        for sample in cell.cell.samples.iter().filter(|sample| sample.stopped.is_some()) {
-            let limit = sample.stopped.clone().unwrap_or_default();
-            table.row([plain(cell.name(run)), plain((sample.round + 1).to_string()), plain(limit)]);
-        }
-    }
-    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The rates of the plan's phases, of the first case.
