@@ -16,6 +16,7 @@ mod farewell;
 mod fork;
 mod lines;
 mod maintain;
+mod memories;
 mod parent;
 mod queue;
 mod settings;

@@ -321,3 +321,42 @@ fn writes_at_the_same_time_hurt_nobody_but_the_worker() {
     epoch.store(0, Ordering::Relaxed);
     thread.join().unwrap();
 }
+
+#[test]
+fn renewed_memory_has_nothing_of_the_request_before() {
+    let (mut memory, fd) = Memory::create().unwrap();
+    let late = Mapping::attach(&fd, LENGTH).unwrap();
+    let channel = memory.channel(0);
+    assert!(!Memory::renew(&mut memory), "somebody holds an end");
+    drop(channel);
+    let mut worker = Worker::attach(fd.try_clone().unwrap(), Vec::new()).unwrap();
+    let mut channel = memory.channel(0);
+    channel.offer(0, b"secret question");
+    let mut conversation = worker.next(Some(Duration::ZERO)).unwrap();
+    conversation.write(b"secret answer");
+    conversation.publish();
+    // It dies in the middle.
+    std::mem::forget(conversation);
+    drop((channel, worker));
+    set(&late, FRONT_SLEEPS, u64::MAX);
+    assert!(Memory::renew(&mut memory));
+    let mut bytes = vec![0; LENGTH];
+    late.copy(0, &mut bytes);
+    let left = bytes.iter().skip(8).filter(|byte| **byte != 0).count();
+    assert_eq!(left, 0, "all but the layout's number");
+    assert_eq!(serve_one(&memory, fd.try_clone().unwrap()), b"answer");
+    set(&late, FROM_HEAD, stamp(1, 5000));
+    assert!(!Memory::renew(&mut memory), "new memory is cheaper");
+}
+
+/// What a new worker answers.
+fn serve_one(memory: &Arc<Memory>, fd: std::os::fd::OwnedFd) -> Vec<u8> {
+    let (mut worker, mut channel) = (Worker::attach(fd, Vec::new()).unwrap(), memory.channel(0));
+    channel.offer(0, b"question");
+    let mut conversation = worker.next(Some(Duration::ZERO)).unwrap();
+    conversation.write(b"answer");
+    conversation.finish();
+    let mut answer = Vec::new();
+    channel.read(&mut answer, 100).unwrap();
+    answer
+}

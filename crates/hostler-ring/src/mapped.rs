@@ -2,7 +2,7 @@
 
 use crate::algorithm::{Atomic, Atomics, Medium, Stream, announce, atomic};
 use crate::front::Channel;
-use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER};
+use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER, unstamp};
 use hostler_sys::shared::{self, Mapping, Waited};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -116,6 +116,31 @@ impl Memory {
         mapped.control().layout.0.store(NUMBER, Ordering::Relaxed);
         let memory = Self { mapped, sequence: AtomicU32::new(0), owned: Default::default() };
         Ok((Arc::new(memory), fd))
+    }
+
+    /// Makes memory that nobody holds any more, the worker included, as good as new for another worker: nothing of
+    /// what was said in it is left. False: somebody still holds it, or so much was said that new memory is cheaper.
+    pub fn renew(memory: &mut Arc<Self>) -> bool {
+        const PAGE: u32 = 4096;
+        let Some(memory) = Arc::get_mut(memory) else { return false };
+        let mapped = &memory.mapped;
+        for (channel, words) in mapped.control().channels.iter().enumerate() {
+            let said = [
+                (Stream::ToWorker, words.front.0.to_head.load(Ordering::Relaxed)),
+                (Stream::FromWorker, words.worker.0.from_head.load(Ordering::Relaxed)),
+            ];
+            for (stream, word) in said {
+                let (_, bytes) = unstamp(word);
+                if bytes > PAGE {
+                    return false;
+                }
+                mapped.put(channel, stream, 0, &[0; PAGE as usize][..bytes as usize]);
+            }
+        }
+        mapped.mapping.put(0, &[0; CONTROL]);
+        mapped.control().layout.0.store(NUMBER, Ordering::Relaxed);
+        memory.sequence = AtomicU32::new(0);
+        true
     }
 
     /// The front's end of a channel; dropping it lets another be made, on another thread perhaps.

@@ -50,7 +50,7 @@ impl EngineHost {
         let run = Run {
             id: 0,
             program,
-            env: environment(self.pool.key.engine),
+            env: environment(self.pool.key.engine, self.one_shot),
             suexec: false,
             // Processor time is the workers': the parent would use it up by forking.
             limits: Limits { cpu: None, ..pools::limits(self.server()) },
@@ -104,7 +104,7 @@ impl Host for EngineHost {
 }
 
 /// What of the front's own environment an engine gets: like a module of Apache, which finds httpd's.
-fn environment(engine: &str) -> Vec<ByteBuf> {
+fn environment(engine: &str, one_shot: bool) -> Vec<ByteBuf> {
     let own = engine.to_ascii_uppercase();
     let is_passed = |name: &str| PASSED.contains(&name) || name.starts_with(&own);
     let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
@@ -113,6 +113,10 @@ fn environment(engine: &str) -> Vec<ByteBuf> {
         .collect();
     if !entries.iter().any(|entry| entry.starts_with(b"PATH=")) {
         entries.push(ByteBuf::from([b"PATH=", USUAL_PATH].concat()));
+    }
+    if one_shot {
+        // Names are resolved once, not in each process that is forked. The engine does not hand this on.
+        entries.push(ByteBuf::from(b"LD_BIND_NOW=1".as_slice()));
     }
     entries
 }

@@ -6,6 +6,7 @@
 use super::farewell::Farewell;
 use super::fork::{self, Pace};
 use super::lines::Lines;
+use super::memories::Memories;
 use super::parent::{Host, Link, Started};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
@@ -107,6 +108,7 @@ struct Keeper<H> {
     /// Which parent of the pool it is.
     generation: u32,
     pace: Pace,
+    memories: Memories,
     /// The workers' standard error.
     lines: HashMap<WorkerId, Rc<Lines>>,
     /// Workers that the parent was told to kill, and when.
@@ -144,6 +146,7 @@ impl<H: Host + 'static> Keeper<H> {
             pid,
             generation,
             pace: Pace::default(),
+            memories: Memories::default(),
             lines: HashMap::new(),
             doomed: HashMap::new(),
             next_second: Instant::now(),
@@ -281,8 +284,9 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// Memory and standard error for a worker.
-    fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, OwnedFd, OwnedFd)> {
-        let (memory, descriptor) = Memory::create()?;
+    fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, Rc<OwnedFd>, OwnedFd)> {
+        let one_shot = self.pool.settings.one_shot;
+        let (memory, descriptor) = if one_shot { self.memories.passing()? } else { Memories::lasting()? };
         let (read, write) = for_output()?;
         let (pool, host) = (Arc::downgrade(&self.pool), self.host.clone());
         let lines = Lines::follow(read, move |line| {
