@@ -17,17 +17,18 @@ pub(super) fn table(table: &Table, width: usize, paint: Paint, out: &mut Vec<Str
         if index > 0 {
             out.push(String::new());
         }
-        group_lines(table, block, &widths, paint, out);
+        let widths = &widened(table, block, &widths, width);
+        group_lines(table, block, widths, paint, out);
         let titles = titles(table);
         let heads: Vec<(String, Tone)> =
             block.iter().map(|column| (titles[*column].clone(), Tone::Faint)).collect();
-        lines(table, block, &widths, &heads, paint, out);
+        lines(table, block, widths, &heads, paint, out);
         let rule: usize = block.iter().map(|column| widths[*column]).sum::<usize>() + GAP * (block.len() - 1);
         out.push(paint.faint(&"─".repeat(rule.min(width))));
         for row in &table.rows {
             let entries: Vec<(String, Tone)> =
                 block.iter().map(|column| (shown(&row[*column]), row[*column].tone)).collect();
-            lines(table, block, &widths, &entries, paint, out);
+            lines(table, block, widths, &entries, paint, out);
         }
     }
     for note in &table.notes {
@@ -56,6 +57,21 @@ fn widths(table: &Table, width: usize) -> Vec<usize> {
         let all: usize = widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
         let most = widths[column].saturating_sub(all.saturating_sub(width)).max(WORDS_LEAST);
         widths[column] = widths[column].min(most);
+    }
+    widths
+}
+
+/// The widths with words made as wide as they would be, as far as the block leaves room.
+fn widened(table: &Table, block: &[usize], widths: &[usize], width: usize) -> Vec<usize> {
+    let mut widths = widths.to_vec();
+    let mut spare =
+        width.saturating_sub(block.iter().map(|column| widths[*column] + GAP).sum::<usize>() - GAP);
+    for column in block.iter().copied().filter(|column| table.columns[*column].words) {
+        let natural =
+            table.rows.iter().map(|row| shown(&row[column]).chars().count()).max().unwrap_or_default();
+        let more = natural.saturating_sub(widths[column]).min(spare);
+        widths[column] += more;
+        spare -= more;
     }
     widths
 }
