@@ -14,6 +14,7 @@ mod counters;
 mod exchange;
 mod farewell;
 mod fork;
+mod gather;
 mod lines;
 mod maintain;
 mod memories;
@@ -161,14 +162,15 @@ impl Pool {
             Ok(exchange) => return Ok(exchange),
             Err(work) => work,
         };
-        let begun = self.wait(work).await;
+        let begun = self.wait(work, Instant::now()).await;
         begun.map(Exchange::new).inspect_err(|error| self.counters.failed(error.kind))
     }
 
-    async fn wait(self: &Arc<Self>, work: Work) -> Result<Begun, Error> {
+    /// `since`: when the request came.
+    async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
         thread::join(self, work.thread)?;
         let (reply, receiver) = oneshot::channel();
-        let ticket = Ticket { work, since: Instant::now(), reply };
+        let ticket = Ticket { work, since, reply };
         self.locked(|state, out| {
             state.may_start()?;
             state.submit(self, ticket, out)
@@ -206,6 +208,20 @@ impl Pool {
         self.locked(|state, out| state.finished(self, worker, index, exits, out));
     }
 
+    /// A request has been taken back before its worker has seen it, and nobody holds its channel any more.
+    fn returned(self: &Arc<Self>, begun: &Begun) {
+        self.locked(|state, out| {
+            let Some(record) = state.records.get_mut(&begun.worker.id) else { return };
+            record.taken_back(begun.defines);
+            if record.held == 1 << begun.index {
+                state.finished(self, begun.worker.id, begun.index, false, out);
+            } else {
+                // It is not done with anything because of that.
+                record.let_go(begun.index);
+            }
+        });
+    }
+
     fn kill(self: &Arc<Self>, worker: WorkerId) {
         self.locked(|state, out| state.kill(self, worker, out));
         self.attention.notify_one();
@@ -216,12 +232,7 @@ impl Pool {
         if channel.take_back() {
             // The worker has not seen it.
             drop(channel);
-            self.locked(|state, out| {
-                if let (Some(id), Some(record)) = (begun.defines, state.records.get_mut(&begun.worker.id)) {
-                    record.told.remove(&id);
-                }
-                state.finished(self, begun.worker.id, begun.index, false, out);
-            });
+            self.returned(begun);
             return;
         }
         let cutter = begun.finished.take();
@@ -253,10 +264,10 @@ impl Pool {
         Ok(self.bells.get_or_init(|| bells))
     }
 
-    /// Wakes a thread of the front, which then looks at all of its conversations.
-    fn ring(&self, thread: u32) {
-        if let Some(bell) = self.bells.get().and_then(|bells| bells.get(thread as usize)) {
-            hostler_sys::shared::ring(bell);
+    /// Wakes the front's threads, which then look at all of their conversations.
+    fn ring_all(&self) {
+        if let Some(bells) = self.bells.get() {
+            bells.iter().for_each(hostler_sys::shared::ring);
         }
     }
 
@@ -267,7 +278,7 @@ impl Pool {
             state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
         });
         self.attention.notify_one();
-        (0..self.threads).for_each(|thread| self.ring(thread));
+        self.ring_all();
     }
 
     fn is_closed(&self) -> bool {

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .stdin(Stdio::from(fd))
         .stdout(Stdio::from(bell.try_clone()?))
         .spawn()?;
-    let mut channels: [Channel; CHANNELS] = [memory.channel(0), memory.channel(1)];
+    let mut channels: [Channel; CHANNELS] = std::array::from_fn(|index| memory.channel(index));
     for (name, sleeps, used) in [
         ("front sleeps, one at a time", true, 1),
         ("front sleeps, next placed ahead", true, 2),

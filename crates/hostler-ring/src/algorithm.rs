@@ -8,12 +8,12 @@ mod front;
 mod model;
 mod worker;
 
-use crate::layout::Control;
+use crate::layout::{CHANNELS, Control};
 pub(crate) use front::{Front, announce};
 use hostler_sys::shared::Waited;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-pub(crate) use worker::{Talk, take};
+pub(crate) use worker::{Owed, Talk, take};
 
 /// A family of atomics: the processor's, or a model checker's.
 pub(crate) trait Atomics {
@@ -65,6 +65,8 @@ pub(crate) trait Medium {
     type Atomics: Atomics;
     /// How often a worker looks before it sleeps.
     const SPINS: u32;
+    /// Channels that are in use, at most those that there are.
+    const CHANNELS: usize = CHANNELS;
 
     fn control(&self) -> &Control<Self::Atomics>;
     /// Bytes of a stream: a power of two.

@@ -5,7 +5,7 @@
 //!          front's   state, to_head, from_tail, abandoned, waker    (written by the front; state by both)
 //!          worker's  from_head, to_tail, front_sleeps               (by the worker; front_sleeps by both)
 //! 4096   channel 0: stream to the worker, stream from the worker
-//!        channel 1: the same
+//!        channels 1 to 7: the same
 //! ```
 //! Groups stand apart by two cache lines (processors fetch lines in pairs), so that a side's writes disturb the
 //! other only when there is news.
@@ -18,8 +18,8 @@
 
 use crate::algorithm::Atomics;
 
-/// Channels of a worker's memory.
-pub const CHANNELS: usize = 2;
+/// Channels of a worker's memory. Pages of one that was never used cost nothing.
+pub const CHANNELS: usize = 8;
 /// Bytes of the stream to the worker.
 pub(crate) const TO_WORKER: u32 = 64 << 10;
 /// Bytes of the stream from the worker.
@@ -29,7 +29,7 @@ pub(crate) const CONTROL: usize = 4096;
 /// Bytes of the whole.
 pub(crate) const LENGTH: usize = CONTROL + CHANNELS * (TO_WORKER + FROM_WORKER) as usize;
 /// Names this layout; a worker of another version refuses to attach.
-pub(crate) const NUMBER: u64 = 0x5249_4e47_0000_0001;
+pub(crate) const NUMBER: u64 = 0x5249_4e47_0000_0002;
 
 /// Words of the whole.
 #[repr(C)]

@@ -1,8 +1,9 @@
-//! Shared memory between the front and one warm worker: two channels, each for one request at a time.
+//! Shared memory between the front and one warm worker: a few channels, each for one request at a time.
 //!
 //! A channel has a state word, a byte stream to the worker and one from it. What the streams carry is not known
-//! here (`hostler_wire::work`). One channel serves the running request; the other may hold one that the front has
-//! placed ahead and can take back. Decision: `docs/decisions/0008-shared-memory-channels.md`.
+//! here (`hostler_wire::work`). One channel serves the running request; others may hold such as the front has
+//! placed ahead and can take back. Decisions: `docs/decisions/0008-shared-memory-channels.md`,
+//! `docs/decisions/0016-light-requests-gather.md`.
 //!
 //! - [`front`]: the side that never blocks and believes nothing. All that the worker can write is loaded once,
 //!   checked against bounds, and used from the copy; what the front wrote itself it never reads back.

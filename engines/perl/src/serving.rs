@@ -2,6 +2,7 @@
 
 use hostler_ring::worker::Conversation;
 use hostler_wire::work::{self, FromWorker, Outcome, Severity, ToWorker};
+use std::time::Instant;
 
 use crate::convert::Converted;
 use crate::directory::Directories;
@@ -13,8 +14,8 @@ use std::ffi::c_int;
 
 /// What becomes of the worker after a request.
 pub(crate) enum Served {
-    /// It takes the next.
-    Stays,
+    /// It takes the next. The conversation is still to be ended.
+    Stays(Conversation),
     /// It ends, as it has told the front.
     Goes,
     /// The front's messages make no sense.
@@ -49,6 +50,9 @@ pub(crate) struct Serving {
     exits: bool,
     /// No further trip of the request comes.
     released: bool,
+    since: Instant,
+    /// What the last request took, in microseconds.
+    micros: u32,
     processor: Processor,
 }
 
@@ -70,24 +74,27 @@ impl Serving {
             finished: false,
             exits: false,
             released: false,
+            since: Instant::now(),
+            micros: 0,
             processor,
         }
     }
 
-    /// Serves what the conversation asks; `last`: the worker ends afterwards.
-    pub(crate) fn serve(&mut self, conversation: Conversation, last: bool) -> Served {
+    /// Serves what the conversation asks, which came at the time `now`; `last`: the worker ends afterwards.
+    pub(crate) fn serve(&mut self, conversation: Conversation, now: Instant, last: bool) -> Served {
         self.conversation = Some(conversation);
+        self.since = now;
         self.incoming.clear();
         (self.finished, self.exits, self.piece, self.released) = (false, last, 0, false);
         self.stashed.clear();
         self.stash_read = 0;
         self.processor.begin();
-        let served = loop {
+        let is_malformed = loop {
             match self.trip() {
                 Ok(true) => {}
                 Ok(false) => return self.end(),
-                Err(Gone::Malformed) => break Served::Malformed,
-                Err(_) => break Served::Stays,
+                Err(Gone::Malformed) => break true,
+                Err(_) => break false,
             }
         };
         // A request that stayed has to be cleaned up after.
@@ -95,7 +102,7 @@ impl Serving {
         // SAFETY: the buffers of `self` are as the last trip has left them; `self` is reached through `callbacks` only.
         unsafe { ffi::hp_perl_release() };
         callbacks::leave();
-        if matches!(served, Served::Malformed) { served } else { self.end() }
+        if is_malformed { Served::Malformed } else { self.end() }
     }
 
     /// Runs the phases of one trip; whether the request stays for another. [`Gone::Abandoned`]: no (further) one comes.
@@ -142,10 +149,18 @@ impl Serving {
             self.finished(&Outcome::Broken(b"the worker lost its way"));
         }
         let exits = self.exits;
-        self.say(&FromWorker::End { exits });
-        // Dropping it publishes.
-        self.conversation = None;
-        if exits { Served::Goes } else { Served::Stays }
+        self.micros = u32::try_from(self.since.elapsed().as_micros()).unwrap_or(u32::MAX);
+        self.say(&FromWorker::End { exits, micros: self.micros });
+        match self.conversation.take() {
+            Some(conversation) if !exits => Served::Stays(conversation),
+            // Dropping it publishes.
+            _ => Served::Goes,
+        }
+    }
+
+    /// What the last request took, in microseconds.
+    pub(crate) fn micros(&self) -> u32 {
+        self.micros
     }
 
     /// Reads messages up to one of a kind that is waited for, and returns its length. Definitions are taken, the

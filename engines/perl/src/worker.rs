@@ -4,7 +4,7 @@ use hostler_ring::worker::Worker;
 use hostler_wire::engine::Setup;
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::processor::Processor;
 use crate::serving::{Served, Serving};
@@ -14,6 +14,9 @@ use crate::{perl, process};
 /// wake it.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// What requests take on average, in microseconds, as long as answers may wait for the next ones to be told together.
+const LIGHT: u32 = 60;
+
 /// What a worker begins with.
 pub(crate) struct Start<'a> {
     pub(crate) parent: Pid,
@@ -21,6 +24,8 @@ pub(crate) struct Start<'a> {
     pub(crate) stderr: OwnedFd,
     pub(crate) wakers: Vec<OwnedFd>,
     pub(crate) setup: &'a Setup,
+    /// Its name.
+    pub(crate) title: &'a str,
 }
 
 /// Lives the worker's life; the process ends with it.
@@ -30,7 +35,7 @@ pub(crate) fn run(start: Start<'_>) -> ! {
         fail(&e.to_string());
     }
     drop(start.stderr);
-    process::title(&format!("hostler-perl: {} worker", setup.title));
+    process::title(start.title);
     let worker = match Worker::attach(start.memory, start.wakers) {
         Ok(worker) => worker,
         Err(e) => fail(&e.to_string()),
@@ -46,16 +51,22 @@ pub(crate) fn run(start: Start<'_>) -> ! {
 fn serve_all(mut worker: Worker, setup: &Setup) {
     let most = if setup.one_shot { 1 } else { setup.max_requests };
     let mut serving = Serving::new(Processor::new(setup));
-    let mut count = 0;
+    let (mut count, mut usual) = (0, LIGHT);
     while !process::is_terminated() {
         let Some(conversation) = worker.next(Some(LOOK)) else { continue };
         count += 1;
-        match serving.serve(conversation, most != 0 && count >= most) {
+        match serving.serve(conversation, Instant::now(), most != 0 && count >= most) {
             Served::Goes => break,
-            Served::Stays => {}
+            Served::Stays(conversation) => {
+                usual = usual - usual / 8 + serving.micros().min(1000) / 8;
+                if usual < LIGHT {
+                    worker.finish(conversation, Instant::now());
+                }
+            }
             Served::Malformed => fail("a malformed message from the front"),
         }
     }
+    worker.settle();
     // The process ends: what it has is not taken apart before.
     std::mem::forget((worker, serving));
 }

@@ -50,8 +50,7 @@ impl Exchange {
 
     fn with(mut begun: Begun) -> Self {
         let unsent = std::mem::take(&mut begun.unsent);
-        let entry =
-            begun.channel.take().map(|channel| Entry::new(channel, begun.worker.clone(), begun.work.timeout));
+        let entry = begun.channel.take().map(|channel| Entry::new(channel, &begun));
         let over = entry.is_none();
         let slot = entry.map_or(usize::MAX, thread::enter);
         let uploading = begun.work.has_body();
@@ -110,13 +109,18 @@ impl Exchange {
             Some(Step::Frame(frame)) => {
                 self.bound = true;
                 match frame.kind {
-                    FromWorker::END => self.end(frame.body.first() == Some(&1)),
+                    FromWorker::END => self.end(&frame),
                     FromWorker::FINISHED => self.finished = true,
                     _ => {}
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_next(context),
+            Some(Step::Stuck) => {
+                self.begin_again();
+                self.begun.pool.clone().returned(&self.begun);
+                self.poll_next(context)
+            }
             Some(Step::Fail(failure)) => Poll::Ready(Some(Err(self.fail(&failure)))),
         }
     }
@@ -126,12 +130,17 @@ impl Exchange {
         if self.bound || thread::with(self.slot, |entry| entry.channel.take_back()) != Some(true) {
             return false;
         }
+        self.begin_again();
+        true
+    }
+
+    /// Waits for another worker.
+    fn begin_again(&mut self) {
         drop(thread::leave(self.slot));
         self.over = true;
         self.unsent = Unsent::default();
-        let (pool, work) = (self.begun.pool.clone(), self.begun.work.again());
-        self.again = Some(Box::pin(async move { pool.wait(work).await }));
-        true
+        let (pool, work, since) = (self.begun.pool.clone(), self.begun.work.again(), self.begun.since);
+        self.again = Some(Box::pin(async move { pool.wait(work, since).await }));
     }
 
     /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
@@ -143,7 +152,10 @@ impl Exchange {
         self.uploading &= !matches!(message, ToWorker::BodyEnd(_));
         message.encode(self.unsent.buffer());
         let unsent = &mut self.unsent;
-        thread::with(self.slot, |entry| entry.flush(unsent));
+        thread::with(self.slot, |entry| {
+            entry.bind();
+            entry.flush(unsent);
+        });
     }
 
     /// Ready when all that was said has gone to the worker: time to read the next piece of the request's body.
@@ -206,13 +218,21 @@ impl Exchange {
     }
 
     /// The worker has said its last word: it is the pool's again.
-    fn end(&mut self, exits: bool) {
+    fn end(&mut self, frame: &Frame) {
         self.over = true;
         drop(thread::leave(self.slot));
         let Begun { pool, worker, index, since, .. } = &self.begun;
         pool.counters.served.fetch_add(1, Relaxed);
+        worker.ended.fetch_add(1, Relaxed);
         pool.counters.latency.add(since.elapsed());
-        pool.finished(worker.id, *index, exits);
+        let (exits, micros) = match FromWorker::decode(frame.kind, &frame.body) {
+            Ok(FromWorker::End { exits, micros }) => (exits, micros),
+            _ => (false, u32::MAX),
+        };
+        pool.locked(|state, out| {
+            state.usual.add(micros);
+            state.finished(pool, worker.id, *index, exits, out);
+        });
     }
 
     fn fail(&mut self, failure: &Failure) -> Error {
@@ -246,6 +266,8 @@ impl Exchange {
 enum Step {
     Frame(Frame),
     Wait,
+    /// It was taken back.
+    Stuck,
     Fail(Failure),
 }
 
@@ -256,6 +278,9 @@ enum Failure {
 }
 
 fn step(entry: &mut Entry, cutter: &mut Cutter, unsent: &mut Unsent, context: &mut Context<'_>) -> Step {
+    if entry.stuck {
+        return Step::Stuck;
+    }
     entry.flush(unsent);
     // Asked before reading: what it wrote before its end counts.
     let dead = entry.worker.is_dead();

@@ -35,12 +35,13 @@ impl State {
             }
             let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
             let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
-            let mut channel = record.worker.memory.channel(1 - record.channel);
+            let Some(index) = record.free() else { return self.queue.push_front(ticket) };
+            let mut channel = record.worker.memory.channel(index);
             record.given(settings);
             let defines = record.told.insert(ticket.work.directory.0);
             let unsent = offer(&record.worker, &mut channel, &ticket.work, defines);
             let since = Instant::now();
-            record.placed = Some(Placed { ticket, channel, defines, unsent, since });
+            record.placed = Some(Placed { ticket, index, channel, defines, unsent, since });
             self.placed.push_back(id);
             if record.last {
                 self.growth_due = Some(since);
@@ -90,7 +91,7 @@ impl State {
                 return Err(Error::new(Kind::QueueFull).retry_after(2));
             }
         }
-        self.queue.push_back(ticket);
+        self.enqueue(ticket);
         self.dispatch(pool, out);
         if self.queue.len() == 1 && self.idle.is_empty() {
             // Behind the one that began last: what has run for long will often run longer.
@@ -107,6 +108,12 @@ impl State {
             pool.attention.notify_one();
         }
         Ok(())
+    }
+
+    /// Queues a request by its age: one that comes back from a worker is older than those that came since.
+    fn enqueue(&mut self, ticket: Ticket) {
+        let younger = self.queue.iter().rev().take_while(|other| other.since > ticket.since).count();
+        self.queue.insert(self.queue.len() - younger, ticket);
     }
 
     /// Gives idle workers what waits.

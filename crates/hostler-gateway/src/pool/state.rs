@@ -1,10 +1,12 @@
 //! Who serves whom: what is decided under a pool's lock. All critical sections are short: nothing waits in them.
 //!
-//! A request goes to the worker that was idle last (it is warm, and perhaps still spinning). When nobody is idle it
-//! is placed behind a running one, at most one for each worker, or queued. A worker that falls idle takes the oldest
-//! of all of them: what was placed elsewhere is taken back. So no request waits behind a busy worker while another
-//! is idle.
+//! A request goes to a worker that is about to be done with what it has (`gather`), or to the one that was idle last
+//! (it is warm, and perhaps still spinning). When nobody is idle it is placed behind a running one, at most one for
+//! each worker, or queued. A worker that falls idle takes the oldest of all of them: what was placed elsewhere is
+//! taken back. So no request waits behind a busy worker while another is idle, but for about a millisecond where that
+//! one was believed to be almost done.
 
+use super::gather::Usual;
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
@@ -49,6 +51,10 @@ pub(super) struct State {
     pub(super) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
     pub(super) idle: Vec<WorkerId>,
+    /// The worker at which short requests gather.
+    pub(super) gathering: Option<WorkerId>,
+    /// How long requests take.
+    pub(super) usual: Usual,
     /// Workers with a request placed behind the running one, the oldest request first.
     pub(super) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
@@ -88,10 +94,12 @@ impl Deliveries {
 
 /// What a request needs to begin, chosen under the lock.
 pub(super) struct Start {
-    worker: Arc<Worker>,
-    index: usize,
-    channel: Channel,
-    defines: bool,
+    pub(super) worker: Arc<Worker>,
+    pub(super) index: usize,
+    pub(super) channel: Channel,
+    pub(super) defines: bool,
+    /// The worker has others before it.
+    pub(super) behind: bool,
     /// It is the worker's last request: a successor is due.
     pub(super) last: bool,
 }
@@ -100,7 +108,7 @@ impl Start {
     /// Offers the request to its worker.
     pub(super) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
         let unsent = offer(&self.worker, &mut self.channel, &work, self.defines);
-        self.worker.open.store(true, Release);
+        self.worker.end_opening();
         Begun {
             pool: pool.clone(),
             worker: self.worker,
@@ -109,6 +117,7 @@ impl Start {
             unsent,
             since: Instant::now(),
             defines: self.defines.then_some(work.directory.0),
+            behind: self.behind,
             work,
             finished: None,
         }
@@ -135,6 +144,8 @@ impl State {
             phase: Phase::Cold,
             records: HashMap::default(),
             idle: Vec::new(),
+            gathering: None,
+            usual: Usual::default(),
             placed: VecDeque::new(),
             queue: VecDeque::new(),
             abandoned: Vec::new(),
@@ -179,12 +190,16 @@ impl State {
         self.waiting() == 0 && self.records.values().all(|record| record.state != WorkerState::Busy)
     }
 
-    /// Takes an idle worker for a request that nothing older waits for.
+    /// Takes a worker for a request that nothing older waits for: one that is as good as done, or an idle one.
     pub(super) fn take_idle(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
         if !self.queue.is_empty() {
             return None;
         }
+        if let Some(start) = self.join(settings, work) {
+            return Some(start);
+        }
         let id = self.idle.pop()?;
+        self.gathering = Some(id);
         self.start(settings, id, work)
     }
 
@@ -193,15 +208,17 @@ impl State {
         let record = self.records.get_mut(&id)?;
         record.state = WorkerState::Busy;
         record.since = Instant::now();
-        record.thread = work.thread;
+        let index = record.hold()?;
         record.given(settings);
         let defines = record.told.insert(work.directory.0);
+        record.defining = u32::from(defines) << index;
         if record.last {
             self.growth_due = Some(record.since);
         }
-        let channel = record.worker.memory.channel(record.channel);
+        record.worker.begin_opening();
+        let channel = record.worker.memory.channel(index);
         let (worker, last) = (record.worker.clone(), record.last);
-        Some(Start { worker, index: record.channel, channel, defines, last })
+        Some(Start { worker, index, channel, defines, behind: false, last })
     }
 
     /// Gives a worker that is at nothing the oldest request that waits; else it is idle.
@@ -214,8 +231,9 @@ impl State {
                 self.queue.push_front(ticket);
                 return;
             };
-            pool.counters.waits.add(ticket.since.elapsed());
-            out.add(ticket.reply, Ok(start.offer(pool, ticket.work)));
+            self.begin(pool, start, ticket, out);
+            self.gathering = Some(id);
+            self.join_queued(pool, out);
             self.place_behind(&pool.settings, id);
             return;
         }
@@ -245,14 +263,27 @@ impl State {
         exits: bool,
         out: &mut Deliveries,
     ) {
-        let Some(record) = self.records.get_mut(&id).filter(|record| record.channel == index) else { return };
-        record.worker.open.store(false, Relaxed);
+        let Some(record) = self.records.get_mut(&id) else { return };
+        if !record.let_go(index) {
+            return;
+        }
         self.last_use = Instant::now();
-        let placed = match record.state {
-            WorkerState::Busy => record.placed.take(),
-            _ => return,
-        };
-        self.placed.retain(|other| *other != id);
+        if record.state != WorkerState::Busy {
+            return;
+        }
+        if record.held != 0 {
+            if exits {
+                self.end(pool, id);
+                self.dispatch(pool, out);
+            } else if !self.queue.is_empty() {
+                self.place_behind(&pool.settings, id);
+            }
+            return;
+        }
+        let placed = record.placed.take();
+        if placed.is_some() {
+            self.placed.retain(|other| *other != id);
+        }
         if let Some(placed) = placed {
             self.promote(pool, id, placed, exits, out);
         } else if exits || record.last {
@@ -274,7 +305,7 @@ impl State {
         let Some(record) = self.records.get_mut(&id) else { return };
         let unwanted = exits || !placed.ticket.is_wanted();
         if unwanted && placed.channel.take_back() {
-            record.taken_back(&placed);
+            record.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
             let Placed { ticket, channel, .. } = placed;
             drop(channel);
             if ticket.is_wanted() {
@@ -288,12 +319,11 @@ impl State {
             }
             return;
         }
-        record.channel = 1 - record.channel;
+        record.held = 1 << placed.index;
+        record.defining = u32::from(placed.defines) << placed.index;
         record.since = Instant::now();
-        record.thread = placed.ticket.work.thread;
         record.last |= exits;
-        record.worker.open.store(true, Relaxed);
-        let (reply, begun) = placed.begin(pool, record.worker.clone(), record.channel);
+        let (reply, begun) = placed.begin(pool, record.worker.clone());
         out.add(reply, Ok(begun));
         self.place_behind(&pool.settings, id);
     }
@@ -304,6 +334,10 @@ impl State {
         record.state = WorkerState::Ending;
         record.since = Instant::now();
         let ticket = record.take_back();
+        record.worker.going.store(true, Release);
+        if record.held != 0 {
+            pool.ring_all();
+        }
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
         if let Some(ticket) = ticket {
@@ -335,12 +369,12 @@ impl State {
         self.kills.retain(|other| *other != id);
         let mut record = self.records.remove(&id)?;
         let _ = record.worker.death.set(death);
-        pool.ring(record.thread);
+        pool.ring_all();
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);
         } else if let Some(placed) = record.placed.take() {
             // It had taken this one, too, which is not safe to be repeated; but perhaps it has answered it.
-            let (reply, begun) = placed.begin(pool, record.worker.clone(), 1 - record.channel);
+            let (reply, begun) = placed.begin(pool, record.worker.clone());
             out.add(reply, Ok(begun));
         }
         self.abandoned.retain(|abandoned| abandoned.worker.id != id);

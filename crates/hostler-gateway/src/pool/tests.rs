@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod engine;
+mod gather;
 mod growth;
 mod order;
 mod trouble;

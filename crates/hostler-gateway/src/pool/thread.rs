@@ -5,17 +5,26 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell.
 
 use super::Pool;
+use super::ticket::Begun;
 use super::worker::Worker;
 use crate::register;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+/// How long a request stays placed behind others at most: longer than it takes in all likelihood, and shorter than
+/// anybody notices.
+const STUCK: Duration = Duration::from_millis(1);
+
+/// So often a bell's counter is taken back: it never gets full by being rung. A tenant who fills it loses his own bells.
+const HUSH: u32 = 1024;
 
 /// How exactly timeouts are kept.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -27,20 +36,52 @@ pub(super) struct Entry {
     timeout: Duration,
     /// Who waits for news.
     pub(super) waker: Option<Waker>,
+    /// Since when it has been placed behind other requests; `None`: it was not, or it is the worker's by now.
+    behind: Option<Behind>,
+    /// It has got stuck behind another request and was taken back: another worker is to be found.
+    pub(super) stuck: bool,
     /// Since when it has been the worker's turn, and waited for.
     pub(super) waiting: Option<Instant>,
     /// That was too long.
     pub(super) late: bool,
 }
 
+/// Where and when a request was placed behind others.
+struct Behind {
+    pool: Arc<Pool>,
+    since: Instant,
+    /// What its worker had ended then.
+    ended: u32,
+}
+
 impl Entry {
-    pub(super) fn new(channel: Channel, worker: Arc<Worker>, timeout: Duration) -> Self {
-        Self { channel, worker, timeout, waker: None, waiting: None, late: false }
+    pub(super) fn new(channel: Channel, begun: &Begun) -> Self {
+        let behind = begun.behind.then(|| Behind {
+            pool: begun.pool.clone(),
+            since: begun.since,
+            ended: begun.worker.ended.load(Relaxed),
+        });
+        let (worker, timeout) = (begun.worker.clone(), begun.work.timeout);
+        Self { channel, worker, timeout, waker: None, behind, stuck: false, waiting: None, late: false }
     }
 
     /// Whether there is news for whoever waits. If not, the worker will ring the bell when there is.
     fn has_news(&mut self) -> bool {
-        self.late || self.worker.is_dead() || !self.channel.sleep()
+        if self.behind.is_some() && self.worker.going.load(Acquire) {
+            self.take_back();
+        }
+        self.late || self.stuck || self.worker.is_dead() || !self.channel.sleep()
+    }
+
+    /// It does not come to its turn where it is.
+    fn take_back(&mut self) {
+        self.behind = None;
+        self.stuck = self.channel.take_back();
+    }
+
+    /// More has been said than can be told to another worker.
+    pub(super) fn bind(&mut self) {
+        self.behind = None;
     }
 }
 
@@ -51,8 +92,11 @@ struct Thread {
     /// Pools whose bell is listened for.
     pools: Vec<u64>,
     sweeping: bool,
+    guarding: bool,
     /// Workers that have been offered something and may sleep.
     offered: Vec<Arc<Worker>>,
+    /// Requests that have been offered to them.
+    offers: usize,
     /// Kept for its space.
     woken: Vec<Waker>,
 }
@@ -63,7 +107,8 @@ thread_local! {
 
 /// Keeps a conversation; its slot.
 pub(super) fn enter(entry: Entry) -> usize {
-    let (slot, sweep) = THREAD.with_borrow_mut(|thread| {
+    let (slot, sweep, guard) = THREAD.with_borrow_mut(|thread| {
+        let guard = entry.behind.is_some() && !std::mem::replace(&mut thread.guarding, true);
         let slot = match thread.free.pop() {
             Some(slot) => {
                 thread.entries[slot] = Some(entry);
@@ -74,10 +119,13 @@ pub(super) fn enter(entry: Entry) -> usize {
                 thread.entries.len() - 1
             }
         };
-        (slot, !std::mem::replace(&mut thread.sweeping, true))
+        (slot, !std::mem::replace(&mut thread.sweeping, true), guard)
     });
     if sweep {
         tokio::task::spawn_local(sweep_until_idle());
+    }
+    if guard {
+        tokio::task::spawn_local(guard_until_idle());
     }
     slot
 }
@@ -98,7 +146,7 @@ pub(super) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<
     THREAD.with_borrow_mut(|thread| thread.entries.get_mut(slot)?.as_mut().map(run))
 }
 
-/// So many workers are woken together at most: the first of them should not wait for long.
+/// So many requests are announced together at most: the first of them should not wait for long.
 const TOGETHER: usize = 8;
 
 /// Wakes a worker for the request that it is about to be offered, if it sleeps; when the thread parks, so that a
@@ -109,7 +157,8 @@ pub(super) fn announce_later(worker: &Arc<Worker>) {
         if !thread.offered.iter().any(|known| Arc::ptr_eq(known, worker)) {
             thread.offered.push(worker.clone());
         }
-        thread.offered.len() > TOGETHER
+        thread.offers += 1;
+        thread.offers >= TOGETHER
     });
     if full != Ok(false) {
         announce();
@@ -118,7 +167,11 @@ pub(super) fn announce_later(worker: &Arc<Worker>) {
 
 /// Wakes the workers that have been offered something.
 fn announce() {
-    let offered = THREAD.try_with(|thread| std::mem::take(&mut thread.borrow_mut().offered));
+    let offered = THREAD.try_with(|thread| {
+        let mut thread = thread.borrow_mut();
+        thread.offers = 0;
+        std::mem::take(&mut thread.offered)
+    });
     let Ok(mut offered) = offered else { return };
     offered.drain(..).for_each(|worker| worker.memory.announce());
     let _ = THREAD.try_with(|thread| thread.borrow_mut().offered = offered);
@@ -168,10 +221,15 @@ pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> io::Result<()> {
 }
 
 async fn listen(id: u64, pool: Weak<Pool>, bell: AsyncFd<OwnedFd>) {
+    let mut rings = 0_u32;
     while let Ok(mut ready) = bell.readable().await {
+        // Only edges are listened for, so the counter may stay as it is; a look at the channels follows anyway before
+        // the thread parks.
         ready.clear_ready();
-        hostler_sys::shared::hush(bell.get_ref());
-        before_park();
+        rings += 1;
+        if rings.is_multiple_of(HUSH) {
+            hostler_sys::shared::hush(bell.get_ref());
+        }
         if pool.upgrade().is_none_or(|pool| pool.is_closed() && pool.lock().is_quiet()) {
             break;
         }
@@ -196,5 +254,43 @@ async fn sweep_until_idle() {
             return;
         }
         before_park();
+    }
+}
+
+impl Behind {
+    /// Whether the worker has ended nothing since it was last looked at, for long enough.
+    fn is_stuck(&mut self, worker: &Worker) -> bool {
+        if self.since.elapsed() < STUCK / 2 {
+            return false;
+        }
+        let ended = worker.ended.load(Relaxed);
+        std::mem::replace(&mut self.ended, ended) == ended
+    }
+}
+
+/// Looks after requests that were placed behind others, as long as there are any: those whose worker has ended
+/// nothing for about [`STUCK`] are given to others.
+async fn guard_until_idle() {
+    let mut guarding = true;
+    while guarding {
+        tokio::time::sleep(STUCK).await;
+        let mut pools = Vec::<Arc<Pool>>::new();
+        guarding = THREAD.with_borrow_mut(|thread| {
+            thread.guarding = false;
+            for entry in thread.entries.iter_mut().flatten() {
+                let Some(behind) = &mut entry.behind else { continue };
+                if !behind.is_stuck(&entry.worker) {
+                    thread.guarding = true;
+                    continue;
+                }
+                // Its worker may owe an answer to another thread.
+                if !pools.iter().any(|known| Arc::ptr_eq(known, &behind.pool)) {
+                    pools.push(behind.pool.clone());
+                }
+                entry.take_back();
+            }
+            thread.guarding
+        });
+        pools.iter().for_each(|pool| pool.ring_all());
     }
 }

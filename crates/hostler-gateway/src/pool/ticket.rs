@@ -29,6 +29,7 @@ impl Ticket {
 /// A request that was placed behind a running one, and can be taken back until the worker takes it.
 pub(super) struct Placed {
     pub(super) ticket: Ticket,
+    pub(super) index: usize,
     pub(super) channel: Channel,
     /// The worker is told the request's configuration by it.
     pub(super) defines: bool,
@@ -44,9 +45,8 @@ impl Placed {
         self,
         pool: &Arc<Pool>,
         worker: Arc<Worker>,
-        index: usize,
     ) -> (oneshot::Sender<Result<Begun, Error>>, Begun) {
-        let Self { ticket, channel, defines, unsent, .. } = self;
+        let Self { ticket, index, channel, defines, unsent, .. } = self;
         let Ticket { work, since, reply } = ticket;
         pool.counters.waits.add(since.elapsed());
         let begun = Begun {
@@ -57,6 +57,7 @@ impl Placed {
             unsent,
             since: Instant::now(),
             defines: defines.then_some(work.directory.0),
+            behind: false,
             work,
             finished: None,
         };
@@ -77,6 +78,8 @@ pub(super) struct Begun {
     pub(super) work: Work,
     /// The worker is told this configuration by it.
     pub(super) defines: Option<u32>,
+    /// It has been placed behind others.
+    pub(super) behind: bool,
     /// The answer is complete: the worker need not be told that nobody waits, it is only cleaning up.
     pub(super) finished: Option<Cutter>,
 }

@@ -4,10 +4,12 @@ use super::settings::Settings;
 use super::ticket::{Placed, Ticket};
 use super::{WorkerId, WorkerState, WorkerStatus};
 use crate::{Error, Kind};
-use hostler_ring::Memory;
+use hostler_ring::{CHANNELS, Memory};
 use hostler_wire::site::Exit;
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -23,8 +25,12 @@ pub(super) struct Worker {
     pub(super) parent: u32,
     pub(super) pid: AtomicU32,
     pub(super) memory: Arc<Memory>,
-    /// Its running request has been offered, so that another may be placed behind it.
-    pub(super) open: AtomicBool,
+    /// Requests that have got a channel and have not been offered yet: nothing is placed behind those.
+    pub(super) opening: AtomicU32,
+    /// Requests that it has ended, as far as the front has heard.
+    pub(super) ended: AtomicU32,
+    /// It takes no further requests: what waits behind its last one is to be given to others.
+    pub(super) going: AtomicBool,
     /// Set when it is gone.
     pub(super) death: OnceLock<Death>,
     /// Memory of its own, in bytes, as last looked at.
@@ -48,7 +54,9 @@ impl Worker {
             parent,
             pid: AtomicU32::new(0),
             memory,
-            open: AtomicBool::new(false),
+            opening: AtomicU32::new(0),
+            ended: AtomicU32::new(0),
+            going: AtomicBool::new(false),
             death: OnceLock::new(),
             bytes: AtomicU64::new(0),
             last_lines: Mutex::default(),
@@ -57,6 +65,14 @@ impl Worker {
 
     pub(super) fn is_dead(&self) -> bool {
         self.death.get().is_some()
+    }
+
+    pub(super) fn begin_opening(&self) {
+        self.opening.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn end_opening(&self) {
+        self.opening.fetch_sub(1, Release);
     }
 
     /// The error for a request that it took with it.
@@ -92,10 +108,11 @@ pub(super) struct Record {
     pub(super) since: Instant,
     /// Requests it has been given.
     pub(super) requests: u64,
-    /// The channel of the running request; the other one is for what is placed behind it.
-    pub(super) channel: usize,
-    /// The thread on which that runs.
-    pub(super) thread: u32,
+    /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
+    /// each.
+    pub(super) held: u32,
+    /// Those of them that tell it a configuration.
+    pub(super) defining: u32,
     /// Numbers of configurations that it has been told.
     pub(super) told: HashSet<u32, foldhash::fast::RandomState>,
     /// The request behind the running one.
@@ -111,8 +128,8 @@ impl Record {
             state: WorkerState::Starting,
             since: Instant::now(),
             requests: 0,
-            channel: 0,
-            thread: 0,
+            held: 0,
+            defining: 0,
             told: HashSet::default(),
             placed: None,
             last: false,
@@ -140,8 +157,36 @@ impl Record {
         self.state == WorkerState::Busy
             && !self.last
             && self.placed.is_none()
-            && self.worker.open.load(Acquire)
+            && self.has_room()
+            && self.worker.opening.load(Acquire) == 0
             && !self.worker.is_dead()
+    }
+
+    /// Whether a channel is not in use.
+    pub(super) fn has_room(&self) -> bool {
+        self.free().is_some()
+    }
+
+    /// A channel that is not in use.
+    pub(super) fn free(&self) -> Option<usize> {
+        let placed = self.placed.as_ref().map_or(0, |placed| 1 << placed.index);
+        let index = (self.held | placed).trailing_ones() as usize;
+        (index < CHANNELS).then_some(index)
+    }
+
+    /// Takes a channel that is not in use.
+    pub(super) fn hold(&mut self) -> Option<usize> {
+        let index = self.free()?;
+        self.held |= 1 << index;
+        Some(index)
+    }
+
+    /// Whoever had this channel has left it; false: nobody had.
+    pub(super) fn let_go(&mut self, index: usize) -> bool {
+        let was_held = self.held & 1 << index != 0;
+        self.held &= !(1 << index);
+        self.defining &= !(1 << index);
+        was_held
     }
 
     /// It has been given one more request.
@@ -155,18 +200,19 @@ impl Record {
     pub(super) fn take_back(&mut self) -> Option<Ticket> {
         let mut placed = self.placed.take()?;
         if placed.channel.take_back() {
-            self.taken_back(&placed);
+            self.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
             return Some(placed.ticket);
         }
         self.placed = Some(placed);
         None
     }
 
-    pub(super) fn taken_back(&mut self, placed: &Placed) {
+    /// It has not seen a request that it had been given, nor the configuration that this would have told.
+    pub(super) fn taken_back(&mut self, defines: Option<u32>) {
         self.requests = self.requests.saturating_sub(1);
         self.last = false;
-        if placed.defines {
-            self.told.remove(&placed.ticket.work.directory.0);
+        if let Some(id) = defines {
+            self.told.remove(&id);
         }
     }
 }

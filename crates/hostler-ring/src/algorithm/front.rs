@@ -168,7 +168,8 @@ impl Front {
             return true;
         }
         let reasons = if self.wants_room { AWAITS_BYTES | AWAITS_ROOM } else { AWAITS_BYTES };
-        self.words(memory).worker.0.front_sleeps.swap(reasons, Relaxed);
+        // Together with whose bell it is: a worker may look at a channel that it has not been offered yet.
+        self.words(memory).worker.0.front_sleeps.swap(reasons, Release);
         self.slept = true;
         M::Atomics::fence();
         let something = self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied;

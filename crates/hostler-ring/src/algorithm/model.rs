@@ -8,7 +8,7 @@
 mod scenarios;
 
 use super::{Atomic, Atomics, Medium, Stream, atomic};
-use crate::layout::{CHANNELS, Control};
+use crate::layout::Control;
 use hostler_sys::shared::Waited;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -31,6 +31,7 @@ atomic!(AtomicU32, u32);
 atomic!(AtomicU64, u64);
 
 const CAPACITY: u32 = 2;
+const CHANNELS: usize = 2;
 const BYTES: usize = CHANNELS * 2 * CAPACITY as usize;
 
 /// A byte of a stream.
@@ -97,6 +98,7 @@ impl<B: Byte> Model<B> {
 impl<B: Byte> Medium for Model<B> {
     type Atomics = Loom;
     const SPINS: u32 = 0;
+    const CHANNELS: usize = CHANNELS;
 
     fn control(&self) -> &Control<Loom> {
         &self.control

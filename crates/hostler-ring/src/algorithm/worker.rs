@@ -24,8 +24,47 @@ pub(crate) struct Talk {
     from_tail: u32,
 }
 
-/// Takes the oldest request that is offered. Waits for one; `Err` when it was not woken for one.
-pub(crate) fn take<M: Medium>(memory: &M, timeout: Option<Duration>) -> Result<Talk, Waited> {
+/// Channels in which something was published and nobody was woken for it yet, a bit for each.
+#[derive(Debug, Default)]
+pub(crate) struct Owed(u32);
+
+impl Owed {
+    pub(crate) fn is_none(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Wakes those of the front's threads that sleep, each once.
+    pub(crate) fn settle<M: Medium>(&mut self, memory: &M) {
+        const { assert!(CHANNELS <= 32) }
+        if self.is_none() {
+            return;
+        }
+        M::Atomics::fence();
+        let (mut bells, mut count) = ([0; CHANNELS], 0);
+        let owed = std::mem::take(&mut self.0);
+        for channel in (0..M::CHANNELS).filter(|channel| owed & 1 << channel != 0) {
+            let words = &memory.control().channels[channel];
+            let sleeps = &words.worker.0.front_sleeps;
+            if sleeps.load(Relaxed) & AWAITS_BYTES != 0 && sleeps.swap(0, Acquire) != 0 {
+                let waker = words.front.0.waker.load(Relaxed);
+                if !bells[..count].contains(&waker) {
+                    bells[count] = waker;
+                    count += 1;
+                }
+            }
+        }
+        // Only now: a thread that woke for the first could be asleep again before the last had its turn.
+        bells[..count].iter().for_each(|waker| memory.wake_front(*waker));
+    }
+}
+
+/// Takes the oldest request that is offered. Waits for one, but pays first what is owed; `Err` when it was not woken
+/// for one.
+pub(crate) fn take<M: Medium>(
+    memory: &M,
+    timeout: Option<Duration>,
+    owed: &mut Owed,
+) -> Result<Talk, Waited> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         if let Some((channel, epoch)) = oldest(memory) {
@@ -36,6 +75,7 @@ pub(crate) fn take<M: Medium>(memory: &M, timeout: Option<Duration>) -> Result<T
             }
             continue;
         }
+        owed.settle(memory);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(Waited::TimedOut);
@@ -50,10 +90,10 @@ pub(crate) fn take<M: Medium>(memory: &M, timeout: Option<Duration>) -> Result<T
 /// The offered request with the smallest epoch, and its channel.
 fn oldest<M: Medium>(memory: &M) -> Option<(usize, u32)> {
     let mut found: Option<(usize, u32)> = None;
-    for channel in 0..CHANNELS {
+    for channel in 0..M::CHANNELS {
         let state = memory.control().channels[channel].front.0.state.load(Acquire);
         let (epoch, state) = unstamp(state);
-        // Epochs wrap around; the two that can be compared here are close to each other.
+        // Epochs wrap around; those that can be compared here are close to each other.
         let older = |than: u32| (epoch.wrapping_sub(than) as i32) < 0;
         if state == OFFERED && found.is_none_or(|(_, than)| older(than)) {
             found = Some((channel, epoch));
@@ -188,7 +228,7 @@ impl Talk {
         M::Atomics::fence();
         let words = self.words(memory);
         let sleeps = &words.worker.0.front_sleeps;
-        if sleeps.load(Relaxed) & reason != 0 && sleeps.swap(0, Relaxed) != 0 {
+        if sleeps.load(Relaxed) & reason != 0 && sleeps.swap(0, Acquire) != 0 {
             memory.wake_front(words.front.0.waker.load(Relaxed));
         }
     }
@@ -196,6 +236,21 @@ impl Talk {
     /// Publishes, and lets the channel go, unless the front has already put another request into it.
     pub(crate) fn finish<M: Medium>(&mut self, memory: &M) {
         self.publish(memory);
+        self.let_go(memory);
+    }
+
+    /// As [`finish`](Self::finish), but leaves it to [`Owed::settle`] to wake the front.
+    pub(crate) fn finish_quietly<M: Medium>(&mut self, memory: &M, owed: &mut Owed) {
+        if self.published != self.from_head {
+            self.published = self.from_head;
+            let words = &self.words(memory).worker.0;
+            words.from_head.store(stamp(self.epoch, self.from_head), Release);
+            owed.0 |= 1 << self.channel;
+        }
+        self.let_go(memory);
+    }
+
+    fn let_go<M: Medium>(&self, memory: &M) {
         let state = &self.words(memory).front.0.state;
         state.exchange(stamp(self.epoch, TAKEN), stamp(self.epoch, FREE));
     }

@@ -40,6 +40,8 @@ pub enum FromWorker<'a> {
     End {
         /// It exits after this request, as it was told to (`MaxConnectionsPerChild`, `child_terminate`).
         exits: bool,
+        /// What the request took, in microseconds, from when the worker had it; `u32::MAX`: as much or more.
+        micros: u32,
     },
 }
 
@@ -187,7 +189,10 @@ impl<'a> FromWorker<'a> {
             }),
             Self::Run { target } => Encoder::message(out, kind::RUN, |e| e.bytes(target)),
             Self::Finished(outcome) => Encoder::message(out, kind::FINISHED, |e| outcome.encode(e)),
-            Self::End { exits } => Encoder::message(out, kind::END, |e| e.u8(u8::from(*exits))),
+            Self::End { exits, micros } => Encoder::message(out, kind::END, |e| {
+                e.u8(u8::from(*exits));
+                e.u32(*micros);
+            }),
         }
     }
 
@@ -209,7 +214,7 @@ impl<'a> FromWorker<'a> {
             kind::LOOK_UP => Self::LookUp { method: d.bytes()?, target: d.bytes()?, file: d.u8()? == 1 },
             kind::RUN => Self::Run { target: d.bytes()? },
             kind::FINISHED => Self::Finished(Outcome::decode(&mut d)?),
-            kind::END => Self::End { exits: d.u8()? == 1 },
+            kind::END => Self::End { exits: d.u8()? == 1, micros: d.u32()? },
             _ => return Err(Malformed),
         };
         d.end().map(|()| message)
@@ -351,7 +356,7 @@ mod tests {
         round_trip(&FromWorker::Log { severity: Severity::Warn, virtual_host: true, text: b"x" });
         round_trip(&FromWorker::Changes(Box::default()));
         round_trip(&FromWorker::Finished(Outcome::Redirect(b"/x")));
-        round_trip(&FromWorker::End { exits: true });
+        round_trip(&FromWorker::End { exits: true, micros: 70_000 });
     }
 
     #[test]

@@ -330,7 +330,7 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
                 Outcome::Broken(why) => format!("broken: {}", text(why)),
             }
         }
-        FromWorker::End { exits } => {
+        FromWorker::End { exits, .. } => {
             answer.exits = exits;
             return true;
         }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What tests see of all parents and workers that were started.
 #[derive(Default)]
@@ -173,6 +173,8 @@ struct Player {
 /// How a worker goes on after a request.
 enum After {
     Next,
+    /// The front is not woken for the answer if there is another request.
+    Quiet(Conversation),
     Exit(Exit),
 }
 
@@ -189,8 +191,10 @@ impl Player {
                 return;
             }
             let Some(conversation) = ring.next(Some(TICK)) else { continue };
-            if let After::Exit(exit) = self.serve(conversation) {
-                break exit;
+            match self.serve(conversation) {
+                After::Exit(exit) => break exit,
+                After::Quiet(conversation) => ring.finish(conversation, Instant::now()),
+                After::Next => {}
             }
         };
         send(control, &FromEngine::Exited { worker: self.id, exit });
@@ -217,7 +221,11 @@ impl Player {
         let (verb, rest) = what.split_once(' ').unwrap_or((&what, ""));
         match verb {
             "wait" => self.wait(rest, &talk),
+            "light" | "leave" if !rest.is_empty() => self.wait(rest, &talk),
             "crash" => {
+                if !rest.is_empty() {
+                    self.wait(rest, &talk);
+                }
                 let _ = rustix::io::write(&self.stderr, b"Segmentation, he said\n");
                 std::mem::forget(talk);
                 return After::Exit(Exit::Signal(11));
@@ -251,8 +259,12 @@ impl Player {
             talk.publish();
             self.wait(rest, &talk);
         }
-        let exits = verb == "exit";
-        say(&mut talk, &FromWorker::End { exits });
+        let exits = matches!(verb, "exit" | "leave");
+        let is_light = verb == "light";
+        say(&mut talk, &FromWorker::End { exits, micros: if is_light { 5 } else { u32::MAX } });
+        if is_light {
+            return After::Quiet(talk);
+        }
         drop(talk);
         if exits { After::Exit(Exit::Status(0)) } else { After::Next }
     }

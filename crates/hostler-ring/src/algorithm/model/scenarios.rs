@@ -1,11 +1,15 @@
 //! What can go wrong between two processes, as small as it can go wrong.
 
 use super::{Byte, Model, Torn, Watched, explore};
-use crate::algorithm::{Front, Talk, announce, take};
+use crate::algorithm::{Front, Owed, Talk, announce, take};
 use loom::sync::atomic::Ordering;
 
 fn next<B: Byte>(memory: &Model<B>) -> Talk {
-    take(memory, None).unwrap_or_else(|waited| panic!("{waited:?}"))
+    next_owing(memory, &mut Owed::default())
+}
+
+fn next_owing<B: Byte>(memory: &Model<B>, owed: &mut Owed) -> Talk {
+    take(memory, None, owed).unwrap_or_else(|waited| panic!("{waited:?}"))
 }
 
 fn offer<B: Byte>(front: &mut Front, memory: &Model<B>, epoch: u32, waker: u32, message: &[u8]) -> usize {
@@ -214,6 +218,79 @@ fn who_is_replaced_while_it_reads_never_takes_the_other_bytes_for_its_own() {
             let mut front = Front::new(0);
             offer(&mut front, memory, 1, 7, b"x");
             offer(&mut front, memory, 2, 7, b"y");
+        },
+    );
+}
+
+/// Answers with what it was asked, and leaves waking the front for later.
+fn echo_quietly(memory: &Model, owed: &mut Owed) -> [u8; 1] {
+    let mut talk = next_owing(memory, owed);
+    let mut byte = [0];
+    assert_eq!(talk.read(memory, &mut byte), Ok(1));
+    write_all(&mut talk, memory, &byte);
+    talk.finish_quietly(memory, owed);
+    byte
+}
+
+/// Parks until an answer has come in one of the channels; which, by its place.
+fn await_one(fronts: &mut [Front], memory: &Model) -> usize {
+    loop {
+        let mut bytes = Vec::new();
+        for (place, front) in fronts.iter_mut().enumerate() {
+            if front.read(memory, &mut bytes, 1).ok().unwrap() > 0 {
+                return place;
+            }
+        }
+        // Each has to say that it sleeps.
+        let mut sleeps = true;
+        for front in fronts.iter_mut() {
+            sleeps &= front.sleep(memory);
+        }
+        if sleeps {
+            memory.park();
+        }
+    }
+}
+
+#[test]
+fn answers_that_nobody_was_woken_for_are_told_before_the_worker_sleeps() {
+    explore::<Watched>(
+        2,
+        |memory| {
+            let mut owed = Owed::default();
+            for _ in 0..2 {
+                echo_quietly(memory, &mut owed);
+            }
+            // As it would sleep for a third.
+            owed.settle(memory);
+        },
+        |memory| {
+            let mut fronts = [Front::new(0), Front::new(1)];
+            offer(&mut fronts[0], memory, 1, 7, b"x");
+            offer(&mut fronts[1], memory, 2, 7, b"y");
+            await_one(&mut fronts, memory);
+            await_one(&mut fronts, memory);
+        },
+    );
+}
+
+#[test]
+fn a_channel_that_is_used_again_while_a_bell_is_owed_for_it_loses_none() {
+    explore::<Watched>(
+        2,
+        |memory| {
+            let mut owed = Owed::default();
+            while echo_quietly(memory, &mut owed) != *b"z" {}
+            owed.settle(memory);
+        },
+        |memory| {
+            let mut fronts = [Front::new(0), Front::new(1)];
+            offer(&mut fronts[0], memory, 1, 7, b"x");
+            offer(&mut fronts[1], memory, 2, 7, b"y");
+            let first = await_one(&mut fronts, memory);
+            offer(&mut fronts[first], memory, 3, 7, b"z");
+            await_one(&mut fronts, memory);
+            await_one(&mut fronts, memory);
         },
     );
 }

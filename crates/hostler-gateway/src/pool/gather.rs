@@ -1,0 +1,112 @@
+//! Short requests gather at one worker instead of waking many: it serves one after another without sleeping in
+//! between, and the front hears of several answers at once. Waking a worker and being woken by it cost more than a
+//! short request itself.
+//!
+//! How long requests take is the workers' own word. A worker that says too little has more placed behind its
+//! requests, which are its own site's; and what a request has got stuck behind after all is taken back after about a
+//! millisecond (`thread`).
+
+use super::settings::Settings;
+use super::state::{Deliveries, Start, State};
+use super::ticket::Ticket;
+use super::worker::Record;
+use super::{Pool, Work, WorkerState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+
+/// How long a request may have to wait behind others by what they usually take, in microseconds: a few times what it
+/// costs to wake a worker for it.
+const AHEAD: u32 = 60;
+/// Times above count as this one: a worker that had to wait for a processor says little about the next request.
+const LONGEST: u32 = 1000;
+
+/// What requests of a pool take, in microseconds: a moving average. Begins as much.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usual(u32);
+
+/// The average is kept in this fraction of a microsecond, and each request counts as much.
+const FRACTION: u32 = 16;
+
+impl Default for Usual {
+    fn default() -> Self {
+        Self(LONGEST * FRACTION)
+    }
+}
+
+impl Usual {
+    pub(super) fn add(&mut self, micros: u32) {
+        self.0 = self.0 - self.0 / FRACTION + micros.min(LONGEST);
+    }
+
+    /// Whether so many requests are done soon.
+    fn allows(self, requests: u32) -> bool {
+        (self.0 / FRACTION).saturating_mul(requests) <= AHEAD
+    }
+}
+
+impl Record {
+    /// Whether this work may be placed behind what the worker has, to be run there in all likelihood.
+    fn may_be_joined(&self, usual: Usual, work: &Work) -> bool {
+        self.state == WorkerState::Busy
+            && !self.last
+            && self.placed.is_none()
+            && self.defining == 0
+            && self.told.contains(&work.directory.0)
+            && self.has_room()
+            && usual.allows(self.held.count_ones())
+            && self.worker.opening.load(Acquire) == 0
+            && !self.worker.is_dead()
+    }
+}
+
+impl State {
+    /// Finds a busy worker that is done with what it has before another would be awake.
+    pub(super) fn join(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
+        // A body may come in pieces, which could not be told to another worker if this one turns out to be stuck.
+        if settings.one_shot || settings.queue_length == 0 || !self.usual.allows(1) || work.has_body() {
+            return None;
+        }
+        let usual = self.usual;
+        let may = |record: &&mut Record| record.may_be_joined(usual, work);
+        let gathering = self.gathering;
+        let id = match gathering.and_then(|id| self.records.get_mut(&id)).filter(may) {
+            Some(record) => record.worker.id,
+            None if self.idle.is_empty() => {
+                let mut records = self.records.values_mut();
+                records.find(may)?.worker.id
+            }
+            None => return None,
+        };
+        self.gathering = Some(id);
+        let record = self.records.get_mut(&id)?;
+        let index = record.hold()?;
+        record.given(settings);
+        let last = record.last;
+        if last {
+            self.growth_due = Some(std::time::Instant::now());
+        }
+        let worker = Arc::clone(&record.worker);
+        worker.begin_opening();
+        let channel = worker.memory.channel(index);
+        Some(Start { worker, index, channel, defines: false, behind: true, last })
+    }
+
+    /// Requests of the queue join the one that has just begun, as far as they are short.
+    pub(super) fn join_queued(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+        while let Some(ticket) = self.queue.pop_front() {
+            if !ticket.is_wanted() {
+                continue;
+            }
+            match self.join(&pool.settings, &ticket.work) {
+                Some(start) => self.begin(pool, start, ticket, out),
+                None => return self.queue.push_front(ticket),
+            }
+        }
+    }
+
+    /// A request that has waited begins.
+    pub(super) fn begin(&self, pool: &Arc<Pool>, start: Start, ticket: Ticket, out: &mut Deliveries) {
+        pool.counters.waits.add(ticket.since.elapsed());
+        out.add(ticket.reply, Ok(start.offer(pool, ticket.work)));
+    }
+}
