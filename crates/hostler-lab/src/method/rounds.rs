@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
+/// Seconds in which a contestant is started, compared and warmed up, about.
+const START: f64 = 3.0;
+
 /// What a run that was broken off says.
 const INTERRUPTED: &str = "interrupted";
 
@@ -28,7 +31,7 @@ pub(super) fn all(
     let planned = |case: &Case| {
         #[expect(clippy::cast_precision_loss, reason = "a handful")]
         let contestants = select::contestants(&scenario, case).len() as f64;
-        contestants * cell_seconds(case)
+        contestants * (cell_seconds(case) + START)
     };
     let mut taking = Taking {
         servers,
@@ -101,11 +104,12 @@ impl Taking<'_> {
     fn case(&mut self, case: &Case, names: &[&str], run: &Run, rounds: u32) -> Vec<Cell> {
         let mut places: Vec<Place> = names.iter().map(|name| self.start(case, name, run)).collect();
         self.compare(case, &mut places);
-        self.look_for_state(case, &places);
+        self.look_for_state(case, &mut places);
         for place in places.iter_mut().filter(|place| place.runs.is_some()) {
             self.warm_up(case, place);
             self.count(case, place);
         }
+        self.clock.done(START * f64::from(u32::try_from(places.len()).unwrap_or_default()));
         let seconds = clock::seconds(&case.plan);
         for round in 0..rounds {
             let mut order: Vec<usize> = (0..places.len()).collect();
@@ -197,8 +201,8 @@ impl Taking<'_> {
     }
 
     /// Finds contestants under which the page remembers what it answered before.
-    fn look_for_state(&mut self, case: &Case, places: &[Place]) {
-        if case.form.is_some() || places.len() < 2 || self.cancelled() {
+    fn look_for_state(&mut self, case: &Case, places: &mut [Place]) {
+        if case.form.is_some() || self.cancelled() {
             return;
         }
         let host = case.hosts.first().map_or("", String::as_str);
@@ -208,6 +212,13 @@ impl Taking<'_> {
             state::repeated(&place.title, address, host, &case.path).ok()
         });
         let repeated: Vec<_> = repeated.collect();
+        if repeated.iter().any(|one| one.changes().is_some()) {
+            // Nobody's answers have to stay as long as they were.
+            places
+                .iter_mut()
+                .filter_map(|place| place.target.as_mut())
+                .for_each(|t| t.expected_length = None);
+        }
         self.found.extend(state::kept(&case.title, &repeated));
     }
 

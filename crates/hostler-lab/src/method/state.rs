@@ -23,7 +23,7 @@ pub(super) fn repeated(title: &str, address: SocketAddr, host: &str, path: &str)
 
 impl Repeated {
     /// The first answer that is not as the one before.
-    fn changes(&self) -> Option<(&Answer, &Answer)> {
+    pub(super) fn changes(&self) -> Option<(&Answer, &Answer)> {
         self.answers.windows(2).find_map(|pair| (pair[0] != pair[1]).then_some((&pair[0], &pair[1])))
     }
 }
@@ -38,9 +38,10 @@ pub(super) fn kept(page: &str, contestants: &[Repeated]) -> Option<Advice> {
     if steady.is_empty() {
         return None;
     }
-    let diff = difference(("an answer", "the next one"), before, after).unwrap_or_default();
-    let lines: Vec<&str> =
-        diff.lines().filter(|line| !line.starts_with("---") && !line.starts_with("+++")).collect();
+    let diff = difference(("", ""), before, after).unwrap_or_default();
+    // Behind the three lines of a diff's head.
+    let changed = |line: &&str| line.starts_with('-') || line.starts_with('+');
+    let lines: Vec<&str> = diff.lines().skip(3).filter(changed).collect();
     Some(Advice {
         says: format!(
             "This page keeps state between requests: {page}. It needs a worker that lives on, and each worker has \
@@ -49,7 +50,7 @@ pub(super) fn kept(page: &str, contestants: &[Repeated]) -> Option<Advice> {
         evidence: vec![
             format!("Asked {TIMES} times, its answer changes at: {}", names(&changing)),
             format!("and is always the same at: {}", names(&steady)),
-            format!("An answer and the next one at {}: {}", example.title, lines.join(" | ")),
+            format!("What changes from one answer to the next at {}: {}", example.title, lines.join(" ")),
         ],
     })
 }
@@ -71,7 +72,7 @@ mod tests {
         let found = kept("/count.pl", &[persistent, fork]).unwrap();
         assert!(found.says.contains("keeps state between requests: /count.pl"));
         assert!(found.evidence[0].ends_with("at: persistent") && found.evidence[1].ends_with("at: fork"));
-        assert!(found.evidence[2].contains("-count 1 | +count 2"), "{:?}", found.evidence);
+        assert!(found.evidence[2].ends_with(": -count 1 +count 2"), "{:?}", found.evidence);
     }
 
     #[test]
