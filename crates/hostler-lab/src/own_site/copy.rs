@@ -88,6 +88,7 @@ impl Copy {
             None => way.lines.clone(),
         };
         let for_apache = way.server.starts_with("apache");
+        let sets_handler = way.lines.contains("SetHandler");
         let decides = way.lines.contains("Isolation");
         let kept = |line: &&str| {
             let word = word(line);
@@ -97,6 +98,10 @@ impl Copy {
         for line in self.text.lines().filter(kept) {
             match word(line).as_str() {
                 "assignuserid" if for_apache => text.push_str(&only_itk(line)),
+                // The way says what the page's handler is, and an alias must not say otherwise.
+                "scriptalias" | "scriptaliasmatch" if sets_handler => {
+                    text.push_str(&format!("{}\n", line.trim_start().get(6..).unwrap_or_default()));
+                }
                 _ if line == MARK.trim_end() => text.push_str(&section),
                 _ => {
                     text.push_str(line);
@@ -307,6 +312,14 @@ mod tests {
             assert!(copy.text(&way("apache-itk", None, "")).contains(wrapped));
         }
         assert!(copy.notes[0].contains("no_module"), "{:?}", copy.notes);
+    }
+
+    #[test]
+    fn a_way_that_sets_the_handler_has_the_last_word() {
+        let copy = copy("ScriptAlias /cgi/ /srv/cgi/\nScriptAliasMatch ^/c /srv/c\n", "/cgi/x");
+        let text = copy.text(&way("hostler", Some("/cgi/x"), "SetHandler perl-script\n"));
+        assert!(text.contains("\nAlias /cgi/ /srv/cgi/\nAliasMatch ^/c /srv/c\n"), "{text}");
+        assert!(copy.text(&way("hostler", None, "")).contains("ScriptAlias /cgi/"));
     }
 
     #[test]

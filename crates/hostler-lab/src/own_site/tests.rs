@@ -5,7 +5,8 @@ use crate::method::ask;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
-const SCRIPT: &str = "#!/usr/bin/perl\nprint \"Content-type: text/plain\\n\\nHello\\n\";\n";
+const SCRIPT: &str = "#!/usr/bin/perl\nprint \"Content-type: \
+                      text/plain\\n\\nHello\\n\";\nprint STDERR \"by \", $ENV{MOD_PERL} ? 'mod_perl' : 'CGI', \"\\n\";\n";
 const HANDLER: &str = "package Hi; use Apache2::RequestRec (); use Apache2::RequestIO ();\nuse Apache2::Const \
                        -compile => 'OK';\nsub handler { my $r = shift; $r->content_type('text/plain'); \
                        $r->print(\"Hi\\n\"); Apache2::Const::OK }\n1;\n";
