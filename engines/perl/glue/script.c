@@ -105,7 +105,7 @@ static void enter_folder(pTHX_ char *file)
 static line_t skip_shebang(pTHX_ PerlIO *text)
 {
     SV *line = sv_2mortal(newSVpvs(""));
-    const char *first, *perl, *at;
+    const char *first, *end, *at;
     if (!sv_gets(line, text, 0))
         return 0;
     first = SvPVX(line);
@@ -113,8 +113,8 @@ static line_t skip_shebang(pTHX_ PerlIO *text)
         PerlIO_rewind(text);
         return 0;
     }
-    perl = strstr(first, "perl");
-    for (at = perl; at && (at = strstr(at, " -")); at += 2)
+    end = SvEND(line);
+    for (at = ninstr(first, end, "perl", "perl" + 4); at && (at = ninstr(at, end, " -", " -" + 2)); at += 2)
         if (at[2 + strspn(at + 2, "abcdefghijklmnopqrstuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] == 'w')
             PL_dowarn |= G_WARN_ON;
     return 1;

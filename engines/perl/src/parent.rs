@@ -38,7 +38,8 @@ pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
     // Only now: programs that preloaded code starts would inherit the blocked signals.
     let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
     control.send(&FromEngine::Ready { version: perl::version() })?;
-    let mut parent = Parent { control, signals, wakers, setup, workers: Vec::new() };
+    let title = format!("hostler-perl: {} worker", setup.title);
+    let mut parent = Parent { control, signals, wakers, setup, title, workers: Vec::new() };
     let served = parent.serve();
     parent.end();
     served
@@ -67,6 +68,8 @@ struct Parent {
     signals: Signals,
     wakers: Vec<OwnedFd>,
     setup: Box<Setup>,
+    /// The workers' name.
+    title: String,
     workers: Vec<(WorkerId, Pid)>,
 }
 
@@ -152,7 +155,7 @@ impl Parent {
         process::close_borrowed(self.control.as_fd());
         process::close_borrowed(self.signals.as_fd());
         let wakers = std::mem::take(&mut self.wakers);
-        worker::run(worker::Start { parent, memory, stderr, wakers, setup: &self.setup })
+        worker::run(worker::Start { parent, memory, stderr, wakers, setup: &self.setup, title: &self.title })
     }
 
     /// The front is gone: workers finish the requests they are at, and go.
