@@ -47,7 +47,6 @@ test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
 test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
-bench|cmd:wrk|wrk|the load generator
 bench|cmd:starman|starman|a PSGI server to measure beside
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE

@@ -1,11 +1,9 @@
-//! Who is measured: Hostler, nginx, Apache in two of its ways; each with an equivalent configuration and
-//! without an access log.
+//! Servers for what takes no load: Hostler, nginx, Apache in two of its ways; each with a configuration that serves
+//! files.
 
-use crate::bench::perl;
 use crate::bench::site::Site;
 use crate::cargo;
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,19 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const MOD_PERL: &str = "/usr/lib/apache2/modules/mod_perl.so";
-
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server and its way of working.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hostler,
     Nginx,
     ApacheEvent,
     ApachePrefork,
-    ApachePerl,
-    Starman,
 }
 
 impl Kind {
@@ -37,8 +31,6 @@ impl Kind {
             Self::Nginx => "nginx",
             Self::ApacheEvent => "Apache event",
             Self::ApachePrefork => "Apache prefork",
-            Self::ApachePerl => "Apache mod_perl",
-            Self::Starman => "Starman",
         }
     }
 
@@ -50,19 +42,8 @@ impl Kind {
                 vec!["/usr/sbin/nginx".into(), cargo::workspace().join("target/oracle/nginx/usr/sbin/nginx")]
             }
             Self::ApacheEvent | Self::ApachePrefork => vec![PathBuf::from("/usr/sbin/apache2")],
-            Self::ApachePerl if !Path::new(MOD_PERL).is_file() => vec![],
-            Self::ApachePerl => vec![PathBuf::from("/usr/sbin/apache2")],
-            Self::Starman => vec![PathBuf::from("/usr/bin/starman")],
         };
         candidates.into_iter().find(|path| path.is_file())
-    }
-
-    /// The first line of what it says about its version.
-    pub(crate) fn version(self) -> Option<String> {
-        let flag = if matches!(self, Self::Hostler | Self::Starman) { "--version" } else { "-v" };
-        let output = Command::new(self.program()?).arg(flag).output().ok()?;
-        let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-        Some(String::from_utf8_lossy(&text).lines().next()?.to_owned())
     }
 
     fn configuration(self, site: &Site, port: u16, extra: &str) -> String {
@@ -70,16 +51,11 @@ impl Kind {
             Self::Hostler => {
                 // What nobody else here can offer: the site's files belong to a user of its own.
                 let own = if is_root() { "AssignUserID \"#64101\" \"#64101\"\n" } else { "" };
-                format!("{APACHE}{}{}{}{own}{extra}", perl::CGI, perl::CONFIGURATION, perl::OURS)
+                format!("{APACHE}{own}{extra}")
             }
             Self::Nginx => format!("{}{NGINX}", if is_root() { "user www-data;\n" } else { "" }),
             Self::ApacheEvent => format!("{EVENT}{MODULES}{APACHE}{extra}"),
-            Self::ApachePrefork => format!("{PREFORK}{MODULES}{APACHE}{}{extra}", perl::CGI),
-            Self::ApachePerl => {
-                let load = format!("LoadModule perl_module {MOD_PERL}\n");
-                format!("{PREFORK}{MODULES}{load}{APACHE}{}{extra}", perl::CONFIGURATION)
-            }
-            Self::Starman => String::new(),
+            Self::ApachePrefork => format!("{PREFORK}{MODULES}{APACHE}{extra}"),
         };
         let identity = if is_root() { "User \"#64100\"\nGroup \"#64100\"\n" } else { "" };
         let run = site.path(&format!("run/{port}"));
@@ -90,7 +66,7 @@ impl Kind {
     }
 
     /// The command that runs it in the foreground with its configuration in `file`.
-    pub(crate) fn command(self, site: &Site, port: u16, file: &Path) -> Result<Command> {
+    pub(crate) fn command(self, file: &Path) -> Result<Command> {
         let program = self.program().with_context(|| format!("{} is not installed", self.name()))?;
         // A group of its own, since Apache ends its whole group; so an interrupt does not reach it, and the system
         // is asked to end it when the bench ends.
@@ -99,13 +75,7 @@ impl Kind {
         match self {
             Self::Hostler => command.arg("run").arg("-f").arg(file),
             Self::Nginx => command.arg("-e").arg(file.with_file_name("error.log")).arg("-c").arg(file),
-            Self::ApacheEvent | Self::ApachePrefork | Self::ApachePerl => {
-                command.arg("-DFOREGROUND").arg("-f").arg(file)
-            }
-            // Five workers, its default.
-            Self::Starman => {
-                command.args(["--listen", &format!("127.0.0.1:{port}")]).arg(site.path("app.psgi"))
-            }
+            Self::ApacheEvent | Self::ApachePrefork => command.arg("-DFOREGROUND").arg("-f").arg(file),
         };
         Ok(command)
     }
@@ -113,7 +83,6 @@ impl Kind {
 
 /// A contestant that runs. Dropping it ends it.
 pub(crate) struct Running {
-    pub(crate) kind: Kind,
     pub(crate) port: u16,
     child: Child,
     /// From the start of the program until it took a connection.
@@ -127,11 +96,11 @@ impl Running {
         let port = free_port()?;
         let file = write_configuration(kind, site, port, extra)?;
         let console = File::create(file.with_file_name("console"))?;
-        let mut command = kind.command(site, port, &file)?;
+        let mut command = kind.command(&file)?;
         command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console);
         let begin = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot run {}", cargo::shown(&command)))?;
-        let mut running = Self { kind, port, child, start_up: Duration::ZERO };
+        let mut running = Self { port, child, start_up: Duration::ZERO };
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if running.child.try_wait()?.is_some() || begin.elapsed() > PATIENCE {
                 let said = |name| fs::read_to_string(file.with_file_name(name)).unwrap_or_default();
@@ -197,32 +166,23 @@ MaxKeepAliveRequests 0
 KeepAliveTimeout 300
 EnableSendfile On
 DocumentRoot "@ROOT@/htdocs"
-AddType text/html .html .shtml
-AddOutputFilter INCLUDES .shtml
+AddType text/html .html
 <Directory "/">
     AllowOverride None
     Require all denied
 </Directory>
 <Directory "@ROOT@/htdocs">
-    Options +Includes
-    Require all granted
-</Directory>
-ScriptAlias /cgi-bin/ "@ROOT@/cgi-bin/"
-<Directory "@ROOT@/cgi-bin">
     Require all granted
 </Directory>
 "#;
 
 const MODULES: &str = r#"DefaultRuntimeDir "@RUN@"
 TypesConfig /dev/null
-LoadModule alias_module /usr/lib/apache2/modules/mod_alias.so
 LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-LoadModule include_module /usr/lib/apache2/modules/mod_include.so
 LoadModule mime_module /usr/lib/apache2/modules/mod_mime.so
 "#;
 
 const PREFORK: &str = r#"LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so
-LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so
 StartServers 64
 MinSpareServers 64
 MaxSpareServers 100
@@ -230,8 +190,6 @@ MaxRequestWorkers 150
 "#;
 
 const EVENT: &str = r#"LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
-LoadModule cgid_module /usr/lib/apache2/modules/mod_cgid.so
-ScriptSock "@RUN@/cgid"
 StartServers 2
 ThreadsPerChild 64
 MaxRequestWorkers 128
@@ -248,7 +206,7 @@ http {
     tcp_nopush on;
     keepalive_requests 1000000000;
     keepalive_timeout 300s;
-    types { text/html html shtml; }
+    types { text/html html; }
     client_body_temp_path @RUN@/body;
     proxy_temp_path @RUN@/proxy;
     fastcgi_temp_path @RUN@/fastcgi;
@@ -256,8 +214,7 @@ http {
     scgi_temp_path @RUN@/scgi;
     server {
         listen 127.0.0.1:@PORT@;
-        root @ROOT@/nginx-htdocs;
-        location ~ \.shtml$ { ssi on; }
+        root @ROOT@/htdocs;
     }
 }
 "#;

@@ -3,7 +3,7 @@
 use crate::bench::contestant::{Kind, Running};
 use crate::bench::report::Report;
 use crate::bench::site::Site;
-use crate::bench::{Options, measure};
+use crate::bench::{Options, measure, present};
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -13,12 +13,12 @@ const CONNECTIONS: u32 = 10_000;
 
 pub(crate) fn run(site: &Site, options: &Options, report: &mut Report) -> Result<()> {
     let count = if options.quick { 1000 } else { CONNECTIONS };
-    for kind in options.present(&[Kind::Hostler, Kind::Nginx], report) {
+    for kind in present(&[Kind::Hostler, Kind::Nginx], report) {
         eprintln!("idle: {}", kind.name());
         let contestant = Running::start(kind, site, "MaxRequestWorkers 20000\nServerLimit 20000\n")?;
         // Of Hostler only the front holds connections; nginx is workers and little else.
         let prefix = if kind == Kind::Hostler { "hostler-front" } else { "nginx" };
-        measure::body(contestant.port, "/small.html", None)?;
+        measure::body(contestant.port, "/small.html")?;
         let before = measure::memory(contestant.pid(), prefix);
         let mut held = Vec::new();
         for _ in 0..count {

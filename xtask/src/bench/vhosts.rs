@@ -1,72 +1,77 @@
 //! 10,000 virtual hosts: how long the configuration takes to check, and whether finding one of them costs.
 
-use crate::bench::contestant::{self, Kind, Running};
-use crate::bench::report::{Report, Row};
+use crate::bench::contestant::{self, Kind};
+use crate::bench::report::Report;
 use crate::bench::site::Site;
-use crate::bench::{Options, cases, measure};
+use crate::bench::{Options, lab, measure, present};
+use crate::cargo;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const HOSTS: u32 = 10_000;
-/// Near the end, for those who search in order.
-const ASKED_FOR: &str = "site9990.example";
+
+/// A file of the first virtual host, and of one near the end, for those who search in order.
+const SCENARIO: &str = r#"
+name = "virtual-hosts"
+title = "10,000 virtual hosts"
+question = "Does it cost anything to find one of many virtual hosts?"
+report = "comparison"
+contestants = ["hostler"]
+application = "include"
+rounds = 8
+quick = { rounds = 4, scale = 0.5 }
+configuration = """
+@SECTIONS@"""
+
+[plan]
+warm_up = 0.5
+phases = [{ kind = "closed", clients = 15, seconds = 2 }]
+
+[[case]]
+name = "first"
+title = "4 KB file of the first virtual host"
+technique = "static"
+path = "/small.html"
+hosts = ["site0.example"]
+
+[[case]]
+name = "late"
+title = "4 KB file of the 9,990th"
+technique = "static"
+path = "/small.html"
+hosts = ["site9990.example"]
+"#;
 
 pub(crate) fn run(site: &Site, options: &Options, report: &mut Report) -> Result<()> {
-    let many = sections(site);
-    for kind in options.present(&[Kind::Hostler, Kind::ApachePrefork], report) {
+    let many = sections(&site.path("htdocs").to_string_lossy());
+    for kind in present(&[Kind::Hostler, Kind::ApachePrefork], report) {
         eprintln!("virtual-hosts: check with {}", kind.name());
         let port = contestant::free_port()?;
         let file = contestant::write_configuration(kind, site, port, &many)?;
-        let (_, rounds) = options.effort();
         let mut seconds = Vec::new();
-        for _ in 0..rounds {
+        for _ in 0..options.times() {
             seconds.push(check(kind, &file)?);
         }
         report.check(kind, HOSTS, measure::median(seconds));
     }
-    lookup(site, options, report, &many)
-}
-
-/// The same request against one virtual host and against the 9,990th of 10,000.
-fn lookup(site: &Site, options: &Options, report: &mut Report, many: &str) -> Result<()> {
-    for kind in options.present(&[Kind::Hostler], report) {
-        let (length, rounds) = options.effort();
-        let mut case = cases::all().into_iter().next().context("a case")?;
-        case.host = Some(ASKED_FOR);
-        let contestants = [Running::start(kind, site, "")?, Running::start(kind, site, many)?];
-        measure::same_answers(&contestants, &case)?;
-        let mut samples = [Vec::new(), Vec::new()];
-        for round in 0..rounds {
-            for turn in 0..2 {
-                let index = usize::from((round + turn) % 2 == 1);
-                eprintln!("virtual-hosts: round {} of {rounds}", round + 1);
-                samples[index].push(measure::sample(&contestants[index], &case, length)?);
-            }
-        }
-        let [one, ten_thousand] = samples;
-        let rows = vec![
-            Row::new("Hostler, 10,000 virtual hosts", ten_thousand),
-            Row::new("Hostler, one virtual host", one),
-        ];
-        report.case(
-            "virtual-hosts",
-            "4 KB file of the 9,990th of 10,000 virtual hosts, keep-alive, 15 connections",
-            rows,
-        );
-    }
+    let folder = cargo::workspace().join("target/bench");
+    fs::create_dir_all(&folder)?;
+    let file = folder.join("virtual-hosts.toml");
+    fs::write(&file, SCENARIO.replace("@SECTIONS@", &sections("@ROOT@/htdocs").replace('"', "")))?;
+    report.run(lab::measure(&file, &folder.join("virtual-hosts"), options.quick)?);
     Ok(())
 }
 
-fn sections(site: &Site) -> String {
+fn sections(root: &str) -> String {
     let mut text = String::new();
     for number in 0..HOSTS {
         let _ = write!(
             text,
             "<VirtualHost *>\n  ServerName site{number}.example\n  ServerAlias www.site{number}.example\n  \
-             DocumentRoot \"{}\"\n</VirtualHost>\n",
-            site.path("htdocs").display()
+             DocumentRoot \"{root}\"\n</VirtualHost>\n"
         );
     }
     text
