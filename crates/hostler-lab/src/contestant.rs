@@ -17,8 +17,8 @@ mod users;
 
 use crate::run::{Cost, Server};
 use anyhow::{Context, Result};
-pub(crate) use kind::hostler;
 use kind::Kind;
+pub(crate) use kind::hostler;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,7 @@ pub fn known() -> Vec<Server> {
 
 impl Running {
     /// Starts one on a free port of 127.0.0.1 and waits until it answers. Its configuration and logs are in `folder`.
+    /// The thread that calls this must stay: the kernel ends the contestant with it.
     ///
     /// # Errors
     /// Not known, not installed, the processor can't be capped, or it does not start: with its log's last lines.
@@ -76,7 +77,7 @@ impl Running {
             let names: Vec<_> = Kind::ALL.into_iter().map(Kind::name).collect();
             format!("there is no contestant {name}; there are {}", names.join(", "))
         })?;
-        if let Some(why) = kind.server().unavailable {
+        if let Some(why) = kind.unavailable() {
             anyhow::bail!("{name}: {why}");
         }
         start::start(kind, site, folder, &mut start::free_ports())

@@ -19,23 +19,25 @@ impl Seen {
 }
 
 impl Running {
+    /// All of its processes, also those that have ended and that nobody has waited for yet.
+    fn all_processes(&self) -> Vec<Stat> {
+        processes::tree(self.pid(), &self.groups.members().unwrap_or_default())
+    }
+
     /// All of its processes that have not ended.
     pub(super) fn processes(&self) -> Vec<Stat> {
-        let mut members = self.groups.members().unwrap_or_default();
-        if members.is_empty() {
-            members = processes::tree(self.pid(), &[]).into_iter().map(|stat| stat.id.pid).collect();
-        }
-        members.into_iter().filter_map(Stat::of).filter(|stat| !stat.zombie).collect()
+        self.all_processes().into_iter().filter(|stat| !stat.zombie).collect()
     }
 
     pub(super) fn count(&self) -> Cost {
-        let processes = self.processes();
-        let pids = || processes.iter().map(|stat| stat.id.pid);
+        let processes = self.all_processes();
+        let living = || processes.iter().filter(|stat| !stat.zombie);
+        let pids = || living().map(|stat| stat.id.pid);
         let memory: Vec<_> = pids().filter_map(processes::proportional_set_size).collect();
         Cost {
             processor: self.processor(&processes),
             memory: (!memory.is_empty()).then(|| memory.iter().sum()),
-            processes: u32::try_from(processes.len()).ok(),
+            processes: u32::try_from(living().count()).ok(),
             system_calls: None,
             context_switches: self.context_switches(&processes),
         }
@@ -51,7 +53,8 @@ impl Running {
         (!processes.is_empty()).then_some(seconds)
     }
 
-    /// `None` if a process has ended since the last time: what it had counted is gone.
+    /// `None` if a process has ended since the last time: what it had counted is gone. One that has come and gone in
+    /// between is known by its page faults, which its parent has got, or by not having been waited for.
     fn context_switches(&self, processes: &[Stat]) -> Option<u64> {
         let now = Seen {
             processes: processes.iter().map(|stat| stat.id).collect(),
@@ -61,9 +64,11 @@ impl Running {
         let mut seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let before = seen.replace(now);
         let now = seen.as_ref()?;
-        let whole = before.is_none_or(|before| {
-            before.processes.is_subset(&now.processes) && before.children_faults == now.children_faults
-        });
+        let none_ended = processes.iter().all(|stat| !stat.zombie);
+        let whole = none_ended
+            && before.is_none_or(|before| {
+                before.processes.is_subset(&now.processes) && before.children_faults == now.children_faults
+            });
         (whole && !processes.is_empty()).then_some(sum)
     }
 }

@@ -86,6 +86,7 @@ impl Drop for Groups {
 /// a sister of our own group, or of one above it.
 fn capped(name: &str, share: f64) -> Result<PathBuf> {
     let own = Group::own_with(Controller::Cpu).context("processor time can't be capped here")?;
+    remove_abandoned(own.path());
     let legacy =
         own.path().join("cpu.cfs_quota_us").exists() || !own.path().join("cgroup.controllers").exists();
     if !legacy {

@@ -53,9 +53,9 @@ fn get(running: &Running, path: &str) -> String {
 /// Contestants that can be tested here; says which can't.
 fn installed() -> Vec<Kind> {
     let (here, absent): (Vec<_>, Vec<_>) =
-        Kind::ALL.into_iter().partition(|kind| kind.server().unavailable.is_none());
+        Kind::ALL.into_iter().partition(|kind| kind.unavailable().is_none());
     for kind in absent {
-        eprintln!("NOT TESTED: {}: {}", kind.name(), kind.server().unavailable.unwrap_or_default());
+        eprintln!("NOT TESTED: {}: {}", kind.name(), kind.unavailable().unwrap_or_default());
     }
     here
 }
@@ -83,7 +83,7 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
         let after = running.cost();
         match counting {
             Some(counting) => {
-                assert!(counting.system_calls().unwrap() > 800, "{}: {counting:?}", kind.name())
+                assert!(counting.system_calls().unwrap() > 800, "{}: {counting:?}", kind.name());
             }
             None => eprintln!("NOT TESTED: system calls can't be counted here"),
         }

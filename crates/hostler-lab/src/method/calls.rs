@@ -5,7 +5,7 @@ use crate::load::{self, Cancel, Outcome, Phase, Plan, Target};
 use crate::run::Cost;
 
 /// Seconds of load in which is counted.
-const SECONDS: f64 = 0.5;
+const SECONDS: f64 = 1.0;
 
 /// Of a request, on the average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) fn count(runs: &dyn Contestant, target: &Target, plan: &Plan, cancel:
     if answers == 0 {
         return Calls::default();
     }
-    #[expect(clippy::cast_precision_loss, reason = "counts of half a second")]
+    #[expect(clippy::cast_precision_loss, reason = "counts of a second")]
     let each = |count: Option<u64>| count.map(|count| count as f64 / answers as f64);
     Calls { system_calls: each(counts.0), context_switches: each(counts.1) }
 }
