@@ -7,6 +7,7 @@
 mod answer;
 mod calls;
 mod clock;
+mod evidence;
 mod rounds;
 mod sample;
 mod select;

@@ -4,12 +4,12 @@ use super::answer::{Answer, ask, difference};
 use super::calls::{self, Calls};
 use super::clock::{self, Clock};
 use super::servers::{Contestant, Servers, folder_for_all};
-use super::{Event, Options, sample, select, state, workers};
+use super::{Event, Options, evidence, sample, select, state, workers};
 use crate::load::{self, Phase, Plan, Target};
 use crate::run::{Advice, Cell, Run, Sample};
 use crate::scenario::Case;
-use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use anyhow::Result;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
@@ -163,7 +163,7 @@ impl Taking<'_> {
     /// Starts a contestant, for the first time or again.
     fn restart(&mut self, case: &Case, place: &mut Place) {
         place.runs = None;
-        let made = make_folder(&place.folder);
+        let made = evidence::make_folder(&place.folder);
         match made.and_then(|()| self.servers.start(&place.name, case, &place.folder)) {
             Ok(runs) => {
                 place.target = Some(target(case, runs.as_ref(), place.target.take()));
@@ -312,20 +312,10 @@ impl Taking<'_> {
     /// Keeps what a contestant was configured with and what it said last.
     fn keep_evidence(&mut self, place: &Place) {
         let Some(folder) = &self.options.evidence else { return };
-        if let Err(why) = evidence(&place.folder, &folder.join(&place.name)) {
+        if let Err(why) = evidence::keep(&place.folder, &folder.join(&place.name)) {
             self.note(format!("{}: its configuration and logs could not be kept: {why:#}", place.name));
         }
     }
-}
-
-fn make_folder(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    // For the servers' users: all folders from the temporary one on.
-    for made in [folder.parent().unwrap_or(folder), folder] {
-        std::fs::create_dir_all(made).with_context(|| format!("cannot make {}", made.display()))?;
-        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(())
 }
 
 fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target {
@@ -377,26 +367,4 @@ fn warm_up(plan: &Plan) -> Option<Plan> {
         Phase::Open { rate, .. } => Phase::Open { rate, to_rate: None, seconds: plan.warm_up },
     };
     Some(Plan { phases: vec![phase], warm_up: 0.0, stop: None, keep_requests: false, ..plan.clone() })
-}
-
-/// Bytes of a log's end that are kept.
-const LOG: usize = 16 << 10;
-
-/// Copies the files of a contestant's folder: configurations whole, of all others the end.
-fn evidence(from: &Path, to: &Path) -> Result<()> {
-    let Ok(entries) = std::fs::read_dir(from) else { return Ok(()) };
-    for entry in entries {
-        let entry = entry?;
-        if !entry.file_type()?.is_file() {
-            continue;
-        }
-        let bytes = std::fs::read(entry.path())?;
-        let whole = entry.path().extension().is_some_and(|end| end == "conf");
-        let kept = if whole { &bytes[..] } else { &bytes[bytes.len().saturating_sub(LOG)..] };
-        if !kept.is_empty() {
-            std::fs::create_dir_all(to)?;
-            std::fs::write(to.join(entry.file_name()), kept)?;
-        }
-    }
-    Ok(())
 }

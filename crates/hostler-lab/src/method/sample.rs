@@ -1,6 +1,6 @@
 //! A measurement as the run keeps it.
 
-use crate::load::{Outcome, PhaseOutcome};
+use crate::load::{Outcome, PhaseOutcome, Request};
 use crate::run::{Cost, Latency, PhaseSample, Sample};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,9 +19,15 @@ pub(super) fn sample(round: u32, at: f64, outcome: Outcome, before: Cost, after:
         cost: spent(before, after),
         generator_share: if available > 0.0 { outcome.generator_seconds / available } else { 0.0 },
         stopped: outcome.stopped,
-        requests: outcome.requests,
+        requests: outcome.requests.into_iter().map(rounded).collect(),
         seconds: outcome.seconds,
     }
+}
+
+/// Whole microseconds, as they were measured: there are many requests, and each digit is in the file.
+fn rounded(request: Request) -> Request {
+    let micros = |seconds: f64| (seconds * 1e6).round() / 1e6;
+    Request { at: micros(request.at), took: micros(request.took), ..request }
 }
 
 /// What was used in between, and what is held at the end.

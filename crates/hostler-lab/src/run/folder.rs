@@ -51,7 +51,7 @@ pub fn folder(name: &str, out: Option<&Path>) -> Result<PathBuf> {
 /// # Errors
 /// Which file could not be written, and why (a full disk); there is then nothing of it.
 pub fn save(run: &Run, folder: &Path) -> Result<()> {
-    let json = serde_json::to_vec_pretty(run).context("the run can't be written as JSON")?;
+    let json = serde_json::to_vec(run).context("the run can't be written as JSON")?;
     write(&folder.join(RUN), &json)?;
     reports(run, folder)
 }
