@@ -290,7 +290,11 @@ fn multiviews_match(command: &mut Command<'_>, args: &Args) -> Result<(), String
 }
 
 fn types_config(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let text = command.attached(args.first()).ok_or_else(|| format!("cannot read {}", args.first()))?;
+    let text = match args.first() {
+        // No types: the usual way to say so, and nothing that is read.
+        "/dev/null" => Arc::from(""),
+        file => command.attached(file).ok_or_else(|| format!("cannot read {file}"))?,
+    };
     command.server.mime.types = Some(Arc::new(Types::parse(&text)));
     Ok(())
 }

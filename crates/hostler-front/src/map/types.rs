@@ -19,11 +19,11 @@ pub(crate) fn check(request: &mut Request) {
     if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
         request.content_type = Some(forced);
     }
-    if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
-        request.handler = Some(handler);
-    }
     if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
         request.handler = Some(forced);
+    }
+    if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
+        request.handler = Some(handler);
     }
     if let Some(filters) = &dir.core.output_filters {
         let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));

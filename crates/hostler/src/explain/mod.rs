@@ -39,7 +39,12 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     }
     println!("file       {}", place.file.display());
     let how = if by_alias {
-        owner(&["Alias", "AliasMatch", "ScriptAlias", "ScriptAliasMatch"])
+        let prefixes = || lines.iter().filter(|line| matches!(line.directive, "Alias" | "ScriptAlias"));
+        prefixes()
+            .find(|line| is_below(&url.path, &line.args))
+            .or_else(|| owner(&["AliasMatch", "ScriptAliasMatch"]))
+            // In a Location section an Alias has but one argument.
+            .or_else(|| prefixes().next_back())
     } else {
         owner(&["DocumentRoot"])
     };
@@ -81,6 +86,13 @@ impl Place {
         }
         Self { file: file.to_path_buf(), path_info: String::new() }
     }
+}
+
+/// Whether a path is below an alias' first argument, the URL path.
+fn is_below(path: &str, args: &str) -> bool {
+    let prefix = args.split_whitespace().next().unwrap_or_default().trim_matches('"');
+    let rest = path.strip_prefix(prefix);
+    rest.is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
 /// The file's name, and whether an alias gave it.
