@@ -68,11 +68,6 @@ void hp_exported_boot(pTHX);
 void hp_mod_perl_hide(pTHX);
 void hp_mod_perl_show(pTHX);
 
-/* ---- tie.c ---- */
-
-/* Makes the handles that hp_tie() puts in place. */
-void hp_tie_prepare(pTHX);
-
 /* ---- reserve.c ---- */
 
 /* In a new worker: the memory that its first values go into. */

@@ -248,7 +248,7 @@ static int respond(pTHX_ trip *t, int kind)
     if (kind == PERL_SCRIPT) {
         if (!(flags & HP_SETUP_ENV_SET) || flags & HP_SETUP_ENV)
             hp_env_fill(aTHX_ r);
-        hp_tie(aTHX_ r);
+        hp_tie(aTHX);
     } else if (flags & HP_SETUP_ENV)
         hp_env_fill(aTHX_ r);
     else if (!(r->in->phases & BEFORE_RESPONSE))
@@ -440,8 +440,10 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int st
     int is_script;
     begin(aTHX_ &t, request, directory);
     is_script = handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
-    if (!is_script)
+    if (!is_script) { /* what a parent has prepared for scripts */
         hp_mod_perl_show(aTHX);
+        hp_untie(aTHX);
+    }
     t.outcome.kind = HP_DECLINED_REQUEST;
     if (UNLIKELY(hp_guarded(aTHX_ serve, &t))) {
         if (hp_is_forked_away())

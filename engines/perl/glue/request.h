@@ -111,8 +111,8 @@ void hp_env_fill(pTHX_ hp_request *r);
 /* Only what PerlSetEnv and PerlPassEnv say: for phases before the response, and under modperl. */
 void hp_env_configured(pTHX_ hp_request *r);
 void hp_env_restore(pTHX);
-/* Ties STDIN and STDOUT to the request (perl-script), and unties them. */
-void hp_tie(pTHX_ hp_request *r);
+/* Ties STDIN and STDOUT to whatever request there is (perl-script), and unties them. */
+void hp_tie(pTHX);
 void hp_untie(pTHX);
 /* Runs the cleanups of the request's pool; hp_request_free() does it if nobody has. */
 void hp_request_run_cleanups(pTHX_ hp_request *r);

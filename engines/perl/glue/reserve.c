@@ -120,7 +120,7 @@ static void use_huge_pages(void)
 void hp_prepare_forks(void)
 {
     dTHX;
-    hp_tie_prepare(aTHX);
+    hp_tie(aTHX);
     hp_mod_perl_hide(aTHX);
     hp_objects_note(aTHX);
     leave_free_values(aTHX);

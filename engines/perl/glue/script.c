@@ -247,7 +247,7 @@ int hp_script_respond(pTHX_ hp_request *r)
     r->assbackwards = is_nph(hp_request_text(aTHX_ r->filename, r->in->filename));
     r->parse_headers = !r->assbackwards;
     hp_exit_for_real();
-    hp_tie(aTHX_ r);
+    hp_tie(aTHX);
     /* What modules had of these before the fork has had its time. */
     if (PL_checkav)
         av_clear(PL_checkav);

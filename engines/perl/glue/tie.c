@@ -172,24 +172,18 @@ static PerlIO *open_handle(pTHX_ const char *mode)
     return f ? PerlIO_push(aTHX_ f, PERLIO_FUNCS_CAST(&layer), mode, NULL) : NULL;
 }
 
-void hp_tie_prepare(pTHX)
-{
-    if (!request_in)
-        request_in = open_handle(aTHX_ "r");
-    if (!request_out)
-        request_out = open_handle(aTHX_ "w");
-}
-
-void hp_tie(pTHX_ hp_request *r)
+void hp_tie(pTHX)
 {
     IO *in = GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO));
     GV *out_glob = gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO);
     IO *out = GvIOn(out_glob);
-    PERL_UNUSED_ARG(r);
     if (tied)
         return;
     tied = 1;
-    hp_tie_prepare(aTHX);
+    if (!request_in)
+        request_in = open_handle(aTHX_ "r");
+    if (!request_out)
+        request_out = open_handle(aTHX_ "w");
     saved_in = IoIFP(in);
     saved_in_type = IoTYPE(in);
     IoIFP(in) = request_in;

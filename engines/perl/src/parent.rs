@@ -40,6 +40,10 @@ pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
     control.send(&FromEngine::Ready { version: perl::version() })?;
     let title = format!("hostler-perl: {} worker", setup.title);
     let mut parent = Parent { control, signals, wakers, setup, title, workers: Vec::new() };
+    if parent.setup.one_shot {
+        // Last of all: what was given back until now is not taken again.
+        perl::prepare_forks();
+    }
     let served = parent.serve();
     parent.end();
     served
@@ -56,11 +60,7 @@ fn load(setup: &Setup) -> Result<(), String> {
         if setup.one_shot { &["PerlIO::scalar", "Hostler::Script"] } else { &["PerlIO::scalar"] };
     let module =
         |name: &&str| Preload { kind: PreloadKind::Module, text: (*name).to_owned(), origin: String::new() };
-    own.iter().map(module).try_for_each(|module| perl::preload(&module))?;
-    if setup.one_shot {
-        perl::prepare_forks();
-    }
-    Ok(())
+    own.iter().map(module).try_for_each(|module| perl::preload(&module))
 }
 
 struct Parent {
