@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::state::{Deliveries, Start, State};
 use super::ticket::Ticket;
 use super::worker::Record;
-use super::{Pool, Work, WorkerState};
+use super::{Pool, Work, WorkerId, WorkerState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
@@ -63,7 +63,7 @@ impl State {
     /// Finds a busy worker that is done with what it has before another would be awake.
     pub(super) fn join(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
         // A body may come in pieces, which could not be told to another worker if this one turns out to be stuck.
-        if settings.one_shot || settings.queue_length == 0 || !self.usual.allows(1) || work.has_body() {
+        if settings.one_shot || settings.queue_length == 0 || !self.are_short() || work.has_body() {
             return None;
         }
         let usual = self.usual;
@@ -91,8 +91,23 @@ impl State {
         Some(Start { worker, index, channel, defines: false, behind: true, last })
     }
 
-    /// Requests of the queue join the one that has just begun, as far as they are short.
-    pub(super) fn join_queued(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+    /// Gives a busy worker more of what waits: as many as it is done with soon, or one that it can begin at once.
+    pub(super) fn refill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+        if self.are_short() {
+            self.gathering = Some(id);
+            self.join_queued(pool, out);
+        } else {
+            self.place_behind(&pool.settings, id);
+        }
+    }
+
+    /// Whether requests are so short that others may be placed behind them.
+    pub(super) fn are_short(&self) -> bool {
+        self.usual.allows(1)
+    }
+
+    /// Requests of the queue join those that run, as far as they are short.
+    fn join_queued(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
         while let Some(ticket) = self.queue.pop_front() {
             if !ticket.is_wanted() {
                 continue;

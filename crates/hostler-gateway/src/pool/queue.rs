@@ -93,7 +93,7 @@ impl State {
         }
         self.enqueue(ticket);
         self.dispatch(pool, out);
-        if self.queue.len() == 1 && self.idle.is_empty() {
+        if self.queue.len() == 1 && self.idle.is_empty() && !self.are_short() {
             // Behind the one that began last: what has run for long will often run longer.
             let busy = self.records.values().filter(|record| record.is_placeable());
             if let Some(id) = busy.max_by_key(|record| record.since).map(|record| record.worker.id) {

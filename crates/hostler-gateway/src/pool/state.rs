@@ -232,9 +232,7 @@ impl State {
                 return;
             };
             self.begin(pool, start, ticket, out);
-            self.gathering = Some(id);
-            self.join_queued(pool, out);
-            self.place_behind(&pool.settings, id);
+            self.refill(pool, id, out);
             return;
         }
         if let Some(record) = self.records.get_mut(&id) {
@@ -275,8 +273,8 @@ impl State {
             if exits {
                 self.end(pool, id);
                 self.dispatch(pool, out);
-            } else if !self.queue.is_empty() {
-                self.place_behind(&pool.settings, id);
+            } else {
+                self.refill(pool, id, out);
             }
             return;
         }
@@ -325,7 +323,7 @@ impl State {
         record.last |= exits;
         let (reply, begun) = placed.begin(pool, record.worker.clone());
         out.add(reply, Ok(begun));
-        self.place_behind(&pool.settings, id);
+        self.refill(pool, id, out);
     }
 
     /// A worker gets no more requests: it exits, or is killed.
