@@ -1,6 +1,8 @@
 //! The lab's applications, laid out and served by the real servers, as far as they are installed here: all that claim
 //! to serve the same must answer the same.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_lab::application::{self, Database, LaidOut, Options, Technique};
 use hostler_lab::contestant::{self, Running};
 use std::io::{Read, Write};
