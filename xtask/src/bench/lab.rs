@@ -3,7 +3,6 @@
 use crate::cargo;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The scenarios, by the names of their files, in the order of the report.
@@ -11,15 +10,14 @@ pub(crate) const SCENARIOS: [&str; 3] = ["files", "perl", "programs"];
 
 /// Takes a run into a folder below target/bench; its report as text.
 pub(crate) fn run(name: &str, quick: bool) -> Result<String> {
-    let folder = cargo::workspace().join("target/bench").join(name);
-    let scenario = cargo::workspace().join("lab/performance").join(format!("{name}.toml"));
-    measure(&scenario, &folder, quick)
+    measure(&format!("lab/performance/{name}.toml"), &format!("target/bench/{name}"), quick)
 }
 
-/// The same for a scenario that was made for this run.
-pub(crate) fn measure(scenario: &Path, folder: &Path, quick: bool) -> Result<String> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+/// The same for a scenario that was made for this run. Both are relative to the workspace: they are printed.
+pub(crate) fn measure(scenario: &str, folder: &str, quick: bool) -> Result<String> {
+    let old = cargo::workspace().join(folder);
+    if old.exists() {
+        fs::remove_dir_all(&old).with_context(|| folder.to_owned())?;
     }
     let mut command = hostler_lab();
     command.arg(scenario).arg("--out").arg(folder);

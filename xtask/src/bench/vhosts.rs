@@ -59,9 +59,11 @@ pub(crate) fn run(site: &Site, options: &Options, report: &mut Report) -> Result
     }
     let folder = cargo::workspace().join("target/bench");
     fs::create_dir_all(&folder)?;
-    let file = folder.join("virtual-hosts.toml");
-    fs::write(&file, SCENARIO.replace("@SECTIONS@", &sections("@ROOT@/htdocs").replace('"', "")))?;
-    report.run(lab::measure(&file, &folder.join("virtual-hosts"), options.quick)?);
+    fs::write(
+        folder.join("virtual-hosts.toml"),
+        SCENARIO.replace("@SECTIONS@", &sections("@ROOT@/htdocs").replace('"', "")),
+    )?;
+    report.run(lab::measure("target/bench/virtual-hosts.toml", "target/bench/virtual-hosts", options.quick)?);
     Ok(())
 }
 
