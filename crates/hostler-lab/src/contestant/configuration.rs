@@ -157,6 +157,7 @@ http {
     tcp_nopush on;
     keepalive_requests 1000000000;
     keepalive_timeout 300s;
+    default_type '';
     types {
         text/html html htm shtml;
         text/plain txt;

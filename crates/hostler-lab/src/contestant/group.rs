@@ -149,7 +149,8 @@ fn below(group: &Path) -> Vec<PathBuf> {
 
 fn collect(group: &Path, members: &mut Vec<u32>) {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    members.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+    // A process that is just going is listed as 0.
+    members.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
     below(group).iter().for_each(|group| collect(group, members));
 }
 

@@ -73,9 +73,11 @@ fn all() -> Vec<Stat> {
 }
 
 /// A process with its descendants, those of its process group, and those of `more`, all with their descendants.
+///
+/// Never the parent of all processes, or "none" (0): whoever ends a contestant would end everything.
 pub(super) fn tree(leader: u32, more: &[u32]) -> Vec<Stat> {
     let all = all();
-    let mut pids: BTreeSet<u32> = more.iter().copied().chain([leader]).collect();
+    let mut pids: BTreeSet<u32> = more.iter().copied().chain([leader]).filter(|pid| *pid > 1).collect();
     pids.extend(all.iter().filter(|stat| stat.group == leader).map(|stat| stat.id.pid));
     loop {
         let before = pids.len();
@@ -159,6 +161,15 @@ mod tests {
         assert!(tree.iter().any(|stat| stat.id.pid == me && stat.id.lives()));
         assert!(proportional_set_size(me).unwrap() > 100 << 10);
         assert_eq!(switches("voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n"), 7);
+    }
+
+    #[test]
+    fn nobodys_children_are_nobodys() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let found: Vec<u32> = tree(child.id(), &[0, 1]).iter().map(|stat| stat.id.pid).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [child.id()]);
     }
 
     #[test]
