@@ -124,36 +124,42 @@ hp_request *hp_request_new(pTHX_ const hp_request_in *in, hp_directory *director
     return r;
 }
 
-void hp_request_stay(pTHX_ hp_request *r)
+/* The tables that the front sends, and is told of when they change. */
+static void each_table(pTHX_ hp_request *r, void (*act)(pTHX_ hp_table *))
 {
-    hp_table_own(aTHX_ r->headers_in);
-    hp_table_own(aTHX_ r->headers_out);
-    hp_table_own(aTHX_ r->err_headers_out);
-    hp_table_own(aTHX_ r->subprocess_env);
-    hp_table_own(aTHX_ r->notes);
+    act(aTHX_ r->headers_in);
+    act(aTHX_ r->headers_out);
+    act(aTHX_ r->err_headers_out);
+    act(aTHX_ r->subprocess_env);
+    act(aTHX_ r->notes);
 }
 
-static void free_told(pTHX_ hp_request *r)
+void hp_request_stay(pTHX_ hp_request *r)
+{
+    each_table(aTHX_ r, hp_table_own);
+}
+
+static void free_texts(pTHX_ SV **texts, size_t count)
+{
+    while (count-- > 0)
+        SvREFCNT_dec(texts[count]);
+}
+
+/* What lasts for one trip: the front has been told of it, or it was made for that trip alone. */
+static void free_trip(pTHX_ hp_request *r)
 {
     SV *texts[] = {r->method,       r->uri,     r->args,         r->filename,    r->path_info, r->user,
                    r->ap_auth_type, r->handler, r->content_type, r->header_text, r->redirect};
-    size_t i;
-    for (i = 0; i < sizeof texts / sizeof *texts; i++)
-        SvREFCNT_dec(texts[i]);
-    hp_table_free(aTHX_ r->headers_in);
-    hp_table_free(aTHX_ r->headers_out);
-    hp_table_free(aTHX_ r->err_headers_out);
-    hp_table_free(aTHX_ r->subprocess_env);
-    hp_table_free(aTHX_ r->notes);
+    free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
+    each_table(aTHX_ r, hp_table_free);
     SvREFCNT_dec((SV *)r->custom_responses);
-    if (r->dir_config)
-        hp_table_free(aTHX_ r->dir_config);
+    hp_table_free(aTHX_ r->dir_config);
 }
 
 void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
 {
     hp_request kept = *r;
-    free_told(aTHX_ r);
+    free_trip(aTHX_ r);
     init(r, in, directory);
     r->self = kept.self;
     r->unparsed_uri = kept.unparsed_uri;
@@ -230,25 +236,15 @@ void hp_request_run_cleanups(pTHX_ hp_request *r)
     LEAVE;
 }
 
-static void free_tables(pTHX_ hp_request *r)
+/* What lasts for all trips and has no say in its end. */
+static void free_kept(pTHX_ hp_request *r)
 {
-    hp_table_free(aTHX_ r->headers_in);
-    hp_table_free(aTHX_ r->headers_out);
-    hp_table_free(aTHX_ r->err_headers_out);
-    hp_table_free(aTHX_ r->subprocess_env);
-    hp_table_free(aTHX_ r->notes);
+    SV *texts[] = {r->unparsed_uri, r->status_line,      r->hostname,
+                   r->the_request,  r->content_encoding, r->document_root};
+    free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
     hp_table_free(aTHX_ r->connection_notes);
-}
-
-static void free_texts(pTHX_ hp_request *r)
-{
-    SV *texts[] = {r->method,       r->uri,      r->unparsed_uri, r->args,         r->filename,
-                   r->path_info,    r->user,     r->ap_auth_type, r->handler,      r->content_type,
-                   r->status_line,  r->hostname, r->the_request,  r->header_text,  r->content_encoding,
-                   r->redirect,     r->document_root};
-    size_t i;
-    for (i = 0; i < sizeof texts / sizeof *texts; i++)
-        SvREFCNT_dec(texts[i]);
+    SvREFCNT_dec((SV *)r->cleanups);
+    SvREFCNT_dec((SV *)r->languages);
 }
 
 void hp_request_free(pTHX_ hp_request *r)
@@ -270,12 +266,8 @@ void hp_request_free(pTHX_ hp_request *r)
         hp_request_free(aTHX_ r->prev);
     forget_object(aTHX_ r->self);
     forget_object(aTHX_ r->connection);
-    free_tables(aTHX_ r);
-    free_texts(aTHX_ r);
-    SvREFCNT_dec((SV *)r->cleanups);
-    SvREFCNT_dec((SV *)r->languages);
-    SvREFCNT_dec((SV *)r->custom_responses);
-    hp_table_free(aTHX_ r->dir_config);
+    free_trip(aTHX_ r);
+    free_kept(aTHX_ r);
     SvREFCNT_dec(r->target);
     if (!r->arena) {
         hp_request_forget_output(r);

@@ -143,26 +143,24 @@ fn emphasize(run: &Run, cells: &[Figures<'_>], table: &mut Table, metric: Metric
     }
 }
 
-/// A row of a table that has one for each cell.
-enum Line<'f, 'r> {
-    /// A cell.
-    Cell(&'f Figures<'r>),
-    /// A case that has not been taken at any server, and what stands for its figures.
-    Case(&'r Case, &'static str),
-}
-
-/// Cells with rounds, and cases without any.
-fn lines<'f, 'r>(run: &'r Run, cells: &'f [Figures<'r>]) -> Vec<Line<'f, 'r>> {
-    let mut lines = Vec::new();
+/// Adds the published columns, and a row for each cell with `add`'s entries and the published ones. A case that has not
+/// been taken at any server has a row without figures.
+fn cell_rows(run: &Run, cells: &[Figures<'_>], table: &mut Table, add: impl Fn(&Figures<'_>) -> Vec<Entry>) {
+    let ours = table.columns.len();
+    published::columns(run, table);
     for (number, case) in run.scenario.cases.iter().enumerate() {
-        let of_case = || cells.iter().filter(move |cell| cell.case_number == number);
-        lines.extend(of_case().filter(|cell| cell.is_taken()).map(Line::Cell));
+        let of_case = || cells.iter().filter(|cell| cell.case_number == number);
+        for cell in of_case().filter(|cell| cell.is_taken()) {
+            let mut entries = add(cell);
+            entries.extend(published::entries(run, case));
+            table.row(entries);
+        }
         if !of_case().any(Figures::is_taken) {
             let why = of_case().next().map_or("not taken", Figures::without_figures);
-            lines.push(Line::Case(case, why));
+            table.row(untaken(run, case, why, ours));
         }
     }
-    lines
+    published::rows(run, table);
 }
 
 /// The row of a case without figures: `columns` of ours, then the published ones.

@@ -6,28 +6,24 @@
 use super::conversation::Conversation;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Perhaps a worker that waits. Copies of a request share it, and its sub-requests, which let it go when they need a
 /// worker themselves: held ones could otherwise all wait for each other.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Option<Rc<Cell<Option<Box<Conversation>>>>>);
+pub(crate) struct Held(Option<Rc<RefCell<Option<Box<Conversation>>>>>);
 
 impl Held {
     /// Keeps it for the next trip.
     pub(super) fn keep(&mut self, mut conversation: Conversation) {
         conversation.stay();
-        self.0.get_or_insert_default().set(Some(Box::new(conversation)));
+        self.0.get_or_insert_default().replace(Some(Box::new(conversation)));
     }
 
     /// Whether there is one; a phase before may have set handlers in it.
     pub(super) fn is_kept(&self) -> bool {
-        let Some(held) = &self.0 else { return false };
-        let kept = held.take();
-        let is_kept = kept.is_some();
-        held.set(kept);
-        is_kept
+        self.0.as_ref().is_some_and(|held| held.borrow().is_some())
     }
 
     fn take(&self) -> Option<Conversation> {

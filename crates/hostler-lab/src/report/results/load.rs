@@ -2,8 +2,7 @@
 
 use crate::report::figures::{self, Figures, Metric};
 use crate::report::number;
-use crate::report::published;
-use crate::report::results::{self, Line};
+use crate::report::results;
 use crate::report::table::{Table, faint, plain};
 use crate::run::Run;
 
@@ -14,16 +13,7 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     table.column("", "traffic kB/s");
     table.column("", "requests/s");
     table.words("it ended when");
-    let ours = table.columns.len();
-    published::columns(run, &mut table);
-    for line in results::lines(run, cells) {
-        let cell = match line {
-            Line::Cell(cell) => cell,
-            Line::Case(case, why) => {
-                table.row(results::untaken(run, case, why, ours));
-                continue;
-            }
-        };
+    results::cell_rows(run, cells, &mut table, |cell| {
         let values = cell.values(Metric::Clients);
         let least = values.iter().copied().reduce(f64::min);
         let most = values.iter().copied().reduce(f64::max);
@@ -34,18 +24,15 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
                 (least, most) => format!("{least}–{most}"),
             },
         );
-        let mut entries = vec![
+        vec![
             plain(cell.name(run)),
             results::median(Some(cell), Metric::Clients),
             faint(spread),
             results::median(Some(cell), Metric::Traffic),
             results::median(Some(cell), Metric::Rate),
             faint(ending(cell)),
-        ];
-        entries.extend(published::entries(run, cell.case));
-        table.row(entries);
-    }
-    published::rows(run, &mut table);
+        ]
+    });
     table.notes.push("kB are 1,000 bytes of bodies. Medians of the rounds.".into());
     vec![table]
 }

@@ -4,8 +4,7 @@ use crate::load::Request;
 use crate::method::statistics;
 use crate::report::figures::{Figures, Metric};
 use crate::report::number::{self, milliseconds, times};
-use crate::report::published;
-use crate::report::results::{self, Line};
+use crate::report::results;
 use crate::report::table::{Entry, Table, faint, plain};
 use crate::run::Run;
 use std::collections::BTreeMap;
@@ -32,16 +31,7 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     ] {
         table.column(group, title);
     }
-    let ours = table.columns.len();
-    published::columns(run, &mut table);
-    for line in results::lines(run, cells) {
-        let cell = match line {
-            Line::Cell(cell) => cell,
-            Line::Case(case, why) => {
-                table.row(results::untaken(run, case, why, ours));
-                continue;
-            }
-        };
+    results::cell_rows(run, cells, &mut table, |cell| {
         let mut entries = vec![
             plain(cell.name(run)),
             results::median(Some(cell), Metric::Mean),
@@ -52,10 +42,8 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
             entries.push(bound.map_or_else(not_kept, |seconds| plain(milliseconds(seconds))));
         }
         entries.push(unluckiest(requests(cell)).map_or_else(not_kept, |ratio| plain(times(ratio))));
-        entries.extend(published::entries(run, cell.case));
-        table.row(entries);
-    }
-    published::rows(run, &mut table);
+        entries
+    });
     table.notes.push(
         "Unluckiest client: the mean wait of the client that waited longest, of the middle client's. Running means and \
          clients: the last round."
