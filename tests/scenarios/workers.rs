@@ -70,8 +70,7 @@ pub(crate) fn site(config: &str) -> Site {
     Site::new().file("lib/W.pm", MODULE).file("htdocs/x", "x").config(text).config(config)
 }
 
-/// The same with these settings of the pool, in a virtual host: outside of it `MaxRequestWorkers` bounds the
-/// connections, too.
+/// The same with these settings of the pool, in a virtual host.
 pub(crate) fn pool(config: &str) -> Site {
     site(&format!("<VirtualHost *:@PORT@>\nServerName localhost\n{config}\n</VirtualHost>"))
 }

@@ -111,8 +111,8 @@ pub struct ProcessConfig {
     pub listen: Vec<Listen>,
     /// `ListenBacklog` (default 511).
     pub backlog: Option<u32>,
-    /// `MaxRequestWorkers`: the largest number of connections served at once.
-    pub max_connections: Option<u32>,
+    /// `MaxRequestWorkers` outside of virtual hosts: what `%b` of `Header` is a share of.
+    pub max_request_workers: Option<u32>,
     /// `HostlerSiteIdle`: seconds without a request until a site process exits (default 60).
     pub site_idle: Option<u32>,
     /// `HostlerMemory`: bytes that the warm processes of all pools may take together (default: half of the

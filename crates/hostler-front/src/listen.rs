@@ -1,5 +1,8 @@
 //! Listening sockets and connections: each thread accepts, and hands a connection on when another thread has
 //! fewer, so that a burst of keep-alive clients doesn't end up on one processor.
+//!
+//! Connections are bounded by the descriptors that the front may have, not by `MaxRequestWorkers`: they cost little
+//! while nothing is asked, and what programs may do at once is bounded by their pools.
 
 use crate::connection::{self, Peer, Settings, Tls};
 use crate::deadline;
@@ -16,11 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 /// A connection on its way to another thread.
 pub(crate) struct Accepted {
     stream: std::net::TcpStream,
+    /// Where it arrived, if that is known without asking.
+    bound: Option<SocketAddr>,
     remote: SocketAddr,
     /// `Listen ... https`.
     https: bool,
@@ -41,6 +46,8 @@ pub(crate) async fn accept(
 ) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let mine = thread.index as usize;
+    // A socket of one address tells where its connections arrive.
+    let bound = listener.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
     let mut drain = thread.shared.drain.clone();
     loop {
         let accepted = tokio::select! {
@@ -57,11 +64,11 @@ pub(crate) async fn accept(
         let target = least_loaded(&balance.loads, mine);
         balance.loads[target].fetch_add(1, Ordering::Relaxed);
         if target == mine {
-            serve_one(&thread, stream, remote, https, &balance);
+            serve_one(&thread, stream, bound, remote, https, &balance);
         } else if let Ok(stream) = stream.into_std() {
-            let _ = balance.senders[target].send(Accepted { stream, remote, https });
+            let _ = balance.senders[target].send(Accepted { stream, bound, remote, https });
         }
-        at_capacity(&thread).await;
+        thread.shared.room.wait(&thread.shared.connections).await;
     }
 }
 
@@ -79,12 +86,38 @@ async fn pause_after(thread: &Thread, error: &std::io::Error) {
     }
 }
 
-/// The connection cap (MaxRequestWorkers): further clients wait in the kernel's queue.
-async fn at_capacity(thread: &Thread) {
-    while thread.shared.connections.load(Ordering::Relaxed) >= thread.shared.max_connections {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+/// Bounds open connections: further clients wait in the kernel's queue.
+pub(crate) struct Room {
+    most: usize,
+    freed: Notify,
+}
+
+impl Room {
+    /// Leaves as many of the descriptors again for what requests need: files, pipes, sockets of sites.
+    pub(crate) fn of_descriptors(descriptors: u64) -> Self {
+        Self { most: usize::try_from(descriptors / 2).unwrap_or(usize::MAX).max(1), freed: Notify::new() }
+    }
+
+    async fn wait(&self, connections: &AtomicUsize) {
+        while connections.load(Ordering::SeqCst) >= self.most {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            // Listens from here on, so that none that closes from here on goes unnoticed.
+            freed.as_mut().enable();
+            if connections.load(Ordering::SeqCst) >= self.most {
+                freed.await;
+            }
+        }
+    }
+
+    fn leave(&self, connections: &AtomicUsize) {
+        if connections.fetch_sub(1, Ordering::SeqCst) >= self.most {
+            self.freed.notify_waiters();
+        }
     }
 }
+
+/// A difference of so many connections is not worth handing one on, which costs more than accepting it.
+const EVEN: usize = 1;
 
 fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
     let own = loads[mine].load(Ordering::Relaxed);
@@ -94,7 +127,7 @@ fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
         .enumerate()
         .min_by_key(|(_, load)| *load)
         .unwrap_or((mine, own));
-    if own > least { index } else { mine }
+    if own > least + EVEN { index } else { mine }
 }
 
 /// Takes over connections that other threads accepted.
@@ -105,7 +138,9 @@ pub(crate) async fn receive(
 ) {
     while let Some(accepted) = from.recv().await {
         match TcpStream::from_std(accepted.stream) {
-            Ok(stream) => serve_one(&thread, stream, accepted.remote, accepted.https, &balance),
+            Ok(stream) => {
+                serve_one(&thread, stream, accepted.bound, accepted.remote, accepted.https, &balance);
+            }
             Err(_) => drop(balance.loads[thread.index as usize].fetch_sub(1, Ordering::Relaxed)),
         }
     }
@@ -120,7 +155,7 @@ struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shared.room.leave(&self.shared.connections);
         self.balance.loads[self.index].fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -128,15 +163,16 @@ impl Drop for Counted {
 fn serve_one(
     thread: &Rc<Thread>,
     stream: TcpStream,
+    bound: Option<SocketAddr>,
     remote: SocketAddr,
     https: bool,
     balance: &Arc<Balance>,
 ) {
-    thread.shared.connections.fetch_add(1, Ordering::Relaxed);
+    thread.shared.connections.fetch_add(1, Ordering::SeqCst);
     let counted =
         Counted { shared: thread.shared.clone(), balance: balance.clone(), index: thread.index as usize };
-    let _ = stream.set_nodelay(true);
-    let Ok(local) = stream.local_addr() else { return };
+    // TCP_NODELAY is inherited from the listening socket.
+    let Some(local) = bound.or_else(|| stream.local_addr().ok()) else { return };
     let (local, remote) = (connection::plain(local), connection::plain(remote));
     let hosts = thread.hosts(local);
     let thread = thread.clone();
@@ -213,4 +249,31 @@ pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
     tokio::task::spawn_local(deadline::sweep());
     tokio::task::spawn_local(crate::access_log::flusher(thread.clone()));
     tokio::task::spawn_local(thread.clone().housekeeping());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn when_there_are_too_many_connections_the_next_waits_until_one_has_closed() {
+        let (room, open) = (Room::of_descriptors(4), AtomicUsize::new(1));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(pin!(room.wait(&open)).poll(&mut context), Poll::Ready(()));
+        open.fetch_add(1, Ordering::SeqCst);
+        let mut waits = pin!(room.wait(&open));
+        assert_eq!(waits.as_mut().poll(&mut context), Poll::Pending);
+        room.leave(&open);
+        assert_eq!(waits.as_mut().poll(&mut context), Poll::Ready(()));
+    }
+
+    #[test]
+    fn a_connection_is_handed_on_only_where_that_evens_things_out() {
+        let loads = |loads: [usize; 2]| loads.map(AtomicUsize::new);
+        assert_eq!(least_loaded(&loads([1, 0]), 0), 0);
+        assert_eq!(least_loaded(&loads([2, 0]), 0), 1);
+        assert_eq!(least_loaded(&loads([2, 0]), 1), 1);
+    }
 }

@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::engines::Engines;
 use crate::handler::server_status::report;
 use crate::hub::{self, Hub};
-use crate::listen::{self, Balance};
+use crate::listen::{self, Balance, Room};
 use crate::log::Logs;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
@@ -73,7 +73,7 @@ pub(crate) fn run() -> io::Result<()> {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &plan.sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
-        max_connections: config.process.max_connections.map_or(usize::MAX, |n| n as usize),
+        room: Room::of_descriptors(raise_descriptor_limit()),
         config: Arc::new(config),
         hub: hub.clone(),
         site_of: plan.sites,
@@ -87,7 +87,6 @@ pub(crate) fn run() -> io::Result<()> {
         next_connection: AtomicU32::new(1),
         pid: std::process::id(),
     });
-    raise_descriptor_limit();
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
     let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
     let mut receivers = receivers.into_iter().enumerate();
@@ -115,11 +114,12 @@ fn duplicate(listeners: &[TcpListener]) -> io::Result<Vec<TcpListener>> {
     listeners.iter().map(TcpListener::try_clone).collect()
 }
 
-/// As many descriptors as the hard limit permits: connections, files and pipes need them.
-fn raise_descriptor_limit() {
+/// As many descriptors as the hard limit permits: connections, files and pipes need them. Returns how many that is.
+fn raise_descriptor_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let now = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>, Signals)>;

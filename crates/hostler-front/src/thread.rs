@@ -40,8 +40,7 @@ pub(crate) struct Shared {
     pub(crate) draining: AtomicBool,
     /// Open connections.
     pub(crate) connections: AtomicUsize,
-    /// MaxRequestWorkers.
-    pub(crate) max_connections: usize,
+    pub(crate) room: crate::listen::Room,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,

@@ -4,6 +4,7 @@ use super::{await_idle, count, metric, pool, site, workers};
 use crate::faults::{await_that, until};
 use hostler_tests::{Response, Server};
 use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,6 +42,17 @@ fn a_pool_grows_to_its_bound_and_shrinks_again() {
     await_that("it shrinks", || workers(&server).len() <= 2 && count(&server, "") <= 2);
     assert_eq!(metric(&server, "hostler_pool_crashes_total", ""), 0);
     assert_eq!(metric(&server, "hostler_pool_forks_total", ""), 4);
+}
+
+/// Its bound is for those that run programs; in prefork it would bound clients, too.
+#[test]
+fn connections_that_ask_for_nothing_keep_nobody_out() {
+    let server = site("MaxRequestWorkers 1").start();
+    let connect = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection");
+    let silent: Vec<_> = (0..20).map(connect).collect();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    assert_eq!(server.get("/x").text(), "x");
+    drop(silent);
 }
 
 #[test]

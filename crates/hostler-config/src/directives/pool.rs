@@ -57,8 +57,7 @@ static DIRECTIVES: &[Directive] = &[
     Directive::new("MaxRequestsPerChild", Arity::Take1, "number", REQUESTS, max_requests),
 ];
 
-const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64); outside of virtual \
-                       hosts also the most connections at a time";
+const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64)";
 const REQUESTS: &str = "Requests after which a worker is replaced; 0: never (default)";
 
 static HOSTLER_DIRECTIVES: &[Directive] = &[
@@ -207,7 +206,7 @@ impl Merge for Server {
 fn max_workers(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let count = number(args.first(), 1..=i32::MAX.unsigned_abs())?;
     if cmd.context == Context::Main {
-        cmd.process.max_connections = Some(count);
+        cmd.process.max_request_workers = Some(count);
     }
     cmd.server.pool.max_workers = Some(count.min(MOST));
     Ok(())

@@ -135,11 +135,8 @@ impl Message for RequestHost<&mut Request> {
     fn busy_percent(&self) -> u32 {
         let shared = &self.request.thread.shared;
         let busy = shared.connections.load(std::sync::atomic::Ordering::Relaxed);
-        if shared.max_connections == usize::MAX {
-            0
-        } else {
-            (busy * 100 / shared.max_connections.max(1)) as u32
-        }
+        let most = shared.config.process.max_request_workers;
+        most.map_or(0, |most| (busy * 100 / most.max(1) as usize).min(100) as u32)
     }
 
     fn expression_host(&self) -> &dyn Host {
