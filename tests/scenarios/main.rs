@@ -2,6 +2,7 @@
 //! program, request and expectation.
 
 mod applications;
+mod builds;
 mod cgi;
 mod faults;
 mod files;

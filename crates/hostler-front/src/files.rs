@@ -7,6 +7,7 @@
 use crate::hub::Hub;
 use crate::open_file::{OpenFile, SMALL};
 use crate::site::{Link, SiteError};
+use hostler_wire::build::OtherBuild;
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::{Entry, Walk, Walked};
 use serde_bytes::ByteBuf;
@@ -142,7 +143,10 @@ impl Site {
                     self.silent_until.set(Some(Instant::now() + RESPITE));
                     return Err(SiteError::Silent);
                 }
-                Err(error) => last = spawn(error),
+                Err(error) => match error.get_ref().and_then(|e| e.downcast_ref::<OtherBuild>()) {
+                    Some(other) => return Err(SiteError::OtherBuild(other.clone())),
+                    None => last = spawn(error),
+                },
             }
         }
         Err(last)

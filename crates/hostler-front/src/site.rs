@@ -5,6 +5,7 @@
 
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
+use hostler_wire::build::OtherBuild;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{Entry, Exit, FromSite, Run, RunError, ToSite, Walk, Walked};
 use std::cell::{Cell, RefCell};
@@ -27,6 +28,8 @@ pub(crate) enum SiteError {
     #[error("the site's process can't be started: {0}")]
     Spawn(String),
     #[error("{0}")]
+    OtherBuild(OtherBuild),
+    #[error("{0}")]
     Run(RunError),
 }
 
@@ -35,6 +38,7 @@ impl From<SiteError> for Error {
         match error {
             SiteError::Run(error) => error.into(),
             SiteError::Spawn(why) => Self::because(Kind::WorkerNotStarted, why),
+            SiteError::OtherBuild(error) => Self::because(Kind::OtherBuild, error),
             SiteError::Gone => Self::new(Kind::WorkerGone),
             SiteError::Silent => Self::because(Kind::WorkerNotStarted, error.to_string()),
         }
@@ -110,7 +114,7 @@ impl Running {
 
 impl Link {
     /// Takes over a connection; returns it with its inotify descriptor once the site has said hello. `TimedOut`: it
-    /// says nothing.
+    /// says nothing; with an [`OtherBuild`] inside: it says something else than a process of our build.
     pub(crate) async fn open(socket: OwnedFd) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
         let link = Rc::new(Self {
             socket: hostler_gateway::register(socket, Interest::READABLE | Interest::WRITABLE)?,
@@ -123,10 +127,8 @@ impl Link {
         });
         let mut reader = Reader::default();
         let hello = tokio::time::timeout(PATIENCE, reader.next(&link)).await;
-        let (hello, fds) = hello.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        if hello != FromSite::Hello {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+        let hello = hello.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+        let fds = check_hello(hello)?;
         tokio::task::spawn_local(link.clone().read(reader));
         tokio::task::spawn_local(link.clone().write());
         Ok((link, fds.into_iter().next()))
@@ -275,7 +277,7 @@ impl Link {
     fn dispatch(&self, message: FromSite, fds: Vec<OwnedFd>) -> Option<()> {
         let mut waiting = self.waiting.borrow_mut();
         match message {
-            FromSite::Hello => return None,
+            FromSite::Hello(_) => return None,
             FromSite::Walked(walked) => {
                 let Waiter::Walk(tell) = waiting.remove(&walked.id)? else { return None };
                 if walked.opened && fds.is_empty() {
@@ -301,6 +303,17 @@ impl Link {
             }
         }
         Some(())
+    }
+}
+
+/// The first frame has to be a `Hello` of our build; its descriptors.
+fn check_hello(first: io::Result<(FromSite, Vec<OwnedFd>)>) -> io::Result<Vec<OwnedFd>> {
+    let (site, own) = ("hostler-site", "hostler-front");
+    match first {
+        Ok((FromSite::Hello(build), fds)) => build.check(site, own).map(|()| fds).map_err(io::Error::other),
+        Err(e) if e.kind() != io::ErrorKind::Other => Err(e),
+        // No frame of ours at all.
+        Ok(_) | Err(_) => Err(io::Error::other(OtherBuild::new(site, None, own))),
     }
 }
 

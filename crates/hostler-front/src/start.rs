@@ -12,6 +12,7 @@ use crate::thread::{Shared, Thread};
 use hostler_config::{Config, Tree};
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
+use hostler_wire::build::OtherBuild;
 use hostler_wire::control::FromMaster;
 use hostler_wire::plan::FrontPlan;
 use std::io;
@@ -34,10 +35,14 @@ fn bad(what: &str) -> io::Error {
 }
 
 fn receive(control: &OwnedFd) -> io::Result<Inherited> {
+    let next = || {
+        let message = hub::receive_message(control.as_fd(), Wait::Yes)?;
+        message.ok_or_else(|| bad("nothing and is gone"))
+    };
+    check_build(next().ok().map(|(message, _)| message))?;
     let (mut plan, mut listeners, mut logs) = (None, Vec::new(), Vec::new());
     loop {
-        let (message, fds) =
-            hub::receive_message(control.as_fd(), Wait::Yes)?.ok_or_else(|| bad("nothing and is gone"))?;
+        let (message, fds) = next()?;
         match message {
             FromMaster::Plan { bytes } => {
                 let memfd = fds.into_iter().next().ok_or_else(|| bad("a plan without its descriptor"))?;
@@ -51,9 +56,22 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
                 return Ok(Inherited { plan, listeners, logs });
             }
             FromMaster::Drain => return Err(bad("Drain before Go")),
-            FromMaster::Site(_) | FromMaster::SiteFailed(..) | FromMaster::Status { .. } => {}
+            FromMaster::Build(_)
+            | FromMaster::Site(_)
+            | FromMaster::SiteFailed(..)
+            | FromMaster::Status { .. } => {}
         }
     }
+}
+
+/// The master's first message has to be its build, and that to be ours.
+fn check_build(first: Option<FromMaster>) -> io::Result<()> {
+    let (master, own) = ("hostler-master", "hostler-front");
+    match first {
+        Some(FromMaster::Build(build)) => build.check(master, own),
+        _ => Err(OtherBuild::new(master, None, own)),
+    }
+    .map_err(io::Error::other)
 }
 
 /// Runs the front until it has drained or the master is gone.

@@ -69,6 +69,8 @@ pub enum Kind {
     QueueTimeout,
     /// The engine's parent process can't be started.
     EngineFailed,
+    /// Two of the server's programs are not of one build.
+    OtherBuild,
     /// The engine can't load what the configuration says.
     EngineNotLoaded,
     /// The worker ended while it served the request.
@@ -94,7 +96,7 @@ impl Kind {
     /// The table.
     #[rustfmt::skip]
     const fn facts(self) -> Facts {
-        use Origin::{Client, Front, Script, Worker};
+        use Origin::{Client, Config, Front, Script, Worker};
         use Severity::{Error, Info};
         const fn row(origin: Origin, status: u16, severity: Severity, retry: bool, cause: &'static str) -> Facts {
             Facts { origin, status, severity, retry, cause }
@@ -117,6 +119,7 @@ impl Kind {
             Self::QueueFull =>        row(Worker, 503, Error, true,  "all workers are busy and the queue is full"),
             Self::QueueTimeout =>     row(Worker, 503, Error, true,  "all workers were busy for too long"),
             Self::EngineFailed =>     row(Worker, 503, Error, true,  "the engine can't be started"),
+            Self::OtherBuild =>       row(Config, 503, Error, true,  "the server's programs are of different builds"),
             Self::EngineNotLoaded =>  row(Script, 500, Error, true,  "the engine can't load what it is to load"),
             Self::WorkerDied =>       row(Worker, 502, Error, false, "the worker ended while it served the request"),
             Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),

@@ -2,6 +2,7 @@
 
 use hostler_sys::memfd;
 use hostler_sys::process::Pid;
+use hostler_wire::build::Build;
 use hostler_wire::control::FromMaster;
 use hostler_wire::plan::MasterPlan;
 use std::os::fd::OwnedFd;
@@ -95,6 +96,7 @@ impl Generation {
     pub(crate) fn brief(&self, channel: &mut Channel) {
         let sockets: Vec<Rc<OwnedFd>> = self.listeners.iter().map(|l| l.socket.clone()).collect();
         let plan = FromMaster::Plan { bytes: self.front_plan_bytes };
+        channel.queue(FromMaster::Build(Build::own()), Vec::new());
         channel.queue(plan, vec![self.front_plan.clone()]);
         channel.queue_batches(&sockets, |index, count| FromMaster::Listeners { index, count });
         channel.queue_batches(&self.logs, |index, count| FromMaster::Logs { index, count });

@@ -1,10 +1,11 @@
 //! A plan on its way: the planner runs, and its frames come in piece by piece while the master goes on serving.
 //!
-//! First frame: the [`Plan`]; then frames without a body that carry the log descriptors, up to eight each. The
+//! First frame: the planner's build; second: the [`Plan`]; then frames without a body that carry the log descriptors, up to eight each. The
 //! planner then closes its end and exits with 0. It has told the operator itself why when it exits otherwise.
 
 use hostler_sys::fdpass::{Wait, recv};
 use hostler_sys::process::{Ended, Pid};
+use hostler_wire::build::{Build, OtherBuild};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::plan::{Identity, Plan};
 use std::io;
@@ -29,6 +30,8 @@ pub(crate) struct Planning {
     pub(crate) ended: Option<Ended>,
     inbox: Vec<u8>,
     fds: Vec<OwnedFd>,
+    /// It is of our build.
+    greeted: bool,
     plan: Option<Plan>,
     logs: Vec<Rc<OwnedFd>>,
 }
@@ -52,6 +55,7 @@ impl Planning {
             ended: None,
             inbox: Vec::new(),
             fds: Vec::new(),
+            greeted: false,
             plan: None,
             logs: Vec::new(),
         }
@@ -91,7 +95,10 @@ impl Planning {
             if head.fds > self.fds.len() {
                 return Err("the planner announced descriptors that it did not send".to_string());
             }
-            if self.plan.is_none() {
+            if !self.greeted {
+                check_build(body)?;
+                self.greeted = true;
+            } else if self.plan.is_none() {
                 let plan =
                     frame::decode(body).map_err(|e| format!("the planner sent what is no plan: {e}"))?;
                 self.plan = Some(plan);
@@ -126,6 +133,13 @@ impl Planning {
         check_identities(&plan, root).map_err(|why| (1, why))?;
         Ok(Planned { plan, logs: self.logs })
     }
+}
+
+/// A planner that says anything else first is of another build, too.
+fn check_build(first: &[u8]) -> Result<(), String> {
+    let (from, own) = ("the planner (hostler)", "hostler-master");
+    let build: Build = frame::decode(first).map_err(|_| OtherBuild::new(from, None, own).to_string())?;
+    build.check(from, own).map_err(|e| e.to_string())
 }
 
 /// Under root everybody gets an identity, and nobody root's. (Without root none can be given; a plan that tries
@@ -192,6 +206,7 @@ mod tests {
         let null = std::fs::File::open("/dev/null").unwrap();
         let planned = receive(|theirs| {
             let mut frames = Vec::new();
+            frame::encode(&Build::own(), 0, &mut frames).unwrap();
             frame::encode(&plan(someone(7), someone(8), 2), 1, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[null.as_fd()]).unwrap();
             let mut more = Vec::new();
@@ -208,16 +223,37 @@ mod tests {
         assert!(receive(|theirs| send_all(theirs.as_fd(), &[0xff; 64], &[]).unwrap()).is_err());
         let short = receive(|theirs| {
             let mut frames = Vec::new();
+            frame::encode(&Build::own(), 0, &mut frames).unwrap();
             frame::encode(&plan(someone(7), someone(8), 2), 0, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(short.is_err_and(|(_, why)| why.contains("whole")));
         let unsent = receive(|theirs| {
             let mut frames = Vec::new();
+            frame::encode(&Build::own(), 0, &mut frames).unwrap();
             frame::encode(&plan(someone(7), someone(8), 2), 2, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(unsent.is_err_and(|(_, why)| why.contains("did not send")));
+    }
+
+    #[test]
+    fn a_planner_of_another_build_is_refused() {
+        let mut bytes = Build::own().to_bytes();
+        bytes[0] ^= 1;
+        let other = receive(|theirs| {
+            let mut frames = Vec::new();
+            frame::encode(&Build::from_bytes(bytes), 0, &mut frames).unwrap();
+            frame::encode(&plan(someone(7), someone(8), 0), 0, &mut frames).unwrap();
+            send_all(theirs.as_fd(), &frames, &[]).unwrap();
+        });
+        assert!(other.is_err_and(|(_, why)| why.contains("start the server")));
+        let silent = receive(|theirs| {
+            let mut frames = Vec::new();
+            frame::encode(&plan(someone(7), someone(8), 0), 0, &mut frames).unwrap();
+            send_all(theirs.as_fd(), &frames, &[]).unwrap();
+        });
+        assert!(silent.is_err_and(|(_, why)| why.contains("of build unknown")));
     }
 
     #[test]

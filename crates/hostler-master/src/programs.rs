@@ -1,10 +1,12 @@
 //! The executables that the master starts, held open from its own start on, so that all generations of one
-//! server are of one build although a package upgrade replaces the files.
+//! server are of one build, the engines of old ones too, although a package upgrade replaces the files.
 
 use hostler_sys::process::Program;
+use hostler_wire::engine::ENGINES;
+use std::io::ErrorKind;
 use std::path::Path;
 
-/// The three programs.
+/// The programs.
 #[derive(Debug)]
 pub(crate) struct Programs {
     /// Makes plans.
@@ -13,8 +15,8 @@ pub(crate) struct Programs {
     pub(crate) front: Program,
     /// `hostler-site`.
     pub(crate) site: Program,
-    /// The directory where sites find the engines.
-    pub(crate) engines: Program,
+    /// Those of [`ENGINES`] that are installed.
+    pub(crate) engines: [Option<Program>; ENGINES.len()],
 }
 
 impl Programs {
@@ -26,15 +28,31 @@ impl Programs {
             Some(directory) => directory.to_path_buf(),
             None => own().ok_or("can't tell which directory hostler-master is in")?,
         };
+        let mut engines = [const { None }; ENGINES.len()];
+        for (name, engine) in ENGINES.iter().zip(&mut engines) {
+            *engine = open_installed(&beside.join(format!("hostler-{name}")))?;
+        }
         Ok(Self {
             planner: open(planner)?,
             front: open(&beside.join("hostler-front"))?,
             site: open(&beside.join("hostler-site"))?,
-            engines: open(&beside)?,
+            engines,
         })
     }
 }
 
+/// `None`: it is not there.
+fn open_installed(path: &Path) -> Result<Option<Program>, String> {
+    match Program::open(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).map_err(|e| cant_open(path, &e)),
+    }
+}
+
 fn open(path: &Path) -> Result<Program, String> {
-    Program::open(path).map_err(|e| format!("can't open the program {}: {e}", path.display()))
+    Program::open(path).map_err(|e| cant_open(path, &e))
+}
+
+fn cant_open(path: &Path, error: &std::io::Error) -> String {
+    format!("can't open the program {}: {error}", path.display())
 }

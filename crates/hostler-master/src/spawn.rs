@@ -23,8 +23,8 @@ use crate::programs::Programs;
 
 /// The number of the socket in every child.
 const SOCKET: i32 = 3;
-/// The number of the engines' directory in sites.
-const ENGINES: i32 = 4;
+/// The number of the first engine in sites; the others follow. One that is not installed leaves its number free.
+const FIRST_ENGINE: i32 = 4;
 
 /// What of our environment fronts and sites get; the planner gets all of it, for `${NAME}` in the configuration.
 const PASSED_ON: [&str; 4] = ["PATH", "TZ", "RUST_BACKTRACE", "HOSTLER_LOG"];
@@ -167,7 +167,8 @@ impl Nursery {
         let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (daemon.socket.as_fd(), SOCKET)];
         // The front starts nothing.
         if !daemon.no_new_privs {
-            fds.push((self.programs.engines.as_fd(), ENGINES));
+            let numbered = (FIRST_ENGINE..).zip(&self.programs.engines);
+            fds.extend(numbered.filter_map(|(n, engine)| Some((engine.as_ref()?.as_fd(), n))));
         }
         spawn(&Spawn {
             program: daemon.program,

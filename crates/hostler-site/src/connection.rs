@@ -4,6 +4,7 @@
 
 use hostler_sys::fdpass::{self, Wait};
 use hostler_sys::fs::Watches;
+use hostler_wire::build::Build;
 use hostler_wire::frame::{self, FrameError, HEAD, Head};
 use hostler_wire::site::{FromSite, ToSite};
 use std::collections::VecDeque;
@@ -60,7 +61,7 @@ impl Connection {
             outgoing: VecDeque::new(),
             queued: 0,
         };
-        connection.queue(&FromSite::Hello, shared.into_iter().collect()).map_err(malformed)?;
+        connection.queue(&FromSite::Hello(Build::own()), shared.into_iter().collect()).map_err(malformed)?;
         Ok(connection)
     }
 

@@ -15,12 +15,13 @@ mod serve;
 mod walk;
 
 use hostler_sys::{exec, harden};
+use hostler_wire::engine::ENGINES;
 use std::process::ExitCode;
 
 /// The connection that the master passes.
 const FIRST_CONNECTION: i32 = 3;
-/// The directory of the engines, if the master passes it.
-const ENGINES: i32 = 4;
+/// The first engine that the master passes; the others follow.
+const FIRST_ENGINE: i32 = 4;
 
 fn main() -> ExitCode {
     match start() {
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
 
 fn start() -> std::io::Result<()> {
     let socket = exec::inherited(FIRST_CONNECTION)?;
-    let engines = exec::inherited(ENGINES).ok();
+    let engines = (FIRST_ENGINE..).zip(ENGINES).map(|(number, name)| (name, exec::inherited(number).ok()));
+    let engines = engines.filter_map(|(name, program)| Some((name, program?))).collect();
     exec::occupy_standard()?;
     harden::settle(c"hostler-site")?;
     exec::default_signals();

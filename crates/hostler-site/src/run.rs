@@ -9,7 +9,6 @@ use hostler_sys::fs::{self, Found, Node, Stat};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Limits, Program, Run, RunError};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
@@ -29,7 +28,7 @@ pub(crate) fn run(
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
-        Program::Engine { name } => Ready::engine(engines.find(name)?)?,
+        Program::Engine { name } => Ready::engine(engines, name)?,
     };
     let env = strings(&run.env)?;
     let limits = limits(&run.limits);
@@ -46,34 +45,9 @@ pub(crate) fn run(
     launcher.launch(&launch).map_err(|error| ready.failed(error))
 }
 
-/// The directory where the engines are, held open: the site's user may not be able to walk there (a checkout in
-/// somebody's home), but may run what is in it.
-#[derive(Debug)]
-pub(crate) struct Engines(io::Result<OwnedFd>);
-
-impl Engines {
-    /// The directory that the master has passed; without one, that of this program.
-    pub(crate) fn new(passed: Option<OwnedFd>) -> Self {
-        Self(passed.map_or_else(beside_us, Ok))
-    }
-
-    fn find(&self, name: &str) -> Result<(OwnedFd, Vec<u8>), RunError> {
-        let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-        if name.is_empty() || !name.as_bytes().iter().all(plain) {
-            return Err(RunError::NotFound);
-        }
-        let directory = self.0.as_ref().map_err(unreachable_program)?;
-        let directory = directory.try_clone().map_err(|e| unreachable_program(&e))?;
-        Ok((directory, [b"hostler-", name.as_bytes()].concat()))
-    }
-}
-
-fn beside_us() -> io::Result<OwnedFd> {
-    let program = std::fs::read_link("/proc/self/exe")?;
-    let directory = program.parent().unwrap_or(&program);
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(directory, flags, Mode::empty())?)
-}
+/// The engines by name, held open: the site's user may not be able to walk to where they are (a checkout in somebody's
+/// home), and what stands there by now may be of another build than this process.
+pub(crate) type Engines = Vec<(&'static str, OwnedFd)>;
 
 /// A program that has been judged and can be started.
 struct Ready {
@@ -95,8 +69,8 @@ enum Place {
     Working,
     /// In the directory that a link has led to.
     Directory(Node),
-    /// In the directory of the engines.
-    Engines(OwnedFd),
+    /// It is open already.
+    Held(OwnedFd),
 }
 
 impl Ready {
@@ -132,7 +106,7 @@ impl Ready {
             Place::Path => None,
             Place::Working => Some(self.working.as_fd()),
             Place::Directory(directory) => Some(directory.as_fd()),
-            Place::Engines(directory) => Some(directory.as_fd()),
+            Place::Held(program) => Some(program.as_fd()),
         }
     }
 
@@ -147,12 +121,14 @@ impl Ready {
     }
 
     /// What `ps` shows is up to the engine.
-    fn engine((directory, name): (OwnedFd, Vec<u8>)) -> Result<Self, RunError> {
+    fn engine(engines: &Engines, name: &str) -> Result<Self, RunError> {
+        let (name, program) = engines.iter().find(|(known, _)| *known == name).ok_or(RunError::NotFound)?;
+        let program = program.try_clone().map_err(|e| unreachable_program(&e))?;
         let working = Node::directory(b"/").map_err(|e| unreachable_program(&e))?;
-        let mut args = Strings::with_capacity(name.len() + 1);
-        add(&mut args, &name)?;
-        let (place, name) = (Place::Engines(directory), text(&name)?);
-        Ok(Self { place, name, path: None, args, working, interpreter: None })
+        let mut args = Strings::with_capacity(name.len() + 16);
+        add(&mut args, &[b"hostler-", name.as_bytes()].concat())?;
+        let place = Place::Held(program);
+        Ok(Self { place, name: CString::default(), path: None, args, working, interpreter: None })
     }
 
     fn failed(&self, error: LaunchError) -> RunError {
@@ -160,12 +136,6 @@ impl Ready {
             (LaunchError::Fork(errno), _) => RunError::Fork { errno },
             (LaunchError::Exec(errno), _) if errno == Errno::TOOBIG.raw_os_error() => RunError::TooLarge,
             (LaunchError::Exec(errno), Some(interpreter)) => interpreter.failed(errno),
-            // An engine that is not installed.
-            (LaunchError::Exec(errno), None)
-                if matches!(self.place, Place::Engines(_)) && errno == Errno::NOENT.raw_os_error() =>
-            {
-                RunError::NotFound
-            }
             (LaunchError::Exec(errno) | LaunchError::Setup(errno), _) => RunError::Exec { errno },
         }
     }

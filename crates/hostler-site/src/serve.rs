@@ -28,8 +28,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site with its first connection; `engines`: the directory of the engines, if it was passed.
-    pub(crate) fn new(socket: OwnedFd, engines: Option<OwnedFd>) -> io::Result<Self> {
+    /// A site with its first connection; `engines`: those that were passed.
+    pub(crate) fn new(socket: OwnedFd, engines: run::Engines) -> io::Result<Self> {
         // A terminal's SIGINT and SIGHUP reach the whole foreground group; what they mean the master decides.
         let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
         let mut site = Self {
@@ -37,7 +37,7 @@ impl Site {
             next_id: 0,
             programs: Programs::default(),
             launcher: Launcher::new(),
-            engines: run::Engines::new(engines),
+            engines,
             signals,
             stopping: false,
         };

@@ -56,7 +56,8 @@ impl Strings {
 /// A program to start.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The directory in which `name` is looked up, links not followed; `None`: `name` is a path.
+    /// The directory in which `name` is looked up, links not followed; with an empty name: the program itself;
+    /// `None`: `name` is a path.
     pub directory: Option<BorrowedFd<'a>>,
     /// Name in `directory`, or path.
     pub name: &'a CStr,
@@ -118,7 +119,11 @@ impl Launcher {
         let limits: Vec<_> = launch.limits.iter().map(|(limit, bounds)| bounded(*limit, *bounds)).collect();
         let plan = Plan {
             directory: launch.directory.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd()),
-            flags: if launch.directory.is_some() { libc::AT_SYMLINK_NOFOLLOW } else { 0 },
+            flags: match launch.directory {
+                None => 0,
+                Some(_) if launch.name.is_empty() => libc::AT_EMPTY_PATH,
+                Some(_) => libc::AT_SYMLINK_NOFOLLOW,
+            },
             name: launch.name.as_ptr(),
             fallback: launch.fallback.map_or(std::ptr::null(), CStr::as_ptr),
             args: launch.args.pointers(),

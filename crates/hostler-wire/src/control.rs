@@ -3,6 +3,8 @@
 //! The front is not trusted by the master: anything but these sixteen bytes, or a site that the plan does not
 //! have, ends that front.
 
+use crate::build::{BUILD_BYTES, Build};
+
 /// Size of every message, in bytes.
 pub const MESSAGE_SIZE: usize = 16;
 
@@ -18,7 +20,9 @@ pub enum FromFront {
 /// From master to front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromMaster {
-    /// First message: the plan (a memfd) follows as a descriptor, with this many bytes.
+    /// First message, of the same form in all builds: the master's build.
+    Build(Build),
+    /// The plan (a memfd) follows as a descriptor, with this many bytes.
     Plan {
         /// Length of the encoded [`crate::plan::FrontPlan`] in the memfd.
         bytes: u64,
@@ -101,6 +105,10 @@ impl FromMaster {
     #[must_use]
     pub fn encode(self) -> [u8; MESSAGE_SIZE] {
         match self {
+            Self::Build(build) => {
+                let [a, b, c, d, rest @ ..] = build.to_bytes();
+                pack(9, u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(rest))
+            }
             Self::Plan { bytes } => pack(1, 0, bytes),
             Self::Listeners { index, count } => pack(2, index, u64::from(count)),
             Self::Logs { index, count } => pack(3, index, u64::from(count)),
@@ -125,6 +133,12 @@ impl FromMaster {
             (6, site, errno) => Ok(Self::SiteFailed(site, i32::try_from(errno).map_err(|_| Malformed)?)),
             (7, 0, 0) => Ok(Self::Drain),
             (8, generation, uptime_ms) => Ok(Self::Status { generation, uptime_ms }),
+            (9, a, b) => {
+                let mut bytes = [0; BUILD_BYTES];
+                bytes[..4].copy_from_slice(&a.to_le_bytes());
+                bytes[4..].copy_from_slice(&b.to_le_bytes());
+                Ok(Self::Build(Build::from_bytes(bytes)))
+            }
             _ => Err(Malformed),
         }
     }
@@ -140,6 +154,7 @@ mod tests {
             assert_eq!(FromFront::decode(&message.encode()), Ok(message));
         }
         for message in [
+            FromMaster::Build(Build::own()),
             FromMaster::Plan { bytes: 1 << 40 },
             FromMaster::Listeners { index: 3, count: 9 },
             FromMaster::Logs { index: 0, count: 1 },

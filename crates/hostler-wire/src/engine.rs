@@ -6,8 +6,13 @@
 //!
 //! The parent belongs to a tenant: the front takes from it only that a worker of *this* pool came or went.
 
+use crate::build::Build;
 use crate::site::Exit;
 use serde::{Deserialize, Serialize};
+
+/// The engines there are: the program `hostler-NAME` of each is held open by the master from its start on, and passed to
+/// sites in this order.
+pub const ENGINES: [&str; 1] = ["perl"];
 
 /// Number of a worker within its pool, never used twice.
 pub type WorkerId = u32;
@@ -41,6 +46,8 @@ pub enum ToEngine {
 /// From parent to front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromEngine {
+    /// First frame, before anything was asked, and of the same form in all builds: the engine's build.
+    Hello(Build),
     /// Workers can be forked.
     Ready {
         /// The interpreter's version, for people.

@@ -5,6 +5,7 @@
 //! This crate moves no bytes; it only says what they mean. Everything decoded here may come from a tenant's
 //! process and is checked by its reader, once, before use.
 
+pub mod build;
 pub mod control;
 pub mod engine;
 pub mod frame;

@@ -3,6 +3,7 @@
 //! The site process belongs to a tenant: the front takes nothing it says for granted except that it comes from
 //! that tenant, and never lets an answer of one site touch another.
 
+use crate::build::Build;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -12,7 +13,7 @@ pub type RequestId = u64;
 /// From front to site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToSite {
-    /// A further connection (one per front thread) travels with this frame; it is served like the first.
+    /// First of its kind, and of the same form in all builds: a further connection (one per front thread) travels with this frame; it is served like the first.
     Attach,
     /// Walk a path, component by component, and open its end. Answer: [`FromSite::Walked`].
     Walk(Walk),
@@ -82,9 +83,10 @@ pub enum Program {
         /// Working directory, absolute: the document's.
         directory: ByteBuf,
     },
-    /// An engine's parent ([`crate::engine`]): the program `hostler-NAME` that is installed beside the site's own.
+    /// An engine's parent ([`crate::engine`]): one of [`crate::engine::ENGINES`], as it was when the
+    /// server was started.
     Engine {
-        /// Its name: lower case letters, digits and hyphens.
+        /// Its name.
         name: String,
     },
 }
@@ -103,9 +105,9 @@ pub struct Limits {
 /// From site to front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromSite {
-    /// First frame on every connection: the connection's inotify descriptor travels with it
+    /// First frame on every connection, and of the same form in all builds: the site's build. The connection's inotify descriptor travels with it
     /// (no descriptor where inotify cannot be had: the front then checks with each request).
-    Hello,
+    Hello(Build),
     /// Answer to [`ToSite::Walk`]; an opened file travels with it.
     Walked(Walked),
     /// Answer to [`ToSite::List`].

@@ -33,10 +33,17 @@ fn arguments(configuration: &Configuration) -> Result<Vec<OsString>, Failed> {
 
 /// Replaces this process by the master, whose planner gets these arguments.
 pub(crate) fn become_master(planner: Vec<OsString>) -> Result<(), Failed> {
-    let own = std::env::current_exe()?;
-    let master = beside(&own)?;
+    let (own, master) = (std::env::current_exe()?, master()?);
     let error = Command::new(&master).arg("--").arg(&own).arg("plan").args(planner).exec();
     Err(Failed(format!("can't run {}: {error}", master.display())))
+}
+
+/// The master's program: the one that belongs to this command.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn master() -> Result<PathBuf, Failed> {
+    beside(&std::env::current_exe()?)
 }
 
 /// Where the daemons may be, seen from the directory of this command.

@@ -5,12 +5,14 @@
 
 use hostler_config::Config;
 use hostler_sys::process::{self, Pid, Signal};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Failed;
 use crate::cli::{Reload, Stop};
-use crate::load;
+use crate::{load, run};
 
 /// A server that runs.
 pub(crate) struct Running {
@@ -42,6 +44,12 @@ pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
     wait(args.wait, || written(&running.pid_file).is_some_and(|now| Some(now) != before))
         .ok_or_else(|| Failed(format!("no new generation serves after {} s; {old_goes_on}", args.wait)))?;
     if self::generation(running.pid) > generation {
+        if is_of_replaced_program(running.pid) {
+            eprintln!(
+                "hostler: warning: hostler-master was replaced since the server was started; the server goes on with \
+                 the programs it was started with. To run the new ones: hostler stop --graceful, then start it again"
+            );
+        }
         return Ok(());
     }
     Err(Failed(format!("the new generation could not be had; {old_goes_on}")))
@@ -104,6 +112,15 @@ fn is_master(pid: Pid) -> bool {
     std::fs::read_to_string(comm).is_ok_and(|name| name.trim_end() == "hostler-master")
 }
 
+/// Whether the master runs from another file than the one that would be started now; if that can be told, which takes
+/// the right to look into the process.
+fn is_of_replaced_program(master: Pid) -> bool {
+    let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    let runs = std::fs::metadata(format!("/proc/{}/exe", master.as_raw_nonzero()));
+    let stands = run::master().and_then(|path| Ok(std::fs::metadata(path)?));
+    matches!((runs, stands), (Ok(runs), Ok(stands)) if !same(&runs, &stands))
+}
+
 fn signal(running: &Running, signal: Signal) -> Result<(), Failed> {
     let number = running.pid.as_raw_nonzero();
     process::signal(running.pid, signal).map_err(|e| Failed(format!("can't signal pid {number}: {e}")))
@@ -111,7 +128,6 @@ fn signal(running: &Running, signal: Signal) -> Result<(), Failed> {
 
 /// What changes when a file is replaced.
 fn written(path: &Path) -> Option<(u64, SystemTime)> {
-    use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
     Some((metadata.ino(), metadata.modified().ok()?))
 }

@@ -3,6 +3,7 @@
 use hostler_sys::poll::{self, Watch};
 use hostler_sys::process::{Ended, Signal, kill, reap};
 use hostler_sys::signal::Signals;
+use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
 use rustix::process::Pid;
@@ -19,6 +20,7 @@ const LAST_REQUEST: Duration = Duration::from_secs(10);
 /// Serves the control socket until the front closes it.
 pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
     let mut control = Control::new(socket);
+    control.send(&FromEngine::Hello(Build::own()))?;
     let mut wakers = Vec::new();
     let setup = loop {
         match control.receive()? {

@@ -65,8 +65,10 @@ impl EngineHost {
         let engine = self.pool.key.engine;
         match error {
             SiteError::Run(RunError::NotFound) => {
-                let why =
-                    format!("there is no program hostler-{engine} beside hostler-site; is it installed?");
+                let why = format!(
+                    "there was no program hostler-{engine} beside hostler-site when the server was started; install \
+                     it, then stop and start the server"
+                );
                 Error::because(Kind::EngineFailed, why)
             }
             SiteError::Run(error) => Error::because(Kind::EngineFailed, format!("hostler-{engine}: {error}")),

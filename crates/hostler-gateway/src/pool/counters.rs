@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Causes that are counted one by one.
-const CAUSES: [Kind; 8] = [
+const CAUSES: [Kind; 9] = [
     Kind::QueueFull,
     Kind::QueueTimeout,
     Kind::EngineFailed,
     Kind::EngineNotLoaded,
+    Kind::OtherBuild,
     Kind::WorkerDied,
     Kind::WorkerTimeout,
     Kind::WorkerLied,

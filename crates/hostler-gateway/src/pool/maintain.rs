@@ -14,6 +14,7 @@ use super::{Facts, Pool, WorkerId, WorkerState};
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
 use hostler_sys::pipe::for_output;
+use hostler_wire::build::OtherBuild;
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::MAX_FDS;
 use hostler_wire::site::Exit;
@@ -28,6 +29,10 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
+/// How long a parent may take until it says of which build it is; it has nothing else to do.
+const HELLO: Duration = Duration::from_secs(10);
+/// This program, in the parent's place of an [`OtherBuild`].
+const OWN: &str = "hostler-front";
 /// How often memory is looked at, in seconds.
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
@@ -96,6 +101,11 @@ impl Pool {
         });
         *self.facts() = Facts::default();
     }
+}
+
+/// The parent does not listen any more.
+fn gone(error: io::Error) -> Error {
+    Error::because(Kind::EngineFailed, format!("it ended: {error}"))
 }
 
 /// What stands between a pool and one parent process.
@@ -168,7 +178,14 @@ impl<H: Host + 'static> Keeper<H> {
 
     /// Tells the parent what it needs, and waits until it has loaded.
     async fn set_up(&mut self) -> Result<(), Error> {
-        let gone = |error: io::Error| Error::because(Kind::EngineFailed, format!("it ended: {error}"));
+        let hello = timeout(HELLO, self.link.hello()).await;
+        match hello.unwrap_or_else(|_| Err(io::ErrorKind::InvalidData.into())) {
+            Ok(build) => build.check("the engine", OWN).map_err(|e| Error::because(Kind::OtherBuild, e))?,
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+                return Err(Error::because(Kind::OtherBuild, OtherBuild::new("the engine", None, OWN)));
+            }
+            Err(error) => return Err(self.ended(error).await),
+        }
         let bells: Vec<BorrowedFd<'_>> = self.pool.bells()?.iter().map(AsFd::as_fd).collect();
         for some in bells.chunks(MAX_FDS) {
             self.link.send(&ToEngine::Wakers, some).await.map_err(gone)?;
@@ -183,21 +200,24 @@ impl<H: Host + 'static> Keeper<H> {
             }
             Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, why)),
             Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
-            Err(error) => {
-                let exit = timeout(SECOND, poll_fn(|context| self.process.poll_exit(context))).await;
-                return Err(match exit.ok().flatten() {
-                    Some(exit) => {
-                        let why = format!("while it loaded it ended: {}", describe(exit));
-                        Error::because(Kind::EngineFailed, why)
-                    }
-                    None => gone(error),
-                });
-            }
+            Err(error) => return Err(self.ended(error).await),
         }
         let mut state = self.pool.lock();
         state.phase = Phase::Ready;
         state.last_use = Instant::now();
         Ok(())
+    }
+
+    /// The parent's socket is of no use while it loads: how it ended.
+    async fn ended(&mut self, error: io::Error) -> Error {
+        let exit = timeout(SECOND, poll_fn(|context| self.process.poll_exit(context))).await;
+        match exit.ok().flatten() {
+            Some(exit) => {
+                let why = format!("while it loaded it ended: {}", describe(exit));
+                Error::because(Kind::EngineFailed, why)
+            }
+            None => gone(error),
+        }
     }
 
     /// Serves the pool as long as the parent lives and is needed.
@@ -337,7 +357,7 @@ impl<H: Host + 'static> Keeper<H> {
                     _ => {}
                 }
             }
-            FromEngine::Ready { .. } | FromEngine::Failed { .. } => {}
+            FromEngine::Hello(_) | FromEngine::Ready { .. } | FromEngine::Failed { .. } => {}
         }
     }
 

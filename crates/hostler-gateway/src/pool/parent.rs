@@ -4,6 +4,7 @@
 
 use crate::{Error, Process, register};
 use hostler_sys::fdpass::{self, Wait};
+use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};
 use hostler_wire::frame::{self, HEAD, Head};
 use std::io;
@@ -86,6 +87,18 @@ impl Link {
             if read.await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
+        }
+    }
+
+    /// The first frame: of which build the parent is. Like [`Self::next`], which comes after it.
+    ///
+    /// # Errors
+    /// The parent has closed its end; `InvalidData`: it says something else, as one of another build may.
+    pub(super) async fn hello(&mut self) -> io::Result<Build> {
+        match self.next().await {
+            Ok(FromEngine::Hello(build)) => Ok(build),
+            Err(e) if e.kind() != io::ErrorKind::Other => Err(e),
+            Ok(_) | Err(_) => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 

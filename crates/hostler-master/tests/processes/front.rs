@@ -6,6 +6,7 @@
 
 use hostler_sys::fdpass::{Wait, inherited, recv, send};
 use hostler_sys::poll::{Watch, wait};
+use hostler_wire::build::Build;
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
 use std::cell::RefCell;
 use std::fs::File;
@@ -54,6 +55,7 @@ fn receive(control: &OwnedFd) -> (String, Vec<TcpListener>, Vec<OwnedFd>) {
                 plan = String::from_utf8(hostler_sys::memfd::read(&fds[0], bytes).unwrap()).unwrap();
             }
             FromMaster::Listeners { .. } => listeners.extend(fds.into_iter().map(TcpListener::from)),
+            FromMaster::Build(build) => assert_eq!(build, Build::own()),
             FromMaster::Logs { .. } => logs.extend(fds),
             FromMaster::Go => return (plan, listeners, logs),
             other => panic!("{other:?}"),

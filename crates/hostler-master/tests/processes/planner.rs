@@ -5,6 +5,7 @@
 //! `exit STATUS`, `hang`, `garbage`.
 
 use hostler_sys::fdpass::{inherited, send_all};
+use hostler_wire::build::Build;
 use hostler_wire::frame;
 use hostler_wire::plan::{Identity, MasterPlan, Plan, SitePlan};
 use std::fs::{File, OpenOptions};
@@ -64,6 +65,7 @@ fn log(directory: &Path) -> File {
 fn send(plan: &Plan, log: &File) {
     let socket = inherited(3).unwrap();
     let (mut first, mut second) = (Vec::new(), Vec::new());
+    frame::encode(&Build::own(), 0, &mut first).unwrap();
     frame::encode(plan, 0, &mut first).unwrap();
     send_all(socket.as_fd(), &first, &[]).unwrap();
     frame::encode(&(), 1, &mut second).unwrap();

@@ -53,7 +53,7 @@ impl Server {
         let directory = std::env::temp_dir().join(format!("hostler-master-{}-{number}", std::process::id()));
         fs::create_dir_all(directory.join("libexec")).unwrap();
         let own = std::env::current_exe().unwrap();
-        for name in ["hostler-front", "hostler-site"] {
+        for name in ["hostler-front", "hostler-site", "hostler-perl"] {
             std::os::unix::fs::symlink(&own, directory.join("libexec").join(name)).unwrap();
         }
         let address = free_address();

@@ -67,7 +67,7 @@ fn children_have_the_expected_descriptors_and_no_secrets() {
     let fds = server.ask("fds");
     assert!(fds.starts_with("0 1 2 3 ") && fds.split(' ').count() <= 7, "{fds}");
     let said = server.ask("site 0");
-    // The last is the directory of the engines.
+    // The last is the engine.
     assert_eq!(field(&said, "Fds"), "0 1 2 3 4");
     for pid in server.children() {
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();

@@ -118,7 +118,7 @@ impl Connection {
         let mut connection =
             Self { socket: Some(socket), received: vec![], fds: vec![], inotify: None, next_id: 1 };
         let (hello, mut fds) = connection.receive();
-        assert_eq!(hello, FromSite::Hello);
+        assert_eq!(hello, FromSite::Hello(hostler_wire::build::Build::own()));
         connection.inotify = fds.pop();
         connection
     }

@@ -51,6 +51,7 @@ impl Engine {
         let (control, theirs) = socket::stream_pair().unwrap();
         let child = Command::new(program()).stdin(Stdio::from(theirs)).spawn().unwrap();
         let engine = Self { child, control, bell: shared::bell().unwrap(), next: 1 };
+        assert_eq!(engine.receive(), FromEngine::Hello(hostler_wire::build::Build::own()));
         engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
         engine.send(&ToEngine::Setup(Box::new(setup)), &[]);
         match engine.receive() {

@@ -4,6 +4,7 @@ use crate::pool::{Host, Process, Started};
 use crate::{Error, Kind};
 use hostler_ring::worker::{Conversation, Worker};
 use hostler_sys::fdpass;
+use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::Exit;
@@ -133,6 +134,7 @@ fn receive(control: &OwnedFd, fds: &mut Vec<OwnedFd>) -> Option<(ToEngine, Vec<O
 fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
     let (mut fds, mut wakers) = (Vec::new(), Vec::<OwnedFd>::new());
     let mut workers = HashMap::new();
+    send(control, &FromEngine::Hello(Build::own()));
     while let Some((message, mut with)) = receive(control, &mut fds) {
         match message {
             ToEngine::Wakers => wakers.append(&mut with),
