@@ -35,7 +35,7 @@ pub(crate) fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 }
 
 /// The steps that can fail, as the child numbers them on its pipe.
-const STEPS: [&str; 15] = [
+const STEPS: [&str; 16] = [
     "fork",
     "setsid",
     "setrlimit",
@@ -51,6 +51,7 @@ const STEPS: [&str; 15] = [
     "close_range",
     "execve",
     "cgroup",
+    "session keyring",
 ];
 
 /// `prctl` takes all its arguments as longs.
@@ -114,6 +115,7 @@ fn steps(plan: &Plan<'_>) -> Result<(), Failed> {
     }
     if let Some(identity) = spawn.identity {
         become_identity(identity)?;
+        leave_keys_behind()?;
     }
     if spawn.no_new_privs {
         // SAFETY: numbers only.
@@ -169,6 +171,21 @@ fn become_identity(identity: &Identity) -> Result<(), Failed> {
         check(5, libc::setresuid(*uid, *uid, *uid))?;
     }
     verify(identity)
+}
+
+/// A session of keys of its own: who has inherited one may read and change what is in it, whoever he is now, so that
+/// the operator's keys would be every tenant's, and one tenant's the other's (keyrings(7), session-keyring(7)).
+fn leave_keys_behind() -> Result<(), Failed> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: a number, and no name.
+    let joined =
+        unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
+    match errno() {
+        _ if joined >= 0 => Ok(()),
+        // A kernel without keys, and containers in which nobody can ask for any.
+        libc::ENOSYS | libc::EPERM | libc::EACCES => Ok(()),
+        errno => Err((15, errno)),
+    }
 }
 
 /// The identity took, whole, and there is no way back.

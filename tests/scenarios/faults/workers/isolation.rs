@@ -2,9 +2,10 @@
 
 use super::super::{await_that, process};
 use crate::workers::{parents, workers};
-use hostler_tests::{Server, Site, needs_root};
+use hostler_tests::{Server, Site, hostler, needs_root, skipped};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const ANNA: u32 = 64_111;
 const BERT: u32 = 64_112;
@@ -93,11 +94,21 @@ fn a_worker_reaches_nothing_of_another_tenant_s_nor_of_the_server_s() {
     let server = two_tenants();
     let theirs = [processes_of(&server, BERT), vec![process::front(&server), server.pid()]].concat();
     let root = server.site().root().to_string_lossy().into_owned();
-    let files = ["bert/htdocs/secret", "bert/perl/self.pl", "bert/htdocs", "bert", "logs/error.log", "logs"]
-        .map(|file| format!("{root}/{file}"));
+    let files = [
+        "bert/htdocs/secret",
+        "bert/perl/self.pl",
+        "bert/htdocs",
+        "bert",
+        "logs/error.log",
+        "logs",
+        "hostler.pid.status",
+    ]
+    .map(|file| format!("{root}/{file}"));
     let query = format!("all+{}+{}", files.join("+"), words(&theirs));
     let told = get(&server, "anna", &format!("/perl/tries.pl?{query}")).text();
     assert_eq!(told, "end\n");
+    // There is a socket that it could have connected to.
+    assert!(fs::metadata(server.site().path("hostler.pid.status")).is_ok());
     // The same script does find what it may have: its own files.
     let own = get(&server, "anna", &format!("/perl/tries.pl?all+{root}/anna/htdocs/secret")).text();
     assert_eq!(
@@ -162,6 +173,62 @@ fn no_secret_of_the_operator_s_is_in_any_environment() {
     for pid in theirs {
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).expect("root may read it");
         assert!(!environment.contains("HOSTLER_TEST_SECRET"), "{}", process::command_line(pid));
+    }
+}
+
+#[test]
+fn no_key_of_the_operator_s_session_is_anybody_s() {
+    needs_root!();
+    let session = "#!/usr/bin/perl\nmy ($type, $name, $key) = ('user', 'hostler-test', 'the operator\\'s key');\n\
+                   syscall(250, 1, 0) >= 0 or warn \"no keyrings here: $!\\n\";\n\
+                   syscall(248, $type, $name, $key, length $key, -3) >= 0 or warn \"no key: $!\\n\";\n\
+                   exec $ENV{HOSTLER_UNDER_TEST}, @ARGV;\n";
+    let site = tenant(tenant(Site::new(), "anna", ANNA), "bert", BERT).script("session", session);
+    let site = site.environment("HOSTLER_UNDER_TEST", &hostler().to_string_lossy());
+    let command = site.path("session");
+    let server = site.command(command).config(&host("anna", ANNA)).config(&host("bert", BERT)).start();
+    if server.console().contains("no key") {
+        return skipped(module_path!(), "keyrings are not to be had here");
+    }
+    for name in ["anna", "bert"] {
+        assert_eq!(get(&server, name, "/perl/tries.pl?all+key:hostler-test").text(), "end\n");
+    }
+    // The operator himself has it: the script can find keys.
+    let rings = fs::read_to_string("/proc/keys").unwrap_or_default();
+    assert!(!rings.is_empty());
+}
+
+#[test]
+fn a_worker_gains_nothing_by_set_id_programs() {
+    needs_root!();
+    let run = "use strict; print \"Content-Type: text/plain\\n\\n\";\n\
+               for my $kind (qw(user group)) { (my $path = $0) =~ s/gains.pl/$kind/; print `$path -u`, `$path -g` }\n\
+               open my $status, '<', '/proc/self/status'; print grep { /^(Uid|Gid|Cap(Prm|Eff)):/ } <$status>;\n";
+    let site = tenant(tenant(Site::new(), "anna", ANNA), "bert", BERT);
+    let site = site.script("anna/perl/gains.pl", run).owner("anna/perl/gains.pl", ANNA);
+    for (name, mode) in [("user", 0o4755), ("group", 0o2755)] {
+        let path = site.path(&format!("anna/perl/{name}"));
+        fs::copy("/usr/bin/id", &path).expect("a copy of id");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("root may set the bit");
+    }
+    let server = site.config(&host("anna", ANNA)).start();
+    let told = get(&server, "anna", "/perl/gains.pl").text();
+    assert!(told.starts_with(&format!("{ANNA}\n").repeat(4)), "{told}");
+}
+
+#[test]
+fn nothing_of_the_server_s_lies_where_everybody_looks() {
+    needs_root!();
+    let server = two_tenants();
+    let front = process::status(process::front(&server), "Uid").unwrap_or_default();
+    let owners: Vec<String> = vec![ANNA.to_string(), front.split('\t').next().unwrap_or_default().to_owned()];
+    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    for line in segments.lines().skip(1) {
+        assert!(!owners.iter().any(|uid| line.split_whitespace().nth(7) == Some(uid)), "{line}");
+    }
+    for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let owner = entry.metadata().map(|data| data.uid().to_string()).unwrap_or_default();
+        assert!(!owners.contains(&owner), "{:?}", entry.path());
     }
 }
 

@@ -1,0 +1,80 @@
+//! Exactly what a killed worker costs: the request that it was at, told with its cause on the page, in the log, on the
+//! status page and in the metrics. Who is killed is known to be busy, or known to be idle.
+
+use super::super::{await_that, process};
+use crate::workers::{await_idle, count, metric, pool, workers};
+use hostler_tests::{Response, Server};
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::thread;
+
+const WORKERS: usize = 6;
+const CAUSE: &str = "the worker ended while it served the request";
+
+/// Process ids of the workers that the status page shows in a state: `W` at a request, `_` idle.
+fn in_state(server: &Server, state: &str) -> Vec<u32> {
+    let page = server.get("/server-status").text();
+    let rows = page.lines().filter(|line| line.starts_with("<tr><td>"));
+    let cells = |row: &str| -> Vec<String> {
+        row.split("<td>").skip(1).map(|cell| cell.split('<').next().unwrap_or_default().to_owned()).collect()
+    };
+    let found = rows.map(cells).filter(|cells| cells.get(2).is_some_and(|shown| shown == state));
+    found.filter_map(|cells| cells.get(1)?.parse().ok()).collect()
+}
+
+/// So many requests are under way, each in a worker of its own, when these are killed; the answers.
+fn killed_while_busy(server: &Server, requests: usize, busy: usize, idle: usize) -> Vec<Response> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = (0..requests).map(|_| scope.spawn(|| server.get("/w/nap?2"))).collect();
+        await_that("each is in a worker", || {
+            count(server, "busy") == requests as u64 && in_state(server, "W").len() == requests
+        });
+        let (at_work, at_rest) = (in_state(server, "W"), in_state(server, "_"));
+        let doomed = at_work.iter().take(busy).chain(at_rest.iter().take(idle));
+        doomed.for_each(|pid| process::kill(*pid, Signal::KILL));
+        asked.into_iter().map(|request| request.join().expect("it was asked")).collect()
+    })
+}
+
+/// The number that leads from the page to the log.
+fn id(page: &Response) -> String {
+    let text = page.text();
+    let id = text.split("<code>").nth(1).and_then(|rest| rest.split("</code>").next());
+    id.unwrap_or_else(|| panic!("no number on {text}")).to_owned()
+}
+
+#[test]
+fn as_many_requests_are_lost_as_workers_were_killed_at_one() {
+    let server =
+        pool(&format!("StartServers {WORKERS}\nMinSpareServers 1\nMaxRequestWorkers {WORKERS}")).start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    await_idle(&server, WORKERS as u64);
+    let (mut lost, mut crashed, mut ids) = (0, 0, BTreeSet::new());
+    for (requests, busy, idle) in [(4, 2, 1), (3, 0, 2), (WORKERS, WORKERS, 0), (5, 1, 0)] {
+        let answers = killed_while_busy(&server, requests, busy, idle);
+        let failed: Vec<&Response> = answers.iter().filter(|answer| answer.status == 502).collect();
+        let served = answers.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!((failed.len(), served), (busy, requests - busy), "{:?}", server.error_log());
+        ids.extend(failed.into_iter().map(id));
+        lost += busy;
+        crashed += busy + idle;
+        await_that("the pool is whole again", || workers(&server).len() == WORKERS);
+        await_idle(&server, WORKERS as u64);
+        assert_eq!(server.get("/w/hello").text(), "hello");
+    }
+    assert_eq!(ids.len(), lost, "each has a number of its own");
+    for id in ids {
+        let line = server.await_error(&format!("[id {id}]"));
+        assert!(line.contains(CAUSE) && line.contains("killed by signal 9"), "{line}");
+    }
+    assert_eq!(server.error_log().matches(CAUSE).count(), lost, "{}", server.error_log());
+    let unasked = || server.error_log().matches("the worker ended unasked").count();
+    await_that("those that were idle are told, too", || unasked() == crashed - lost);
+    assert_eq!(metric(&server, "hostler_pool_errors_total", "WorkerDied"), lost as u64);
+    assert_eq!(metric(&server, "hostler_pool_errors_total", ""), lost as u64, "there is no other cause");
+    assert_eq!(metric(&server, "hostler_pool_crashes_total", ""), crashed as u64);
+    assert_eq!(metric(&server, "hostler_requests_total", "5xx"), lost as u64);
+    let page = server.get("/server-status").text();
+    assert!(page.contains(&format!("Errors: {lost} × {CAUSE}<")), "{page}");
+    assert!(page.contains(&format!(" {crashed} died")), "{page}");
+}
