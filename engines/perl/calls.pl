@@ -58,8 +58,8 @@ print <<'EOT';
 | `$r->dir_config($name, $value)` | is true for this request only. |
 | `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |
-| `$r->prev` | after an internal redirect: the URL and the query of the request before it, not its headers. |
-| `$r->lookup_uri` ... | the front is asked. `run` sends the answer as part of this one's; there is no filter to catch it. |
+| `$r->prev` | after an internal redirect: the request before it as it was left, but not its `pnotes`. |
+| `$r->lookup_uri` ... | the front is asked. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |
 | ParseHeaders | the header may come in several flushes; mod_perl gives up after the first. |

@@ -2,6 +2,7 @@
 //! happens when they misbehave is in `faults::workers`.
 
 mod one_shot;
+mod parts;
 mod pools;
 mod reload;
 mod tenants;

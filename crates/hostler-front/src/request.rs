@@ -146,6 +146,10 @@ pub(crate) struct Request {
     pub(crate) progress: crate::handler::worker::Progress,
     /// The worker that waits for this request's next trip.
     pub(crate) held: crate::handler::worker::Held,
+    /// The conversation with a worker that it is a part of.
+    pub(crate) within: Option<crate::handler::worker::Within>,
+    /// The request that it is a part of, as far as a worker is to be told of it.
+    pub(crate) main: Option<Rc<Request>>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
     /// Changes that a worker tells while its answer is being sent.
@@ -232,6 +236,8 @@ impl Request {
             no_cache: false,
             progress: crate::handler::worker::Progress::default(),
             held: crate::handler::worker::Held::default(),
+            within: None,
+            main: None,
             custom_responses: Vec::new(),
             late: None,
         }
@@ -272,6 +278,8 @@ impl Request {
         }
         next.err_headers_out = self.err_headers_out.clone();
         next.redirects = self.redirects + 1;
+        next.within = self.within.as_ref().map(crate::handler::worker::Within::redirected);
+        next.main.clone_from(&self.main);
         for (name, value) in self.env.iter() {
             let mut renamed = Vec::with_capacity(name.len() + 9);
             renamed.extend_from_slice(b"REDIRECT_");
@@ -309,6 +317,7 @@ impl Request {
         next.env = self.env.clone();
         next.redirects = self.redirects;
         next.held = self.held.clone();
+        next.within = self.within.as_ref().map(crate::handler::worker::Within::sub);
         next.set_local_target(target);
         next
     }
@@ -343,6 +352,11 @@ impl Request {
 
     pub(crate) fn is_sub(&self) -> bool {
         self.depth() > 0
+    }
+
+    /// Whether its answer is a part of another's, also where that is made as if it were one of its own.
+    pub(crate) fn is_part(&self) -> bool {
+        self.is_sub() || self.within.is_some() || self.main.is_some()
     }
 
     pub(crate) fn is_head(&self) -> bool {

@@ -42,7 +42,7 @@ pub use thread::before_park;
 use crate::{Error, Kind};
 use counters::Counters;
 use hostler_ring::front::Channel;
-use hostler_wire::work::{HEAD, request_flag};
+use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -85,7 +85,7 @@ pub struct Work {
     pub thread: u32,
     /// Number of the configuration that the request names, and the encoded message `ToWorker::Define` with it.
     pub directory: (u32, Arc<[u8]>),
-    /// The encoded message `ToWorker::Request`.
+    /// The encoded message `ToWorker::Request`, perhaps behind others.
     pub request: Vec<u8>,
     /// How long the worker may neither read nor write when it is its turn; then it is killed (504).
     pub timeout: Duration,
@@ -94,9 +94,19 @@ pub struct Work {
 impl Work {
     /// Whether messages with the request's body follow the request.
     fn has_body(&self) -> bool {
-        // The flags are the first field of the message.
-        let flags = self.request.get(HEAD..).and_then(|fields| fields.first_chunk());
-        flags.is_some_and(|flags| u32::from_le_bytes(*flags) & request_flag::BODY != 0)
+        let mut messages = &*self.request;
+        while let Some((head, rest)) = messages.split_first_chunk() {
+            match read_head(*head) {
+                Ok((ToWorker::REQUEST, _)) => {
+                    // The flags are the first field of the message.
+                    let flags = rest.first_chunk().map_or(0, |flags| u32::from_le_bytes(*flags));
+                    return flags & request_flag::BODY != 0;
+                }
+                Ok((_, length)) => messages = rest.get(length..).unwrap_or_default(),
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// The same work once more, taken out of this.

@@ -48,6 +48,10 @@ hp_request *hp_request_maybe(pTHX_ SV *object);
 void hp_request_take_headers(pTHX_ hp_request *r, const char *text, STRLEN length);
 /* rflush: sends what was printed, and lets the front see it. */
 void hp_request_push(pTHX_ hp_request *r);
+/* Serves what comes inside of the open question, until it is answered. */
+void hp_serve_until_told(pTHX_ hp_told *told);
+/* The sub-request that is told of: known already, or new. */
+hp_request *hp_request_inside(pTHX_ const hp_told *told);
 /* Whether something is printed that has not been sent on. */
 int hp_request_has_output(const hp_request *r);
 int hp_request_autoflush(pTHX_ hp_request *r);
@@ -66,6 +70,9 @@ int hp_environ_end(pTHX);
 /* From now on, put goes into whatever hash is %ENV. */
 void hp_environ_direct(pTHX);
 void hp_environ_restore(pTHX);
+/* Takes a request's %ENV away, NULL if it has none; and gives it back, in place of another's. */
+HV *hp_environ_put_aside(pTHX);
+void hp_environ_take_back(pTHX_ HV *env);
 /* subprocess_env in void context: the CGI variables, also in %ENV. */
 void hp_env_of_void_call(pTHX_ hp_request *r);
 /* %ENV of a CGI script, which the programs inherit that it starts (env.c); how that is done (exported.c). */
@@ -92,5 +99,19 @@ void hp_boot_handles(pTHX);
 void hp_boot_table(pTHX);
 void hp_boot_request(pTHX);
 void hp_boot_server(pTHX);
+
+/* What is gathered of an answer, while another request prints. */
+typedef struct {
+    char *text;
+    STRLEN length;
+    const hp_request *of;
+} hp_gathered;
+void hp_output_put_aside(pTHX_ hp_gathered *gathered);
+void hp_output_take_back(pTHX_ hp_gathered *gathered);
+
+/* STDIN and STDOUT of a request, while another has them (tie.c). */
+typedef struct hp_handles hp_handles;
+hp_handles *hp_handles_put_aside(pTHX);
+void hp_handles_take_back(pTHX_ hp_handles *handles);
 
 #endif

@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A sub-request's output is its main request's. */
-static hp_request *written(hp_request *r)
+/* The body is the main request's. */
+static hp_request *read_from(hp_request *r)
 {
-    while (r->main)
+    while (r->main && r->arena)
         r = r->main;
     return r;
 }
@@ -16,7 +16,7 @@ static STRLEN print_list(pTHX_ hp_request *r, SV **list, SSize_t count)
 {
     STRLEN total = 0;
     SSize_t i;
-    r = written(r);
+    r = hp_request_printing(r);
     for (i = 0; i < count; i++) {
         STRLEN length;
         const char *bytes = SvPV(list[i], length);
@@ -37,7 +37,7 @@ XS(hp_print)
     HP_METHOD(1);
     STRLEN total = print_list(aTHX_ r, &ST(1), items - 1);
     if (XSANY.any_i32 && hp_request_autoflush(aTHX_ r))
-        hp_request_push(aTHX_ written(r));
+        hp_request_push(aTHX_ hp_request_printing(r));
     if (GIMME_V == G_VOID)
         XSRETURN_EMPTY;
     HP_ANSWER(count_or_zero_but_true(aTHX_ total));
@@ -50,7 +50,7 @@ XS(hp_printf)
     do_sprintf(text, items - 1, &ST(1));
     STRLEN total = print_list(aTHX_ r, &text, 1);
     if (hp_request_autoflush(aTHX_ r))
-        hp_request_push(aTHX_ written(r));
+        hp_request_push(aTHX_ hp_request_printing(r));
     HP_ANSWER(count_or_zero_but_true(aTHX_ total));
 }
 
@@ -68,16 +68,16 @@ XS(hp_write)
     length = available - offset;
     if (wanted >= 0 && (STRLEN)wanted < length)
         length = wanted;
-    hp_request_write(aTHX_ written(r), bytes + offset, length);
+    hp_request_write(aTHX_ hp_request_printing(r), bytes + offset, length);
     if (hp_request_autoflush(aTHX_ r))
-        hp_request_push(aTHX_ written(r));
+        hp_request_push(aTHX_ hp_request_printing(r));
     HP_ANSWER(count_or_zero_but_true(aTHX_ length));
 }
 
 XS(hp_rflush)
 {
     HP_METHOD(1);
-    hp_request_push(aTHX_ written(r));
+    hp_request_push(aTHX_ hp_request_printing(r));
     XSRETURN_EMPTY;
 }
 
@@ -105,7 +105,7 @@ static STRLEN receive(pTHX_ hp_request *r, char *into, STRLEN length)
 STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length)
 {
     STRLEN waiting;
-    r = written(r);
+    r = read_from(r);
     if (ahead_of != r) {
         ahead_of = r;
         ahead_from = ahead_to = 0;
@@ -231,7 +231,7 @@ static int read_line(pTHX_ hp_request *r, SV *line)
 XS(hp_readline)
 {
     HP_METHOD(1);
-    r = written(r);
+    r = read_from(r);
     if (GIMME_V == G_LIST) {
         SP -= items;
         for (;;) {
@@ -255,7 +255,7 @@ XS(hp_readline)
 XS(hp_getc)
 {
     HP_METHOD(1);
-    r = written(r);
+    r = read_from(r);
     if (!more(aTHX_ r))
         XSRETURN_UNDEF;
     HP_ANSWER(newSVpvn(&ahead[ahead_from++], 1));
@@ -264,7 +264,7 @@ XS(hp_getc)
 XS(hp_eof)
 {
     HP_METHOD(1);
-    HP_ANSWER(newSViv(!more(aTHX_ written(r))));
+    HP_ANSWER(newSViv(!more(aTHX_ read_from(r))));
 }
 
 XS(hp_discard_request_body)
@@ -302,7 +302,7 @@ static int send_file(pTHX_ hp_request *r, const char *name, off_t offset, UV len
 XS(hp_sendfile)
 {
     HP_METHOD(2);
-    int error = send_file(aTHX_ written(r), SvPV_nolen(ST(1)), items > 2 ? (off_t)SvIV(ST(2)) : 0,
+    int error = send_file(aTHX_ hp_request_printing(r), SvPV_nolen(ST(1)), items > 2 ? (off_t)SvIV(ST(2)) : 0,
                           items > 3 && SvUV(ST(3)) ? SvUV(ST(3)) : ~(UV)0);
     if (error && GIMME_V == G_VOID)
         hp_throw(aTHX_ error, form("Apache2::RequestIO::sendfile('%s')", SvPV_nolen(ST(1))));

@@ -113,6 +113,11 @@ XS(hp_status_line)
 enum { ASSBACKWARDS, NO_LOCAL_COPY, HEADER_ONLY, PROXYREQ, PROTO_NUM, BYTES_SENT, REQUEST_TIME, MTIME, CLENGTH, CHUNKED,
        ALLOWED, READ_CHUNKED, EOS_SENT, IS_MAIN, IS_INITIAL, HEADERS_SENT, REMAINING, USED_PATH_INFO };
 
+static int is_part(const hp_request *r)
+{
+    return r->main != NULL || r->in->flags & HP_SUBREQUEST;
+}
+
 static IV *number_slot(hp_request *r, int which, IV *room)
 {
     switch (which) {
@@ -122,8 +127,8 @@ static IV *number_slot(hp_request *r, int which, IV *room)
     case REQUEST_TIME: *room = (IV)(r->in->time / 1000000); break;
     case MTIME: *room = (IV)r->mtime; break;
     case CLENGTH: *room = (IV)r->length; break;
-    case IS_MAIN: *room = r->main == NULL; break;
-    case IS_INITIAL: *room = r->main == NULL && !(r->in->flags & HP_REDIRECTED); break;
+    case IS_MAIN: *room = !is_part(r); break;
+    case IS_INITIAL: *room = !is_part(r) && !(r->in->flags & HP_REDIRECTED); break;
     case HEADERS_SENT: *room = r->head_state == HP_HEAD_SENT; break;
     case ASSBACKWARDS: *room = r->assbackwards; break;
     case NO_LOCAL_COPY: *room = r->no_local_copy; break;
@@ -259,6 +264,7 @@ XS(hp_other_request)
         in.redirect_url.ptr = in.redirect_query.ptr = NULL;
         in.flags &= ~HP_REDIRECTED;
         r->prev = hp_request_copy(aTHX_ & in, r->directory);
+        r->owns_prev = 1;
     }
     if (XSANY.any_i32 == 1 && r->prev)
         HP_ANSWER(hp_request_sv(aTHX_ r->prev));
@@ -268,7 +274,7 @@ XS(hp_other_request)
 XS(hp_pool)
 {
     HP_METHOD(1);
-    while (r->main)
+    while (r->main && r->arena)
         r = r->main;
     if (!r->pool) {
         dSP;

@@ -141,8 +141,7 @@ XS(hp_custom_responses)
 XS(hp_redirect)
 {
     HP_METHOD(2);
-    while (r->main)
-        r = r->main;
+    r = hp_request_printing(r);
     SvREFCNT_dec(r->redirect);
     r->redirect = newSVsv(ST(1));
     hp_request_forget_output(r);
@@ -155,19 +154,29 @@ XS(hp_look_up_target)
     HP_METHOD(4);
     STRLEN method_length, length;
     const char *method = SvPV(ST(1), method_length), *target = SvPV(ST(2), length);
-    const hp_request_in *in;
     hp_request *sub;
-    while (r->main)
-        r = r->main;
-    in = hp_look_up(method, method_length, target, length, SvTRUE(ST(3)));
-    if (!in)
+    hp_told told;
+    hp_ask_look_up(method, method_length, target, length, SvTRUE(ST(3)));
+    hp_serve_until_told(aTHX_ &told);
+    if (told.kind != HP_TOLD_ANSWER)
         XSRETURN_UNDEF;
-    sub = hp_request_copy(aTHX_ in, hp_directory_of(in->directory));
+    sub = hp_request_inside(aTHX_ &told);
     sub->main = r;
-    sub->next_sub = r->subs;
-    r->subs = sub;
-    sub->target = newSVpvn(target, length);
+    SvREFCNT_dec(sub->target);
+    sub->target = newSVsv(ST(2));
     HP_ANSWER(hp_request_sv(aTHX_ sub));
+}
+
+/* What the front is asked to run, if it has forgotten what it looked up. */
+static SV *url_of(pTHX_ const hp_request *r)
+{
+    SV *text;
+    if (!r->in->uri.ptr)
+        return r->target;
+    text = sv_2mortal(newSVpvn(r->in->uri.ptr, r->in->uri.len));
+    if (r->in->args.ptr)
+        sv_catpvf(text, "?%.*s", (int)r->in->args.len, r->in->args.ptr);
+    return text;
 }
 
 /* run(sub): sends the sub-request's answer as part of the main one's; its status. */
@@ -176,17 +185,17 @@ XS(hp_run_target)
     HP_METHOD(1);
     STRLEN length;
     const char *target;
-    SV *text;
-    int status;
-    if (!r->main)
+    hp_field room[64];
+    hp_changes changes;
+    hp_told told;
+    if (!r->main || !r->target)
         croak("run: not a sub-request");
-    text = r->in->uri.ptr ? sv_2mortal(newSVpvn(r->in->uri.ptr, r->in->uri.len)) : r->target;
-    if (r->in->uri.ptr && r->in->args.ptr)
-        sv_catpvf(text, "?%.*s", (int)r->in->args.len, r->in->args.ptr);
-    target = SvPV(text, length);
-    hp_request_push(aTHX_ r->main); /* what was printed before comes before */
-    status = hp_run(target, length);
-    HP_ANSWER(newSViv(status == 200 ? 0 : status)); /* what its handler returns: OK */
+    target = SvPV(url_of(aTHX_ r), length);
+    hp_request_push(aTHX_ hp_request_printing(r)); /* what was printed before comes before */
+    hp_ask_run(target, length, r->id, hp_request_changes(aTHX_ r, &changes, room) ? &changes : NULL);
+    hp_serve_until_told(aTHX_ &told);
+    /* What its handler returns: OK. */
+    HP_ANSWER(newSViv(told.kind == HP_TOLD_RAN && told.status == 200 ? 0 : told.kind == HP_TOLD_RAN ? told.status : 500));
 }
 
 XS(hp_headers_text)
@@ -194,8 +203,7 @@ XS(hp_headers_text)
     HP_METHOD(2);
     STRLEN length;
     const char *text = SvPV(ST(1), length);
-    while (r->main)
-        r = r->main;
+    r = hp_request_printing(r);
     hp_request_take_headers(aTHX_ r, text, length);
     XSRETURN_EMPTY;
 }
@@ -204,9 +212,7 @@ XS(hp_headers_text)
 XS(hp_send_head)
 {
     HP_METHOD(1);
-    hp_request *main = r;
-    while (main->main)
-        main = main->main;
+    hp_request *main = hp_request_printing(r);
     main->parse_headers = 0;
     if (items > 1 && SvOK(ST(1))) {
         SvREFCNT_dec(main->content_type);

@@ -182,3 +182,23 @@ void hp_environ_restore(pTHX)
     saved = NULL;
     SvREFCNT_dec((SV *)env);
 }
+
+HV *hp_environ_put_aside(pTHX)
+{
+    HV *env = NULL;
+    if (saved) {
+        env = GvHV(PL_envgv);
+        GvHV(PL_envgv) = saved;
+        saved = NULL;
+    }
+    return env;
+}
+
+void hp_environ_take_back(pTHX_ HV *env)
+{
+    hp_environ_restore(aTHX);
+    if (!env)
+        return;
+    saved = GvHV(PL_envgv);
+    GvHV(PL_envgv) = env;
+}

@@ -154,6 +154,16 @@ typedef struct {
     hp_str text; /* the redirect's target, or why it broke off; malloc'ed, freed by Rust with hp_free() */
 } hp_outcome;
 
+/* What comes while a program's question about another URL is open. */
+enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED };
+
+typedef struct {
+    int kind;
+    uint32_t id, main, prev;      /* hostler_wire::work::Nested; of an answer: id */
+    int status;                   /* what was run came to this */
+    const hp_request_in *request; /* valid until the next is asked for */
+} hp_told;
+
 /* ---- Rust gives, C calls (all during hp_perl_serve() unless said otherwise) ---- */
 
 /* The answer's head; once, before any body. */
@@ -177,13 +187,16 @@ int hp_aborted(void);
 /* A line for the ErrorLog: severity 0 emerg ... 7 debug; of the virtual host, or of the main server. Works at any
  * time; without a request it goes to stderr. */
 void hp_log(int severity, int virtual_host, const char *text, size_t length);
-/* What does this URL (file == 0) or path map to? NULL: the question could not be answered. Valid until the next
- * question. */
-const hp_request_in *hp_look_up(const char *method, size_t method_length, const char *target, size_t length, int file);
-/* The configuration of an answer of hp_look_up() or of a request, by number; NULL if it was never told. */
+/* Asks what this URL (file == 0) or path maps to: HP_TOLD_ANSWER. */
+void hp_ask_look_up(const char *method, size_t method_length, const char *target, size_t length, int file);
+/* Has the answer of what was looked up sent as part of this one's, as it has been changed (NULL: it was not):
+ * HP_TOLD_RAN. */
+void hp_ask_run(const char *target, size_t length, uint32_t id, const hp_changes *changes);
+/* What comes next of the answer. HP_TOLD_NESTED: a request to be served first, and its outcome told by
+ * hp_out_finished(); what is told until then is of it. */
+void hp_await_told(hp_told *told);
+/* The configuration of what was told or of a request, by number; NULL if it was never told. */
 hp_directory *hp_directory_of(uint32_t number);
-/* Sends the answer of a sub-request as part of this one's; its status. */
-int hp_run(const char *target, size_t length);
 /* This worker ends after this request (child_terminate). */
 void hp_exit_after_request(void);
 
@@ -200,6 +213,10 @@ void hp_prepare_forks(void);
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error);
 /* Serves one request: all its phases. */
 void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays);
+/* Serves a request inside of the one that stays. */
+void hp_perl_nested(const hp_told *told);
+/* The next request's `main`, or its `prev`, which somebody else has answered. */
+void hp_perl_related(const hp_request_in *request, hp_directory *directory, int is_main);
 /* Ends a request that stays. */
 void hp_perl_release(void);
 /* PerlChildExitHandler, END blocks, perl_destruct; `quick`: of a one-shot worker, for which only END blocks and

@@ -18,6 +18,22 @@ static void begin(hp_request *r)
     }
 }
 
+void hp_output_put_aside(pTHX_ hp_gathered *kept)
+{
+    kept->of = gathered_of;
+    kept->length = gathered_of ? gathered_length : 0;
+    kept->text = savepvn(gathered, kept->length);
+    gathered_of = NULL;
+}
+
+void hp_output_take_back(pTHX_ hp_gathered *kept)
+{
+    gathered_of = kept->of;
+    gathered_length = kept->length;
+    Copy(kept->text, gathered, kept->length, char);
+    Safefree(kept->text);
+}
+
 void (*hp_before_output)(pTHX_ hp_request *r);
 
 int hp_request_forget_output(hp_request *r)

@@ -1,28 +1,14 @@
-/* One request: its phases in order, its answer, its outcome, then Log and Cleanup.
+/* A request's phases in order, and what they come to: its answer, its outcome. Trips and their ends are in trips.c.
  *
  * Rules of stacked handlers are mod_perl's. In generation 2 a phase either runs all of its handlers until one returns
  * something else than OK and DECLINED, or goes to the first that does not decline. In generation 1 all phases run all. */
-#include "api.h"
-#include "perl_glue.h"
 #include "registry.h"
+#include "trip.h"
 
 /* A directory's handlers, found once; kept in hp_directory.cache. */
 typedef struct {
     hp_handler **stack[HP_PHASES];
 } plan;
-
-typedef struct {
-    hp_request *r;
-    SV *self; /* NULL: nobody has asked for it */
-    hp_outcome outcome;
-    int decided; /* the outcome is what it is: no more phases */
-    int died;
-} trip;
-
-enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI, CGI_SCRIPT };
-
-/* The phases before it, as bits. */
-#define BEFORE_RESPONSE ((1u << HP_RESPONSE) - 1)
 
 static plan *plan_of(pTHX_ hp_directory *directory)
 {
@@ -54,7 +40,7 @@ static hp_handler *handler_at(pTHX_ hp_request *r, int phase, size_t index)
     return index < r->directory->handler_count[phase] ? plan_of(aTHX_ r->directory)->stack[phase][index] : NULL;
 }
 
-static int has_handlers(pTHX_ const hp_request *r, int phase)
+int hp_has_handlers(pTHX_ const hp_request *r, int phase)
 {
     return r->pushed[phase] ? av_len(r->pushed[phase]) >= 0 : r->directory->handler_count[phase] > 0;
 }
@@ -89,15 +75,14 @@ static int runs_all(int phase)
 }
 
 /* The request's object, for as long as the trip takes. */
-static SV **self_of(pTHX_ trip *t)
+static SV **self_of(pTHX_ hp_trip *t)
 {
     if (!t->self)
         t->self = hp_request_sv(aTHX_ t->r);
     return &t->self;
 }
 
-/* HP_DECLINED: nobody has said anything. */
-static int run_phase(pTHX_ trip *t, int phase)
+int hp_run_phase(pTHX_ hp_trip *t, int phase)
 {
     hp_request *r = t->r;
     int answer = HP_DECLINED, all = runs_all(phase);
@@ -131,7 +116,7 @@ static int valid(pTHX_ int status, const char *format, hp_str handler)
     return 500;
 }
 
-static void decide(trip *t, int kind, int status)
+static void decide(hp_trip *t, int kind, int status)
 {
     t->decided = 1;
     t->outcome.kind = kind;
@@ -146,7 +131,7 @@ static int is_error(int status)
 }
 
 /* A handler answered the request itself, in a phase before the response's: DONE, or a status. */
-static void stop_early(pTHX_ trip *t, int status)
+static void stop_early(pTHX_ hp_trip *t, int status)
 {
     hp_request *r = t->r;
     if (status == HP_DONE_STATUS) {
@@ -164,13 +149,13 @@ static int fail_closed(pTHX_ hp_request *r, int phase, uint32_t later)
     static const char text[] = "configuration error: all Perl handlers declined to check the user or the access";
     if ((phase != HP_AUTHEN && phase != HP_AUTHZ) || !later)
         return HP_DECLINED;
-    if (!has_handlers(aTHX_ r, phase))
+    if (!hp_has_handlers(aTHX_ r, phase))
         return HP_DECLINED;
     hp_log(3, 1, text, sizeof text - 1);
     return 500;
 }
 
-static void before_response(pTHX_ trip *t)
+static void before_response(pTHX_ hp_trip *t)
 {
     hp_request *r = t->r;
     uint32_t phases = r->in->phases;
@@ -180,7 +165,7 @@ static void before_response(pTHX_ trip *t)
     for (phase = 0; phase < HP_RESPONSE && !t->decided; phase++) {
         if (!(phases & 1u << phase))
             continue;
-        status = run_phase(aTHX_ t, phase);
+        status = hp_run_phase(aTHX_ t, phase);
         if (phase == HP_ACCESS && r->directory->satisfy_any && phases & (1u << HP_AUTHEN | 1u << HP_AUTHZ)) {
             /* Satisfy any: either the address or the user will do. */
             if (status == HP_OK)
@@ -214,12 +199,12 @@ static int kind_of(hp_str name)
     return NO_HANDLER;
 }
 
-static int handler_kind(pTHX_ hp_request *r)
+int hp_handler_kind(pTHX_ hp_request *r)
 {
     return kind_of(hp_request_text(aTHX_ r->handler, r->in->handler));
 }
 
-static int call_psgi(pTHX_ trip *t)
+static int call_psgi(pTHX_ hp_trip *t)
 {
     static const char word[] = "Hostler::PSGI::serve";
     static hp_handler *serve;
@@ -235,7 +220,7 @@ static int call_psgi(pTHX_ trip *t)
     return status;
 }
 
-static int respond(pTHX_ trip *t, int kind)
+static int respond(pTHX_ hp_trip *t, int kind)
 {
     hp_request *r = t->r;
     uint32_t flags = r->directory->flags;
@@ -253,10 +238,10 @@ static int respond(pTHX_ trip *t, int kind)
         hp_env_fill(aTHX_ r);
     else if (!(r->in->phases & BEFORE_RESPONSE))
         hp_env_configured(aTHX_ r);
-    return valid(aTHX_ run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
+    return valid(aTHX_ hp_run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
 }
 
-static void set_redirect(pTHX_ trip *t)
+static void set_redirect(pTHX_ hp_trip *t)
 {
     STRLEN length;
     const char *target = SvPV(t->r->redirect, length);
@@ -269,7 +254,7 @@ static void set_redirect(pTHX_ trip *t)
     t->outcome.text.len = length;
 }
 
-static void broken(trip *t, const char *why)
+static void broken(hp_trip *t, const char *why)
 {
     decide(t, HP_BROKEN, 0);
     t->outcome.text.ptr = strdup(why);
@@ -277,7 +262,7 @@ static void broken(trip *t, const char *why)
 }
 
 /* What the handler's status and what it has sent come to. */
-static void conclude(pTHX_ trip *t, int status)
+static void conclude(pTHX_ hp_trip *t, int status)
 {
     hp_request *r = t->r;
     int unsent = r->head_state == HP_HEAD_UNSENT;
@@ -317,19 +302,19 @@ static int is_ours(pTHX_ hp_request *r, int kind)
             kind_of(r->in->handler) != NO_HANDLER)
             return 0;
     }
-    return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : has_handlers(aTHX_ r, HP_RESPONSE);
+    return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : hp_has_handlers(aTHX_ r, HP_RESPONSE);
 }
 
-static void serve(pTHX_ void *context)
+void hp_run_trip(pTHX_ void *context)
 {
-    trip *t = context;
+    hp_trip *t = context;
     hp_request *r = t->r;
     int kind;
     ENTER;
     SAVETMPS;
     before_response(aTHX_ t);
     if (!t->decided) {
-        kind = handler_kind(aTHX_ r);
+        kind = hp_handler_kind(aTHX_ r);
         if (is_ours(aTHX_ r, kind))
             conclude(aTHX_ t, respond(aTHX_ t, kind));
     }
@@ -337,138 +322,13 @@ static void serve(pTHX_ void *context)
     LEAVE;
 }
 
-/* A real exit (CORE::exit, or one from compiled code) has left everything: the program is over, its answer stands. */
-static void conclude_exit(pTHX_ void *context)
+void hp_conclude_exit(pTHX_ void *context)
 {
-    trip *t = context;
+    hp_trip *t = context;
     if (t->decided)
         return;
     if (t->r->phase == HP_RESPONSE)
         conclude(aTHX_ t, HP_OK);
     else /* of a phase that decides whether there may be an answer */
         decide(t, HP_STATUS, 500);
-}
-
-/* ---- after it ---- */
-
-/* The front asks for Log and Cleanup in one trip of a request; what a handler has pushed runs in any case. */
-static int wants(pTHX_ const hp_request *r, int phase)
-{
-    return (r->in->phases & 1u << phase || r->pushed[phase]) && has_handlers(aTHX_ r, phase);
-}
-
-static void finish(pTHX_ void *context)
-{
-    trip *t = context;
-    hp_request *r = t->r;
-    hp_request_tell_changes(aTHX_ r);
-    if (t->outcome.kind == HP_STATUS)
-        r->status = t->outcome.status;
-    hp_out_finished(&t->outcome);
-    if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups)
-        hp_out_publish();
-}
-
-static void after(pTHX_ void *context)
-{
-    trip *t = context;
-    ENTER;
-    SAVETMPS;
-    if (wants(aTHX_ t->r, HP_LOG))
-        (void)run_phase(aTHX_ t, HP_LOG);
-    if (wants(aTHX_ t->r, HP_CLEANUP))
-        (void)run_phase(aTHX_ t, HP_CLEANUP);
-    hp_request_run_cleanups(aTHX_ t->r);
-    FREETMPS;
-    LEAVE;
-}
-
-/* What the next program must not find. */
-static void reset(pTHX)
-{
-    AV *arguments = PL_argvgv ? GvAV(PL_argvgv) : NULL;
-    if (SvTRUE(ERRSV))
-        sv_setpvs(ERRSV, "");
-    if (GvHV(PL_errgv) && HvUSEDKEYS(GvHV(PL_errgv)))
-        hv_clear(GvHV(PL_errgv));
-    if (arguments && av_len(arguments) >= 0)
-        av_clear(arguments);
-    if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
-        sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
-    errno = 0;
-}
-
-/* The request that waits for its next trip. */
-static hp_request *staying;
-
-static void begin(pTHX_ trip *t, const hp_request_in *request, hp_directory *directory)
-{
-    Zero(t, 1, trip);
-    if (staying)
-        hp_request_again(aTHX_ staying, request, directory);
-    t->r = staying ? staying : hp_request_new(aTHX_ request, directory);
-    staying = NULL;
-    hp_current = t->r;
-}
-
-static void end(pTHX_ trip *t)
-{
-    (void)hp_guarded(aTHX_ after, t);
-    SvREFCNT_dec(t->self);
-    hp_request_free(aTHX_ t->r);
-    hp_current = NULL;
-    reset(aTHX);
-}
-
-void hp_perl_release(void)
-{
-    dTHX;
-    trip t;
-    if (!staying)
-        return;
-    Zero(&t, 1, trip);
-    t.r = hp_current = staying;
-    staying = NULL;
-    t.self = hp_request_sv(aTHX_ t.r);
-    end(aTHX_ &t);
-}
-
-void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
-{
-    dTHX;
-    trip t;
-    int is_script;
-    begin(aTHX_ &t, request, directory);
-    is_script = handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
-    if (!is_script) { /* what a parent has prepared for scripts */
-        hp_mod_perl_show(aTHX);
-        hp_untie(aTHX);
-    }
-    t.outcome.kind = HP_DECLINED_REQUEST;
-    if (UNLIKELY(hp_guarded(aTHX_ serve, &t))) {
-        if (hp_is_forked_away())
-            hp_leave_fork(aTHX_ STATUS_EXIT);
-        (void)hp_guarded(aTHX_ conclude_exit, &t);
-    }
-    if (!is_script) {
-        hp_untie(aTHX);
-        hp_env_restore(aTHX);
-    }
-    if (hp_is_forked_away())
-        hp_leave_fork(aTHX_ 0);
-    (void)hp_guarded(aTHX_ finish, &t);
-    if (is_script) { /* it was the process's only request: nothing is put back in order */
-        (void)hp_guarded(aTHX_ after, &t);
-        hp_current = NULL;
-        return;
-    }
-    if (!stays) {
-        end(aTHX_ &t);
-        return;
-    }
-    hp_request_stay(aTHX_ t.r);
-    staying = t.r;
-    SvREFCNT_dec(t.self);
-    hp_current = NULL;
-    reset(aTHX);
 }

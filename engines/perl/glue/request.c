@@ -183,14 +183,37 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     r->document_root = kept.document_root;
     r->allowed = kept.allowed;
     r->stash = kept.stash;
+    r->main = kept.main;
+    r->owns_main = kept.owns_main;
+    r->owns_prev = kept.owns_prev;
+}
+
+void hp_request_renew(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
+{
+    hp_request *copy = hp_request_copy(aTHX_ in, directory), kept = *r;
+    hp_request_again(aTHX_ r, copy->in, directory);
+    r->arena = copy->arena;
+    r->next_sub = kept.next_sub;
+    r->target = kept.target;
+    r->id = kept.id;
+    r->is_served = kept.is_served;
+    Safefree(kept.arena);
+    Safefree(copy);
+}
+
+hp_request *hp_request_printing(hp_request *r)
+{
+    while (r->main && !r->is_served)
+        r = r->main;
+    return r;
 }
 
 SV *hp_request_sv(pTHX_ hp_request *r)
 {
     if (!r->self) {
-        const char *class = r->main ? "Apache2::SubRequest" : "Apache2::RequestRec";
+        const char *class = r->arena && r->main ? "Apache2::SubRequest" : "Apache2::RequestRec";
         if (hp_settings.generation == 1)
-            class = r->main ? "Apache::SubRequest" : "Apache";
+            class = r->arena && r->main ? "Apache::SubRequest" : "Apache";
         r->self = hp_object(aTHX_ class, &request_magic, r);
     }
     return newRV_inc(SvRV(r->self));
@@ -262,8 +285,10 @@ void hp_request_free(pTHX_ hp_request *r)
         r->subs = sub->next_sub;
         hp_request_free(aTHX_ sub);
     }
-    if (r->prev)
+    if (r->owns_prev)
         hp_request_free(aTHX_ r->prev);
+    if (r->owns_main)
+        hp_request_free(aTHX_ r->main);
     forget_object(aTHX_ r->self);
     forget_object(aTHX_ r->connection);
     free_trip(aTHX_ r);
@@ -308,29 +333,35 @@ static hp_fields custom_responses(pTHX_ HV *hash, hp_field *room, size_t most)
     return answer;
 }
 
-void hp_request_tell_changes(pTHX_ hp_request *r)
+int hp_request_changes(pTHX_ hp_request *r, hp_changes *c, hp_field *room)
 {
     const hp_request_in *in = r->in;
+    if (nothing_changed(r))
+        return 0;
+    c->method = hp_request_text(aTHX_ r->method, in->method);
+    c->uri = hp_request_text(aTHX_ r->uri, in->uri);
+    c->args = hp_request_text(aTHX_ r->args, in->args);
+    c->filename = hp_request_text(aTHX_ r->filename, in->filename);
+    c->path_info = hp_request_text(aTHX_ r->path_info, in->path_info);
+    c->user = hp_request_text(aTHX_ r->user, in->user);
+    c->ap_auth_type = hp_request_text(aTHX_ r->ap_auth_type, in->ap_auth_type);
+    c->handler = hp_request_text(aTHX_ r->handler, in->handler);
+    c->content_type = hp_request_text(aTHX_ r->content_type, in->content_type);
+    c->custom_responses = custom_responses(aTHX_ r->custom_responses, room, 64);
+    c->headers_in = changed_fields(aTHX_ r->headers_in, in->headers_in);
+    c->headers_out = changed_fields(aTHX_ r->headers_out, in->headers_out);
+    c->err_headers_out = changed_fields(aTHX_ r->err_headers_out, in->err_headers_out);
+    c->subprocess_env = changed_fields(aTHX_ r->subprocess_env, in->subprocess_env);
+    c->notes = changed_fields(aTHX_ r->notes, in->notes);
+    return 1;
+}
+
+void hp_request_tell_changes(pTHX_ hp_request *r)
+{
     hp_field room[64];
     hp_changes c;
-    if (nothing_changed(r))
-        return;
-    c.method = hp_request_text(aTHX_ r->method, in->method);
-    c.uri = hp_request_text(aTHX_ r->uri, in->uri);
-    c.args = hp_request_text(aTHX_ r->args, in->args);
-    c.filename = hp_request_text(aTHX_ r->filename, in->filename);
-    c.path_info = hp_request_text(aTHX_ r->path_info, in->path_info);
-    c.user = hp_request_text(aTHX_ r->user, in->user);
-    c.ap_auth_type = hp_request_text(aTHX_ r->ap_auth_type, in->ap_auth_type);
-    c.handler = hp_request_text(aTHX_ r->handler, in->handler);
-    c.content_type = hp_request_text(aTHX_ r->content_type, in->content_type);
-    c.custom_responses = custom_responses(aTHX_ r->custom_responses, room, 64);
-    c.headers_in = changed_fields(aTHX_ r->headers_in, in->headers_in);
-    c.headers_out = changed_fields(aTHX_ r->headers_out, in->headers_out);
-    c.err_headers_out = changed_fields(aTHX_ r->err_headers_out, in->err_headers_out);
-    c.subprocess_env = changed_fields(aTHX_ r->subprocess_env, in->subprocess_env);
-    c.notes = changed_fields(aTHX_ r->notes, in->notes);
-    hp_out_changes(&c);
+    if (hp_request_changes(aTHX_ r, &c, room))
+        hp_out_changes(&c);
 }
 
 static const char *const phase_names[HP_PHASES] = {

@@ -57,6 +57,9 @@ struct hp_request {
     int body_ended;
     hp_request *main;        /* of a sub-request */
     hp_request *prev;
+    int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
+    int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
+    uint32_t id;             /* of a sub-request: the front's number for it */
     int phase;               /* the phase that runs */
     SV *pool;                /* the APR::Pool object, once asked for; destroyed with the request */
     SV *connection;          /* the Apache2::Connection object */
@@ -85,7 +88,11 @@ hp_request *hp_request_new(pTHX_ const hp_request_in *in, hp_directory *director
 void hp_request_stay(pTHX_ hp_request *r);
 /* The same request on its next trip: what the front was told is in `in` now, what only this process knows is kept. */
 void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory);
+/* The same of a sub-request, whose strings are its own. */
+void hp_request_renew(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory);
 void hp_request_free(pTHX_ hp_request *r);
+/* The request whose answer it is that this one prints: itself, or the nearest main request that is being served. */
+hp_request *hp_request_printing(hp_request *r);
 /* The Perl object, blessed into the generation's class (Apache2::RequestRec, or Apache); a new reference. */
 SV *hp_request_sv(pTHX_ hp_request *r);
 /* The request behind an object; croaks with a clear sentence for anything else. */
@@ -104,6 +111,8 @@ void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 void hp_request_flush(pTHX_ hp_request *r);
 /* Sends the head if that has not been done. */
 void hp_request_send_head(pTHX_ hp_request *r);
+/* What programs have changed of it, with `room` for 64 fields; 0: nothing. */
+int hp_request_changes(pTHX_ hp_request *r, hp_changes *changes, hp_field *room);
 /* Tells the front what phases changed, if anything. */
 void hp_request_tell_changes(pTHX_ hp_request *r);
 /* Fills %ENV as a CGI program's (SetupEnv); hp_env_restore() undoes it. */

@@ -240,6 +240,54 @@ void hp_untie(pTHX)
         sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
 }
 
+struct hp_handles {
+    PerlIO *request_in, *request_out, *saved_in, *saved_out_read, *saved_out_write;
+    char saved_out_type, saved_in_type;
+    GV *saved_select;
+    int tied;
+    U8 flags;
+    SV *separator;
+};
+
+hp_handles *hp_handles_put_aside(pTHX)
+{
+    IO *out = GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    hp_handles *h;
+    Newx(h, 1, hp_handles);
+    *h = (hp_handles){request_in,   request_out,   saved_in,     saved_out_read, saved_out_write, saved_out_type,
+                      saved_in_type, saved_select, tied,         IoFLAGS(out),   newSVsv(PL_rs)};
+    request_in = request_out = NULL;
+    tied = 0;
+    IoFLAGS(out) &= ~IOf_FLUSH;
+    if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
+        sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
+    return h;
+}
+
+/* Those of the request that has had them meanwhile are closed. */
+void hp_handles_take_back(pTHX_ hp_handles *h)
+{
+    IO *out = GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    hp_untie(aTHX);
+    if (request_in)
+        PerlIO_close(request_in);
+    if (request_out)
+        PerlIO_close(request_out);
+    request_in = h->request_in;
+    request_out = h->request_out;
+    saved_in = h->saved_in;
+    saved_out_read = h->saved_out_read;
+    saved_out_write = h->saved_out_write;
+    saved_out_type = h->saved_out_type;
+    saved_in_type = h->saved_in_type;
+    saved_select = h->saved_select;
+    tied = h->tied;
+    IoFLAGS(out) = h->flags;
+    sv_setsv_mg(get_sv("/", GV_ADD), h->separator);
+    SvREFCNT_dec(h->separator);
+    Safefree(h);
+}
+
 void hp_boot_handles(pTHX)
 {
     PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::ffi::{self, RequestIn, Str, outcome, strings};
+use crate::ffi::{self, Str, outcome, strings};
 use crate::incoming::Gone;
 use crate::process;
 use crate::serving::Serving;
@@ -72,11 +72,10 @@ extern "C" fn hp_out_publish() {
 }
 
 /// # Safety
-/// What the changes point to must be there.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn hp_out_changes(changes: &ffi::Changes) {
+/// What the changes point to must be there for as long as the result is used.
+unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
     // SAFETY: the caller's.
-    let changes = unsafe {
+    unsafe {
         Changes {
             method: changes.method.bytes(),
             uri: changes.uri.bytes(),
@@ -94,7 +93,15 @@ unsafe extern "C" fn hp_out_changes(changes: &ffi::Changes) {
             subprocess_env: changes.subprocess_env.pairs(),
             notes: changes.notes.pairs(),
         }
-    };
+    }
+}
+
+/// # Safety
+/// What the changes point to must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_changes(given: &ffi::Changes) {
+    // SAFETY: the caller's.
+    let changes = unsafe { changes(given) };
     current(|serving| serving.say(&FromWorker::Changes(Box::new(changes))));
 }
 
@@ -167,32 +174,39 @@ unsafe extern "C" fn hp_log(severity: c_int, virtual_host: c_int, text: *const c
 /// # Safety
 /// Both strings must be there.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn hp_look_up(
+unsafe extern "C" fn hp_ask_look_up(
     method: *const c_char,
     method_length: usize,
     target: *const c_char,
     length: usize,
     file: c_int,
-) -> *const RequestIn {
+) {
     // SAFETY: the caller's.
     let (method, target) = unsafe {
         (Str { ptr: method, len: method_length }.bytes(), Str { ptr: target, len: length }.bytes())
     };
-    current(|serving| serving.look_up(method, target, file != 0)).flatten().unwrap_or(null())
+    current(|serving| serving.say(&FromWorker::LookUp { method, target, file: file != 0 }));
+}
+
+/// # Safety
+/// The string must be there, and what the changes point to, if there are any.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_ask_run(target: *const c_char, length: usize, id: u32, given: Option<&ffi::Changes>) {
+    // SAFETY: the caller's.
+    let target = unsafe { Str { ptr: target, len: length }.bytes() };
+    // SAFETY: the caller's.
+    let changes = given.map(|given| Box::new(unsafe { changes(given) }));
+    current(|serving| serving.say(&FromWorker::Run { target, id, changes }));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hp_await_told(told: &mut ffi::Told) {
+    *told = current(Serving::await_told).unwrap_or(ffi::Told::GONE);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_directory_of(number: u32) -> *mut ffi::Directory {
     current(|serving| serving.directory(number)).unwrap_or(null_mut())
-}
-
-/// # Safety
-/// The string must be there.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn hp_run(target: *const c_char, length: usize) -> c_int {
-    // SAFETY: the caller's.
-    let target = unsafe { Str { ptr: target, len: length }.bytes() };
-    current(|serving| serving.run(target)).flatten().unwrap_or(500).into()
 }
 
 #[unsafe(no_mangle)]

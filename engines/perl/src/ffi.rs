@@ -251,6 +251,30 @@ pub(crate) struct Outcome {
     pub(crate) text: Str,
 }
 
+/// What comes while a program's question is open.
+pub(crate) mod told {
+    use std::ffi::c_int;
+    pub(crate) const GONE: c_int = 0;
+    pub(crate) const ANSWER: c_int = 1;
+    pub(crate) const RAN: c_int = 2;
+    pub(crate) const NESTED: c_int = 3;
+}
+
+#[repr(C)]
+pub(crate) struct Told {
+    pub(crate) kind: c_int,
+    pub(crate) id: u32,
+    pub(crate) main: u32,
+    pub(crate) prev: u32,
+    pub(crate) status: c_int,
+    pub(crate) request: *const RequestIn,
+}
+
+impl Told {
+    pub(crate) const GONE: Self =
+        Self { kind: told::GONE, id: 0, main: 0, prev: 0, status: 500, request: null() };
+}
+
 unsafe extern "C" {
     pub(crate) fn hp_perl_boot(setup: *const Setup, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_perl_version() -> *const c_char;
@@ -258,6 +282,8 @@ unsafe extern "C" {
     pub(crate) fn hp_prepare_forks();
     pub(crate) fn hp_perl_child_init(functions: *const Str, count: usize, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory, stays: c_int);
+    pub(crate) fn hp_perl_nested(told: *const Told);
+    pub(crate) fn hp_perl_related(request: *const RequestIn, directory: *mut Directory, is_main: c_int);
     pub(crate) fn hp_perl_release();
     pub(crate) fn hp_perl_end(functions: *const Str, count: usize, quick: c_int);
     pub(crate) fn hp_free(memory: *mut c_void);

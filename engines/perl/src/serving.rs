@@ -1,12 +1,12 @@
 //! One request after another: from the messages of a conversation to the interpreter and back.
 
 use hostler_ring::worker::Conversation;
-use hostler_wire::work::{self, FromWorker, Outcome, Severity, ToWorker};
+use hostler_wire::work::{self, FromWorker, Nested, Outcome, Severity, ToWorker};
 use std::time::Instant;
 
 use crate::convert::Converted;
 use crate::directory::Directories;
-use crate::ffi::{self, RequestIn};
+use crate::ffi::{self, RequestIn, Told, told};
 use crate::incoming::{Gone, Incoming};
 use crate::processor::Processor;
 use crate::{callbacks, process};
@@ -47,6 +47,8 @@ pub(crate) struct Serving {
     stashed: Vec<u8>,
     stash_read: usize,
     finished: bool,
+    /// How many requests are being served inside of this one.
+    nested: u32,
     exits: bool,
     /// No further trip of the request comes.
     released: bool,
@@ -72,6 +74,7 @@ impl Serving {
             stashed: Vec::new(),
             stash_read: 0,
             finished: false,
+            nested: 0,
             exits: false,
             released: false,
             since: Instant::now(),
@@ -86,6 +89,7 @@ impl Serving {
         self.since = now;
         self.incoming.clear();
         (self.finished, self.exits, self.piece, self.released) = (false, last, 0, false);
+        self.nested = 0;
         self.stashed.clear();
         self.stash_read = 0;
         self.processor.begin();
@@ -124,11 +128,7 @@ impl Serving {
     }
 
     fn begin(&mut self) -> Result<(*const RequestIn, *mut ffi::Directory, bool), Gone> {
-        let length = self.await_kind(|kind| kind == ToWorker::REQUEST || kind == ToWorker::RELEASE)?;
-        if self.released {
-            // Nothing that was not answered yet: what had been asked was.
-            return Err(Gone::Abandoned);
-        }
+        let length = self.await_request()?;
         self.request_message.clear();
         self.request_message.extend_from_slice(self.incoming.body(length));
         let message = ToWorker::decode(ToWorker::REQUEST, &self.request_message);
@@ -141,6 +141,38 @@ impl Serving {
             return Err(Gone::Malformed);
         }
         Ok((self.request.set(&head), directory, stays))
+    }
+
+    /// The length of the next trip's message; those before it are acted on.
+    fn await_request(&mut self) -> Result<usize, Gone> {
+        loop {
+            let wanted = [ToWorker::REQUEST, ToWorker::RELEASE, ToWorker::RELATED, ToWorker::NESTED];
+            match self.await_kind(&wanted)? {
+                // Nothing that was not answered yet: what had been asked was.
+                _ if self.released => return Err(Gone::Abandoned),
+                (ToWorker::RELATED, length) => self.relate(length)?,
+                (ToWorker::NESTED, length) => {
+                    let told = self.nested(length)?;
+                    callbacks::enter(self);
+                    // SAFETY: `told` points into buffers of `self` that stay as they are until more is told, which C
+                    // knows; during the call `self` is reached through `callbacks` only.
+                    unsafe { ffi::hp_perl_nested(&raw const told) };
+                    callbacks::leave();
+                    self.publish();
+                }
+                (_, length) => return Ok(length),
+            }
+        }
+    }
+
+    fn relate(&mut self, length: usize) -> Result<(), Gone> {
+        let message = ToWorker::decode(ToWorker::RELATED, self.incoming.body(length));
+        let Ok(ToWorker::Related { is_main, head }) = message else { return Err(Gone::Malformed) };
+        let directory = self.directories.of(head.directory);
+        let request = self.answer.set(&head);
+        // SAFETY: the request's strings live until the call returns; C copies them.
+        unsafe { ffi::hp_perl_related(request, directory, c_int::from(is_main)) };
+        Ok(())
     }
 
     fn end(&mut self) -> Served {
@@ -163,9 +195,9 @@ impl Serving {
         self.micros
     }
 
-    /// Reads messages up to one of a kind that is waited for, and returns its length. Definitions are taken, the
+    /// Reads messages up to one of a kind that is waited for, and returns its kind and length. Definitions are taken, the
     /// body is put aside.
-    fn await_kind(&mut self, wanted: impl Fn(u8) -> bool) -> Result<usize, Gone> {
+    fn await_kind(&mut self, wanted: &[u8]) -> Result<(u8, usize), Gone> {
         self.stash_piece()?;
         loop {
             let (kind, length) = match self.next_head() {
@@ -175,11 +207,11 @@ impl Serving {
             match kind {
                 ToWorker::RELEASE => {
                     self.released = true;
-                    if wanted(kind) {
-                        return Ok(length);
+                    if wanted.contains(&kind) {
+                        return Ok((kind, length));
                     }
                 }
-                kind if wanted(kind) => return Ok(length),
+                kind if wanted.contains(&kind) => return Ok((kind, length)),
                 ToWorker::DEFINE => self.define(length)?,
                 ToWorker::BODY => {
                     self.piece = length;
@@ -298,9 +330,12 @@ impl Serving {
         self.conversation.as_ref().is_none_or(Conversation::is_abandoned)
     }
 
-    /// Says what became of the request, once.
+    /// Says what became of the request, once; of those inside of it first.
     pub(crate) fn finished(&mut self, outcome: &Outcome<'_>) {
-        if !std::mem::replace(&mut self.finished, true) {
+        if self.nested > 0 {
+            self.nested -= 1;
+            self.say(&FromWorker::Finished(outcome.clone()));
+        } else if !std::mem::replace(&mut self.finished, true) {
             self.say(&FromWorker::Finished(outcome.clone()));
         }
     }
@@ -317,25 +352,49 @@ impl Serving {
         self.exits = true;
     }
 
-    /// Asks what a URL or path maps to.
-    pub(crate) fn look_up(&mut self, method: &[u8], target: &[u8], file: bool) -> Option<*const RequestIn> {
-        self.say(&FromWorker::LookUp { method, target, file });
-        let length = self.await_kind(|kind| kind == ToWorker::ANSWER).ok()?;
+    /// What comes next of the answer to a program's question.
+    pub(crate) fn await_told(&mut self) -> Told {
+        let told = match self.await_kind(&[ToWorker::ANSWER, ToWorker::RAN, ToWorker::NESTED]) {
+            Ok((ToWorker::ANSWER, length)) => self.answered(length),
+            Ok((ToWorker::NESTED, length)) => self.nested(length),
+            Ok((_, length)) => self.ran(length),
+            Err(gone) => Err(gone),
+        };
+        told.unwrap_or(Told::GONE)
+    }
+
+    fn answered(&mut self, length: usize) -> Result<Told, Gone> {
         self.answer_message.clear();
         self.answer_message.extend_from_slice(self.incoming.body(length));
         match ToWorker::decode(ToWorker::ANSWER, &self.answer_message) {
-            Ok(ToWorker::Answer(head)) => Some(self.answer.set(&head)),
-            _ => None,
+            Ok(ToWorker::Answer { id, head }) => {
+                Ok(Told { kind: told::ANSWER, id, request: self.answer.set(&head), ..Told::GONE })
+            }
+            _ => Err(Gone::Malformed),
         }
     }
 
-    /// Has the answer of a sub-request sent; its status.
-    pub(crate) fn run(&mut self, target: &[u8]) -> Option<u16> {
-        self.say(&FromWorker::Run { target });
-        let length = self.await_kind(|kind| kind == ToWorker::RAN).ok()?;
+    /// A request to be served inside of the one that waits.
+    fn nested(&mut self, length: usize) -> Result<Told, Gone> {
+        self.answer_message.clear();
+        self.answer_message.extend_from_slice(self.incoming.body(length));
+        match ToWorker::decode(ToWorker::NESTED, &self.answer_message) {
+            Ok(ToWorker::Nested(nested)) if !self.directories.of(nested.head.directory).is_null() => {
+                self.nested += 1;
+                let request = self.answer.set(&nested.head);
+                let Nested { id, main, prev, .. } = *nested;
+                Ok(Told { kind: told::NESTED, id, main, prev, status: 0, request })
+            }
+            _ => Err(Gone::Malformed),
+        }
+    }
+
+    fn ran(&mut self, length: usize) -> Result<Told, Gone> {
         match ToWorker::decode(ToWorker::RAN, self.incoming.body(length)) {
-            Ok(ToWorker::Ran(status)) => Some(status),
-            _ => None,
+            Ok(ToWorker::Ran(status)) => {
+                Ok(Told { kind: told::RAN, status: c_int::from(status), ..Told::GONE })
+            }
+            _ => Err(Gone::Malformed),
         }
     }
 

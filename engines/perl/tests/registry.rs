@@ -24,6 +24,8 @@ fn the_published_script_runs() {
         (1, "Apache::RegistryNG"),
         (1, "Apache::RegistryBB"),
         (1, "Apache::PerlRun"),
+        (1, "Apache::PerlRunXS"),
+        (1, "Apache::RegistryXS"),
         (2, "ModPerl::Registry"),
         (2, "ModPerl::RegistryBB"),
         (2, "ModPerl::PerlRun"),

@@ -264,7 +264,7 @@ fn questions_about_other_urls_are_answered_while_a_body_comes() {
     worker.tell(&ToWorker::Body(b"body"));
     let mut found = request("modperl");
     (found.directory, found.filename, found.status) = (1, b"/srv/other", 403);
-    worker.tell(&ToWorker::Answer(Box::new(found)));
+    worker.tell(&ToWorker::Answer { id: 1, head: Box::new(found) });
     worker.tell(&ToWorker::BodyEnd(true));
     let answer = worker.end();
     assert_eq!(answer.body, "/srv/other 403 body", "{answer:?}");

@@ -49,11 +49,9 @@ void
 print(SV *request, ...)
   PPCODE:
     {
-        hp_request *r = hp_request_of(aTHX_ request), *to = r;
+        hp_request *r = hp_request_of(aTHX_ request), *to = hp_request_printing(r);
         STRLEN total = 0;
         int i;
-        while (to->main)
-            to = to->main;
         for (i = 1; i < items; i++) {
             STRLEN length;
             const char *bytes = SvPV_const(printable(aTHX_ ST(i)), length);
@@ -77,7 +75,7 @@ send_http_header(SV *request, SV *type = NULL)
             r->changed |= HP_CHANGED_ANSWER;
         }
         r->parse_headers = 0;
-        if (!r->main)
+        if (hp_request_printing(r) == r)
             hp_request_send_head(aTHX_ r);
     }
 

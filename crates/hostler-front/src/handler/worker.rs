@@ -5,6 +5,7 @@
 //! directory     the configuration, as a worker is told of it
 //! head          the request, as a worker is told of it
 //! conversation  one trip: request out, answer in, with questions on the way
+//! nested        requests inside of requests: in the conversation that the worker waits in
 //! held          the worker that waits for a request's next trip
 //! apply         what the worker says becomes the request's answer
 //! output        the rest of a long answer
@@ -22,6 +23,7 @@ mod conversation;
 mod directory;
 mod head;
 mod held;
+mod nested;
 mod output;
 pub(crate) mod phases;
 mod questions;
@@ -30,6 +32,7 @@ mod script;
 pub(crate) mod short;
 
 pub(crate) use held::Held;
+pub(crate) use nested::Within;
 pub(crate) use output::Late;
 pub(crate) use script::handle as script;
 
@@ -188,29 +191,43 @@ async fn trip(
     };
     let known = directory::known(request, programs);
     let texts = Texts::of(request, translated);
+    let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
+    let task = &Task { body: task.body && within.is_none(), ..*task };
+    let head = head::head(request, &texts, &known, task);
     let work = Work {
         thread: request.thread.index,
         directory: (known.id, known.message.clone()),
-        request: head::encoded(head::head(request, &texts, &known, task)),
+        request: head::encoded_with(head, request, within.as_ref()),
         timeout: settings::timeout(&request.server),
     };
     if task.phases.contains(Phase::Response) {
         short::remember(request, &known, task, isolation, texts);
     }
-    let body = task.body.then(|| request.body.clone());
-    let conversation = match held::take(request, isolation) {
-        Some(held) => held.again(&work, body),
-        None => {
-            let exchange = match begin(&request.thread, &request.server, isolation, work) {
-                Begin::Now(exchange) => exchange,
-                Begin::Later(pool, work) => pool.begin(work).await?,
-            };
-            Conversation::new(exchange, body)
-        }
+    let conversation = match within {
+        Some(within) => within.begin(&work),
+        None => started(request, task, isolation, work).await?,
     };
     request.progress.logged |= logs(task.phases);
     request.progress.pending = PhaseSet::default();
     converse(request, conversation, task.stays).await
+}
+
+/// With the worker that waits for this request, or with any.
+async fn started(
+    request: &Request,
+    task: &Task,
+    isolation: Isolation,
+    work: Work,
+) -> Result<Conversation, Error> {
+    let body = task.body.then(|| request.body.clone());
+    if let Some(held) = held::take(request, isolation) {
+        return Ok(held.again(&work, body));
+    }
+    let exchange = match begin(&request.thread, &request.server, isolation, work) {
+        Begin::Now(exchange) => exchange,
+        Begin::Later(pool, work) => pool.begin(work).await?,
+    };
+    Ok(Conversation::new(exchange, body))
 }
 
 /// Whether these phases are what is left after an answer.

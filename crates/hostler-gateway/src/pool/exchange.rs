@@ -1,8 +1,8 @@
 //! One request's conversation with its worker.
 
-use super::WorkerId;
 use super::thread::{self, Entry};
 use super::ticket::Begun;
+use super::{Pool, WorkerId};
 use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
@@ -203,6 +203,12 @@ impl Exchange {
         self.unsent.buffer().extend_from_slice(request);
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| entry.flush(unsent));
+    }
+
+    /// Whether the worker is one of this pool.
+    #[must_use]
+    pub fn is_in(&self, pool: &Arc<Pool>) -> bool {
+        Arc::ptr_eq(&self.begun.pool, pool)
     }
 
     /// No further trip comes: the worker may clean up in peace.

@@ -33,6 +33,10 @@ pub enum FromWorker<'a> {
     Run {
         /// URL-path with query.
         target: &'a [u8],
+        /// The number that the front gave it when it was looked up.
+        id: u32,
+        /// What the program has changed of it since, if anything.
+        changes: Option<Box<Changes<'a>>>,
     },
     /// The answer is complete; nothing but [`Self::Log`] and [`Self::End`] follows.
     Finished(Outcome<'a>),
@@ -187,7 +191,14 @@ impl<'a> FromWorker<'a> {
                 e.bytes(target);
                 e.u8(u8::from(*file));
             }),
-            Self::Run { target } => Encoder::message(out, kind::RUN, |e| e.bytes(target)),
+            Self::Run { target, id, changes } => Encoder::message(out, kind::RUN, |e| {
+                e.bytes(target);
+                e.u32(*id);
+                e.u8(u8::from(changes.is_some()));
+                if let Some(changes) = changes {
+                    changes.encode(e);
+                }
+            }),
             Self::Finished(outcome) => Encoder::message(out, kind::FINISHED, |e| outcome.encode(e)),
             Self::End { exits, micros } => Encoder::message(out, kind::END, |e| {
                 e.u8(u8::from(*exits));
@@ -212,7 +223,14 @@ impl<'a> FromWorker<'a> {
             },
             kind::CHANGES => Self::Changes(Box::new(Changes::decode(&mut d)?)),
             kind::LOOK_UP => Self::LookUp { method: d.bytes()?, target: d.bytes()?, file: d.u8()? == 1 },
-            kind::RUN => Self::Run { target: d.bytes()? },
+            kind::RUN => Self::Run {
+                target: d.bytes()?,
+                id: d.u32()?,
+                changes: match d.u8()? {
+                    0 => None,
+                    _ => Some(Box::new(Changes::decode(&mut d)?)),
+                },
+            },
             kind::FINISHED => Self::Finished(Outcome::decode(&mut d)?),
             kind::END => Self::End { exits: d.u8()? == 1, micros: d.u32()? },
             _ => return Err(Malformed),
@@ -355,6 +373,8 @@ mod tests {
         round_trip(&FromWorker::Body(b"Hello"));
         round_trip(&FromWorker::Log { severity: Severity::Warn, virtual_host: true, text: b"x" });
         round_trip(&FromWorker::Changes(Box::default()));
+        round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: None });
+        round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: Some(Box::default()) });
         round_trip(&FromWorker::Finished(Outcome::Redirect(b"/x")));
         round_trip(&FromWorker::End { exits: true, micros: 70_000 });
     }

@@ -22,11 +22,39 @@ pub enum ToWorker<'a> {
     BodyEnd(bool),
     /// The answer to a question about a URL: what it maps to, with the status the phases came to in
     /// [`RequestHead::status`].
-    Answer(Box<RequestHead<'a>>),
+    Answer {
+        /// The number of the sub-request that it is, by which it may be run.
+        id: u32,
+        /// The request that it would be.
+        head: Box<RequestHead<'a>>,
+    },
     /// What was asked to be sent as part of the answer (`Run`) has been sent, with this status.
     Ran(u16),
     /// No further trip of a request that [`stays`](request_flag::STAYS) comes: the worker cleans up after it.
     Release,
+    /// Run phases of a sub-request before the question that the worker waits with is answered: nested, as part of the
+    /// request that is being served. Its answer has a head, a body and a `Finished` of its own, but no `End`.
+    Nested(Box<Nested<'a>>),
+    /// The next [`Self::Request`] is a part of this one, or goes on in its place: somebody else has answered it.
+    Related {
+        /// The request's `main`; else its `prev`.
+        is_main: bool,
+        /// That request, as it was left.
+        head: Box<RequestHead<'a>>,
+    },
+}
+
+/// Phases of a sub-request. Requests of a conversation have numbers: 0 is the one that it is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nested<'a> {
+    /// The sub-request's number.
+    pub id: u32,
+    /// Of which request it is a part.
+    pub main: u32,
+    /// The number of the request in whose place it goes on, plus one; 0: of none.
+    pub prev: u32,
+    /// The sub-request.
+    pub head: RequestHead<'a>,
 }
 
 /// Bits of [`RequestHead::flags`].
@@ -154,6 +182,8 @@ mod kind {
     pub(super) const ANSWER: u8 = 5;
     pub(super) const RAN: u8 = 6;
     pub(super) const RELEASE: u8 = 7;
+    pub(super) const NESTED: u8 = 8;
+    pub(super) const RELATED: u8 = 9;
 }
 
 impl<'a> ToWorker<'a> {
@@ -171,6 +201,10 @@ impl<'a> ToWorker<'a> {
     pub const RAN: u8 = kind::RAN;
     /// Kind of [`Self::Release`].
     pub const RELEASE: u8 = kind::RELEASE;
+    /// Kind of [`Self::Nested`].
+    pub const NESTED: u8 = kind::NESTED;
+    /// Kind of [`Self::Related`].
+    pub const RELATED: u8 = kind::RELATED;
 
     /// Appends the message with its head.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -182,9 +216,20 @@ impl<'a> ToWorker<'a> {
             Self::Request(head) => Encoder::message(out, kind::REQUEST, |e| head.encode(e)),
             Self::Body(piece) => Encoder::message(out, kind::BODY, |e| e.0.extend_from_slice(piece)),
             Self::BodyEnd(complete) => Encoder::message(out, kind::BODY_END, |e| e.u8(u8::from(*complete))),
-            Self::Answer(head) => Encoder::message(out, kind::ANSWER, |e| head.encode(e)),
+            Self::Answer { id, head } => Encoder::message(out, kind::ANSWER, |e| {
+                e.u32(*id);
+                head.encode(e);
+            }),
             Self::Ran(status) => Encoder::message(out, kind::RAN, |e| e.u16(*status)),
             Self::Release => Encoder::message(out, kind::RELEASE, |_| ()),
+            Self::Nested(nested) => Encoder::message(out, kind::NESTED, |e| {
+                [nested.id, nested.main, nested.prev].into_iter().for_each(|number| e.u32(number));
+                nested.head.encode(e);
+            }),
+            Self::Related { is_main, head } => Encoder::message(out, kind::RELATED, |e| {
+                e.u8(u8::from(*is_main));
+                head.encode(e);
+            }),
         }
     }
 
@@ -199,9 +244,18 @@ impl<'a> ToWorker<'a> {
             kind::REQUEST => Self::Request(Box::new(RequestHead::decode(&mut d)?)),
             kind::BODY => return Ok(Self::Body(body)),
             kind::BODY_END => Self::BodyEnd(d.u8()? == 1),
-            kind::ANSWER => Self::Answer(Box::new(RequestHead::decode(&mut d)?)),
+            kind::ANSWER => Self::Answer { id: d.u32()?, head: Box::new(RequestHead::decode(&mut d)?) },
             kind::RAN => Self::Ran(d.u16()?),
             kind::RELEASE => Self::Release,
+            kind::NESTED => Self::Nested(Box::new(Nested {
+                id: d.u32()?,
+                main: d.u32()?,
+                prev: d.u32()?,
+                head: RequestHead::decode(&mut d)?,
+            })),
+            kind::RELATED => {
+                Self::Related { is_main: d.u8()? == 1, head: Box::new(RequestHead::decode(&mut d)?) }
+            }
             _ => return Err(Malformed),
         };
         d.end().map(|()| message)
@@ -314,6 +368,22 @@ impl<'a> RequestHead<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn round_trip(message: &ToWorker<'_>) {
+        let mut out = Vec::new();
+        message.encode(&mut out);
+        let (kind, length) = crate::work::read_head(out[..8].try_into().unwrap()).unwrap();
+        assert_eq!(length, out.len() - 8);
+        assert_eq!(ToWorker::decode(kind, &out[8..]).as_ref(), Ok(message));
+    }
+
+    #[test]
+    fn what_is_said_of_other_requests_comes_back() {
+        let head = RequestHead { uri: b"/part", status: 404, ..RequestHead::default() };
+        round_trip(&ToWorker::Nested(Box::new(Nested { id: 3, main: 2, prev: 1, head: head.clone() })));
+        round_trip(&ToWorker::Related { is_main: true, head: Box::new(head.clone()) });
+        round_trip(&ToWorker::Answer { id: 7, head: Box::new(head) });
+    }
 
     #[test]
     fn a_request_comes_back() {

@@ -40,6 +40,7 @@ sub handler ($$) {
     $self->chdir_file(Apache->server_root_relative(''));
     $^W = $warn;
     my $status = $r->status($before);
+    $r->child_terminate if lc($r->dir_config('PerlRunOnce') // '') eq 'on';
     return $rc != OK || $status == 200 || $r->sent_header ? $rc : $status;
 }
 

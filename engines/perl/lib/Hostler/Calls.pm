@@ -94,8 +94,10 @@ Apache::Constants Apache::Constants: export name
 Apache::Registry Apache::Registry: handler
 Apache::RegistryBB Apache::RegistryBB: handler
 Apache::RegistryNG Apache::RegistryNG: handler
+Apache::RegistryXS Apache::RegistryXS: handler
 Apache::RegistryLoader Apache::RegistryLoader: handler new
 Apache::PerlRun Apache::PerlRun: handler
+Apache::PerlRunXS Apache::PerlRunXS: handler
 Apache::Dispatch Apache::Dispatch: handler
 Apache::Status Apache::Status: handler menu_item
 Apache::StatINC Apache::StatINC: handler

@@ -339,7 +339,7 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
             answer.question = Some(format!("{} {} {file}", text(method), text(target)));
             return true;
         }
-        FromWorker::Run { target } => {
+        FromWorker::Run { target, .. } => {
             answer.question = Some(format!("run {}", text(target)));
             return true;
         }

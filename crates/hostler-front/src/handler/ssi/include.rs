@@ -100,6 +100,9 @@ impl Around<'_> {
         if text_only && kind.is_some_and(|kind| !kind.starts_with(b"text/")) {
             return Err("it could be a program: its media type is not text (Options IncludesNOEXEC)".into());
         }
+        if sub.handler.as_deref().is_some_and(handler::worker::is_handler) {
+            sub.main = Some(Rc::new(self.document.clone()));
+        }
         if sub.handler.is_some() || kind.is_some_and(|kind| kind.starts_with(b"application/x-httpd-")) {
             self.variables.inherit(self.page, &mut sub.env);
         }

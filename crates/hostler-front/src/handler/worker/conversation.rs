@@ -2,7 +2,8 @@
 //! and its questions about other URLs are answered on the way.
 
 use super::apply::{Changes, Head};
-use super::questions::{self, Answered, Asked};
+use super::nested::{Line, Turn};
+use super::questions::{self, Answered, Asked, Sub};
 use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
@@ -12,7 +13,11 @@ use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+
+/// How many requests that were looked up are kept, so that they can be run as they are; older ones are looked up anew.
+const KEPT: usize = 16;
 
 /// What a worker has said.
 pub(super) enum Event {
@@ -33,9 +38,14 @@ pub(super) enum End {
 
 /// A conversation.
 pub(crate) struct Conversation {
-    exchange: Exchange,
+    line: Rc<Line>,
+    /// It is one inside of another, which goes on afterwards.
+    is_inside: bool,
+    turn: Option<Turn>,
     upload: Upload,
     question: Option<Asked>,
+    /// What was looked up.
+    subs: VecDeque<Box<Sub>>,
     /// The answer of a sub-request, which goes into this one's, and the sub-request's status.
     spliced: Option<(Box<dyn BodyStream>, u16)>,
     /// Messages that somebody else has taken, still to be looked at.
@@ -46,8 +56,26 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
-        let upload = Upload { body, failed: None };
-        Self { exchange, upload, question: None, spliced: None, taken: VecDeque::new(), failed: None }
+        Self::on(Line::new(exchange), body)
+    }
+
+    fn on(line: Rc<Line>, body: Option<RequestBody>) -> Self {
+        Self {
+            line,
+            is_inside: false,
+            turn: None,
+            upload: Upload { body, failed: None },
+            question: None,
+            subs: VecDeque::new(),
+            spliced: None,
+            taken: VecDeque::new(),
+            failed: None,
+        }
+    }
+
+    /// One inside of another, whose trip has begun. The body is that one's.
+    pub(super) fn inside(line: Rc<Line>, turn: Turn) -> Self {
+        Self { is_inside: true, turn: Some(turn), ..Self::on(line, None) }
     }
 
     /// Goes on with one that somebody else has begun, who has taken these messages.
@@ -57,19 +85,18 @@ impl Conversation {
 
     /// Another trip of a request that stays with its worker.
     pub(super) fn again(self, work: &Work, body: Option<RequestBody>) -> Self {
-        let mut exchange = self.exchange;
-        exchange.again(&work.directory, &work.request);
-        Self::new(exchange, body)
+        self.line.exchange().again(&work.directory, &work.request);
+        Self { subs: self.subs, ..Self::on(self.line, body) }
     }
 
     /// One trip is over; the worker waits for another.
     pub(super) fn stay(&mut self) {
-        self.exchange.stay();
+        self.line.exchange().stay();
     }
 
     /// There will be no other: the worker ends the request once it has said what it is saying.
     pub(super) fn release(&mut self) {
-        self.exchange.release();
+        self.line.exchange().release();
     }
 
     /// The next thing said. After an error, or after [`Event::Finished`], there is nothing more.
@@ -79,7 +106,7 @@ impl Conversation {
         context: &mut Context<'_>,
     ) -> Poll<Result<Event, Error>> {
         loop {
-            self.upload.poll(&mut self.exchange, context);
+            self.upload.poll(&mut self.line.exchange(), context);
             if let Some(error) = self.upload.failed.take() {
                 return Poll::Ready(Err(Error::from(&error)));
             }
@@ -91,9 +118,12 @@ impl Conversation {
             {
                 return Poll::Ready(Err(error));
             }
+            if self.line.is_torn() {
+                return Poll::Ready(Err(lied("a part of it was given up before it was complete")));
+            }
             let next = match self.taken.pop_front() {
                 Some(frame) => Some(Ok(frame)),
-                None => ready!(self.exchange.poll_next(context)),
+                None => ready!(self.line.exchange().poll_next(context)),
             };
             let frame = match next {
                 Some(Ok(frame)) => frame,
@@ -117,6 +147,9 @@ impl Conversation {
             FromWorker::Finished(outcome) => {
                 // Nothing more of the request's body is wanted.
                 self.upload.body = None;
+                if let Some(turn) = self.turn.take() {
+                    turn.finish();
+                }
                 Event::Finished(end(&outcome))
             }
             FromWorker::Log { severity, virtual_host, text } => {
@@ -124,11 +157,19 @@ impl Conversation {
                 return Ok(None);
             }
             FromWorker::LookUp { method, target, file } => {
-                self.question = Some(questions::look_up(request, method, target, file));
+                self.line.set_waits(true);
+                self.question = Some(questions::look_up(&self.line, request, method, target, file));
                 return Ok(None);
             }
-            FromWorker::Run { target } => {
-                self.question = Some(questions::run(request, target));
+            FromWorker::Run { target, id, changes } => {
+                self.line.set_waits(true);
+                let place = self.subs.iter().position(|sub| sub.is(id));
+                let sub = place.and_then(|place| self.subs.remove(place));
+                let changes = changes.map(|changes| Changes::of(&message, &changes));
+                self.question = Some(match sub {
+                    Some(sub) => questions::run(sub, changes),
+                    None => questions::run_anew(&self.line, request, target),
+                });
                 return Ok(None);
             }
             FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
@@ -142,7 +183,12 @@ impl Conversation {
             let answered = ready!(question.as_mut().poll(context));
             self.question = None;
             match answered {
-                Answered::LookedUp(sub, status) => questions::tell(&sub, status, &mut self.exchange),
+                Answered::LookedUp(sub) => {
+                    self.line.set_waits(false);
+                    sub.tell(&mut self.line.exchange());
+                    self.subs.truncate(KEPT - 1);
+                    self.subs.push_front(sub);
+                }
                 Answered::Ran(body, status) => self.spliced = Some((body, status)),
             }
         }
@@ -160,27 +206,32 @@ impl Conversation {
                     );
                 }
                 let status = if broken { 500 } else { *status };
-                self.exchange.tell(&ToWorker::Ran(status));
                 self.spliced = None;
+                self.line.set_waits(false);
+                self.line.exchange().tell(&ToWorker::Ran(status));
                 Poll::Ready(None)
             }
         }
     }
 
     /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
-    pub(super) fn part(mut self, request: &Request) {
+    pub(super) fn part(self, request: &Request) {
+        if self.is_inside {
+            return;
+        }
+        let line = self.line;
         let mut context = Context::from_waker(std::task::Waker::noop());
         loop {
-            match self.exchange.poll_next(&mut context) {
+            let next = line.exchange().poll_next(&mut context);
+            match next {
                 Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
                 Poll::Ready(_) => return,
                 Poll::Pending => break,
             }
         }
         let request = request.for_log();
-        let mut exchange = self.exchange;
         tokio::task::spawn_local(async move {
-            while let Some(Ok(frame)) = poll_fn(|context| exchange.poll_next(context)).await {
+            while let Some(Ok(frame)) = poll_fn(|context| line.exchange().poll_next(context)).await {
                 write_rest(&request, &frame);
             }
         });

@@ -34,8 +34,6 @@ const SCRIPT: &str = "Hostler::Script";
 pub(super) struct Known {
     /// Unique within the front's life.
     pub(super) id: u32,
-    /// The encoded [`Directory`].
-    pub(super) encoded: Vec<u8>,
     /// The encoded `Define` message with it.
     pub(super) message: Arc<[u8]>,
     /// Keeps the address in the key taken.
@@ -63,7 +61,7 @@ pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
         // Strings, numbers and lists can always be encoded.
         let encoded = postcard::to_allocvec(&directory(request, programs)).unwrap_or_default();
         let message = define(id, &encoded).into();
-        let made = Rc::new(Known { id, encoded, message, _dir: request.dir.clone() });
+        let made = Rc::new(Known { id, message, _dir: request.dir.clone() });
         known.insert(key, made.clone());
         made
     })

@@ -1,12 +1,13 @@
 //! A request as a worker is told of it. No CGI environment is made here: an engine makes what its programs look at.
 
-use super::directory::Known;
+use super::directory::{self, Known, Programs};
+use super::nested::Within;
 use crate::http1::head::HTTP_2;
 use crate::request::{Found, Origin, Request};
 use crate::table::Table;
 use crate::{log, settings, variables};
 use hostler_wire::site::{FileInfo, FileKind};
-use hostler_wire::work::{Fields, FileFacts, PhaseSet, RequestHead, ToWorker, request_flag};
+use hostler_wire::work::{Fields, FileFacts, Nested, PhaseSet, RequestHead, ToWorker, request_flag};
 use std::time::UNIX_EPOCH;
 
 /// What has to be made for a head, which only borrows.
@@ -103,6 +104,32 @@ pub(super) fn encoded(head: RequestHead<'_>) -> Vec<u8> {
     out
 }
 
+/// The same, of one inside of a conversation (`within`), or that others belong to.
+pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Option<&Within>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    if let Some(&Within { id, main, prev, .. }) = within {
+        ToWorker::Nested(Box::new(Nested { id, main, prev, head })).encode(&mut out);
+        return out;
+    }
+    if let Some(main) = request.main.as_deref() {
+        encode_related(main, true, &mut out);
+    }
+    if let Some(prev) = request.prev.as_deref() {
+        encode_related(prev, false, &mut out);
+    }
+    ToWorker::Request(Box::new(head)).encode(&mut out);
+    out
+}
+
+/// Its configuration is of no use any more: it is told as having that of the request that goes on.
+fn encode_related(related: &Request, is_main: bool, out: &mut Vec<u8>) {
+    let known = directory::known(related, Programs::Configured);
+    let texts = Texts::of(related, None);
+    let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
+    let head = Box::new(head(related, &texts, &known, &task));
+    ToWorker::Related { is_main, head }.encode(out);
+}
+
 fn fields(table: &Table) -> Fields<'_> {
     table.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
@@ -111,8 +138,8 @@ fn flags(request: &Request, task: &Task) -> u32 {
     let facts = [
         (request.peer.tls.is_some(), request_flag::TLS),
         (request.is_head(), request_flag::HEAD_ONLY),
-        (request.prev.is_some() || request.origin == Origin::Redirect, request_flag::REDIRECTED),
-        (request.is_sub(), request_flag::SUBREQUEST),
+        (is_redirected(request), request_flag::REDIRECTED),
+        (request.is_part(), request_flag::SUBREQUEST),
         (task.body, request_flag::BODY),
         (task.stays, request_flag::STAYS),
         (request.peer.may_continue(), request_flag::KEEP_ALIVE),
@@ -121,6 +148,10 @@ fn flags(request: &Request, task: &Task) -> u32 {
         (request.server.conf.core.assign_user.is_some(), request_flag::SUEXEC),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
+}
+
+fn is_redirected(request: &Request) -> bool {
+    request.prev.is_some() || (request.origin == Origin::Redirect && !request.is_part())
 }
 
 /// What stands at the file name.

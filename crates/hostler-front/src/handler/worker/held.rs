@@ -41,7 +41,7 @@ impl Held {
 
 /// The one that goes on with this request, if it does in the same pool.
 pub(super) fn take(request: &Request, isolation: Isolation) -> Option<Conversation> {
-    if request.is_sub() || isolation != Isolation::Persistent {
+    if request.is_part() || isolation != Isolation::Persistent {
         request.held.release(request);
         return None;
     }

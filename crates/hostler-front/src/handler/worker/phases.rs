@@ -173,7 +173,7 @@ pub(crate) async fn decide(request: &mut Request, phase: Phase) -> Result<Said, 
 /// A trip without the response phase. The request's body stays where it is.
 async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     // What programs keep for later phases (pnotes, pushed handlers, cleanups) is in their process: the same one goes on.
-    let stays = !request.is_sub() && both(phases, set(&AFTER)).0 == 0;
+    let stays = !request.is_part() && both(phases, set(&AFTER)).0 == 0;
     let task = Task { phases, handler: None, body: false, stays };
     let before = request.filename.clone();
     let answer = match trip(request, &task, Isolation::Persistent, Programs::Configured).await {

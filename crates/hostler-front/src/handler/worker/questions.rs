@@ -3,8 +3,10 @@
 //!
 //! Both walk the real phases, so that all access rules hold.
 
+use super::apply::Changes;
 use super::directory::{self, Programs};
 use super::head::{self, Task, Texts};
+use super::nested::{Line, Within};
 use crate::body::{Body, BodyStream};
 use crate::handler;
 use crate::map;
@@ -16,34 +18,53 @@ use hostler_gateway::pool::Exchange;
 use hostler_wire::work::{PhaseSet, ToWorker};
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// A question whose answer is being found.
 pub(super) type Asked = Pin<Box<dyn Future<Output = Answered>>>;
 
 /// An answer.
 pub(super) enum Answered {
-    /// The request that it would be, and the status that its phases came to.
-    LookedUp(Box<Request>, u16),
+    /// The request that it would be.
+    LookedUp(Box<Sub>),
     /// The answer's body, and its status.
     Ran(Box<dyn BodyStream>, u16),
 }
 
+/// Longest answer of a phase before the handler that is kept for a request that may be run, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// A request that was looked up.
+pub(super) struct Sub {
+    request: Request,
+    /// What its phases have come to: all but 200 are no answer.
+    status: u16,
+    /// One of them has answered.
+    answer: Option<Bytes>,
+}
+
 /// What a URL, or with `file` a path, maps to.
-pub(super) fn look_up(request: &Request, method: &[u8], target: &[u8], file: bool) -> Asked {
-    let parent = request.clone();
+pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target: &[u8], file: bool) -> Asked {
+    let parent = asking(line, request);
     let (method, target) = (Bytes::copy_from_slice(method), absolute(request, target, file));
     Box::pin(async move {
-        let (mut sub, phase) = if file {
+        let (mut request, phase) = if file {
             Box::pin(map::look_up_file(&parent, &target)).await
         } else {
             serve::look_up(&parent, &target).await
         };
         if !method.is_empty() {
-            sub.method = method;
+            request.method = method;
         }
-        let status = status_of(&phase);
-        Answered::LookedUp(Box::new(sub), status)
+        Answered::LookedUp(Box::new(Sub::of(request, phase).await))
     })
+}
+
+/// The request that asks, for its parts: they know what they are part of.
+fn asking(line: &Rc<Line>, request: &Request) -> Request {
+    let mut parent = request.clone();
+    parent.within = Some(Within::asker(line, request));
+    parent
 }
 
 /// A relative target is taken from where the request is, as Apache does.
@@ -56,51 +77,109 @@ fn absolute(request: &Request, target: &[u8], file: bool) -> Vec<u8> {
     [&base[..end], target].concat()
 }
 
-fn status_of(phase: &Phase) -> u16 {
-    match phase {
-        Ok(()) | Err(Halt::Done(_)) => 200,
-        Err(Halt::Status(status)) => *status,
-        Err(Halt::Redirect { .. }) => 302,
+impl Sub {
+    /// Redirects within the server are followed: they are where the URL leads.
+    async fn of(mut request: Request, mut phase: Phase) -> Self {
+        loop {
+            let (status, answer) = match phase {
+                Ok(()) => (200, None),
+                Err(Halt::Status(status)) => (status, None),
+                Err(Halt::Done(body)) => match body.collect(LONGEST).await {
+                    Ok(text) => (200, Some(text)),
+                    Err(_) => (500, None),
+                },
+                Err(Halt::Redirect { method, target }) => {
+                    if request.redirects < settings::recursion(&request.server).0 {
+                        request = request.redirected(method, &target);
+                        phase = Box::pin(serve::prepare(&mut request)).await;
+                        continue;
+                    }
+                    (500, None)
+                }
+            };
+            return Self { request, status, answer };
+        }
+    }
+
+    fn id(&self) -> u32 {
+        self.request.within.as_ref().map_or(0, |within| within.id)
+    }
+
+    pub(super) fn is(&self, id: u32) -> bool {
+        self.id() == id
+    }
+
+    /// Tells the worker what it has asked for.
+    pub(super) fn tell(&self, exchange: &mut Exchange) {
+        let known = directory::known(&self.request, Programs::Configured);
+        let texts = Texts::of(&self.request, None);
+        let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
+        let mut head = head::head(&self.request, &texts, &known, &task);
+        head.status = self.status;
+        let mut message = Vec::with_capacity(1024);
+        ToWorker::Answer { id: self.id(), head: Box::new(head) }.encode(&mut message);
+        exchange.again(&(known.id, known.message.clone()), &message);
     }
 }
 
-/// Tells the worker what it has asked for.
-pub(super) fn tell(sub: &Request, status: u16, exchange: &mut Exchange) {
-    let known = directory::known(sub, Programs::Configured);
-    exchange.tell(&ToWorker::Define { id: known.id, directory: &known.encoded });
-    let texts = Texts::of(sub, None);
-    let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
-    let mut answer = head::head(sub, &texts, &known, &task);
-    answer.status = status;
-    exchange.tell(&ToWorker::Answer(Box::new(answer)));
-}
-
-/// The answer of a sub-request.
-pub(super) fn run(request: &Request, target: &[u8]) -> Asked {
-    let parent = request.clone();
-    let target = absolute(request, target, false);
+/// The answer of a request that was looked up, as the program has changed it since.
+pub(super) fn run(sub: Box<Sub>, changes: Option<Changes>) -> Asked {
     Box::pin(async move {
-        let (sub, phase) = serve::look_up(&parent, &target).await;
-        let (body, status) = match phase {
-            Ok(()) => answer(sub).await,
-            Err(Halt::Done(body)) => (body, 200),
-            other => (Body::Empty, status_of(&other)),
-        };
+        let Sub { mut request, status, answer } = *sub;
+        if let Some(text) = answer {
+            return Answered::Ran(Body::Bytes(text).into_stream(), status);
+        }
+        if status != 200 {
+            return Answered::Ran(Body::Empty.into_stream(), status);
+        }
+        if let Some(changes) = changes {
+            let before = request.filename.clone();
+            changes.apply(&mut request);
+            if request.filename != before
+                && let Err(halt) = Box::pin(map::find_again(&mut request)).await
+            {
+                return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
+            }
+        }
+        let (body, status) = answered(request).await;
         Answered::Ran(body.into_stream(), status)
     })
 }
 
+/// The answer of a sub-request that was looked up long ago.
+pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
+    let parent = asking(line, request);
+    let target = absolute(request, target, false);
+    Box::pin(async move {
+        let (request, phase) = serve::look_up(&parent, &target).await;
+        match run(Box::new(Sub::of(request, phase).await), None).await {
+            Answered::LookedUp(_) => Answered::Ran(Body::Empty.into_stream(), 500),
+            ran @ Answered::Ran(..) => ran,
+        }
+    })
+}
+
+fn status_of(halt: &Halt) -> u16 {
+    match halt {
+        Halt::Done(_) => 200,
+        Halt::Status(status) => *status,
+        Halt::Redirect { .. } => 302,
+    }
+}
+
 /// Runs the handler of a sub-request, following redirects within the server.
-async fn answer(mut sub: Request) -> (Body, u16) {
+async fn answered(mut sub: Request) -> (Body, u16) {
     // Includes in it are expanded in place: nobody else would do it.
     let depth = sub.origin;
     sub.origin = Origin::Redirect;
+    sub.progress.logged = true;
     let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
     loop {
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => {
                 sub.filters.clear();
-                return (body, sub.status);
+                // What a handler returns, not what it says of its answer.
+                return (body, 200);
             }
             Err(Halt::Status(status)) => return (Body::Empty, status),
             Err(Halt::Redirect { method, target }) => {
@@ -109,6 +188,7 @@ async fn answer(mut sub: Request) -> (Body, u16) {
                 }
                 sub.origin = depth;
                 sub = sub.redirected(method, &target);
+                sub.progress.logged = true;
                 outcome = Box::pin(serve::run(&mut sub)).await;
             }
         }

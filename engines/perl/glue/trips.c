@@ -1,0 +1,173 @@
+/* One trip of a request: its phases, what is told of them, and if it is the last its Log and Cleanup.
+ *
+ * A request that stays between two trips is kept here. */
+#include "trip.h"
+
+/* The front asks for Log and Cleanup in one trip of a request; what a handler has pushed runs in any case. */
+static int wants(pTHX_ const hp_request *r, int phase)
+{
+    return (r->in->phases & 1u << phase || r->pushed[phase]) && hp_has_handlers(aTHX_ r, phase);
+}
+
+void hp_finish_trip(pTHX_ void *context)
+{
+    hp_trip *t = context;
+    hp_request *r = t->r;
+    hp_request_tell_changes(aTHX_ r);
+    if (t->outcome.kind == HP_STATUS)
+        r->status = t->outcome.status;
+    hp_out_finished(&t->outcome);
+    if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups)
+        hp_out_publish();
+}
+
+static void after(pTHX_ void *context)
+{
+    hp_trip *t = context;
+    ENTER;
+    SAVETMPS;
+    if (wants(aTHX_ t->r, HP_LOG))
+        (void)hp_run_phase(aTHX_ t, HP_LOG);
+    if (wants(aTHX_ t->r, HP_CLEANUP))
+        (void)hp_run_phase(aTHX_ t, HP_CLEANUP);
+    hp_request_run_cleanups(aTHX_ t->r);
+    FREETMPS;
+    LEAVE;
+}
+
+/* What the next program must not find. */
+static void reset(pTHX)
+{
+    AV *arguments = PL_argvgv ? GvAV(PL_argvgv) : NULL;
+    if (SvTRUE(ERRSV))
+        sv_setpvs(ERRSV, "");
+    if (GvHV(PL_errgv) && HvUSEDKEYS(GvHV(PL_errgv)))
+        hv_clear(GvHV(PL_errgv));
+    if (arguments && av_len(arguments) >= 0)
+        av_clear(arguments);
+    if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
+        sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
+    errno = 0;
+}
+
+/* The request that waits for its next trip. */
+static hp_request *staying;
+
+/* Of the next one, as the front knows them. */
+static hp_request *related_main, *related_prev;
+
+void hp_perl_related(const hp_request_in *request, hp_directory *directory, int is_main)
+{
+    dTHX;
+    hp_request **kept = is_main ? &related_main : &related_prev;
+    if (*kept)
+        hp_request_free(aTHX_ *kept);
+    *kept = hp_request_copy(aTHX_ request, directory);
+}
+
+static void relate(pTHX_ hp_request *r)
+{
+    hp_request *related[] = {related_main, related_prev};
+    size_t i;
+    related_main = related_prev = NULL;
+    for (i = 0; i < 2; i++)
+        if (related[i] && !related[i]->directory)
+            related[i]->directory = r->directory;
+    if (related[0] && !r->main) {
+        r->main = related[0];
+        r->owns_main = 1;
+    }
+    if (related[1] && !r->prev) {
+        r->prev = related[1];
+        r->owns_prev = 1;
+    }
+}
+
+static void begin(pTHX_ hp_trip *t, const hp_request_in *request, hp_directory *directory)
+{
+    Zero(t, 1, hp_trip);
+    if (staying)
+        hp_request_again(aTHX_ staying, request, directory);
+    t->r = staying ? staying : hp_request_new(aTHX_ request, directory);
+    staying = NULL;
+    t->r->is_served = 1;
+    if (UNLIKELY(related_main || related_prev))
+        relate(aTHX_ t->r);
+    hp_current = t->r;
+}
+
+static void end(pTHX_ hp_trip *t)
+{
+    (void)hp_guarded(aTHX_ after, t);
+    SvREFCNT_dec(t->self);
+    hp_request_free(aTHX_ t->r);
+    hp_current = NULL;
+    reset(aTHX);
+}
+
+void hp_perl_release(void)
+{
+    dTHX;
+    hp_trip t;
+    if (!staying)
+        return;
+    Zero(&t, 1, hp_trip);
+    t.r = hp_current = staying;
+    staying = NULL;
+    t.self = hp_request_sv(aTHX_ t.r);
+    end(aTHX_ &t);
+}
+
+void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
+{
+    dTHX;
+    hp_trip t;
+    int is_script;
+    begin(aTHX_ &t, request, directory);
+    is_script = hp_handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
+    if (!is_script) { /* what a parent has prepared for scripts */
+        hp_mod_perl_show(aTHX);
+        hp_untie(aTHX);
+    }
+    t.outcome.kind = HP_DECLINED_REQUEST;
+    if (UNLIKELY(hp_guarded(aTHX_ hp_run_trip, &t))) {
+        if (hp_is_forked_away())
+            hp_leave_fork(aTHX_ STATUS_EXIT);
+        (void)hp_guarded(aTHX_ hp_conclude_exit, &t);
+    }
+    if (!is_script) {
+        hp_untie(aTHX);
+        hp_env_restore(aTHX);
+    }
+    if (hp_is_forked_away())
+        hp_leave_fork(aTHX_ 0);
+    (void)hp_guarded(aTHX_ hp_finish_trip, &t);
+    if (is_script) { /* it was the process's only request: nothing is put back in order */
+        (void)hp_guarded(aTHX_ after, &t);
+        hp_current = NULL;
+        return;
+    }
+    if (!stays) {
+        end(aTHX_ &t);
+        return;
+    }
+    hp_request_stay(aTHX_ t.r);
+    staying = t.r;
+    SvREFCNT_dec(t.self);
+    hp_current = NULL;
+    reset(aTHX);
+}
+
+static void serve_nested(pTHX_ void *context)
+{
+    hp_serve_inside(aTHX_ context);
+}
+
+void hp_perl_nested(const hp_told *told)
+{
+    dTHX;
+    hp_current = staying;
+    /* Whatever it is left by, what is inside has said what became of it. */
+    (void)hp_guarded(aTHX_ serve_nested, (void *)told);
+    hp_current = NULL;
+}
