@@ -32,7 +32,8 @@ const SERVER_USER: u32 = 64_100;
 /// What a contestant is to serve.
 ///
 /// Texts may contain `@ROOT@` (the folder), `@PORT@`, `@RUN@` (a folder for sockets and the like), `@SITE_USER@` and
-/// `@SECOND_USER@` (their numbers as `AssignUserID` wants them, for user and group alike: `#33`).
+/// `@SECOND_USER@` (their numbers as `AssignUserID` wants them, for user and group alike: `#33`), and `@WORKERS@` on a line of its own:
+/// where Hostler is told [`Site::workers`], at the end of the virtual host whose pool it is.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     /// The folder made for it: `htdocs`, `perl`, `cgi-bin`, `lib`, `app.psgi` ... whatever the application has. When
@@ -47,6 +48,8 @@ pub struct Site {
     pub own: BTreeMap<String, String>,
     /// Processor share all its processes may use together: 0.1 is a tenth of one core.
     pub cpu: Option<f64>,
+    /// Exactly so many workers, for those that have a pool of them: Hostler, Apache prefork and itk, Starman.
+    pub workers: Option<u32>,
     /// Environment variables of the programs (a database's address).
     pub environment: Vec<(String, String)>,
     /// Files and folders that programs write to: given to the site's user when the lab is root.

@@ -17,6 +17,7 @@ mod tally;
 mod tests;
 mod think;
 mod timers;
+pub(crate) mod tls;
 mod url;
 
 pub use limit::{Limit, limit};

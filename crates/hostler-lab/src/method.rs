@@ -8,6 +8,7 @@ mod answer;
 mod calls;
 mod clock;
 mod evidence;
+mod pools;
 mod rounds;
 mod sample;
 mod select;
@@ -17,8 +18,9 @@ pub mod statistics;
 mod workers;
 
 pub use answer::{Answer, ask, difference};
+pub use evidence::FOLDER as EVIDENCE;
 pub use select::select;
-pub use servers::{Contestant, Installed, Servers};
+pub use servers::{Contestant, Installed, Servers, Workers};
 
 use crate::application::Database;
 use crate::load::Cancel;
@@ -117,11 +119,14 @@ pub fn take_with(
         cells: Vec::new(),
         notes: Vec::new(),
         advice: Vec::new(),
+        evidence: Vec::new(),
         scenario,
     };
     let found = rounds::all(servers, &mut run, options, events)?;
-    run.advice = advice::of(&run);
-    run.advice.extend(found);
+    if run.scenario.advice {
+        run.advice = advice::of(&run);
+        run.advice.extend(found);
+    }
     Ok(run)
 }
 

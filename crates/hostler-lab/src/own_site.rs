@@ -15,7 +15,7 @@ pub use command::{OwnSite, own_site};
 
 use crate::contestant::{self, Running, Site};
 use crate::load::{self, Phase, Plan, Protocol, Think};
-use crate::method::{Contestant, Options, Servers, select, take_with};
+use crate::method::{Contestant, Options, Servers, Workers, select, take_with};
 use crate::run::{Run, Server};
 use crate::scenario::{Case, Quick, Scenario, Shape};
 use anyhow::{Context, Result};
@@ -79,9 +79,12 @@ impl OwnServers {
         let url = Url::parse(&wanted.url)?;
         let explained = page::explain(&wanted.file, &wanted.defines, &url)?;
         let page = Page::of(&explained, &url);
-        let ways = ways::ways(&page, &url);
         let copy = Copy::of(&wanted.file, &wanted.defines, &url)?;
-        let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
+        let mut ways = ways::ways(&page, &url);
+        if copy.tls {
+            ways.iter_mut().for_each(Way::over_tls);
+        }
+        let folder = tempfile::Builder::new().prefix("hostler-lab-root-").tempdir()?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         Ok(Self { ways, copy, url, cpu, folder })
     }
@@ -113,6 +116,7 @@ impl OwnServers {
             technique: "own".to_owned(),
             path: self.url.path.clone(),
             hosts: vec![self.url.host.clone()],
+            tls: self.copy.tls,
             form: None,
             contestants: None,
             plan,
@@ -131,6 +135,7 @@ impl OwnServers {
             contestants: self.ways.iter().map(|way| way.name.clone()).collect(),
             application: String::new(),
             configuration: String::new(),
+            advice: true,
             rounds: 8,
             quick: Quick { rounds: 4, scale: 0.4 },
             cases: vec![case],
@@ -187,6 +192,22 @@ impl Servers for OwnServers {
     fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {
         let way = self.way(name).with_context(|| format!("there is no way {name}"))?;
         Ok(Box::new(Running::start(way.server, &self.site(way)?, folder)?))
+    }
+
+    fn workers(&self, name: &str, _case: &Case) -> Workers {
+        self.way(name).map_or(Workers::None, Way::workers)
+    }
+
+    fn start_with_workers(
+        &mut self,
+        name: &str,
+        _case: &Case,
+        folder: &Path,
+        workers: u32,
+    ) -> Result<Box<dyn Contestant>> {
+        let way = self.way(name).with_context(|| format!("there is no way {name}"))?;
+        let site = Site { workers: Some(workers), ..self.site(way)? };
+        Ok(Box::new(Running::start(way.server, &site, folder)?))
     }
 }
 

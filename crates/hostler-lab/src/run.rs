@@ -47,6 +47,9 @@ pub struct Run {
     /// What follows from it.
     #[serde(default)]
     pub advice: Vec<Advice>,
+    /// Contestants' configurations and logs in the run's folder, relative to it.
+    #[serde(default)]
+    pub evidence: Vec<String>,
 }
 
 /// A machine.

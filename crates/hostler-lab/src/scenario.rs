@@ -38,6 +38,9 @@ pub struct Scenario {
     /// Further configuration in Apache's language for the contestants that read it: the pool of the published run.
     #[serde(default)]
     pub configuration: String,
+    /// Whether advice is looked for besides the figures: a `false` saves the time that it takes.
+    #[serde(default = "wanted")]
+    pub advice: bool,
     /// How often every cell is measured; the order turns around each time.
     pub rounds: u32,
     /// The same for `--quick`.
@@ -97,6 +100,9 @@ pub struct Case {
     /// The `Host` field; several: clients take them in turn.
     #[serde(default = "localhost")]
     pub hosts: Vec<String>,
+    /// Whether it is asked through TLS, of contestants whose configuration speaks it.
+    #[serde(default)]
+    pub tls: bool,
     /// Bytes of body of a `POST` (form fields); a `GET` without.
     #[serde(default)]
     pub form: Option<String>,
@@ -122,6 +128,10 @@ pub struct Published {
     pub unit: String,
     /// The figure.
     pub value: f64,
+}
+
+const fn wanted() -> bool {
+    true
 }
 
 fn localhost() -> Vec<String> {

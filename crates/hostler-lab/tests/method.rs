@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use hostler_lab::compare::{self, compare};
 use hostler_lab::load::synthetic::{Behaviour, Server as Synthetic};
 use hostler_lab::method::statistics::{Ratio, Rounds, SMALLEST, ratio};
-use hostler_lab::method::{Contestant, Event, Options, Servers, select, take_with};
+use hostler_lab::method::{Contestant, Event, Options, Servers, Workers, select, take_with};
 use hostler_lab::run::{Cell, Cost, Run, Sample, Server};
 use hostler_lab::scenario::{Case, Scenario, parse};
 use std::cell::Cell as Count;
@@ -42,6 +42,9 @@ plan = {{ phases = [{{ kind = "closed", clients = 16, requests = 32 }}], timeout
     parse(&text, "synthetic.toml").expect("a scenario")
 }
 
+/// Workers that keep the processors of a park busy; more are of no use.
+const BUSY: u32 = 6;
+
 /// Synthetic servers by name.
 #[derive(Default)]
 struct Park {
@@ -50,12 +53,16 @@ struct Park {
     mortal: BTreeMap<&'static str, u32>,
     not_available: Option<String>,
     starts: Rc<Count<u32>>,
+    /// Whether it can be started with so many workers, and what an answer then costs in seconds of processor time.
+    pool: Option<f64>,
 }
 
 struct Member {
     server: Synthetic,
     /// Measurements until it dies.
     left: Option<u32>,
+    /// Seconds of processor time that an answer costs.
+    cost: Option<f64>,
 }
 
 impl Contestant for Member {
@@ -70,7 +77,9 @@ impl Contestant for Member {
     }
 
     fn cost(&self) -> Cost {
-        Cost::default()
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand answers")]
+        let processor = self.cost.map(|each| each * self.server.answers() as f64);
+        Cost { processor, ..Cost::default() }
     }
 }
 
@@ -96,7 +105,24 @@ impl Servers for Park {
             bail!("port 80 is taken\nits log's last line")
         };
         let server = Synthetic::start(behaviour.clone())?;
-        Ok(Box::new(Member { server, left: self.mortal.get(name).copied() }))
+        Ok(Box::new(Member { server, left: self.mortal.get(name).copied(), cost: None }))
+    }
+
+    fn workers(&self, _name: &str, _case: &Case) -> Workers {
+        if self.pool.is_some() { Workers::Pool } else { Workers::None }
+    }
+
+    fn start_with_workers(
+        &mut self,
+        name: &str,
+        _case: &Case,
+        folder: &Path,
+        workers: u32,
+    ) -> Result<Box<dyn Contestant>> {
+        assert!(folder.is_dir());
+        let behaviour = Behaviour { workers: Some(workers.min(BUSY)), ..self.behaviours[name].clone() };
+        let server = Synthetic::start(behaviour)?;
+        Ok(Box::new(Member { server, left: None, cost: self.pool }))
     }
 }
 
@@ -298,4 +324,27 @@ fn an_error_page_is_not_timed() {
     let run = take(park(takes(1), Behaviour { status: 503, ..takes(1) }), 2);
     assert_eq!(cell(&run, B).failed.as_deref(), Some("answers 503: xxxxx"));
     assert!(cell(&run, B).samples.is_empty());
+}
+
+/// As a run has them.
+fn run_processors() -> u32 {
+    take(park(takes(1), takes(1)), 1).machine.processors
+}
+
+#[test]
+fn a_page_that_waits_asks_for_the_workers_that_servers_of_so_many_need() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // 20 ms in a worker; all processors together do BUSY requests in that time.
+    let mut park = park(takes(200), takes(200));
+    park.pool = Some(0.020 * f64::from(run_processors()) / f64::from(BUSY));
+    let options = Options::default();
+    let mut scenario = select(&scenario(1), &options).expect("nothing to choose from");
+    let run = take_with(&mut park, scenario.clone(), &options, &mut |_| {}).expect("a run");
+    let found = run.advice.iter().find(|one| one.says.contains("workers")).expect("advice about workers");
+    // One more where the machine was so busy that 20 ms were longer.
+    let asked = (BUSY..BUSY + 4).find(|number| found.says.contains(&format!("asks for {number} workers")));
+    assert!(asked.is_some(), "{found:?}");
+    assert!(found.evidence[2].contains("more would not help"), "{found:?}");
+    scenario.advice = false;
+    assert_eq!(take_with(&mut park, scenario, &options, &mut |_| {}).expect("a run").advice, []);
 }

@@ -103,7 +103,7 @@ pub fn measured(
     take: impl FnOnce(&Options, &mut dyn FnMut(Event<'_>)) -> Result<Run>,
 ) -> Result<ExitCode> {
     let folder = run::folder(name, out)?;
-    options.evidence = Some(folder.join("contestants"));
+    options.evidence = Some(folder.join(method::EVIDENCE));
     options.command = command();
     interruptible(&options.cancel)?;
     let mut progress = progress::Progress::new(options.cancel.clone());

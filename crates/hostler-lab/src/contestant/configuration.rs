@@ -25,12 +25,14 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
     let text = match kind {
         Kind::Hostler => {
             let user = if geteuid().is_root() && !site.names_users { ASSIGN } else { "" };
-            format!("{COMMON}{user}{}{}\n{own}\n", environment(site), site.configuration)
+            let text = format!("{COMMON}{user}{}{}\n{own}\n", environment(site), site.configuration);
+            site.workers.map_or_else(|| text.clone(), |workers| with_pool_of(&text, workers))
         }
         Kind::ApachePrefork | Kind::ApacheEvent | Kind::ApacheItk => {
             let rest = format!("{}{}\n{apache}\n{own}\n", environment(site), site.configuration);
             let user = if kind == Kind::ApacheItk && !site.names_users { ASSIGN } else { "" };
-            format!("{}{COMMON}{}{user}{rest}", modules(kind, &rest), pool(kind))
+            let workers = site.workers.map_or_else(String::new, of_workers);
+            format!("{}{COMMON}{}{user}{rest}{workers}", modules(kind, &rest), pool(kind))
         }
         Kind::Nginx => nginx(own),
         Kind::Starman => String::new(),
@@ -46,8 +48,25 @@ pub(super) fn filled(text: &str, kind: Kind, site: &Site, place: Place<'_>) -> S
         .replace("@PORT@", &place.port.to_string())
         .replace("@SITE_USER@", &format!("#{}", site_user()))
         .replace("@SECOND_USER@", &format!("#{}", second_user()))
+        .replace(WORKERS, "")
         .replace("@ROOT@", &site.root.to_string_lossy())
 }
+
+/// A pool of exactly so many. What is said last stands.
+fn of_workers(workers: u32) -> String {
+    format!(
+        "StartServers {workers}\nMinSpareServers {workers}\nMaxSpareServers {workers}\nMaxRequestWorkers {workers}\n"
+    )
+}
+
+/// The same for Hostler, where virtual hosts have pools of their own too.
+fn with_pool_of(text: &str, workers: u32) -> String {
+    let lines = of_workers(workers);
+    text.replace(WORKERS, &lines) + &lines
+}
+
+/// Where a pool's size goes.
+const WORKERS: &str = "@WORKERS@\n";
 
 /// Who the server's processes are. Where there is no user for each site, the server itself is the site's user, so that
 /// programs may write what belongs to the site.

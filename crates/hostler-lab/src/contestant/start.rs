@@ -83,7 +83,7 @@ fn port_taken(message: &str) -> bool {
 const TAKEN: &str = "another program listens on its port";
 
 fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16) -> Result<Running> {
-    let run = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
+    let run = tempfile::Builder::new().prefix("hostler-lab-run-").tempdir()?;
     fs::set_permissions(run.path(), fs::Permissions::from_mode(0o755))?;
     fs::write(run.path().join("mime.types"), configuration::TYPES)?;
     let place = Place { port, folder, run: run.path() };
@@ -132,6 +132,7 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
             let own = site.own.get(kind.name()).map_or("", String::as_str);
             let own = configuration::filled(own, kind, site, place);
             words.extend(own.lines().map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned));
+            words.extend(site.workers.map(|workers| format!("--workers={workers}")));
             words.push(site.root.join("app.psgi").to_string_lossy().into_owned());
         }
     }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadArgs {
-    /// The page: http://HOST[:PORT]/PATH.
+    /// The page: http://HOST[:PORT]/PATH, or https://.
     #[arg(value_name = "URL")]
     url: String,
     /// Clients that each ask, wait for the answer, and ask again.
@@ -40,7 +40,7 @@ pub struct LoadArgs {
     /// A new connection for each request.
     #[arg(long)]
     no_keep_alive: bool,
-    /// HTTP/2 without TLS, by prior knowledge.
+    /// HTTP/2: by prior knowledge, or offered by TLS.
     #[arg(long)]
     h2: bool,
     /// Fields of a form to POST, as a=b&c=d.

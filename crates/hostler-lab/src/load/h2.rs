@@ -1,4 +1,4 @@
-//! The generator for HTTP/2 without TLS, by prior knowledge (RFC 9113 §3.3): one thread, tokio's event loop.
+//! The generator for HTTP/2: over TLS that agrees on it, or by prior knowledge (RFC 9113 §3.2, §3.3); one thread, tokio's event loop.
 //!
 //! Clients are streams; some share a connection, as a browser's requests do. Slower than [`super::http1`], by what
 //! frames, header compression and tasks cost. At the end of a closed phase what is under way is not counted, also

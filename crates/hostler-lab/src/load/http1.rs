@@ -3,6 +3,7 @@
 //! What a plan's phases mean stands here; how a request is sent and its answer read in [`exchange`].
 
 mod answer;
+mod connection;
 mod engine;
 mod exchange;
 mod request;

@@ -57,6 +57,7 @@ fn measure(address: SocketAddr, of: String, cancel: &Cancel) -> Result<Option<Li
         path: "/".to_owned(),
         form: None,
         expected_length: Some(0),
+        tls: false,
     };
     let (warm_up, seconds) = LENGTH;
     let plan = Plan {

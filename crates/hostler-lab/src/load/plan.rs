@@ -140,6 +140,8 @@ pub struct Target {
     pub form: Option<String>,
     /// Length of the body that an answer must have, if that is known: another one is an error.
     pub expected_length: Option<u64>,
+    /// Whether it is asked through TLS.
+    pub tls: bool,
 }
 
 const fn yes() -> bool {

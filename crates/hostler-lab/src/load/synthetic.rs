@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ pub struct Behaviour {
     pub service: Duration,
     /// Time that each answer waits besides.
     pub delay: Duration,
-    /// Whether it serves one request at a time, as a server with one worker would.
-    pub one_worker: bool,
+    /// The most requests that are served at a time, as by a server of so many workers.
+    pub workers: Option<u32>,
     /// After so many answers, nothing is answered for so long, once.
     pub stall: Option<(u64, Duration)>,
     /// Connections are closed without a word after so many answers.
@@ -52,7 +52,7 @@ impl Default for Behaviour {
         Self {
             service: Duration::ZERO,
             delay: Duration::ZERO,
-            one_worker: false,
+            workers: None,
             stall: None,
             close_after: None,
             break_after: None,
@@ -80,7 +80,9 @@ struct Shared {
     answers: AtomicU64,
     connections: AtomicU64,
     ends: AtomicBool,
-    worker: Mutex<()>,
+    /// Workers that are idle, and a bell for those who wait for one.
+    idle: Mutex<u32>,
+    bell: Condvar,
     stalled_until: Mutex<Option<Instant>>,
 }
 
@@ -95,12 +97,13 @@ impl Server {
         let shared = Arc::new(Shared {
             head: head(&behaviour),
             body: body(&behaviour),
-            behaviour,
             answers: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             ends: AtomicBool::new(false),
-            worker: Mutex::new(()),
+            idle: Mutex::new(behaviour.workers.unwrap_or(u32::MAX)),
+            bell: Condvar::new(),
             stalled_until: Mutex::new(None),
+            behaviour,
         });
         let accepting = Arc::clone(&shared);
         let thread = thread::Builder::new().spawn(move || accept(&listener, &accepting))?;
@@ -230,8 +233,8 @@ fn request(reader: &mut BufReader<TcpStream>, shared: &Shared) -> io::Result<Opt
 impl Shared {
     /// Takes the time that an answer takes: the answer's number.
     fn work(&self) -> u64 {
-        let Behaviour { service, delay, one_worker, stall, .. } = self.behaviour;
-        let worker = one_worker.then(|| self.worker.lock().unwrap_or_else(PoisonError::into_inner));
+        let Behaviour { service, delay, stall, .. } = self.behaviour;
+        self.take_worker();
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
         if let Some((after, length)) = stall {
             let mut until = self.stalled_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,10 +249,20 @@ impl Shared {
         while begin.elapsed() < service {
             std::hint::spin_loop();
         }
-        drop(worker);
         if !delay.is_zero() {
             thread::sleep(delay);
         }
+        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.bell.notify_one();
         number
+    }
+
+    /// Waits for an idle worker.
+    fn take_worker(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        while *idle == 0 {
+            idle = self.bell.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+        *idle -= 1;
     }
 }

@@ -15,6 +15,7 @@ fn target(address: SocketAddr) -> Target {
         path: "/".to_owned(),
         form: None,
         expected_length: Some(5),
+        tls: false,
     }
 }
 

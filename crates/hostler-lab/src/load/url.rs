@@ -8,13 +8,13 @@ use std::time::Duration;
 /// How long an address of several is tried, to find the one that is served.
 const TRY: Duration = Duration::from_secs(1);
 
-/// The target of `http://host:port/path?query`, if it may be loaded: it is on this machine, or `confirmed` names its
+/// The target of `http://host:port/path?query` or `https://...`, if it may be loaded: it is on this machine, or `confirmed` names its
 /// host once more.
 ///
 /// # Errors
 /// Not such a URL, a host that can't be found, or one elsewhere that is not confirmed; for the user.
 pub fn may_load(url: &str, confirmed: Option<&str>) -> Result<Target> {
-    let Url { host, port, authority, path } = Url::parse(url)?;
+    let Url { host, port, authority, path, tls } = Url::parse(url)?;
     let addresses: Vec<SocketAddr> = (host.as_str(), port)
         .to_socket_addrs()
         .with_context(|| format!("the host {host} can't be found"))?
@@ -34,7 +34,7 @@ pub fn may_load(url: &str, confirmed: Option<&str>) -> Result<Target> {
         .find(|address| addresses.len() == 1 || TcpStream::connect_timeout(address, TRY).is_ok())
         .or(addresses.first())
         .with_context(|| format!("the host {host} has no address"))?;
-    Ok(Target { address, host: authority, hosts: Vec::new(), path, form: None, expected_length: None })
+    Ok(Target { address, host: authority, hosts: Vec::new(), path, form: None, expected_length: None, tls })
 }
 
 /// The parts of a URL that matter here.
@@ -45,17 +45,16 @@ struct Url {
     /// As in the `Host` field.
     authority: String,
     path: String,
+    tls: bool,
 }
 
 impl Url {
-    /// RFC 3986 §3, of which `http` without user information (RFC 9110 §4.2.1).
+    /// RFC 3986 §3, of which `http` and `https` without user information (RFC 9110 §4.2.1).
     fn parse(url: &str) -> Result<Self> {
         let form = "a URL to load looks like http://localhost:8080/page";
         let Some((scheme, rest)) = url.split_once("://") else { bail!("{url}: {form}") };
-        if scheme.eq_ignore_ascii_case("https") {
-            bail!("{url}: the generator speaks no TLS; ask the server's http port");
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
+        let tls = scheme.eq_ignore_ascii_case("https");
+        if !tls && !scheme.eq_ignore_ascii_case("http") {
             bail!("{url}: {form}");
         }
         let rest = rest.split('#').next().unwrap_or_default();
@@ -71,11 +70,11 @@ impl Url {
             Some((host, port)) if !port.contains(']') => {
                 (host, port.parse().with_context(|| format!("{url}: {port} is no port"))?)
             }
-            _ => (authority, 80),
+            _ => (authority, if tls { 443 } else { 80 }),
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Self { host: host.to_owned(), port, authority: authority.to_owned(), path })
+        Ok(Self { host: host.to_owned(), port, authority: authority.to_owned(), path, tls })
     }
 }
 
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     fn parts(url: &str) -> (String, u16, String, String) {
-        let Url { host, port, authority, path } = Url::parse(url).unwrap();
+        let Url { host, port, authority, path, .. } = Url::parse(url).unwrap();
         (host, port, authority, path)
     }
 
@@ -95,15 +94,7 @@ mod tests {
         assert_eq!(parts("HTTP://a.example:81/b?c#d"), text("a.example", 81, "a.example:81", "/b?c"));
         assert_eq!(parts("http://[::1]:8080?x"), text("::1", 8080, "[::1]:8080", "/?x"));
         assert_eq!(parts("http://[::1]/"), text("::1", 80, "[::1]", "/"));
-        for wrong in [
-            "localhost:80",
-            "https://localhost/",
-            "ftp://x/",
-            "http:///x",
-            "http://a@b/",
-            "http://a:b/",
-            "http://a/ b",
-        ] {
+        for wrong in ["localhost:80", "ftp://x/", "http:///x", "http://a@b/", "http://a:b/", "http://a/ b"] {
             assert!(Url::parse(wrong).is_err(), "{wrong}");
         }
     }

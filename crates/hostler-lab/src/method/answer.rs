@@ -1,9 +1,10 @@
 //! One request, to compare what contestants answer before anything is timed.
 
+use crate::load::{Target, tls};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,15 +23,24 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Asks for a path; with `form` as a `POST` of form fields.
+/// Asks a host of a target; with a form as a `POST` of its fields.
 ///
 /// # Errors
 /// No connection, or no complete HTTP answer within half a minute.
-pub fn ask(address: SocketAddr, host: &str, path: &str, form: Option<&str>) -> Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).context("no connection")?;
+pub fn ask(target: &Target, host: &str) -> Result<Answer> {
+    let stream = TcpStream::connect_timeout(&target.address, PATIENCE).context("no connection")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let request = match form {
+    if target.tls {
+        exchange(tls::stream(stream, target.address, host)?, target, host)
+    } else {
+        exchange(stream, target, host)
+    }
+}
+
+fn exchange(mut stream: impl Read + Write, target: &Target, host: &str) -> Result<Answer> {
+    let path = &target.path;
+    let request = match &target.form {
         None => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
         Some(form) => format!(
             "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: \

@@ -3,12 +3,14 @@
 use super::answer::{Answer, ask, difference};
 use super::calls::{self, Calls};
 use super::clock::{self, Clock};
+use super::pools::Pools;
 use super::servers::{Contestant, Servers, folder_for_all};
 use super::{Event, Options, evidence, sample, select, state, workers};
 use crate::load::{self, Phase, Plan, Target};
 use crate::run::{Advice, Cell, Run, Sample};
 use crate::scenario::Case;
 use anyhow::Result;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
@@ -31,16 +33,18 @@ pub(super) fn all(
     let planned = |case: &Case| {
         #[expect(clippy::cast_precision_loss, reason = "a handful")]
         let contestants = select::contestants(&scenario, case).len() as f64;
-        contestants * (cell_seconds(case) + START)
+        let workers = if looks_for_workers(run) { workers::SECONDS } else { 0.0 };
+        contestants * (cell_seconds(case) + START) + workers
     };
     let mut taking = Taking {
         servers,
         options,
         events,
         clock: Clock::new(scenario.cases.iter().map(planned).sum()),
-        folder: folder_for_all()?,
+        folder: folder_for_all("logs")?,
         notes: Vec::new(),
         found: Vec::new(),
+        evidence: BTreeSet::new(),
     };
     for case in &scenario.cases {
         let names = select::contestants(&scenario, case);
@@ -51,6 +55,7 @@ pub(super) fn all(
         }
     }
     run.notes.append(&mut taking.notes);
+    run.evidence = std::mem::take(&mut taking.evidence).into_iter().collect();
     Ok(taking.found)
 }
 
@@ -63,6 +68,8 @@ struct Taking<'a> {
     folder: TempDir,
     notes: Vec<String>,
     found: Vec<Advice>,
+    /// Files that were kept, relative to the run's folder.
+    evidence: BTreeSet<String>,
 }
 
 /// A contestant in its case.
@@ -79,9 +86,9 @@ struct Place {
 }
 
 impl Place {
-    fn fail(&mut self, why: String) {
+    fn fail(&mut self, why: &str) {
         self.runs = None;
-        self.cell.failed = Some(why);
+        self.cell.failed = Some(evidence::without_places(why));
     }
 }
 
@@ -90,7 +97,8 @@ impl Taking<'_> {
         self.options.cancel.load(Ordering::Relaxed)
     }
 
-    fn note(&mut self, text: String) {
+    fn note(&mut self, text: &str) {
+        let text = evidence::without_places(text);
         (self.events)(Event::Note(&text));
         self.notes.push(text);
     }
@@ -125,7 +133,7 @@ impl Taking<'_> {
         }
         self.look_for_workers(case, &places, run);
         for place in &places {
-            self.keep_evidence(place);
+            self.keep_evidence(case, place);
             (self.events)(Event::Done(&place.cell));
         }
         places.into_iter().map(|place| place.cell).collect()
@@ -147,12 +155,12 @@ impl Taking<'_> {
             cell,
         };
         if self.cancelled() {
-            place.fail(INTERRUPTED.to_owned());
+            place.fail(INTERRUPTED);
             return place;
         }
         let absent = server.and_then(|server| server.unavailable.clone());
         if let Some(why) = absent.or_else(|| self.servers.unavailable(&place.name, case)) {
-            place.fail(format!("not available here: {why}"));
+            place.fail(&format!("not available here: {why}"));
             return place;
         }
         self.progress(0.0, &format!("{}: starting {}", case.title, place.name));
@@ -169,7 +177,7 @@ impl Taking<'_> {
                 place.target = Some(target(case, runs.as_ref(), place.target.take()));
                 place.runs = Some(runs);
             }
-            Err(why) => place.fail(format!("{why:#}")),
+            Err(why) => place.fail(&format!("{why:#}")),
         }
     }
 
@@ -181,8 +189,8 @@ impl Taking<'_> {
             let answers = match answers(case, place) {
                 Ok(answers) => answers,
                 Err(why) => {
-                    place.fail(format!("{why:#}"));
-                    self.note(format!("{}, {}: {why:#}", case.title, place.name));
+                    place.fail(&format!("{why:#}"));
+                    self.note(&format!("{}, {}: {why:#}", case.title, place.name));
                     continue;
                 }
             };
@@ -194,8 +202,8 @@ impl Taking<'_> {
             let differing = expected.iter().zip(&answers).find_map(|(a, b)| difference(names, a, b));
             if let Some(diff) = differing {
                 let why = format!("answers differently than {name}, so it is not timed:\n{diff}");
-                self.note(format!("{}, {}: {why}", case.title, place.name));
-                place.fail(why);
+                self.note(&format!("{}, {}: {why}", case.title, place.name));
+                place.fail(&why);
             }
         }
     }
@@ -207,10 +215,8 @@ impl Taking<'_> {
         }
         let host = case.hosts.first().map_or("", String::as_str);
         let running = places.iter().filter(|place| place.runs.is_some());
-        let repeated = running.filter_map(|place| {
-            let address = place.target.as_ref()?.address;
-            state::repeated(&place.title, address, host, &case.path).ok()
-        });
+        let repeated =
+            running.filter_map(|place| state::repeated(&place.title, place.target.as_ref()?, host).ok());
         let repeated: Vec<_> = repeated.collect();
         if repeated.iter().any(|one| one.changes().is_some()) {
             // Nobody's answers have to stay as long as they were.
@@ -222,24 +228,42 @@ impl Taking<'_> {
         self.found.extend(state::kept(&case.title, &repeated));
     }
 
-    /// Finds how many workers the page asks for, at the contestant that the others are compared with.
+    /// Finds how many workers the page asks for, at the first contestant that serves it.
     fn look_for_workers(&mut self, case: &Case, places: &[Place], run: &Run) {
-        let Some(place) = places.first().filter(|place| !place.cell.samples.is_empty()) else { return };
+        let Some(place) = places.iter().find(|place| !place.cell.samples.is_empty()) else { return };
         let (Some(runs), Some(target)) = (&place.runs, &place.target) else { return };
-        if !workers::asked_by(run.scenario.report) || run.saturation || self.cancelled() {
+        if !looks_for_workers(run) || self.cancelled() {
             return;
         }
         let doing = format!("{}: how many workers at {}", case.title, place.name);
+        let of = self.servers.workers(&place.name, case);
         let processors = run.cpu.unwrap_or_else(|| f64::from(run.machine.processors));
-        let cancel = self.options.cancel.clone();
-        let mut load = |plan: &Plan| {
-            let before = runs.cost();
-            let outcome = load::run(target, plan, &cancel, &mut |_, _| self.progress(0.0, &doing)).ok()?;
-            let whole = !cancel.load(Ordering::Relaxed);
-            whole.then(|| sample::sample(0, 0.0, outcome, before, runs.cost()))
+        let mut pools = Pools {
+            servers: &mut *self.servers,
+            name: &place.name,
+            case,
+            target,
+            as_it_is: runs.as_ref(),
+            folder: place.folder.clone(),
+            cancel: self.options.cancel.clone(),
+            started: BTreeMap::new(),
+            failed: None,
         };
-        let found = workers::find(&case.plan, processors, &mut load);
+        let (part, left) = self.clock.left(0.0);
+        let events = &mut self.events;
+        let mut load = |workers: Option<u32>, plan: &Plan| {
+            let doing = doing.as_str();
+            pools.load(workers, plan, &mut |_, _| events(Event::Progress { part, left, doing }))
+        };
+        let found = workers::find(of, &case.plan, processors, &mut load);
         self.found.extend(found.map(|found| found.advice(&case.title, &place.title)));
+        if let Some(why) = pools.failed {
+            self.note(&format!(
+                "{}, {}: the number of workers could not be set: {why}",
+                case.title, place.name
+            ));
+        }
+        self.clock.done(workers::SECONDS);
     }
 
     /// Loads a contestant for as long as the plan says, and forgets what came of it.
@@ -249,7 +273,7 @@ impl Taking<'_> {
         let Some(target) = place.target.clone() else { return };
         let cancel = self.options.cancel.clone();
         if let Err(why) = load::run(&target, &plan, &cancel, &mut |_, _| self.progress(0.0, &doing)) {
-            place.fail(format!("{why:#}"));
+            place.fail(&format!("{why:#}"));
         }
     }
 
@@ -274,18 +298,18 @@ impl Taking<'_> {
                 }
             }
             Ok(_) => {}
-            Err(why) => place.fail(format!("{why:#}")),
+            Err(why) => place.fail(&format!("{why:#}")),
         }
     }
 
     fn died(&mut self, case: &Case, place: &mut Place, round: u32, why: &str) {
-        self.note(format!("{}, {}: died in round {}: {why}", case.title, place.name, round + 1));
+        self.note(&format!("{}, {}: died in round {}: {why}", case.title, place.name, round + 1));
         if place.restarted {
-            place.fail(format!("died twice: {why}"));
+            place.fail(&format!("died twice: {why}"));
             return;
         }
         place.restarted = true;
-        self.keep_evidence(place);
+        self.keep_evidence(case, place);
         self.restart(case, place);
         if place.runs.is_some() {
             self.warm_up(case, place);
@@ -310,12 +334,23 @@ impl Taking<'_> {
     }
 
     /// Keeps what a contestant was configured with and what it said last.
-    fn keep_evidence(&mut self, place: &Place) {
+    fn keep_evidence(&mut self, case: &Case, place: &Place) {
         let Some(folder) = &self.options.evidence else { return };
-        if let Err(why) = evidence::keep(&place.folder, &folder.join(&place.name)) {
-            self.note(format!("{}: its configuration and logs could not be kept: {why:#}", place.name));
+        match evidence::keep(&place.folder, &folder.join(&place.name), case) {
+            Ok(names) => {
+                let relative = |file| format!("{}/{}/{file}", evidence::FOLDER, place.name);
+                self.evidence.extend(names.into_iter().map(relative));
+            }
+            Err(why) => {
+                self.note(&format!("{}: its configuration and logs could not be kept: {why:#}", place.name));
+            }
         }
     }
+}
+
+/// Whether the number of workers is asked for at all.
+fn looks_for_workers(run: &Run) -> bool {
+    run.scenario.advice && workers::asked_by(run.scenario.report) && !run.saturation
 }
 
 fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target {
@@ -326,15 +361,16 @@ fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target
         path: case.path.clone(),
         form: case.form.clone(),
         expected_length: earlier.and_then(|target| target.expected_length),
+        tls: case.tls,
     }
 }
 
 /// A contestant's answers, at each host. If they have the same length each time, every timed answer must have it.
 fn answers(case: &Case, place: &mut Place) -> Result<Vec<Answer>> {
-    let Some(address) = place.target.as_ref().map(|target| target.address) else { return Ok(Vec::new()) };
+    let Some(target) = place.target.clone() else { return Ok(Vec::new()) };
     let ask_all = || -> Result<Vec<Answer>> {
         let ask = |host: &String| {
-            let answer = ask(address, host, &case.path, case.form.as_deref())?;
+            let answer = ask(&target, host)?;
             answer.served()?;
             Ok(answer)
         };

@@ -13,6 +13,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
+/// What stands behind a page at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    /// Processes that take one request after the other; the lab can set how many
+    /// ([`Servers::start_with_workers`]).
+    Pool,
+    /// A process for each request, as many as there are requests at a time.
+    OneEach,
+    /// The server's own threads or events, or nothing is known.
+    None,
+}
+
 /// Servers that can be started.
 pub trait Servers {
     /// All of them, installed or not.
@@ -31,6 +43,25 @@ pub trait Servers {
     /// # Errors
     /// Why it does not start, with its log's last lines.
     fn start(&mut self, name: &str, case: &Case, folder: &Path) -> Result<Box<dyn Contestant>>;
+
+    /// What stands behind a case's page at one.
+    fn workers(&self, _name: &str, _case: &Case) -> Workers {
+        Workers::None
+    }
+
+    /// Starts one that has exactly so many workers, where it has a pool of them.
+    ///
+    /// # Errors
+    /// As [`Servers::start`]; it has none.
+    fn start_with_workers(
+        &mut self,
+        name: &str,
+        _case: &Case,
+        _folder: &Path,
+        _workers: u32,
+    ) -> Result<Box<dyn Contestant>> {
+        anyhow::bail!("{name} has no workers whose number could be set")
+    }
 }
 
 /// A server that runs. Dropping it ends all of its processes.
@@ -82,7 +113,7 @@ impl Installed {
     /// No such application, a full disk, a database that does not start.
     pub fn lay_out(scenario: &Scenario, options: &Options) -> Result<Self> {
         let how = application::Options { database: options.database };
-        let folder = folder_for_all()?;
+        let folder = folder_for_all("root")?;
         let techniques = application::techniques(&scenario.application, &how)?;
         let mut laid_out = application::lay_out(&scenario.application, &how, folder.path())
             .with_context(|| format!("cannot lay out the application {}", scenario.application))?;
@@ -112,11 +143,40 @@ impl Servers for Installed {
     fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {
         Ok(Box::new(Running::start(name, &self.laid_out.site, folder)?))
     }
+
+    fn workers(&self, name: &str, case: &Case) -> Workers {
+        of_technique(name, &case.technique)
+    }
+
+    fn start_with_workers(
+        &mut self,
+        name: &str,
+        _case: &Case,
+        folder: &Path,
+        workers: u32,
+    ) -> Result<Box<dyn Contestant>> {
+        let site = contestant::Site { workers: Some(workers), ..self.laid_out.site.clone() };
+        Ok(Box::new(Running::start(name, &site, folder)?))
+    }
 }
 
-/// A temporary folder that servers' users may enter.
-pub(super) fn folder_for_all() -> Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir().context("no temporary folder")?;
+/// What stands behind a page of a technique at a server of this machine.
+fn of_technique(server: &str, technique: &str) -> Workers {
+    match (server, technique) {
+        // Each process takes requests of all kinds, its CGI programs wait for it as it waits for them.
+        ("apache-prefork" | "apache-itk" | "starman", _) | ("hostler", "handler" | "registry" | "psgi") => {
+            Workers::Pool
+        }
+        ("hostler" | "apache-event", cgi) if cgi.starts_with("cgi") => Workers::OneEach,
+        _ => Workers::None,
+    }
+}
+
+/// A temporary folder that servers' users may enter. What it is for is part of its name, and stands for it where a run
+/// is kept ([`super::evidence::without_places`]).
+pub(super) fn folder_for_all(what_for: &str) -> Result<TempDir> {
+    let prefix = format!("hostler-lab-{what_for}-");
+    let folder = tempfile::Builder::new().prefix(&prefix).tempdir().context("no temporary folder")?;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
     Ok(folder)
 }

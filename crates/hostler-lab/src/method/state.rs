@@ -2,9 +2,9 @@
 //! time, and where each request has a process of its own it does not.
 
 use super::answer::{Answer, ask, difference};
+use crate::load::Target;
 use crate::run::Advice;
 use anyhow::Result;
-use std::net::SocketAddr;
 
 /// How often a page is asked for. Workers take turns in some servers: often enough for one to be met again.
 const TIMES: usize = 12;
@@ -16,8 +16,8 @@ pub(super) struct Repeated {
 }
 
 /// Asks for a page again and again.
-pub(super) fn repeated(title: &str, address: SocketAddr, host: &str, path: &str) -> Result<Repeated> {
-    let answers = (0..TIMES).map(|_| ask(address, host, path, None)).collect::<Result<_>>()?;
+pub(super) fn repeated(title: &str, target: &Target, host: &str) -> Result<Repeated> {
+    let answers = (0..TIMES).map(|_| ask(target, host)).collect::<Result<_>>()?;
     Ok(Repeated { title: title.to_owned(), answers })
 }
 

@@ -1,68 +1,175 @@
-//! How many workers a page asks for. By Little's law as many are busy as requests come in the time that one takes. A
-//! request keeps a worker for its service time, of which it uses a processor for a part and waits for the rest (for a
-//! database, a disk); processors are all busy when there are `processors × service time / processor time` workers. Then
-//! loads with so many clients at a time, and with twice as many, tell whether more would have helped.
+//! How many workers a page asks for. A worker is kept by a request for its *service time*: the processor time that it
+//! uses and the time that it waits inside of the page (for a database, a disk), but not the way to the client and
+//! back. One worker alone that is never idle tells it: it serves 1 / service time requests a second. By Little's law as
+//! many workers are busy as requests come in that time, and no more requests can come than the processors are able to
+//! do: `processors / processor time × service time` workers. Then servers of so many workers, of half and of twice as
+//! many are loaded in turn; as long as twice as many reach more, that number is tried.
+//!
+//! Where each request has a process of its own (CGI) there is no number to set: the number of clients is the number of
+//! processes at a time, and nearly all of a response time is the process's.
 
+use super::servers::Workers;
 use super::statistics::{self, Ratio, Rounds};
 use crate::load::{Phase, Plan, Think};
 use crate::run::{Advice, Sample};
 use crate::scenario::Shape;
+use std::time::Duration;
 
-/// Seconds of each of the loads.
+/// Shortest of the loads, in seconds; pages that take long are loaded for so many of their service times.
 const SLICE: f64 = 0.4;
+const LONG: f64 = 8.0;
+/// Longest of the loads, in seconds.
+const LONGEST: f64 = 4.0;
 
-/// Rounds of the loads with as many clients, and twice as many.
+/// Rounds of the loads with as many workers, half and twice as many.
 const ROUNDS: u32 = 6;
 
 /// More than this is no advice for one machine.
-const MOST: f64 = 512.0;
+const MOST: f64 = 64.0;
+
+/// The part of a rate that is nearly as much.
+const NEARLY: f64 = 0.95;
+
+/// How often the number is doubled.
+const DOUBLED: u32 = 2;
+
+/// Most clients beside those whose requests are in workers: their requests wait, so that no worker does, however much
+/// longer the way there and back is than the page.
+const WAITING: f64 = 32.0;
+
+/// Seconds of work that may be left when a load ends: servers do also what nobody waits for any more.
+const LEFT: f64 = 0.02;
+
+/// Seconds that it takes, about.
+pub(super) const SECONDS: f64 = 12.0;
 
 /// Reports whose cases are pages of their own, not a pair that is compared.
 pub(super) fn asked_by(shape: Shape) -> bool {
     matches!(shape, Shape::Comparison | Shape::Load | Shape::Latency | Shape::Robustness | Shape::Resilience)
 }
 
+/// A load by a plan of a server with so many workers; `None` workers: the server as it is.
+pub(super) type Load<'a> = dyn FnMut(Option<u32>, &Plan) -> Option<Sample> + 'a;
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
-    /// Seconds that a request takes alone, and of them with a processor.
+    /// What the number is of.
+    of: Workers,
+    /// Seconds that a request keeps a worker.
     service: f64,
+    /// Seconds of processor time of a request, in all of the server's processes.
     processor: f64,
     processors: f64,
+    /// What the law asks for.
+    law: u32,
+    verified: Verified,
+}
+
+/// Rates with numbers of workers.
+#[derive(Clone, Debug, PartialEq)]
+struct Verified {
     workers: u32,
-    /// Requests a second with so many at a time.
+    /// Requests a second.
     rate: f64,
     /// What twice as many reach, as a part of it.
     twice: Ratio,
+    /// What half as many reach, where there is a half.
+    half: Option<(u32, Ratio)>,
 }
 
-/// Loads the page by `load` to find out; `None`: something could not be measured.
-pub(super) fn find(
-    plan: &Plan,
-    processors: f64,
-    load: &mut dyn FnMut(&Plan) -> Option<Sample>,
-) -> Option<Found> {
-    let alone = load(&closed(plan, 1, 2.0 * SLICE))?;
-    let service = alone.mean()?;
-    let workers = first_guess(service, processors)?;
-    // Processor time is counted in ticks: under load there are enough of them.
-    let busy = load(&closed(plan, workers, 2.0 * SLICE))?;
+/// Loads the page to find out; `None`: it has no workers, or something could not be measured.
+pub(super) fn find(of: Workers, plan: &Plan, processors: f64, load: &mut Load<'_>) -> Option<Found> {
+    let mut ask = Asking { of, plan, load, waiting: 0, pause: Duration::ZERO };
+    // What is loaded first starts processes and fills caches; the way there and back is a part of its response times.
+    ask.load(1, SLICE)?;
+    let alone = ask.load(1, SLICE)?.mean()?;
+    ask.prepare(alone);
+    let one = ask.load(1, 2.0 * SLICE)?;
+    let service = match of {
+        Workers::Pool => 1.0 / one.rate()?,
+        Workers::OneEach => one.mean()?,
+        Workers::None => return None,
+    };
     #[expect(clippy::cast_precision_loss, reason = "counts of requests are far below 2^52")]
-    let processor = busy.cost.processor? / busy.answers() as f64;
-    let workers = asked(service, processor, processors)?;
-    let (mut once, mut twice) = (Rounds::new(), Rounds::new());
-    for round in 0..ROUNDS {
-        let mut order = [(workers, &mut once), (2 * workers, &mut twice)];
-        if round % 2 == 1 {
-            order.reverse();
+    let processor = one.cost.processor? / one.answers() as f64;
+    let law = asked(service, processor, processors)?;
+    let slice = (LONG * service).clamp(SLICE, LONGEST);
+    let mut verified = ask.verify(law, slice)?;
+    for _ in 0..DOUBLED {
+        if !verified.more_helps() {
+            break;
         }
-        for (clients, rates) in order {
-            rates.push((round, load(&closed(plan, clients, SLICE))?.rate()?));
-        }
+        verified = ask.verify(2 * verified.workers, slice)?;
     }
-    let rates: Vec<f64> = once.iter().map(|(_, rate)| *rate).collect();
-    let rate = statistics::median(&rates)?;
-    Some(Found { service, processor, processors, workers, rate, twice: statistics::ratio(&twice, &once)? })
+    Some(Found { of, service, processor, processors, law, verified })
+}
+
+/// Workers with which the processors are all busy; `None`: no such figures.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to MOST")]
+fn asked(service: f64, processor: f64, processors: f64) -> Option<u32> {
+    let known = service > 0.0 && processor > 0.0 && processors > 0.0;
+    let workers = processors / processor * service;
+    (known && workers.is_finite()).then(|| (workers - 0.05).ceil().clamp(1.0, MOST) as u32)
+}
+
+struct Asking<'a, 'l> {
+    of: Workers,
+    plan: &'a Plan,
+    load: &'a mut Load<'l>,
+    /// Clients whose requests wait.
+    waiting: u32,
+    /// Until what a load has left is done.
+    pause: Duration,
+}
+
+impl Asking<'_, '_> {
+    /// For a page that takes so many seconds.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to WAITING")]
+    fn prepare(&mut self, seconds: f64) {
+        self.waiting = (LEFT / seconds).clamp(1.0, WAITING) as u32;
+        // Of short ones so little is left that it does not matter.
+        let left = if seconds > LEFT / 4.0 { seconds * f64::from(self.waiting + 1) } else { 0.0 };
+        self.pause = Duration::from_secs_f64(left.min(LONGEST / 4.0));
+    }
+
+    /// So many workers, or processes at a time, that are never idle.
+    fn load(&mut self, workers: u32, seconds: f64) -> Option<Sample> {
+        let sample = if self.of == Workers::Pool {
+            (self.load)(Some(workers), &closed(self.plan, workers + self.waiting, seconds))
+        } else {
+            (self.load)(None, &closed(self.plan, workers, seconds))
+        };
+        std::thread::sleep(self.pause);
+        sample
+    }
+
+    fn verify(&mut self, workers: u32, slice: f64) -> Option<Verified> {
+        let half = (workers > 1).then(|| workers.div_ceil(2));
+        let mut numbers: Vec<(u32, Rounds)> =
+            half.into_iter().chain([workers, 2 * workers]).map(|number| (number, Rounds::new())).collect();
+        for (number, _) in &numbers {
+            self.load(*number, SLICE)?;
+        }
+        for round in 0..ROUNDS {
+            for (number, rates) in &mut numbers {
+                rates.push((round, self.load(*number, slice)?.rate()?));
+            }
+            // The next round is taken the other way round.
+            numbers.reverse();
+        }
+        let rates =
+            |wanted: u32| numbers.iter().find(|(number, _)| *number == wanted).map(|(_, rates)| rates);
+        let as_many = rates(workers)?;
+        let of_these = |wanted: u32| statistics::ratio(rates(wanted)?, as_many);
+        let rate = statistics::median(&as_many.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>())?;
+        Some(Verified {
+            workers,
+            rate,
+            twice: of_these(2 * workers)?,
+            half: half.and_then(|half| Some((half, of_these(half)?))),
+        })
+    }
 }
 
 /// So many clients without pauses.
@@ -78,58 +185,141 @@ fn closed(plan: &Plan, clients: u32, seconds: f64) -> Plan {
     Plan { phases: vec![phase], warm_up: 0.0, stop: None, keep_requests: false, ..plan.clone() }
 }
 
-/// Enough to keep the processors busy while processor time is counted.
-fn first_guess(service: f64, processors: f64) -> Option<u32> {
-    asked(service, service, 2.0 * processors)
-}
+impl Verified {
+    fn more_helps(&self) -> bool {
+        self.twice.value > 1.0 && !self.twice.within_noise()
+    }
 
-/// Workers with which the processors are all busy; `None`: no such figures.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to MOST")]
-fn asked(service: f64, processor: f64, processors: f64) -> Option<u32> {
-    // Under load a request uses a little less of a processor than it takes alone; never more than all of its time.
-    let known = service > 0.0 && processor > 0.0 && processors > 0.0;
-    let workers = processors * (service / processor).max(1.0);
-    (known && workers.is_finite()).then(|| (workers - 0.05).ceil().clamp(1.0, MOST) as u32)
+    /// Half as many that surely reach nearly as much. That it is not surely less is not enough: few rounds on a busy
+    /// machine tell nothing.
+    fn fewer(&self) -> Option<u32> {
+        let (half, ratio) = self.half.as_ref()?;
+        ratio.interval.is_some_and(|(low, _)| low >= NEARLY).then_some(*half)
+    }
 }
 
 impl Found {
     pub(super) fn advice(&self, page: &str, server: &str) -> Advice {
-        let Self { workers, processors, rate, .. } = *self;
-        let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1000.0);
-        let busy = rate * self.service;
-        let interval = self.twice.interval.unwrap_or((self.twice.value, self.twice.value));
-        let helps = !self.twice.within_noise() && self.twice.value > 1.0;
-        let verdict =
-            if helps { "more would help, against the law" } else { "more would not help beyond noise" };
-        Advice {
-            says: format!("{page} asks for {workers} workers on this machine ({server})."),
-            evidence: vec![
-                format!(
-                    "A request takes {} alone, and {} of processor time; {processors} processors are all busy with \
-                     {workers} of them.",
-                    milliseconds(self.service),
-                    milliseconds(self.processor)
-                ),
-                format!(
-                    "Little's law: at {rate:.0} requests/s, {busy:.1} requests of that length are under way at a time."
-                ),
-                format!(
-                    "Verified: {workers} at a time reach {rate:.0} requests/s, {} at a time {:.2} of that ({:.2} to \
-                     {:.2}): {verdict}.",
-                    2 * workers,
-                    self.twice.value,
-                    interval.0,
-                    interval.1
-                ),
-            ],
+        let number = self.verified.fewer().filter(|_| !self.verified.more_helps());
+        let number = number.unwrap_or(self.verified.workers);
+        let says = match self.of {
+            Workers::Pool => format!("{page} asks for {} on this machine ({server}).", workers(number)),
+            _ => format!(
+                "{page} has no workers to set ({server}: each request has a process of its own); {number} at a time \
+                 keep this machine busy."
+            ),
+        };
+        Advice { says, evidence: vec![self.measured(), self.law(), self.verification()] }
+    }
+
+    fn measured(&self) -> String {
+        let (service, processor) = (time(self.service), time(self.processor));
+        match self.of {
+            Workers::Pool => format!(
+                "A single worker that is never idle serves {:.0} requests/s: a request keeps it for {service}. In all of \
+                 the server's processes it takes {processor} of processor time.",
+                1.0 / self.service
+            ),
+            _ => format!(
+                "Alone, a request takes {service}, and {processor} of processor time in all of the server's processes."
+            ),
         }
     }
+
+    fn law(&self) -> String {
+        let Self { processors, processor, law, .. } = self;
+        let most = processors / processor;
+        let what = if self.of == Workers::Pool { "workers" } else { "processes" };
+        format!(
+            "Little's law: {processors} processors do at most {most:.0} such requests/s, which keep {:.1} {what} busy: \
+             {law}.",
+            most * self.service
+        )
+    }
+
+    fn verification(&self) -> String {
+        let Verified { workers: number, rate, twice, half } = &self.verified;
+        let how = match self.of {
+            Workers::Pool => "Verified with servers of so many workers (MaxRequestWorkers, --workers)",
+            _ => "Verified with so many clients, each of which has a process",
+        };
+        let verdict = if self.verified.more_helps() {
+            "still more may help"
+        } else if self.verified.fewer().is_some() {
+            "half as many do"
+        } else {
+            "more would not help beyond noise"
+        };
+        let fewer = half.as_ref().map(|(half, ratio)| format!(", {half} reach {}", part(ratio)));
+        format!(
+            "{how}: {number} reach {rate:.0} requests/s; {} reach {}{}: {verdict}.",
+            2 * number,
+            part(twice),
+            fewer.unwrap_or_default()
+        )
+    }
+}
+
+fn workers(number: u32) -> String {
+    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
+}
+
+fn part(ratio: &Ratio) -> String {
+    let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
+    format!("{:.2} of that ({low:.2} to {high:.2})", ratio.value)
+}
+
+fn time(seconds: f64) -> String {
+    if seconds < 0.001 { format!("{:.0} µs", seconds * 1e6) } else { format!("{:.2} ms", seconds * 1e3) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::run::{Cost, Latency, PhaseSample};
+
+    fn plan() -> Plan {
+        crate::scenario::load("registry").unwrap().cases[0].plan.clone()
+    }
+
+    /// A server on 2 processors: a request keeps a worker for `service`, with a processor for `work` of it; in front of the
+    /// workers it uses a processor for `front`, and the way there and back takes `way`.
+    #[derive(Clone, Copy)]
+    struct Model {
+        service: f64,
+        work: f64,
+        front: f64,
+        way: f64,
+    }
+
+    impl Model {
+        fn load(self, workers: Option<u32>, plan: &Plan) -> Option<Sample> {
+            let Phase::Closed { clients, seconds: Some(seconds), .. } = plan.phases[0] else { return None };
+            let workers = workers.unwrap_or(u32::MAX);
+            let processor = self.work + self.front;
+            let rate = (f64::from(clients) / (self.service + self.way))
+                .min(f64::from(workers) / self.service)
+                .min(2.0 / processor);
+            let answers = rate * seconds;
+            let latency = Latency { mean: f64::from(clients) / rate, ..Latency::default() };
+            let phase =
+                PhaseSample { elapsed: seconds, answers: answers as u64, latency, ..PhaseSample::default() };
+            Some(Sample {
+                round: 0,
+                at: 0.0,
+                phases: vec![phase],
+                cost: Cost { processor: Some(answers * processor), ..Cost::default() },
+                generator_share: 0.0,
+                stopped: None,
+                requests: Vec::new(),
+                seconds: Vec::new(),
+            })
+        }
+
+        fn find(self, of: Workers) -> Found {
+            find(of, &plan(), 2.0, &mut |workers, plan| self.load(workers, plan)).unwrap()
+        }
+    }
 
     #[test]
     fn workers_by_littles_law() {
@@ -142,47 +332,76 @@ mod tests {
         assert_eq!(asked(f64::NAN, 0.0, 2.0), None);
     }
 
-    /// A page of 10 ms, 2 of them on one of 2 processors, in a server of enough workers.
-    fn server(plan: &Plan) -> Option<Sample> {
-        let Phase::Closed { clients, seconds: Some(seconds), .. } = plan.phases[0] else { return None };
-        let rate = (f64::from(clients) / 0.010).min(2.0 / 0.002);
-        let answers = rate * seconds;
-        let mean = f64::from(clients) / rate;
-        let latency = Latency { mean, ..Latency::default() };
-        let phase =
-            PhaseSample { elapsed: seconds, answers: answers as u64, latency, ..PhaseSample::default() };
-        Some(Sample {
-            round: 0,
-            at: 0.0,
-            phases: vec![phase],
-            cost: Cost { processor: Some(answers * 0.002), ..Cost::default() },
-            generator_share: 0.0,
-            stopped: None,
-            requests: Vec::new(),
-            seconds: Vec::new(),
-        })
-    }
-
     #[test]
-    fn what_the_law_asks_for_is_verified() {
-        let found = find(
-            &Plan { ..crate::scenario::load("registry").unwrap().cases[0].plan.clone() },
-            2.0,
-            &mut server,
-        );
-        let found = found.unwrap();
-        assert_eq!(found.workers, 10);
-        assert!(found.twice.within_noise());
+    fn a_light_page_asks_for_few_however_long_the_way_is() {
+        let light = Model { service: 2e-6, work: 2e-6, front: 18e-6, way: 80e-6 };
+        let found = light.find(Workers::Pool);
+        assert_eq!((found.law, found.verified.workers), (1, 1));
         let advice = found.advice("/x", "Hostler");
-        assert!(advice.says.contains("asks for 10 workers"));
+        assert!(advice.says.contains("asks for 1 worker on"), "{advice:?}");
         assert!(advice.evidence[2].contains("more would not help"), "{advice:?}");
     }
 
     #[test]
+    fn a_heavy_page_asks_for_a_worker_for_each_processor() {
+        let heavy = Model { service: 0.004, work: 0.004, front: 2e-5, way: 1e-4 };
+        let found = heavy.find(Workers::Pool);
+        assert_eq!((found.law, found.verified.workers), (2, 2));
+        assert_eq!(found.verified.fewer(), None);
+        assert!(found.advice("/x", "Hostler").says.contains("asks for 2 workers"));
+    }
+
+    #[test]
+    fn a_page_that_waits_asks_for_those_that_wait_as_well() {
+        let waits = Model { service: 0.010, work: 0.002, front: 0.0, way: 1e-4 };
+        let found = waits.find(Workers::Pool);
+        assert_eq!((found.law, found.verified.workers), (10, 10));
+        assert!(found.verified.half.unwrap().1.value < 0.6);
+        let advice = found.advice("/x", "Hostler");
+        assert!(advice.evidence[1].contains("keep 10.0 workers busy"), "{advice:?}");
+    }
+
+    #[test]
+    fn what_is_verified_wins_over_the_law() {
+        // Processor time that was counted too high: twice as many do more.
+        let waits = Model { service: 0.010, work: 0.002, front: 0.0, way: 1e-4 };
+        let dear = |workers: Option<u32>, plan: &Plan| {
+            let mut sample = waits.load(workers, plan)?;
+            sample.cost.processor = sample.cost.processor.map(|seconds| seconds * 2.0);
+            Some(sample)
+        };
+        let found = find(Workers::Pool, &plan(), 2.0, &mut { dear }).unwrap();
+        assert_eq!((found.law, found.verified.workers), (5, 10));
+        // And too low: half as many do.
+        let cheap = |workers: Option<u32>, plan: &Plan| {
+            let mut sample = waits.load(workers, plan)?;
+            sample.cost.processor = sample.cost.processor.map(|seconds| seconds / 2.0);
+            Some(sample)
+        };
+        let found = find(Workers::Pool, &plan(), 2.0, &mut { cheap }).unwrap();
+        assert_eq!((found.law, found.verified.fewer()), (20, Some(10)));
+        assert!(found.advice("/x", "Hostler").says.contains("asks for 10 workers"));
+    }
+
+    #[test]
+    fn where_there_are_no_workers_processes_are_counted() {
+        let program = Model { service: 0.005, work: 0.0025, front: 0.0, way: 5e-5 };
+        let advice = program.find(Workers::OneEach).advice("/x", "Hostler");
+        assert!(
+            advice.says.contains("no workers to set") && advice.says.contains(" 4 at a time"),
+            "{advice:?}"
+        );
+        assert!(advice.evidence[2].contains("so many clients"), "{advice:?}");
+        assert_eq!(find(Workers::None, &plan(), 2.0, &mut |_, plan| program.load(None, plan)), None);
+    }
+
+    #[test]
     fn what_can_not_be_measured_is_not_advised() {
-        let plan = crate::scenario::load("registry").unwrap().cases[0].plan.clone();
-        assert_eq!(find(&plan, 2.0, &mut |_| None), None);
-        let unpaid = |plan: &Plan| server(plan).map(|sample| Sample { cost: Cost::default(), ..sample });
-        assert_eq!(find(&plan, 2.0, &mut { unpaid }), None);
+        assert_eq!(find(Workers::Pool, &plan(), 2.0, &mut |_, _| None), None);
+        let model = Model { service: 0.010, work: 0.002, front: 0.0, way: 0.0 };
+        let unpaid = |workers: Option<u32>, plan: &Plan| {
+            Some(Sample { cost: Cost::default(), ..model.load(workers, plan)? })
+        };
+        assert_eq!(find(Workers::Pool, &plan(), 2.0, &mut { unpaid }), None);
     }
 }

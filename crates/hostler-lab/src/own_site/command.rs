@@ -14,7 +14,7 @@ pub struct OwnSite {
     /// The configuration file. It is only read: the servers under test run on copies of it, on free ports.
     #[arg(short = 'f', value_name = "FILE")]
     file: PathBuf,
-    /// The page: a path of the main server, or an http:// URL of a virtual host.
+    /// The page: a path of the main server, or a URL of a virtual host (http:// or https://).
     #[arg(long, value_name = "URL")]
     url: String,
     /// Define a name, or a variable, for IfDefine and ${NAME}.

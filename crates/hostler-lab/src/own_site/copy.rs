@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 const DEEPEST: usize = 16;
 /// Where a way's `<Location>` goes.
 const MARK: &str = "# The way under test\n";
+/// Where the size of a virtual host's pool goes ([`crate::contestant::Site`]).
+const POOL: &str = "@WORKERS@\n";
 /// The lab's own business.
 const LEFT_OUT: &[&str] = &[
     "listen",
@@ -49,6 +51,8 @@ pub(super) struct Copy {
     text: String,
     /// Whether it says who it runs as.
     pub(super) names_users: bool,
+    /// Whether what serves the page speaks TLS (`SSLEngine on`).
+    pub(super) tls: bool,
     /// What a reader of the run has to know.
     pub(super) notes: Vec<String>,
 }
@@ -78,7 +82,12 @@ impl Copy {
                 .notes
                 .push(format!("no <VirtualHost> has the port {port}: the page is asked of the main server"));
         }
-        Ok(Self { text: copying.out, names_users: copying.names_users, notes: copying.notes })
+        // What a virtual host does not say it has from the main server.
+        let tls = copying.tls_of_hosts.filter(|_| copying.hosts > 0).or(copying.tls).unwrap_or(false);
+        if url.tls && !tls {
+            bail!("nothing in {} speaks TLS (SSLEngine on) at the page's port", file.display());
+        }
+        Ok(Self { text: copying.out, names_users: copying.names_users, tls, notes: copying.notes })
     }
 
     /// The configuration of a way.
@@ -124,8 +133,13 @@ struct Copying {
     root: PathBuf,
     port: Option<u16>,
     defines: BTreeMap<String, String>,
+    /// Within a virtual host of the page's port, or of another one.
     in_host: bool,
+    elsewhere: bool,
     hosts: usize,
+    /// What `SSLEngine` says outside of virtual hosts, and in those of the page's port.
+    tls: Option<bool>,
+    tls_of_hosts: Option<bool>,
     names_users: bool,
     notes: Vec<String>,
 }
@@ -162,7 +176,15 @@ impl Copying {
             "assignuserid" if !geteuid().is_root() => return Ok(()),
             "loadmodule" => return self.load_module(args),
             "<virtualhost" => return self.host(line, args),
-            "</virtualhost>" if std::mem::take(&mut self.in_host) => self.out.push_str(MARK),
+            "</virtualhost>" if std::mem::take(&mut self.in_host) => {
+                self.out.push_str(MARK);
+                self.out.push_str(POOL);
+            }
+            "</virtualhost>" => self.elsewhere = false,
+            "sslengine" if !self.elsewhere => {
+                let on = Some(unquoted(args).eq_ignore_ascii_case("on"));
+                *(if self.in_host { &mut self.tls_of_hosts } else { &mut self.tls }) = on;
+            }
             left if LEFT_OUT.contains(&left) => return Ok(()),
             _ => {}
         }
@@ -221,6 +243,7 @@ impl Copying {
             self.hosts += 1;
             self.out.push_str("<VirtualHost *:@PORT@>\n");
         } else {
+            self.elsewhere = true;
             self.out.push_str(line);
             self.out.push('\n');
         }
@@ -293,11 +316,23 @@ mod tests {
         let hosts =
             "<VirtualHost *:8080>\nServerName a\n</VirtualHost>\n<VirtualHost *:443>\n</VirtualHost>\n";
         let text = copy(hosts, "http://a:8080/x").text(&way("hostler", Some("/x"), "A b\n"));
-        let host =
-            "<VirtualHost *:@PORT@>\nServerName a\n<Location \"/x\">\nA b\n</Location>\n</VirtualHost>";
+        let host = "<VirtualHost *:@PORT@>\nServerName a\n<Location \"/x\">\nA b\n</Location>\n@WORKERS@\n</VirtualHost>";
         assert!(text.contains(host), "{text}");
         assert!(text.contains("<VirtualHost *:443>\n</VirtualHost>\n"), "{text}");
         assert!(!copy(hosts, "/x").text(&way("hostler", None, "")).contains("@PORT@"));
+    }
+
+    #[test]
+    fn who_speaks_tls_is_found_out() {
+        let hosts = "<VirtualHost *:443>\nSSLEngine on\n</VirtualHost>\n<VirtualHost *:80>\n</VirtualHost>\n";
+        assert!(copy(hosts, "https://a/x").tls && copy(hosts, "http://a:443/x").tls);
+        assert!(!copy(hosts, "http://a/x").tls && !copy(hosts, "/x").tls);
+        assert!(copy("SSLEngine on\n", "/x").tls);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("httpd.conf");
+        fs::write(&file, hosts.replace("443", "8443")).unwrap();
+        let why = Copy::of(&file, &[], &Url::parse("https://a/x").unwrap()).unwrap_err().to_string();
+        assert!(why.contains("speaks TLS (SSLEngine on)"), "{why}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) struct Url {
     pub(super) port: Option<u16>,
     /// Path and query.
     pub(super) path: String,
+    /// Whether it says https.
+    pub(super) tls: bool,
     given: String,
 }
 
@@ -28,20 +30,28 @@ impl Url {
             bail!("--url {text:?}: write other characters than letters, digits and the usual signs as %XX");
         }
         if text.starts_with('/') {
-            return Ok(Self { host: "localhost".to_owned(), port: None, path: text.to_owned(), given });
+            return Ok(Self {
+                host: "localhost".to_owned(),
+                port: None,
+                path: text.to_owned(),
+                tls: false,
+                given,
+            });
         }
-        let rest = text.strip_prefix("http://");
-        let rest = rest.with_context(|| {
-            format!("--url {text}: a path (/page) or an http:// URL; the lab does not speak TLS")
-        })?;
+        let (tls, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => bail!("--url {text}: a path (/page), or a URL with http:// or https://"),
+        };
         let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let port = match authority.rsplit_once(':') {
             Some((_, port)) if !port.ends_with(']') => {
                 port.parse().with_context(|| format!("--url {text}: no port {port}"))?
             }
+            _ if tls => 443,
             _ => 80,
         };
-        Ok(Self { host: authority.to_owned(), port: Some(port), path: path.to_owned(), given })
+        Ok(Self { host: authority.to_owned(), port: Some(port), path: path.to_owned(), tls, given })
     }
 
     /// Without the query.
@@ -265,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_paths_or_absolute_and_without_tls() {
+    fn urls_are_paths_or_absolute() {
         let one = url("http://www.example:8080/a?b=c");
         assert_eq!(
             (one.host.as_str(), one.port, one.path.as_str()),
@@ -274,7 +284,7 @@ mod tests {
         assert_eq!(one.path_only(), "/a");
         assert_eq!(url("http://[::1]").port, Some(80));
         assert_eq!(url("/x").port, None);
-        for wrong in ["https://a/", "x", "http://a:b/", "/a b", "/\">"] {
+        for wrong in ["x", "http://a:b/", "/a b", "/\">"] {
             assert!(Url::parse(wrong).is_err(), "{wrong}");
         }
     }

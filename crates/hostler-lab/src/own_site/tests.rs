@@ -1,6 +1,8 @@
 //! Pages of a configuration, served in each way by the servers that are installed.
 
 use super::*;
+use crate::load::Target;
+use crate::load::tls::server::certificate;
 use crate::method::ask;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -63,7 +65,16 @@ fn answers(site: &TempDir, url: &str) -> BTreeMap<String, String> {
         }
         let folder = site.path().join("run").join(&server.name);
         let running = servers.start(&server.name, case, &folder).unwrap();
-        let answer = ask(running.address(), &case.hosts[0], &case.path, None).unwrap();
+        let target = Target {
+            address: running.address(),
+            host: case.hosts[0].clone(),
+            hosts: Vec::new(),
+            path: case.path.clone(),
+            form: None,
+            expected_length: None,
+            tls: case.tls,
+        };
+        let answer = ask(&target, &case.hosts[0]).unwrap();
         answers.insert(server.name, String::from_utf8_lossy(&answer.body).into_owned());
     }
     answers
@@ -115,6 +126,20 @@ fn files_are_served_by_all() {
     let site = site();
     all_say(&answers(&site, "/page.txt"), "A page\n", &["hostler"]);
     all_say(&answers(&site, "/page.shtml"), "page.shtml\n", &["hostler"]);
+}
+
+#[test]
+fn a_page_is_asked_through_tls_where_its_host_speaks_that() {
+    let site = site();
+    if !is_hostler_here() || !certificate(site.path()) {
+        return;
+    }
+    let host = "<VirtualHost *:8443>\nServerName www.example\nDocumentRoot htdocs\nSSLEngine on\n\
+                SSLCertificateFile cert.pem\nSSLCertificateKeyFile key.pem\n</VirtualHost>\n";
+    fs::write(site.path().join("conf.d/tls.conf"), host).unwrap();
+    let answers = answers(&site, "https://www.example:8443/page.txt");
+    all_say(&answers, "A page\n", &["hostler"]);
+    assert!(!answers.contains_key("nginx"), "{answers:?}");
 }
 
 #[test]

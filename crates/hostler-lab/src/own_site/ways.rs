@@ -1,6 +1,7 @@
 //! The ways to serve a page: a server, a technique, an isolation, and the lines that make it so.
 
 use super::page::{Page, Url};
+use crate::method::Workers;
 use std::path::Path;
 
 /// A way.
@@ -22,6 +23,27 @@ pub(super) struct Way {
     pub(super) application: Option<String>,
     /// Why this way is not to be had.
     pub(super) unavailable: Option<String>,
+}
+
+impl Way {
+    /// For a page that is asked through TLS, which only those have that read the configuration.
+    pub(super) fn over_tls(&mut self) {
+        if self.unavailable.is_none() && matches!(self.server, "nginx" | "starman") {
+            self.unavailable =
+                Some("the page is served through TLS, which the lab sets up for it nowhere".to_owned());
+        }
+    }
+
+    /// What stands behind the page. At Hostler what the way says of isolation tells it.
+    pub(super) fn workers(&self) -> Workers {
+        match self.server {
+            "apache-prefork" | "apache-itk" | "starman" => Workers::Pool,
+            "hostler" if self.lines.contains("Isolation exec") => Workers::OneEach,
+            "hostler" if self.lines.contains("Isolation ") => Workers::Pool,
+            "apache-event" if self.lines.contains(CGI) => Workers::OneEach,
+            _ => Workers::None,
+        }
+    }
 }
 
 const CGI: &str = "SetHandler cgi-script\nOptions +ExecCGI\n";

@@ -119,9 +119,11 @@ fn facts(run: &Run, out: &mut String) {
         let _ = write!(out, "<dt>{name}</dt><dd>{value}</dd>");
     }
     let _ = write!(out, "<dt>samples</dt><dd>{}</dd>", links(&files(run)));
-    let configurations = configurations(run);
-    if !configurations.is_empty() {
-        let _ = write!(out, "<dt>configurations</dt><dd>{}</dd>", links(&configurations));
+    for (name, ending) in [("configurations", ".conf"), ("logs", ".txt")] {
+        let kept = evidence(run, ending);
+        if !kept.is_empty() {
+            let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", links(&kept));
+        }
     }
     out.push_str("</dl>\n");
 }
@@ -132,11 +134,18 @@ fn files(run: &Run) -> Vec<(String, String)> {
     std::iter::once("run.json".to_owned()).chain(tables).map(|name| (name.clone(), name)).collect()
 }
 
-/// What the servers that took part were started with, as it lies in the run's folder.
-fn configurations(run: &Run) -> Vec<(String, String)> {
-    let took_part = |name: &str| run.cells.iter().any(|cell| cell.server == name && !cell.samples.is_empty());
-    let servers = run.servers.iter().filter(|server| took_part(&server.name));
-    servers.map(|server| (server.title.clone(), format!("contestants/{}/server.conf", server.name))).collect()
+/// What the servers that took part were started with, or what they said, as it lies in the run's folder.
+fn evidence(run: &Run, ending: &str) -> Vec<(String, String)> {
+    let title = |path: &str| {
+        let mut parts = path.rsplit('/');
+        let (file, folder) = (parts.next()?, parts.next()?);
+        let server = run.servers.iter().find(|server| server.name == folder)?;
+        // What is not the usual file of its kind is called by its name.
+        let other = (file != "server.conf" && file != "error-log.txt").then(|| format!(", {file}"));
+        Some(format!("{}{}", server.title, other.unwrap_or_default()))
+    };
+    let files = run.evidence.iter().filter(|path| path.ends_with(ending));
+    files.map(|path| (title(path).unwrap_or_else(|| path.clone()), path.clone())).collect()
 }
 
 fn links(files: &[(String, String)]) -> String {

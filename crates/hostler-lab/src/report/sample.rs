@@ -229,6 +229,9 @@ pub(crate) fn run(shape: Shape, name: &str) -> Run {
         },
         servers: servers(),
         cells,
+        evidence: ["hostler/server.conf", "hostler/error-log.txt"]
+            .map(|file| format!("contestants/{file}"))
+            .to_vec(),
         notes: vec!["The answers of all contestants were equal.".into()],
         advice: vec![Advice {
             says: "Run the script under Hostler's pool of its own user.".into(),

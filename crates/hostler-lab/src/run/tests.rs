@@ -36,6 +36,7 @@ pub(crate) fn run(cells: &[(&str, &str, &[f64])]) -> Run {
         cells: cells.iter().map(|(case, server, rates)| cell(case, server, rates)).collect(),
         notes: Vec::new(),
         advice: Vec::new(),
+        evidence: Vec::new(),
     }
 }
 

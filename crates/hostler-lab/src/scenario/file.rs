@@ -23,6 +23,8 @@ struct File {
     application: String,
     #[serde(default)]
     configuration: String,
+    #[serde(default = "super::wanted")]
+    advice: bool,
     rounds: u32,
     quick: Quick,
     #[serde(default)]
@@ -44,6 +46,8 @@ struct CaseOfFile {
     path: String,
     #[serde(default = "super::localhost")]
     hosts: Vec<String>,
+    #[serde(default)]
+    tls: bool,
     form: Option<String>,
     contestants: Option<Vec<String>>,
     #[serde(default)]
@@ -108,6 +112,7 @@ impl CaseOfFile {
             technique: self.technique,
             path: self.path,
             hosts: self.hosts,
+            tls: self.tls,
             form: self.form,
             contestants: self.contestants,
             plan: self.plan.or(plan).whole(),
@@ -133,6 +138,7 @@ pub fn parse(text: &str, file: &str) -> Result<Scenario> {
         contestants: said.contestants,
         application: said.application,
         configuration: said.configuration,
+        advice: said.advice,
         rounds: said.rounds,
         quick: said.quick,
         cases,

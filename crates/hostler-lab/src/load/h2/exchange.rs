@@ -2,6 +2,7 @@
 
 use crate::load::plan::Target;
 use crate::load::tally::{End, Failure, Tally};
+use crate::load::tls::Tls;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
@@ -10,8 +11,11 @@ use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
+use tokio_rustls::TlsConnector;
 
 /// Clients that share a connection: about what a page's images and scripts make a browser ask for at a time.
 const CLIENTS: u32 = 8;
@@ -25,6 +29,7 @@ type Line = Rc<Mutex<Option<SendRequest<Bytes>>>>;
 /// The connections to a target.
 pub(super) struct Lines {
     pub(super) target: Target,
+    tls: Option<Tls>,
     requests: Vec<Request<()>>,
     form: Option<Bytes>,
     keep_alive: bool,
@@ -46,7 +51,8 @@ impl Lines {
         let hosts = if target.hosts.is_empty() { std::slice::from_ref(&target.host) } else { &target.hosts };
         let requests = hosts.iter().map(|host| request(target, host)).collect::<Result<_>>()?;
         let form = target.form.clone().map(Bytes::from);
-        Ok(Self { target: target.clone(), requests, form, keep_alive, lines: RefCell::default() })
+        let tls = Tls::of(target, &[b"h2"])?;
+        Ok(Self { target: target.clone(), tls, requests, form, keep_alive, lines: RefCell::default() })
     }
 
     /// A request of a client's, on the connection that it has a part in.
@@ -107,11 +113,13 @@ impl Lines {
                 _ => Fault::Failed(Failure::Connect),
             })?;
         let _ = socket.set_nodelay(true);
-        let mut builder = Builder::new();
-        builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
-        let (sender, connection) = builder.handshake(socket).await.map_err(|e| fault(&e))?;
-        tokio::task::spawn_local(async move { drop(connection.await) });
-        Ok(sender)
+        let Some(tls) = &self.tls else { return over(socket).await };
+        let connecting = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.name.clone(), socket);
+        let socket = connecting.await.map_err(|_| Fault::Failed(Failure::Broken))?;
+        if socket.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return Err(Fault::Failed(Failure::Wrong));
+        }
+        over(socket).await
     }
 
     async fn ask(&self, sender: SendRequest<Bytes>, host: usize) -> Result<End, Fault> {
@@ -133,12 +141,24 @@ impl Lines {
     }
 }
 
+/// HTTP/2 over a connection.
+async fn over<T>(socket: T) -> Result<SendRequest<Bytes>, Fault>
+where
+    T: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let mut builder = Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+    let (sender, connection) = builder.handshake(socket).await.map_err(|e| fault(&e))?;
+    tokio::task::spawn_local(async move { drop(connection.await) });
+    Ok(sender)
+}
+
 fn request(target: &Target, host: &str) -> Result<Request<()>> {
     let method = if target.form.is_some() { Method::POST } else { Method::GET };
     let mut request = Request::builder()
         .method(method)
         .version(Version::HTTP_2)
-        .uri(format!("http://{host}{}", target.path))
+        .uri(format!("{}://{host}{}", if target.tls { "https" } else { "http" }, target.path))
         .header("user-agent", "hostler-lab")
         .header("accept", "*/*");
     if let Some(form) = &target.form {

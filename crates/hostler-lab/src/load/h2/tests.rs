@@ -64,6 +64,7 @@ fn load(address: SocketAddr, phases: Vec<Phase>, change: impl Fn(&mut Plan)) -> 
         path: "/page?a=b".to_owned(),
         form: None,
         expected_length: Some(5),
+        tls: false,
     };
     let mut plan = Plan {
         phases,

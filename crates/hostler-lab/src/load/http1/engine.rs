@@ -6,6 +6,7 @@ use super::slot::{Connector, Slot, State};
 use crate::load::plan::{MOST_CLIENTS, Plan, Stop, Target, Think};
 use crate::load::tally::{Asked, End, Failure, Tally};
 use crate::load::timers::{Due, Moment, SECOND, Timers, moment, seconds};
+use crate::load::tls::Tls;
 use crate::load::{Cancel, Progress};
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
@@ -74,7 +75,7 @@ impl<'a> Engine<'a> {
             free: Vec::new(),
             requests: request::all(target, plan.keep_alive),
             keep_alive: plan.keep_alive,
-            connector: Connector::new(target.address),
+            connector: Connector::new(target.address, Tls::of(target, &[b"http/1.1"])?),
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?,
             timers: Timers::default(),
             patience: moment(plan.timeout),

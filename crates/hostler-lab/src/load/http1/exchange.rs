@@ -8,7 +8,6 @@ use crate::load::timers::{Due, Moment};
 use anyhow::{Context, Result};
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 impl Engine<'_> {
     /// Sends a slot's request, which was to be sent `at`.
@@ -58,10 +57,10 @@ impl Engine<'_> {
     /// Sends what the connection takes of the request.
     fn push(&mut self, number: u32, now: Moment) -> Result<()> {
         let slot = &mut self.slots[number as usize];
-        let Some(socket) = &slot.socket else { return Ok(()) };
+        let Some(socket) = &mut slot.socket else { return Ok(()) };
         let request = &self.requests[slot.request];
         while slot.sent < request.len() {
-            match send(socket, &request[slot.sent..], SendFlags::NOSIGNAL) {
+            match socket.send(&request[slot.sent..]) {
                 Ok(sent) => {
                     slot.sent += sent;
                     slot.state = State::Asking;
@@ -78,11 +77,13 @@ impl Engine<'_> {
     /// The kernel has news of a connection.
     pub(super) fn ready(&mut self, data: u64, flags: epoll::EventFlags) -> Result<()> {
         let number = u32::try_from(data & 0xFFFF_FFFF).unwrap_or(0);
-        let Some(slot) = self.slots.get(number as usize) else { return Ok(()) };
+        let Some(slot) = self.slots.get_mut(number as usize) else { return Ok(()) };
         let generation = u32::try_from(data >> 32).unwrap_or(0);
-        if slot.generation != generation || slot.socket.is_none() {
+        let Some(socket) = slot.socket.as_mut().filter(|_| slot.generation == generation) else {
             return Ok(());
-        }
+        };
+        // What fails here fails again when it is read.
+        let _ = socket.flush();
         if slot.state != State::Resting && slot.sent < self.requests[slot.request].len() {
             let now = self.now();
             self.push(number, now)?;
@@ -101,9 +102,10 @@ impl Engine<'_> {
     fn pull(&mut self, number: u32, ends: bool) -> Result<()> {
         loop {
             let slot = &mut self.slots[number as usize];
-            let Some(socket) = &slot.socket else { return Ok(()) };
-            let read = match recv(socket, &mut *self.buffer, RecvFlags::empty()) {
-                Ok((read, _)) => read,
+            let Some(socket) = &mut slot.socket else { return Ok(()) };
+            let drained = !ends && !socket.in_records();
+            let read = match socket.recv(&mut self.buffer) {
+                Ok(read) => read,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => continue,
                 Err(_) => 0,
@@ -123,7 +125,7 @@ impl Engine<'_> {
                 };
             }
             match slot.answer.read(&self.buffer[..read], &mut self.last_head) {
-                Read::More if read < self.buffer.len() && !ends => return Ok(()),
+                Read::More if read < self.buffer.len() && drained => return Ok(()),
                 Read::More => {}
                 Read::Whole { used } if used < read => {
                     // More than its length: not what the server said.

@@ -1,8 +1,10 @@
 //! A client, or in open plans a place for a request that is under way, with its connection.
 
 use super::answer::Answer;
+use super::connection::Connection;
 use crate::load::think::Random;
 use crate::load::timers::{Moment, SECOND};
+use crate::load::tls::Tls;
 use anyhow::{Context, Result};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -31,7 +33,7 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) state: State,
-    pub(super) socket: Option<OwnedFd>,
+    pub(super) socket: Option<Connection>,
     /// Number of its socket, so that what the kernel says of an earlier one is not taken for this one's.
     pub(super) generation: u32,
     /// Which of the prepared requests.
@@ -98,18 +100,19 @@ pub(super) struct Connector {
     address: SocketAddr,
     /// Last number of the loopback address to come from; 0: the kernel's choice.
     source: u8,
+    tls: Option<Tls>,
 }
 
 /// What came of an attempt.
 pub(super) enum Attempt {
-    Begun(OwnedFd),
+    Begun(Connection),
     /// The server's fault.
     Refused,
 }
 
 impl Connector {
-    pub(super) const fn new(address: SocketAddr) -> Self {
-        Self { address, source: 0 }
+    pub(super) const fn new(address: SocketAddr, tls: Option<Tls>) -> Self {
+        Self { address, source: 0, tls }
     }
 
     /// Begins a connection.
@@ -120,7 +123,9 @@ impl Connector {
         for _ in 0..=SOURCES {
             let socket = self.socket()?;
             match self.bind(&socket).and_then(|()| net::connect(&socket, &self.address)) {
-                Ok(()) | Err(Errno::INPROGRESS) => return Ok(Attempt::Begun(socket)),
+                Ok(()) | Err(Errno::INPROGRESS) => {
+                    return Connection::new(socket, self.tls.as_ref()).map(Attempt::Begun);
+                }
                 Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) if self.has_sources() => {
                     self.source = if self.source < SOURCES { self.source + 1 } else { 1 };
                 }
