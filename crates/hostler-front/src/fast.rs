@@ -8,8 +8,9 @@ use crate::connection::Peer;
 use crate::files::Site;
 use crate::filter::compress;
 use crate::http1::conn::Fast;
+use crate::http1::framing::KeepAlive;
 use crate::http1::head::{HTTP_11, Head};
-use crate::http1::send::{self, Connection};
+use crate::http1::send;
 use crate::reply::Reply;
 use crate::request::{Found, Origin, Request};
 use crate::text;
@@ -86,8 +87,7 @@ fn write_key(key: &mut Vec<u8>, peer: &Peer, fields: &Fields<'_>, agent: u16, ta
 /// What the fields of a request mean for the short way.
 struct Fields<'a> {
     host: &'a [u8],
-    /// The client asks for keep-alive in words.
-    told: bool,
+    wish: KeepAlive,
     /// Class of the content codings that it takes; `None`: it says nothing of them.
     codings: Option<u8>,
     agent: &'a [u8],
@@ -95,7 +95,7 @@ struct Fields<'a> {
 
 /// `None`: some field may change the answer.
 fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
-    let (mut host, mut told, mut codings, mut agent) = (None, false, None, None);
+    let (mut host, mut connection, mut codings, mut agent) = (None, None, None, None);
     for field in &head.fields {
         let name = field.name.of(buffer);
         match name.len() {
@@ -106,11 +106,9 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
                 }
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
-                let value = field.value.of(buffer);
-                if !value.eq_ignore_ascii_case(b"keep-alive") {
+                if connection.replace(field.value.of(buffer)).is_some() {
                     return None;
                 }
-                told = true;
             }
             10 if name.eq_ignore_ascii_case(b"user-agent") => {
                 let another = agent.replace(field.value.of(buffer)).is_some();
@@ -135,16 +133,13 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
             _ => {}
         }
     }
-    Some(Fields { host: host?, told, codings, agent: agent.unwrap_or_default() })
+    let wish = KeepAlive::of_field(head.version, connection)?;
+    Some(Fields { host: host?, wish, codings, agent: agent.unwrap_or_default() })
 }
 
 /// The answer, if it is known.
 pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Fast> {
-    if head.version != HTTP_11
-        || head.method.of(buffer) != b"GET"
-        || !peer.may_continue()
-        || thread.draining()
-    {
+    if head.version != HTTP_11 || head.method.of(buffer) != b"GET" || thread.draining() {
         return None;
     }
     let fields = fields(head, buffer)?;
@@ -169,15 +164,13 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     out.extend_from_slice(&text::http_date(seconds as i64));
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&remembered.fields);
-    if fields.told {
-        let timeout = peer.settings.keep_alive_timeout.as_secs();
-        send::connection(&mut out, Connection::Tell(timeout, peer.requests_left()));
-    }
+    let stays = fields.wish.persistent && peer.may_continue();
+    send::connection(&mut out, fields.wish.field(peer, stays));
     out.extend_from_slice(b"\r\n");
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
     let log = Logged { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
-    Some(Fast { out, body: remembered.body.clone(), keep: true, log })
+    Some(Fast { out, body: remembered.body.clone(), after: fields.wish.after(stays), log })
 }
 
 /// Logs an answer given by [`answer`].

@@ -3,7 +3,7 @@
 //! An idle connection owns no buffer: bytes are read into the thread's scratch space and only what is incomplete
 //! or belongs to a later request is kept.
 
-use super::framing::{Framing, KeepAlive};
+use super::framing::{After, Framing, KeepAlive};
 use super::head::{self, Head, HeadError, Limits};
 use super::incoming::{Incoming, discard};
 use super::send::{self, Connection, Outgoing, Sent};
@@ -39,7 +39,7 @@ enum Next {
 pub(crate) struct Fast {
     pub(crate) out: Vec<u8>,
     pub(crate) body: Bytes,
-    pub(crate) keep: bool,
+    pub(crate) after: After,
     /// For the access log, once it is sent.
     pub(crate) log: crate::fast::Logged,
 }
@@ -55,32 +55,35 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         } else {
             peer.settings.keep_alive_timeout
         };
-        let keep = match next(&thread, &wire, &peer, &limits, wait).await {
+        let after = match next(&thread, &wire, &peer, &limits, wait).await {
             Next::Answered(fast) => {
                 let whole = wire.write(&[&fast.out, &fast.body]).await.is_ok();
                 crate::fast::log(&thread, &peer, &fast, whole);
                 if !whole {
                     return;
                 }
-                fast.keep
+                fast.after
             }
             Next::Begun(begun) => worker(&thread, &wire, &peer, begun).await,
             Next::Head(buffer, head) => Box::pin(answer(&thread, &wire, &peer, buffer, head)).await,
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
-                false
+                After::Linger
             }
             Next::Closed(false) => return,
             Next::Closed(true) => {
                 Box::pin(refuse(&thread, &wire, &peer, 408, "the request head took too long", Bytes::new()))
                     .await;
-                false
+                After::Linger
             }
         };
         first = false;
         peer.requests.set(peer.requests.get() + 1);
-        if !keep {
-            break;
+        match after {
+            After::Stay => {}
+            // A close with unread bytes would reset the connection; TLS has its own last words.
+            After::Close if !wire.io.borrow().is_tls() && wire.pending.borrow().is_empty() => return,
+            After::Close | After::Linger => break,
         }
     }
     linger(&wire).await;
@@ -173,13 +176,13 @@ fn examine(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, buffe
     Some(next)
 }
 
-/// Answers a request by the whole way of phases; whether the connection stays.
-async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: Bytes, head: Head) -> bool {
+/// Answers a request by the whole way of phases.
+async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: Bytes, head: Head) -> After {
     let (framing, both) = match super::framing::framing(&head, &buffer) {
         Ok(framing) => framing,
         Err(error) => {
             refuse(thread, wire, peer, error.status(), &error.to_string(), buffer).await;
-            return false;
+            return After::Linger;
         }
     };
     let expect = head.field(&buffer, "expect").is_some_and(|v| v.eq_ignore_ascii_case(b"100-continue"))
@@ -193,7 +196,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let Some(reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
         let received = head.length as u64 + incoming.borrow().received;
         abandoned(thread, peer, &buffer, &head, received).await;
-        return false;
+        return After::Linger;
     };
     crate::fast::remember(thread, peer, &head, &buffer, &reply);
     deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, incoming }, reply).await
@@ -206,19 +209,19 @@ async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &
     reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
 }
 
-/// Sends the answer of a worker that has been given the request already; whether the connection stays.
-async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<Begun>) -> bool {
+/// Sends the answer of a worker that has been given the request already.
+async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<Begun>) -> After {
     wire.watch.start(false);
     let Some(answer) = wire.while_there(begun.answer(peer)).await else {
         let (head, buffer) = begun.head();
         Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
-        return false;
+        return After::Linger;
     };
     match answer {
         short::Answer::Plain(plain) => {
             let whole = wire.write(&[&plain.out, &plain.body]).await.is_ok();
             begun.log(thread, peer, &plain, whole);
-            whole
+            if whole { plain.after } else { After::Linger }
         }
         answer => Box::pin(go_on(thread, wire, peer, begun, answer)).await,
     }
@@ -231,12 +234,12 @@ async fn go_on(
     peer: &Rc<Peer>,
     begun: Box<Begun>,
     answer: short::Answer,
-) -> bool {
+) -> After {
     let (head, buffer) = begun.head();
     let request = begun.request(thread, peer);
     let Some(reply) = wire.while_there(crate::serve::go_on(request, answer)).await else {
         abandoned(thread, peer, buffer, head, head.length as u64).await;
-        return false;
+        return After::Linger;
     };
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));
     let wish = super::framing::keep_alive(head, buffer);
@@ -253,14 +256,14 @@ struct Asked<'a> {
     incoming: Rc<RefCell<Incoming>>,
 }
 
-/// Sends an answer; whether the connection stays.
+/// Sends an answer.
 async fn deliver(
     thread: &Rc<Thread>,
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
     asked: Asked<'_>,
     mut reply: Reply,
-) -> bool {
+) -> After {
     let Asked { head, wish, both, expect, incoming } = asked;
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
@@ -275,7 +278,7 @@ async fn deliver(
         headers: &reply.headers,
         body: std::mem::take(&mut reply.body),
         head_only: reply.head_only,
-        connection: connection_field(peer, keep, wish),
+        connection: wish.field(peer, keep),
         raw: reply.raw,
     };
     // A body without a length before HTTP/1.1, and raw bytes, end with the connection.
@@ -290,17 +293,9 @@ async fn deliver(
     let result = send::send(wire, outgoing, &mut sent).await;
     wire.timeout.set(peer.settings.timeout);
     reply.finish(thread, sent, &result, head.length as u64 + incoming.borrow().received, keep && !endless);
-    keep && !endless && result.is_ok() && (!unread || discard(&incoming).await)
-}
-
-fn connection_field(peer: &Peer, keep: bool, wish: KeepAlive) -> Connection {
-    if !keep {
-        Connection::Close
-    } else if wish.explicit {
-        Connection::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
-    } else {
-        Connection::Keep
-    }
+    let alone = incoming.borrow().has_no_body();
+    let stays = keep && !endless && result.is_ok() && (!unread || discard(&incoming).await);
+    if stays || (alone && result.is_ok()) { wish.after(stays) } else { After::Linger }
 }
 
 /// Answers what isn't a request.

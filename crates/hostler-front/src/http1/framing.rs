@@ -3,6 +3,8 @@
 //! Anything that two readers could take differently is refused.
 
 use super::head::{HTTP_10, HTTP_11, Head};
+use super::send::Connection;
+use crate::connection::Peer;
 
 /// How long a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +91,49 @@ pub(crate) struct KeepAlive {
     pub(crate) explicit: bool,
 }
 
+impl KeepAlive {
+    /// What a request with at most one `Connection` field wants; `None`: more than the short ways know of.
+    pub(crate) fn of_field(version: u16, connection: Option<&[u8]>) -> Option<Self> {
+        let Some(value) = connection else {
+            return Some(Self { persistent: version >= HTTP_11, explicit: false });
+        };
+        let keep = value.eq_ignore_ascii_case(b"keep-alive");
+        let known = keep || value.eq_ignore_ascii_case(b"close");
+        known.then_some(Self { persistent: keep, explicit: keep })
+    }
+
+    /// What is told about the connection with an answer, when it stays or not.
+    pub(crate) fn field(self, peer: &Peer, stays: bool) -> Connection {
+        if !stays {
+            Connection::Close
+        } else if self.explicit {
+            Connection::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
+        } else {
+            Connection::Keep
+        }
+    }
+
+    /// What follows an answer to a request that had no body.
+    pub(crate) fn after(self, stays: bool) -> After {
+        match (stays, self.persistent) {
+            (true, _) => After::Stay,
+            (false, true) => After::Linger,
+            (false, false) => After::Close,
+        }
+    }
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It waits for the next request.
+    Stay,
+    /// The client has said that nothing will follow its request: there is nothing to wait for.
+    Close,
+    /// The client may have sent more: see the end of RFC 9112 §9.6.
+    Linger,
+}
+
 /// RFC 9112 §9.3.
 pub(crate) fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
     let (mut close, mut keep) = (false, false);
@@ -109,6 +154,20 @@ mod tests {
     fn of(fields: &str) -> Result<(Framing, bool), FramingError> {
         let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
         framing(&parse(text.as_bytes(), &Limits::default()).unwrap().unwrap(), text.as_bytes())
+    }
+
+    #[test]
+    fn one_field_says_the_same_on_the_short_way() {
+        for version in ["1.0", "1.1"] {
+            for field in ["", "Connection: close\r\n", "Connection: Keep-Alive\r\n"] {
+                let text = format!("GET / HTTP/{version}\r\nHost: x\r\n{field}\r\n");
+                let head = parse(text.as_bytes(), &Limits::default()).unwrap().unwrap();
+                let value = field.split(": ").nth(1).map(|value| value.trim().as_bytes());
+                let short = KeepAlive::of_field(head.version, value);
+                assert_eq!(short, Some(keep_alive(&head, text.as_bytes())), "{text}");
+            }
+        }
+        assert_eq!(KeepAlive::of_field(HTTP_11, Some(b"close, TE")), None);
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl Incoming {
         }
     }
 
+    /// Whether the request had none from its beginning.
+    pub(super) fn has_no_body(&self) -> bool {
+        self.framing == Framing::None
+    }
+
     pub(super) fn is_complete(&self) -> bool {
         match self.framing {
             Framing::None | Framing::Length(0) => true,

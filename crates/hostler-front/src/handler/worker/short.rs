@@ -15,8 +15,9 @@ use super::head::{self, Task};
 use crate::access_log::{self, FastRecord};
 use crate::body::RequestBody;
 use crate::connection::Peer;
+use crate::http1::framing::{After, KeepAlive};
 use crate::http1::head::{HTTP_10, HTTP_11, Head};
-use crate::http1::send::{self, Connection};
+use crate::http1::send;
 use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;
@@ -33,8 +34,8 @@ use std::task::Poll;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// What the fields of a request mean for the short way; `None`: it is not for it.
-fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], bool, Fields<'a>)> {
-    let (mut host, mut told) = (None, false);
+fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fields<'a>)> {
+    let (mut host, mut connection) = (None, None);
     let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
     for field in &head.fields {
         let (name, value) = (field.name.of(buffer), field.value.of(buffer));
@@ -44,12 +45,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], bool, Fields<'
         }
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => host = Some(value),
-            10 if name.eq_ignore_ascii_case(b"connection") => {
-                if !value.eq_ignore_ascii_case(b"keep-alive") {
-                    return None;
-                }
-                told = true;
-            }
+            10 if name.eq_ignore_ascii_case(b"connection") => connection = Some(value),
             6 if name.eq_ignore_ascii_case(b"expect") => return None,
             7 if name.eq_ignore_ascii_case(b"upgrade") => return None,
             14 if name.eq_ignore_ascii_case(b"content-length") => return None,
@@ -58,7 +54,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], bool, Fields<'
         }
         all.push((name, value));
     }
-    Some((host?, told, all))
+    Some((host?, KeepAlive::of_field(head.version, connection)?, all))
 }
 
 /// A request on the short way.
@@ -67,8 +63,7 @@ pub(crate) struct Begun {
     start: Option<Begin>,
     head: Head,
     buffer: Bytes,
-    /// The client asks for keep-alive in words.
-    told: bool,
+    wish: KeepAlive,
     received: SystemTime,
     started: Instant,
     number: u64,
@@ -78,17 +73,12 @@ pub(crate) struct Begun {
 pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Begun> {
     if !matches!(head.version, HTTP_10 | HTTP_11)
         || head.method.of(buffer) != b"GET"
-        || !peer.may_continue()
         || thread.draining()
         || remembered::is_empty()
     {
         return None;
     }
-    let (host, told, headers_in) = fields(head, buffer)?;
-    if head.version == HTTP_10 && !told {
-        // The connection ends with the answer.
-        return None;
-    }
+    let (host, wish, headers_in) = fields(head, buffer)?;
     let target = head.target.of(buffer);
     let (path, args) = remembered::split(target);
     let remembered = remembered::find(peer, host, path)?;
@@ -122,7 +112,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         start: Some(start),
         head,
         buffer,
-        told,
+        wish,
         received,
         started: Instant::now(),
         number,
@@ -143,6 +133,7 @@ pub(crate) enum Answer {
 pub(crate) struct Plain {
     pub(crate) out: Vec<u8>,
     pub(crate) body: Bytes,
+    pub(crate) after: After,
     headers_out: Option<Table>,
 }
 
@@ -187,13 +178,16 @@ impl Begun {
         };
         let mut out = Vec::with_capacity(512);
         plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
-        if self.told {
-            let timeout = peer.settings.keep_alive_timeout.as_secs();
-            send::connection(&mut out, Connection::Tell(timeout, peer.requests_left()));
-        }
+        let stays = self.wish.persistent && peer.may_continue();
+        send::connection(&mut out, self.wish.field(peer, stays));
         out.extend_from_slice(b"\r\n");
         let logged = || plain::logged_fields(&first.body, &head);
-        Some(Plain { out, body, headers_out: self.remembered.facts.is_some().then(logged) })
+        Some(Plain {
+            out,
+            body,
+            after: self.wish.after(stays),
+            headers_out: self.remembered.facts.is_some().then(logged),
+        })
     }
 
     /// The request, for the long way.
