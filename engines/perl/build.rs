@@ -32,6 +32,10 @@ fn main() -> Outcome<()> {
 struct Perl {
     compile_flags: Vec<String>,
     search: Vec<String>,
+    /// What perl itself needs.
+    libraries: Vec<String>,
+    /// `libperl.a`, where there is one.
+    archive: Option<PathBuf>,
     xsubpp: String,
     typemap: String,
 }
@@ -48,6 +52,11 @@ impl Perl {
         Some(Self {
             compile_flags: words(ask(&["-MExtUtils::Embed", "-e", "ccopts"])?),
             search: linking.iter().filter_map(|word| word.strip_prefix("-L").map(str::to_owned)).collect(),
+            libraries: words(ask(&["-MConfig", "-e", "print $Config{perllibs}"])?)
+                .iter()
+                .filter_map(|word| word.strip_prefix("-l").map(str::to_owned))
+                .collect(),
+            archive: archive(),
             xsubpp: format!("{library}/ExtUtils/xsubpp"),
             typemap: format!("{library}/ExtUtils/typemap"),
         })
@@ -70,11 +79,39 @@ impl Perl {
         let table = out.join("modules.c");
         fs::write(&table, boot_table(&modules)?)?;
         build.file(table).compile("hostler_perl_glue");
+        self.link();
+        Ok(())
+    }
+
+    /// The interpreter as a part of the program where its archive is installed, as in perl's own program: calls inside
+    /// of it are direct then, and there is less to map. Compiled modules find its names in the program, as they do in
+    /// perl's.
+    fn link(&self) {
         for folder in &self.search {
             println!("cargo::rustc-link-search=native={folder}");
         }
-        println!("cargo::rustc-link-lib=dylib=perl");
-        Ok(())
+        let Some(archive) = &self.archive else {
+            println!("cargo::rustc-link-lib=dylib=perl");
+            return;
+        };
+        println!("cargo::rerun-if-changed={}", archive.display());
+        if let Some(folder) = archive.parent() {
+            println!("cargo::rustc-link-search=native={}", folder.display());
+        }
+        println!("cargo::rustc-link-lib=static:+whole-archive,-bundle=perl");
+        for library in &self.libraries {
+            // Each library is five more mappings for every fork to copy.
+            let kind =
+                if library == "crypt" && has_archive("libcrypt.a") { "static:-bundle" } else { "dylib" };
+            println!("cargo::rustc-link-lib={kind}={library}");
+        }
+        if has_archive("libgcc_eh.a") {
+            // What panics need, in place of libgcc_s, which is named later and then not asked for anything.
+            println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+        }
+        println!("cargo::rustc-link-arg-bins=-rdynamic");
+        // Code begins with a huge page, see glue/text.c.
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,max-page-size=0x200000,-z,separate-code");
     }
 
     /// XS to C.
@@ -90,6 +127,28 @@ impl Perl {
         let made = xsubpp.arg("-output").arg(&target).arg(source).status()?;
         if made.success() { Ok(target) } else { Err(format!("xsubpp {}: {made}", source.display()).into()) }
     }
+}
+
+/// The interpreter's archive: beside its headers, or where the compiler finds libraries.
+fn archive() -> Option<PathBuf> {
+    let own = PathBuf::from(ask(&["-MConfig", "-e", "print qq($Config{archlibexp}/CORE/libperl.a)"])?);
+    if own.exists() { Some(own) } else { find_archive("libperl.a") }
+}
+
+/// Where the compiler finds an archive.
+fn find_archive(name: &str) -> Option<PathBuf> {
+    let found = Command::new("cc").arg(format!("-print-file-name={name}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(found.stdout).ok()?.trim());
+    (path.is_absolute() && path.exists()).then_some(path)
+}
+
+/// Whether there is an archive; its folder is then searched.
+fn has_archive(name: &str) -> bool {
+    let archive = find_archive(name);
+    if let Some(folder) = archive.as_deref().and_then(Path::parent) {
+        println!("cargo::rustc-link-search=native={}", folder.display());
+    }
+    archive.is_some()
 }
 
 fn ask(arguments: &[&str]) -> Option<String> {

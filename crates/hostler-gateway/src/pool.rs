@@ -18,6 +18,7 @@ mod gather;
 mod lines;
 mod maintain;
 mod memories;
+mod outlets;
 mod parent;
 mod queue;
 mod settings;
@@ -153,9 +154,14 @@ impl Pool {
             return Err(work);
         }
         // Outside of `locked`, which is for those who may have others to tell.
-        let start = self.lock().take_idle(&self.settings, &work);
+        let (start, due) = {
+            let mut state = self.lock();
+            let start = state.take_idle(&self.settings, &work);
+            let due = start.as_ref().is_some_and(|start| start.last) && state.is_fork_due(&self.settings);
+            (start, due)
+        };
         let Some(start) = start else { return Err(work) };
-        if start.last {
+        if due {
             self.attention.notify_one();
         }
         Ok(Exchange::new(start.offer(self, work)))

@@ -16,16 +16,36 @@ static objects inherited; /* sorted */
 
 typedef void (*visitor)(pTHX_ SV *sv);
 
+/* Values that are looked at together, as most of them have none of the flags. */
+#define GROUP 8
+
+static U32 flags_of(const SV *first)
+{
+    U32 flags = 0;
+    int i;
+    for (i = 0; i < GROUP; i++)
+        flags |= SvFLAGS(&first[i]);
+    return flags;
+}
+
+static void visit_some(pTHX_ SV *sv, const SV *end, U32 flags, visitor visit)
+{
+    for (; sv < end; sv++)
+        if (SvFLAGS(sv) & flags && SvTYPE(sv) != (svtype)SVTYPEMASK && SvREFCNT(sv))
+            visit(aTHX_ sv);
+}
+
 /* As the interpreter's own sweep: every value that has one of these flags, in the order of its arenas. */
 static void visit_all(pTHX_ U32 flags, visitor visit)
 {
     SV *arena;
     for (arena = PL_sv_arenaroot; arena; arena = MUTABLE_SV(SvANY(arena))) {
-        const SV *end = &arena[SvREFCNT(arena)];
+        SV *const end = &arena[SvREFCNT(arena)];
         SV *sv;
-        for (sv = arena + 1; sv < end; sv++)
-            if (UNLIKELY(SvFLAGS(sv) & flags) && SvTYPE(sv) != (svtype)SVTYPEMASK && SvREFCNT(sv))
-                visit(aTHX_ sv);
+        for (sv = arena + 1; sv + GROUP <= end; sv += GROUP)
+            if (UNLIKELY(flags_of(sv) & flags))
+                visit_some(aTHX_ sv, sv + GROUP, flags, visit);
+        visit_some(aTHX_ sv, end, flags, visit);
     }
 }
 

@@ -1,12 +1,11 @@
-/* The interpreter's code in a huge page, for parents that fork a process for each request: such a process then finds
+/* The interpreter's code in huge pages, for parents that fork a process for each request: such a process then finds
  * the code in place, instead of being given it piece by piece.
  *
- * The system's library is a file, whose pages are as small as ever. So they are copied to where they are: the same
- * bytes at the same addresses, never writable and executable at the same time. Whatever does not fit (a library that
- * is not aligned, one linked into the program, a system that forbids it) stays as it was. */
+ * The program is a file, whose pages are as small as ever. So they are copied to where they are: the same bytes at the
+ * same addresses, never writable and executable at the same time. Whatever does not fill a huge page stays as it was
+ * (the end of the code, a library that is not aligned), and all of it where the system forbids this. */
 #include "perl_glue.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -17,34 +16,29 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Whether these bytes are mapped from a file, for reading and executing only. */
-static int is_constant(uintptr_t begin, uintptr_t end)
+/* Where the code around an address is mapped from a file, for reading and executing only. */
+static int find_code(uintptr_t inside, uintptr_t *begin, uintptr_t *end)
 {
     char line[512];
+    int found = 0;
     FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && begin < end && fgets(line, sizeof line, maps)) {
+    while (maps && !found && fgets(line, sizeof line, maps)) {
         unsigned long long from, to;
         char rights[8];
-        if (sscanf(line, "%llx-%llx %7s", &from, &to, rights) == 3 && from <= begin && begin < to) {
-            if (rights[0] != 'r' || rights[1] != '-' || !strchr(line, '/'))
-                break;
-            begin = (uintptr_t)to;
-        }
+        found = sscanf(line, "%llx-%llx %7s", &from, &to, rights) == 3 && from <= inside && inside < to &&
+                strnEQ(rights, "r-x", 3) && strchr(line, '/');
+        *begin = (uintptr_t)from;
+        *end = (uintptr_t)to;
     }
     if (maps)
         fclose(maps);
-    return begin >= end;
+    return found;
 }
 
-void hp_text_gather(void)
+/* Puts a copy into a huge page in its place. */
+static void gather(char *place)
 {
-    Dl_info library;
-    char *place, *room, *copy;
-    if (!dladdr((void *)perl_alloc, &library))
-        return;
-    place = library.dli_fbase;
-    if ((uintptr_t)place % HUGE_PAGE || !is_constant((uintptr_t)place, (uintptr_t)place + HUGE_PAGE))
-        return;
+    char *room, *copy;
     room = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
@@ -54,4 +48,13 @@ void hp_text_gather(void)
     if (madvise(copy, HUGE_PAGE, MADV_COLLAPSE) == 0 && mprotect(copy, HUGE_PAGE, PROT_READ | PROT_EXEC) == 0)
         (void)mremap(copy, HUGE_PAGE, HUGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     (void)munmap(room, 2 * HUGE_PAGE);
+}
+
+void hp_text_gather(void)
+{
+    uintptr_t begin, end;
+    if (!find_code((uintptr_t)perl_alloc, &begin, &end))
+        return;
+    for (begin = (begin + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE; begin + HUGE_PAGE <= end; begin += HUGE_PAGE)
+        gather((char *)begin);
 }

@@ -1,53 +1,104 @@
 //! The control socket: frames from and to the front (`hostler_wire::frame`), blocking.
 
-use hostler_sys::fdpass;
+use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::{self, FrameError, Head};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// Bytes asked for at once.
+const CHUNK: usize = 4 << 10;
+
 /// The front's end of the socket pair is its other side.
 pub(crate) struct Control {
     socket: OwnedFd,
+    /// What has come and was not yet taken.
+    bytes: Vec<u8>,
     descriptors: Vec<OwnedFd>,
+    /// What is still to be sent.
+    unsent: Vec<u8>,
 }
 
 impl Control {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket, descriptors: Vec::new() }
+        Self { socket, bytes: Vec::new(), descriptors: Vec::new(), unsent: Vec::new() }
     }
 
     /// The next frame with its descriptors; `None`: the front has closed.
     pub(crate) fn receive(&mut self) -> io::Result<Option<(ToEngine, Vec<OwnedFd>)>> {
-        let mut head = [0; frame::HEAD];
-        if !self.fill(&mut head)? {
-            return Ok(None);
+        loop {
+            if let Some(frame) = self.cut()? {
+                return Ok(Some(frame));
+            }
+            if !self.fill(Wait::Yes)? {
+                return Ok(None);
+            }
         }
-        let head = Head::decode(head).map_err(malformed)?;
-        let mut body = vec![0; head.body];
-        if !self.fill(&mut body)? {
-            return Ok(None);
+    }
+
+    /// The next frame if it has come.
+    pub(crate) fn receive_now(&mut self) -> io::Result<Option<(ToEngine, Vec<OwnedFd>)>> {
+        match self.cut()? {
+            None => {
+                let filled = self.fill(Wait::No);
+                // The end shows at the next `receive`.
+                if filled.is_ok_and(|filled| filled) { self.cut() } else { Ok(None) }
+            }
+            frame => Ok(frame),
         }
+    }
+
+    /// Takes a frame from what has come.
+    fn cut(&mut self) -> io::Result<Option<(ToEngine, Vec<OwnedFd>)>> {
+        let Some(head) = self.bytes.first_chunk::<{ frame::HEAD }>() else { return Ok(None) };
+        let head = Head::decode(*head).map_err(malformed)?;
+        let Some(body) = self.bytes.get(frame::HEAD..frame::HEAD + head.body) else { return Ok(None) };
+        let message = frame::decode(body).map_err(malformed)?;
         if self.descriptors.len() < head.fds {
             return Err(malformed(FrameError::Malformed));
         }
         let descriptors = self.descriptors.drain(..head.fds).collect();
-        Ok(Some((frame::decode(&body).map_err(malformed)?, descriptors)))
+        self.bytes.drain(..frame::HEAD + head.body);
+        if self.bytes.is_empty() {
+            // A setup may have been long.
+            self.bytes.shrink_to(CHUNK);
+        }
+        Ok(Some((message, descriptors)))
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
-        match fdpass::recv_exact(self.socket.as_fd(), bytes, &mut self.descriptors) {
-            Ok(()) => Ok(true),
+    /// Reads what has come. The kernel ends each piece with the first descriptors in it, so a child that is forked
+    /// between two frames has no others.
+    fn fill(&mut self, wait: Wait) -> io::Result<bool> {
+        let before = self.bytes.len();
+        self.bytes.resize(before + CHUNK, 0);
+        let read = fdpass::recv(self.socket.as_fd(), &mut self.bytes[before..], &mut self.descriptors, wait);
+        self.bytes.truncate(before + read.as_ref().map_or(0, |count| *count));
+        match read {
+            Ok(count) => Ok(count > 0),
             Err(e) if is_gone(&e) => Ok(false),
             Err(e) => Err(e),
         }
     }
 
-    /// Sends a frame; one that the front does not take any more is no error: its end shows at the next `receive`.
-    pub(crate) fn send(&self, message: &FromEngine) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        frame::encode(message, 0, &mut bytes).map_err(malformed)?;
-        match fdpass::send_all(self.socket.as_fd(), &bytes, &[]) {
+    /// Sends a frame, and what was put off.
+    pub(crate) fn send(&mut self, message: &FromEngine) -> io::Result<()> {
+        self.send_later(message)?;
+        self.flush()
+    }
+
+    /// Puts a frame off until the next [`flush`](Self::flush).
+    pub(crate) fn send_later(&mut self, message: &FromEngine) -> io::Result<()> {
+        frame::encode(message, 0, &mut self.unsent).map_err(malformed)
+    }
+
+    /// Sends what was put off; what the front does not take any more is no error: its end shows at the next `receive`.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        let sent = fdpass::send_all(self.socket.as_fd(), &self.unsent, &[]);
+        self.unsent.clear();
+        match sent {
             Err(e) if !is_gone(&e) => Err(e),
             _ => Ok(()),
         }

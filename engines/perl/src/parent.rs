@@ -17,6 +17,9 @@ use crate::{perl, process, worker};
 /// How long workers may take for the requests they are at, once the front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
 
+/// Workers that are forked before the first of them is told of.
+const TOGETHER: usize = 4;
+
 /// Serves the control socket until the front closes it.
 pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
     let mut control = Control::new(socket);
@@ -41,7 +44,8 @@ pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
     let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
     control.send(&FromEngine::Ready { version: perl::version() })?;
     let title = format!("hostler-perl: {} worker", setup.title);
-    let mut parent = Parent { control, signals, wakers, setup, title, workers: Vec::new() };
+    let own = rustix::process::getpid();
+    let mut parent = Parent { control, signals, wakers, setup, title, own, workers: Vec::new() };
     if parent.setup.one_shot {
         // Last of all: what was given back until now is not taken again.
         perl::prepare_forks();
@@ -72,6 +76,8 @@ struct Parent {
     setup: Box<Setup>,
     /// The workers' name.
     title: String,
+    /// This process.
+    own: Pid,
     workers: Vec<(WorkerId, Pid)>,
 }
 
@@ -89,7 +95,13 @@ impl Parent {
             if ready[1].read {
                 let Some((message, descriptors)) = self.control.receive()? else { return Ok(()) };
                 self.obey(&message, descriptors)?;
+                // What has come meanwhile is answered with it.
+                for _ in 1..TOGETHER {
+                    let Some((message, descriptors)) = self.control.receive_now()? else { break };
+                    self.obey(&message, descriptors)?;
+                }
             }
+            self.control.flush()?;
         }
     }
 
@@ -112,7 +124,7 @@ impl Parent {
                 Ended::Status(status) => Exit::Status(status),
                 Ended::Signal(signal) => Exit::Signal(signal),
             };
-            self.control.send(&FromEngine::Exited { worker, exit })?;
+            self.control.send_later(&FromEngine::Exited { worker, exit })?;
         }
         Ok(())
     }
@@ -140,24 +152,30 @@ impl Parent {
         let Ok([memory, stderr]) = <[OwnedFd; 2]>::try_from(descriptors) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a worker without its descriptors"));
         };
-        let parent = rustix::process::getpid();
         let answer = match process::fork() {
-            Ok(None) => self.become_worker(parent, memory, stderr),
+            Ok(None) => self.become_worker(memory, stderr),
             Ok(Some(pid)) => {
                 self.workers.push((worker, pid));
                 FromEngine::Forked { worker, pid: pid.as_raw_nonzero().get().unsigned_abs() }
             }
             Err(e) => FromEngine::ForkFailed { worker, errno: e.raw_os_error().unwrap_or(libc::EAGAIN) },
         };
-        self.control.send(&answer)
+        self.control.send_later(&answer)
     }
 
     /// The child's way. What the parent owns is never dropped here but for the descriptors, which must not stay open.
-    fn become_worker(&mut self, parent: Pid, memory: OwnedFd, stderr: OwnedFd) -> ! {
+    fn become_worker(&mut self, memory: OwnedFd, stderr: OwnedFd) -> ! {
         process::close_borrowed(self.control.as_fd());
         process::close_borrowed(self.signals.as_fd());
         let wakers = std::mem::take(&mut self.wakers);
-        worker::run(worker::Start { parent, memory, stderr, wakers, setup: &self.setup, title: &self.title })
+        worker::run(worker::Start {
+            parent: self.own,
+            memory,
+            stderr,
+            wakers,
+            setup: &self.setup,
+            title: &self.title,
+        })
     }
 
     /// The front is gone: workers finish the requests they are at, and go.
@@ -169,7 +187,7 @@ impl Parent {
             let watches = [Watch { fd: self.signals.as_fd(), write: false }];
             let _ = poll::wait(&watches, Some(pause));
             while let Ok(Some(_)) = self.signals.next() {}
-            if self.reap_all().is_err() {
+            if self.reap_all().and_then(|()| self.control.flush()).is_err() {
                 break;
             }
         }

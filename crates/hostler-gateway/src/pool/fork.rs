@@ -77,6 +77,15 @@ fn census(state: &State) -> Census {
     census
 }
 
+impl State {
+    /// Whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a quarter may
+    /// be used up before: several are then forked with one wake-up. What is missing is made up for each second, too.
+    pub(super) fn is_fork_due(&self, settings: &Settings) -> bool {
+        let lasting = || self.records.values().filter(|record| record.lasts()).count();
+        !settings.one_shot || self.waiting() > 0 || lasting() * 4 <= self.target * 3
+    }
+}
+
 /// How many to fork now. `second`: once in each second.
 pub(super) fn wanted(
     state: &mut State,

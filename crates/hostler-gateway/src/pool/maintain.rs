@@ -7,13 +7,13 @@ use super::farewell::Farewell;
 use super::fork::{self, Pace};
 use super::lines::Lines;
 use super::memories::Memories;
+use super::outlets::Outlets;
 use super::parent::{Host, Link, Started};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState};
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
-use hostler_sys::pipe::for_output;
 use hostler_wire::build::OtherBuild;
 use hostler_wire::engine::{FromEngine, ToEngine};
 use hostler_wire::frame::MAX_FDS;
@@ -119,8 +119,7 @@ struct Keeper<H> {
     generation: u32,
     pace: Pace,
     memories: Memories,
-    /// The workers' standard error.
-    lines: HashMap<WorkerId, Rc<Lines>>,
+    outlets: Outlets,
     /// Workers that the parent was told to kill, and when.
     doomed: HashMap<WorkerId, Instant>,
     next_second: Instant,
@@ -157,7 +156,7 @@ impl<H: Host + 'static> Keeper<H> {
             generation,
             pace: Pace::default(),
             memories: Memories::default(),
-            lines: HashMap::new(),
+            outlets: outlets(pool, host),
             doomed: HashMap::new(),
             next_second: Instant::now(),
             seconds: 0,
@@ -239,9 +238,10 @@ impl<H: Host + 'static> Keeper<H> {
         if end == End::Gone {
             self.host.line(self.pid, b"the warm parent ended unasked; another takes its place");
         }
-        let Self { pool, link, process, generation, lines, .. } = self;
+        let Self { pool, link, process, generation, outlets, .. } = self;
         // That tells it to end, if it has not.
         drop(link);
+        let lines = outlets.into_lines();
         Farewell { pool, process, generation, lines }.begin(end == End::Gone);
         end
     }
@@ -304,21 +304,10 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// Memory and standard error for a worker.
-    fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, Rc<OwnedFd>, OwnedFd)> {
+    fn prepare(&mut self, id: WorkerId) -> io::Result<(Arc<Memory>, Rc<OwnedFd>, Rc<OwnedFd>)> {
         let one_shot = self.pool.settings.one_shot;
         let (memory, descriptor) = if one_shot { self.memories.passing()? } else { Memories::lasting()? };
-        let (read, write) = for_output()?;
-        let (pool, host) = (Arc::downgrade(&self.pool), self.host.clone());
-        let lines = Lines::follow(read, move |line| {
-            let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
-            let pid = worker.as_ref().map_or(0, |worker| worker.pid.load(Relaxed));
-            if let Some(worker) = worker {
-                worker.keep_line(line);
-            }
-            host.line(pid, line);
-        })?;
-        self.lines.insert(id, lines);
-        Ok((memory, descriptor, write))
+        Ok((memory, descriptor, self.outlets.open(id, one_shot)?))
     }
 
     /// What the parent says of its workers is believed: it can only harm its own pool.
@@ -329,16 +318,13 @@ impl<H: Host + 'static> Keeper<H> {
                 self.pool.counters.forked.fetch_add(u64::from(known), Relaxed);
             }
             FromEngine::ForkFailed { worker, .. } => {
-                self.lines.remove(&worker);
+                self.outlets.forget(worker);
                 self.pool.lock().records.remove(&worker);
                 self.stumbled();
             }
             FromEngine::Exited { worker, exit } => {
-                if let Some(lines) = self.lines.remove(&worker) {
-                    // What it wrote at its end belongs to the cause of it.
-                    lines.take_now();
-                    lines.rest();
-                }
+                // What it wrote at its end belongs to the cause of it.
+                self.outlets.close(worker);
                 self.doomed.remove(&worker);
                 let died =
                     |state: &mut State, out: &mut _| state.died(&self.pool, worker, Death::Exit(exit), out);
@@ -406,6 +392,19 @@ impl<H: Host + 'static> Keeper<H> {
             worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
         }
     }
+}
+
+/// What workers write to their standard error is kept for the cause of an error, and told to the host.
+fn outlets<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Outlets {
+    let (pool, host) = (Arc::downgrade(pool), host.clone());
+    Outlets::new(move |id, line| {
+        let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
+        let pid = worker.as_ref().map_or(0, |worker| worker.pid.load(Relaxed));
+        if let Some(worker) = worker {
+            worker.keep_line(line);
+        }
+        host.line(pid, line);
+    })
 }
 
 impl State {

@@ -342,7 +342,9 @@ impl State {
             self.queue.push_front(ticket);
         }
         self.growth_due = Some(Instant::now());
-        pool.attention.notify_one();
+        if self.closing || self.is_fork_due(&pool.settings) {
+            pool.attention.notify_one();
+        }
     }
 
     /// Kills a worker.
@@ -367,7 +369,10 @@ impl State {
         self.kills.retain(|other| *other != id);
         let mut record = self.records.remove(&id)?;
         let _ = record.worker.death.set(death);
-        pool.ring_all();
+        if record.held != 0 || record.placed.is_some() {
+            // Whoever waits for it has to hear of it.
+            pool.ring_all();
+        }
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);
         } else if let Some(placed) = record.placed.take() {

@@ -1,0 +1,128 @@
+//! The workers' standard error: a pipe for each. A worker that serves one request leaves its own to a later one: making
+//! one anew, watching it and hearing of its end costs more than all that most of them say.
+
+use super::WorkerId;
+use super::lines::{Lines, Taken};
+use hostler_sys::pipe::for_output;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+/// How many are kept for later workers, at most.
+const KEPT: usize = 64;
+
+/// Where lines go, with whose they are.
+type Sink = Rc<dyn Fn(WorkerId, &[u8])>;
+
+/// A worker's pipe.
+struct Outlet {
+    lines: Rc<Lines>,
+    /// Of one that can be left to another: the end to write to.
+    writer: Option<Rc<OwnedFd>>,
+    /// Whose it is.
+    whose: Rc<Cell<WorkerId>>,
+}
+
+/// All that are in use, or were.
+pub(super) struct Outlets {
+    used: HashMap<WorkerId, Outlet>,
+    free: Vec<Outlet>,
+    sink: Sink,
+}
+
+impl Outlets {
+    /// `sink`: where their lines go.
+    pub(super) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
+        Self { used: HashMap::new(), free: Vec::new(), sink: Rc::new(sink) }
+    }
+
+    /// For a worker: the end to write to. `passing`: it serves one request.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
+        let kept = if passing { self.free.pop() } else { None };
+        if let Some(outlet) = kept
+            && let Some(writer) = outlet.writer.clone()
+        {
+            outlet.whose.set(worker);
+            self.used.insert(worker, outlet);
+            return Ok(writer);
+        }
+        let (reader, writer) = for_output()?;
+        let (whose, writer) = (Rc::new(Cell::new(worker)), Rc::new(writer));
+        let (sink, speaker) = (self.sink.clone(), whose.clone());
+        let lines = Lines::follow(reader, move |line| sink(speaker.get(), line))?;
+        self.used.insert(worker, Outlet { lines, writer: passing.then(|| writer.clone()), whose });
+        Ok(writer)
+    }
+
+    /// A worker has ended: what it wrote last is taken.
+    pub(super) fn close(&mut self, worker: WorkerId) {
+        let Some(outlet) = self.used.remove(&worker) else { return };
+        let taken = outlet.lines.take_now();
+        outlet.lines.rest();
+        // One that a process which it has left behind keeps full is of no use to another.
+        if taken == Taken::Nothing && outlet.writer.is_some() && self.free.len() < KEPT {
+            self.free.push(outlet);
+        }
+    }
+
+    /// A worker has not come to be.
+    pub(super) fn forget(&mut self, worker: WorkerId) {
+        self.used.remove(&worker);
+    }
+
+    /// What the workers write that are still there, when nobody else can be forked.
+    pub(super) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
+        self.used.into_iter().map(|(worker, outlet)| (worker, outlet.lines)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    type Said = Rc<RefCell<Vec<(WorkerId, Vec<u8>)>>>;
+
+    fn outlets() -> (Outlets, Said) {
+        let said = Said::default();
+        let heard = said.clone();
+        (Outlets::new(move |worker, line| heard.borrow_mut().push((worker, line.to_vec()))), said)
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, test);
+    }
+
+    #[test]
+    fn a_pipe_is_left_to_a_later_worker_and_lines_are_told_apart() {
+        run(async {
+            let (mut outlets, said) = outlets();
+            let first = outlets.open(1, true).unwrap();
+            rustix::io::write(&first, b"one\nrest").unwrap();
+            outlets.close(1);
+            let second = outlets.open(2, true).unwrap();
+            assert!(Rc::ptr_eq(&first, &second));
+            rustix::io::write(&second, b"two\n").unwrap();
+            outlets.close(2);
+            let expected = [(1, b"one".to_vec()), (1, b"rest".to_vec()), (2, b"two".to_vec())];
+            assert_eq!(*said.borrow(), expected);
+        });
+    }
+
+    #[test]
+    fn the_pipe_of_a_worker_that_lasts_ends_with_it() {
+        run(async {
+            let (mut outlets, _) = outlets();
+            let first = outlets.open(1, false).unwrap();
+            assert_eq!(Rc::strong_count(&first), 1);
+            outlets.close(1);
+            assert!(!Rc::ptr_eq(&first, &outlets.open(2, true).unwrap()));
+        });
+    }
+}
