@@ -22,7 +22,7 @@ mod postgresql;
 mod probe;
 mod registry;
 
-pub use registry::bare_work;
+pub use registry::{BareWork, bare_work, bare_work_everywhere};
 
 use crate::contestant::Site;
 use anyhow::Result;

@@ -10,6 +10,7 @@ mod cost;
 mod counting;
 mod group;
 mod kind;
+mod memory;
 mod permissions;
 mod processes;
 mod start;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use counting::Counting;
+pub use memory::Held;
 pub use start::Running;
 pub use users::{second_user, site_user};
 
@@ -61,6 +63,12 @@ pub struct Site {
 /// Where Apache's module of this short name (`alias`) is here.
 pub(crate) fn apache_module(name: &str) -> Option<PathBuf> {
     apache::Apache::find()?.module(name)
+}
+
+/// The program of a contestant, if it is installed.
+#[must_use]
+pub fn program(name: &str) -> Option<PathBuf> {
+    Kind::named(name)?.program()
 }
 
 /// Contestants that we know, installed or not, in the order of reports.

@@ -6,7 +6,8 @@ use super::{Technique, probe};
 use crate::contestant::Site;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
 
 const FILES: Files = files!["registry":
     "startup.pl",
@@ -52,19 +53,62 @@ pub(super) fn lay_out(root: &Path) -> Result<Site> {
     })
 }
 
+/// How fast the heavy program's work is done without any server.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BareWork {
+    /// Times a second.
+    pub rate: f64,
+    /// Seconds of processor time for each time.
+    pub processor: f64,
+}
+
 /// How often a second one processor does the heavy program's work without any server, measured for about as many
 /// seconds of processor time: no server answers more of them than this times its processors.
 ///
 /// # Errors
 /// No perl.
 pub fn bare_work(seconds: u32) -> Result<f64> {
+    let laid_out = bare()?;
+    let bare = finished(started(&laid_out, f64::from(seconds), "processor")?)?;
+    Ok(1.0 / bare.processor)
+}
+
+/// The same work on as many processors at once, for so many seconds by the clock: what a server there can't surpass.
+///
+/// # Errors
+/// No perl.
+pub fn bare_work_everywhere(processors: u32, seconds: f64) -> Result<BareWork> {
+    let laid_out = bare()?;
+    let children: Result<Vec<Child>> =
+        (0..processors.max(1)).map(|_| started(&laid_out, seconds, "clock")).collect();
+    let all: Vec<BareWork> = children?.into_iter().map(finished).collect::<Result<_>>()?;
+    let rate: f64 = all.iter().map(|bare| bare.rate).sum();
+    let used: f64 = all.iter().map(|bare| bare.rate * bare.processor).sum();
+    Ok(BareWork { rate, processor: used / rate })
+}
+
+fn bare() -> Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
     files::write_all(folder.path(), FILES)?;
+    Ok(folder)
+}
+
+fn started(folder: &TempDir, seconds: f64, by: &str) -> Result<Child> {
     let mut command = Command::new("perl");
-    command.arg(folder.path().join("bare.pl")).arg(seconds.to_string()).stdin(Stdio::null());
-    let output = command.output().context("cannot run perl")?;
-    if !output.status.success() {
-        bail!("the bare work ends: {}", String::from_utf8_lossy(&output.stderr));
+    command.arg(folder.path().join("bare.pl")).arg(seconds.to_string()).arg(by);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().context("cannot run perl")
+}
+
+/// What it printed: the rate, and seconds of processor time for each time.
+fn finished(child: Child) -> Result<BareWork> {
+    let output = child.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut figures = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
+    match (output.status.success(), figures.next(), figures.next()) {
+        (true, Some(rate), Some(processor)) if rate > 0.0 && processor > 0.0 => {
+            Ok(BareWork { rate, processor })
+        }
+        _ => bail!("the bare work ends: {}", String::from_utf8_lossy(&output.stderr)),
     }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
 }

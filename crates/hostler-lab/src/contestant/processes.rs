@@ -17,7 +17,7 @@ pub(super) struct Id {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) id: Id,
-    parent: u32,
+    pub(super) parent: u32,
     group: u32,
     /// Ended, and not yet reaped.
     pub(super) zombie: bool,

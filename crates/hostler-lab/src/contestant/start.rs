@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
+/// The same until it answers: what a start took is told to a millisecond.
+const GLANCE: Duration = Duration::from_millis(1);
 /// How often another port is tried.
 const PORTS: usize = 5;
 /// Lines of logs that an error shows.
@@ -173,7 +175,7 @@ impl Running {
                 let seconds = PATIENCE.as_secs();
                 bail!("{} did not answer in {seconds} s\n{}", self.kind.name(), self.last_lines());
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(GLANCE);
         }
         let pids = self.processes().into_iter().map(|stat| stat.id.pid);
         if processes::listens(pids, self.address.port()) == Some(false) {

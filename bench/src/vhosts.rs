@@ -1,13 +1,14 @@
 //! 10,000 virtual hosts: how long the configuration takes to check, and whether finding one of them costs.
 
-use crate::bench::contestant::{self, Kind};
-use crate::bench::report::Report;
-use crate::bench::site::Site;
-use crate::bench::{Options, lab, measure, present};
-use crate::cargo;
+use crate::report::Report;
+use crate::stage::{Stage, present, title};
+use crate::{Options, lab};
 use anyhow::{Context, Result, bail};
+use hostler_lab::contestant;
+use hostler_lab::method::statistics::median;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -45,26 +46,24 @@ path = "/small.html"
 hosts = ["site9990.example"]
 "#;
 
-pub(crate) fn run(site: &Site, options: &Options, report: &mut Report) -> Result<()> {
-    let many = sections(&site.path("htdocs").to_string_lossy());
-    for kind in present(&[Kind::Hostler, Kind::ApachePrefork], report) {
-        eprintln!("virtual-hosts: check with {}", kind.name());
-        let port = contestant::free_port()?;
-        let file = contestant::write_configuration(kind, site, port, &many)?;
-        let mut seconds = Vec::new();
-        for _ in 0..options.times() {
-            seconds.push(check(kind, &file)?);
-        }
-        report.check(kind, HOSTS, measure::median(seconds));
+pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let stage = Stage::new("include", &sections("@ROOT@/htdocs"))?;
+    for name in present(&["hostler", "apache-prefork"], report) {
+        // It runs while its configuration is checked: its folders are there, and an idle server takes no time.
+        let _server = stage.start(name)?;
+        let file = stage.logs(name).join("server.conf");
+        let seconds: Vec<f64> = (0..options.times()).map(|_| check(name, &file)).collect::<Result<_>>()?;
+        report.line(
+            format!("{}: checking a configuration of {HOSTS} virtual hosts", title(name)),
+            format!("{:.2} s", median(&seconds).unwrap_or(f64::NAN)),
+        );
     }
-    let folder = cargo::workspace().join("target/bench");
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all("target/bench")?;
     fs::write(
-        folder.join("virtual-hosts.toml"),
+        "target/bench/virtual-hosts.toml",
         SCENARIO.replace("@SECTIONS@", &sections("@ROOT@/htdocs").replace('"', "")),
     )?;
-    report.run(lab::measure("target/bench/virtual-hosts.toml", "target/bench/virtual-hosts", options.quick)?);
-    Ok(())
+    lab::measure("target/bench/virtual-hosts.toml", "target/bench/virtual-hosts", options, report)
 }
 
 fn sections(root: &str) -> String {
@@ -80,18 +79,13 @@ fn sections(root: &str) -> String {
 }
 
 /// Seconds that the contestant takes to find its configuration right.
-fn check(kind: Kind, file: &std::path::Path) -> Result<f64> {
-    let program = kind.program().context("it is installed")?;
-    let mut command = Command::new(program);
-    if kind == Kind::Hostler {
-        command.arg("check");
-    } else {
-        command.arg("-t");
-    }
+fn check(name: &str, file: &Path) -> Result<f64> {
+    let program = contestant::program(name).context("it is installed")?;
+    let how = if name == "hostler" { "check" } else { "-t" };
     let begin = Instant::now();
-    let output = command.arg("-f").arg(file).stdin(Stdio::null()).output()?;
+    let output = Command::new(program).arg(how).arg("-f").arg(file).stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        bail!("{}: {}", kind.name(), String::from_utf8_lossy(&output.stderr));
+        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(begin.elapsed().as_secs_f64())
 }

@@ -1,6 +1,5 @@
-//! The results for docs/performance.md: what the lab printed, and a table of what was measured here.
+//! The results for docs/performance.md: what the lab printed, and tables of what was measured here.
 
-use crate::bench::contestant::Kind;
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
@@ -9,47 +8,46 @@ use std::process::Command;
 const FILE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- written by `cargo xtask bench`: begin -->";
 const END: &str = "<!-- written by `cargo xtask bench`: end -->";
+
 /// Everything that was found.
 #[derive(Default)]
 pub(crate) struct Report {
-    /// Reports of the lab.
-    runs: Vec<String>,
+    /// Blocks of Markdown, in the order of their measurement.
+    blocks: Vec<String>,
     single: Vec<(String, String)>,
-    absent: Vec<Kind>,
+    absent: Vec<String>,
 }
 
 impl Report {
     /// Adds a report of the lab.
-    pub(crate) fn run(&mut self, report: String) {
-        self.runs.push(report);
+    pub(crate) fn run(&mut self, report: &str) {
+        self.blocks.push(format!("```text\n{}\n```\n", report.trim_end()));
     }
 
-    pub(crate) fn idle(&mut self, kind: Kind, count: u32, kilobytes: f64, total: u64) {
-        self.line(
-            format!("{}: memory (PSS) for each of {count} idle keep-alive connections", kind.name()),
-            format!("{kilobytes:.1} KiB ({} MiB in all)", total / 1024),
-        );
+    /// Adds a table under a sentence that says what it is.
+    pub(crate) fn table(&mut self, about: &str, head: &[&str], rows: &[Vec<String>]) {
+        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        let mut text = format!("{about}\n\n{}", line(head.to_vec()));
+        text.push_str(&line(vec!["---"; head.len()]).replace(' ', ""));
+        for row in rows {
+            text.push_str(&line(row.iter().map(String::as_str).collect()));
+        }
+        eprintln!("{text}");
+        self.blocks.push(text);
     }
 
-    pub(crate) fn check(&mut self, kind: Kind, hosts: u32, seconds: f64) {
-        self.line(
-            format!("{}: checking a configuration of {hosts} virtual hosts", kind.name()),
-            format!("{seconds:.2} s"),
-        );
+    /// Adds a line to the table of single figures.
+    pub(crate) fn line(&mut self, what: String, result: String) {
+        eprintln!("{what}: {result}");
+        self.single.push((what, result));
     }
 
-    pub(crate) fn start(&mut self, kind: Kind, middle: f64, longest: f64) {
-        self.line(
-            format!("{}: start to first answer", kind.name()),
-            format!("{middle:.0} ms (longest {longest:.0} ms)"),
-        );
-    }
-
-    /// Remembers that a contestant is not installed.
-    pub(crate) fn absent(&mut self, kind: Kind) {
-        if !self.absent.contains(&kind) {
-            eprintln!("{} is not installed", kind.name());
-            self.absent.push(kind);
+    /// Remembers what could not be measured: a contestant, or a whole part.
+    pub(crate) fn absent(&mut self, what: &str, why: &str) {
+        let line = format!("{what}: {why}, not measured");
+        if !self.absent.contains(&line) {
+            eprintln!("{line}");
+            self.absent.push(line);
         }
     }
 
@@ -66,18 +64,13 @@ impl Report {
         Ok(())
     }
 
-    fn line(&mut self, what: String, result: String) {
-        eprintln!("{what}: {result}");
-        self.single.push((what, result));
-    }
-
     fn markdown(&self) -> String {
         let mut text = commit();
-        for kind in &self.absent {
-            let _ = writeln!(text, "- {}: not installed, not measured", kind.name());
+        for line in &self.absent {
+            let _ = writeln!(text, "- {line}");
         }
-        for run in &self.runs {
-            let _ = write!(text, "\n```text\n{}\n```\n", run.trim_end());
+        for block in &self.blocks {
+            let _ = write!(text, "\n{block}");
         }
         if !self.single.is_empty() {
             text.push_str("\n| what | result |\n|---|---|\n");
@@ -113,5 +106,15 @@ mod tests {
         let old = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
         assert_eq!(replaced(&old, "new\n").unwrap(), format!("above\n{BEGIN}\n\nnew\n\n{END}\nbelow\n"));
         assert!(replaced("no markers", "new").is_err());
+    }
+
+    #[test]
+    fn tables_and_single_figures_follow_one_another() {
+        let mut report = Report::default();
+        report.table("Two of them:", &["a", "b"], &[vec!["1".into(), "2".into()]]);
+        report.line("c".into(), "3".into());
+        let text = report.markdown();
+        assert!(text.contains("\nTwo of them:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"), "{text}");
+        assert!(text.ends_with("\n| what | result |\n|---|---|\n| c | 3 |\n"), "{text}");
     }
 }

@@ -1,0 +1,170 @@
+//! 500 sites with a Perl handler, each with a user of its own: started, asked in turn, and asked again.
+//!
+//! Three times: with everything at its default, with a budget of memory that is too small for all, and with pools and
+//! site processes that end soon, so that in the end nothing but the configuration is left.
+
+use crate::Options;
+use crate::drive::{float, target};
+use crate::memory::mebibytes;
+use crate::report::Report;
+use crate::stage::{Stage, present};
+use anyhow::{Result, ensure};
+use hostler_lab::contestant::Running;
+use hostler_lab::method::ask;
+use hostler_lab::method::statistics::{median, spread};
+use rustix::process::geteuid;
+use std::fmt::Write;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// The sites' users: numbers that no account has.
+const FIRST_USER: u32 = 64_300;
+/// How long pools and sites may take to go.
+const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    if present(&["hostler"], report).is_empty() {
+        return Ok(());
+    }
+    if !geteuid().is_root() {
+        report.absent("many sites", "needs root for a user for each");
+        return Ok(());
+    }
+    let sites = if options.quick { 60 } else { 500 };
+    // A site's pool takes about four megabytes.
+    let too_small = format!("HostlerMemory {}M\n", 2 * sites);
+    let mut rows = case(sites, "", false)?;
+    rows.extend(case(sites, &too_small, false)?);
+    rows.extend(case(sites, "HostlerPoolIdle 5\nHostlerSiteIdle 5\n", true)?);
+    let about = format!(
+        "{sites} sites with a Perl handler, a user for each, each asked once and then once more, one after the other \
+         (processes and memory are of all of Hostler, PSS):"
+    );
+    let head = [
+        "what",
+        "time to an answer",
+        "answers",
+        "processes",
+        "MiB",
+        "of it engines and workers",
+        "lines in the error log",
+    ];
+    report.table(&about, &head, &rows);
+    Ok(())
+}
+
+/// Hostler at a moment: processes, and their memory (PSS); of them the engines' with their workers.
+struct Look {
+    processes: usize,
+    memory: u64,
+    engines: u64,
+}
+
+impl Look {
+    fn at(server: &Running) -> Self {
+        let all = server.held();
+        let sum = |name: &str| {
+            all.iter().filter(|held| held.name.starts_with(name)).map(|held| held.proportional).sum()
+        };
+        Self { processes: all.len(), memory: sum(""), engines: sum("hostler-perl") }
+    }
+}
+
+/// A walk over all sites: seconds to each answer, and how many were not what they should be.
+struct Walk {
+    seconds: Vec<f64>,
+    wrong: Vec<String>,
+}
+
+/// The rows of a configuration; with `all_go`, pools and sites go by themselves.
+fn case(sites: u32, configuration: &str, all_go: bool) -> Result<Vec<Vec<String>>> {
+    let title = if configuration.is_empty() {
+        "defaults".to_owned()
+    } else {
+        configuration.trim().replace('\n', ", ")
+    };
+    eprintln!("{sites} sites, {title}");
+    let stage = Stage::new("registry", &format!("{configuration}{}", hosts(sites)))?;
+    let server = stage.start("hostler")?;
+    let log = stage.logs("hostler").join("error.log");
+    let row = |what: &str, time: String, answers: String, look: &Look| {
+        let lines = fs::read_to_string(&log).unwrap_or_default().lines().count();
+        let (memory, engines) = (mebibytes(look.memory), mebibytes(look.engines));
+        vec![
+            format!("{title}: {what}"),
+            time,
+            answers,
+            look.processes.to_string(),
+            memory,
+            engines,
+            lines.to_string(),
+        ]
+    };
+    let begin = Look::at(&server);
+    let mut rows = vec![row("started", format!("{:.0} ms", server.start_up * 1e3), "–".into(), &begin)];
+    for what in ["each site's first request", "each site's second"] {
+        let walk = walk(&server, sites);
+        // Pools are looked at twice a second.
+        std::thread::sleep(Duration::from_secs(2));
+        rows.push(row(what, walk.times(), walk.answers(sites), &Look::at(&server)));
+    }
+    if all_go {
+        let since = Instant::now();
+        let mut end = Look::at(&server);
+        while end.processes > begin.processes && since.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(500));
+            end = Look::at(&server);
+        }
+        let each = float(end.memory.saturating_sub(begin.memory)) / 1024.0 / f64::from(sites);
+        let seconds = since.elapsed().as_secs_f64();
+        rows.push(row("left alone", format!("{seconds:.0} s"), format!("{each:.1} KiB left of each"), &end));
+    }
+    ensure!(Look::at(&server).processes > 0, "Hostler is gone");
+    Ok(rows)
+}
+
+fn walk(server: &Running, sites: u32) -> Walk {
+    let mut walk = Walk { seconds: Vec::new(), wrong: Vec::new() };
+    for number in 0..sites {
+        let begin = Instant::now();
+        let answer = target(server, &host(number), "/light").and_then(|target| ask(&target, &host(number)));
+        let seconds = begin.elapsed().as_secs_f64();
+        match answer {
+            Ok(answer) if answer.status == 200 && answer.body == b"Hello" => walk.seconds.push(seconds),
+            Ok(answer) => walk.wrong.push(format!("{}: status {}", host(number), answer.status)),
+            Err(error) => walk.wrong.push(format!("{}: {error:#}", host(number))),
+        }
+    }
+    walk
+}
+
+impl Walk {
+    fn times(&self) -> String {
+        let (Some(middle), Some((_, longest))) = (median(&self.seconds), spread(&self.seconds)) else {
+            return "–".to_owned();
+        };
+        format!("{:.1} ms (longest {:.1} ms)", middle * 1e3, longest * 1e3)
+    }
+
+    fn answers(&self, sites: u32) -> String {
+        let first = self.wrong.first().map(|wrong| format!(" ({wrong})"));
+        format!("{} of {sites}{}", self.seconds.len(), first.unwrap_or_default())
+    }
+}
+
+fn host(number: u32) -> String {
+    format!("site{number}.example")
+}
+
+fn hosts(sites: u32) -> String {
+    let mut text = String::new();
+    for number in 0..sites {
+        let (name, user) = (host(number), FIRST_USER + number);
+        // Can't fail: it is a String.
+        let _ = write!(
+            text,
+            "<VirtualHost *>\n  ServerName {name}\n  DocumentRoot \"@ROOT@/htdocs\"\n  AssignUserID \"#{user}\" \
+             \"#{user}\"\n</VirtualHost>\n"
+        );
+    }
+    text
+}

@@ -1,0 +1,68 @@
+//! An application of the lab in a temporary folder, and servers for it.
+
+use crate::report::Report;
+use anyhow::{Context, Result};
+use hostler_lab::application;
+use hostler_lab::contestant::{self, Running, Site};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// The files, deleted when dropped, and what servers are told of them.
+pub(crate) struct Stage {
+    folder: TempDir,
+    pub(crate) site: Site,
+}
+
+impl Stage {
+    /// An application, with further configuration in Apache's language.
+    pub(crate) fn new(application: &str, configuration: &str) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("hostler-bench-").tempdir()?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        let root = folder.path().join("site");
+        fs::create_dir(&root)?;
+        let mut site = application::lay_out(application, &application::Options::default(), &root)?.site;
+        site.configuration.push_str(configuration);
+        Ok(Self { folder, site })
+    }
+
+    /// Adds a file that every user may read.
+    pub(crate) fn file(self, path: &str, text: &str) -> Result<Self> {
+        let file = self.site.root.join(path);
+        fs::write(&file, text).with_context(|| path.to_owned())?;
+        let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
+        Ok(self)
+    }
+
+    /// Starts a contestant for it.
+    pub(crate) fn start(&self, name: &str) -> Result<Running> {
+        Running::start(name, &self.site, &self.logs(name))
+    }
+
+    /// Where a contestant that has been started has its configuration, `server.conf`, and its logs.
+    pub(crate) fn logs(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Those that are installed; the others are named in the report.
+pub(crate) fn present(names: &[&'static str], report: &mut Report) -> Vec<&'static str> {
+    let servers = contestant::known();
+    let why = |name: &str| servers.iter().find(|server| server.name == name)?.unavailable.clone();
+    let mut present = Vec::new();
+    for name in names {
+        match why(name) {
+            Some(why) => report.absent(name, &why),
+            None => present.push(*name),
+        }
+    }
+    present
+}
+
+/// As the report calls a contestant.
+pub(crate) fn title(name: &str) -> String {
+    let server = contestant::known().into_iter().find(|server| server.name == name);
+    server.map_or_else(|| name.to_owned(), |server| server.title)
+}

@@ -1,0 +1,40 @@
+//! `cargo xtask bench`: builds what is measured and what measures (folder bench/), and runs it.
+
+use crate::cargo;
+use anyhow::Result;
+use clap::Args;
+use std::process::Command;
+
+/// How to measure.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Fewer and shorter rounds, only to see that everything works; the figures mean little
+    #[arg(long)]
+    quick: bool,
+    /// Only these parts: files, perl, programs, limit, users, steady, memory, sites, virtual-hosts, idle, start
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Take the programs in target/release as they are
+    #[arg(long)]
+    no_build: bool,
+    /// Print the tables without writing them to docs/performance.md
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if !options.no_build {
+        cargo::run(&["build", "--release"])?;
+        cargo::run(&["build", "--release", "--package", "hostler-bench"])?;
+    }
+    let mut bench = Command::new(cargo::programs("release").join("hostler-bench"));
+    if !options.only.is_empty() {
+        bench.arg("--only").arg(options.only.join(","));
+    }
+    for (wanted, flag) in [(options.quick, "--quick"), (options.dry_run, "--dry-run")] {
+        if wanted {
+            bench.arg(flag);
+        }
+    }
+    cargo::finish(&mut bench)
+}
