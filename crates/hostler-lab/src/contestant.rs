@@ -14,6 +14,7 @@ mod memory;
 mod permissions;
 mod processes;
 mod start;
+mod tracer;
 mod users;
 
 use crate::run::{Cost, Server};
@@ -23,7 +24,7 @@ pub(crate) use kind::hostler;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use counting::Counting;
+pub use counting::{Counting, Counts};
 pub use memory::Held;
 pub use start::Running;
 pub use users::{second_user, site_user};

@@ -7,6 +7,7 @@
 
 mod command;
 mod copy;
+mod nginx_includes;
 mod page;
 mod pattern;
 mod ways;

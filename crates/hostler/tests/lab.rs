@@ -1,6 +1,8 @@
 //! `hostler lab` from outside: what it says to wrong arguments, and its exit status.
 
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn lab(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hostler")).arg("lab").args(words).output().expect("hostler runs")
@@ -43,4 +45,52 @@ fn runs_that_are_none_can_not_be_compared_or_reported() {
         assert_eq!(output.status.code(), Some(1), "{}", says(&output));
         assert!(says(&output).contains("cannot read the run /none"), "{}", says(&output));
     }
+}
+
+/// A run of one page of nginx's into a folder; `None`: nginx is not installed.
+fn nginx(rounds: &str, out: &Path) -> Option<Command> {
+    let list = lab(&["list"]);
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    if list.lines().any(|line| line.trim_start().starts_with("nginx ") && line.contains("not installed")) {
+        eprintln!("NOT TESTED: nginx is not installed");
+        return None;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
+    command.args("lab include --quick --contestants nginx --only static-keep-alive --rounds".split(' '));
+    command.arg(rounds).arg("--out").arg(out).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command)
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_report_of_what_there_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let Some(mut command) = nginx("500", &out) else { return };
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(6));
+    let interrupted = Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap();
+    assert!(interrupted.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", says(&output));
+    assert!(says(&output).contains("the run is incomplete: interrupted"), "{}", says(&output));
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("interrupted"));
+    // It is read again as any other.
+    assert!(lab(&["report", &out.to_string_lossy()]).status.success());
+}
+
+#[test]
+fn a_full_disk_does_not_take_the_figures_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(folder.path()).stderr(Stdio::null());
+    if !mount.status().is_ok_and(|status| status.success()) {
+        return eprintln!("NOT TESTED: mounting takes root");
+    }
+    let output = nginx("1", &folder.path().join("run")).map(|mut command| command.output().unwrap());
+    let unmounted = Command::new("umount").arg(folder.path()).status().unwrap();
+    assert!(unmounted.success());
+    let Some(output) = output else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", says(&output));
+    let said = says(&output);
+    assert!(said.contains("No space left") && said.contains("requests/s"), "{said}");
 }

@@ -117,8 +117,10 @@ pub fn measured(
             return Err(why);
         }
     };
-    run::save(&run, &folder)?;
+    let saved = run::save(&run, &folder);
+    // Also where the disk is full: what was measured is not lost then.
     show(&run)?;
+    saved?;
     println!("\nReport: {}", folder.join("report.html").display());
     Ok(status(&run))
 }

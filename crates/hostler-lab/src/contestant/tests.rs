@@ -83,7 +83,8 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
         let after = running.cost();
         match counting {
             Some(counting) => {
-                assert!(counting.system_calls().unwrap() > 800, "{}: {counting:?}", kind.name());
+                let counts = counting.end();
+                assert!(counts.system_calls.unwrap() > 800, "{}: {counts:?}", kind.name());
             }
             None => eprintln!("NOT TESTED: system calls can't be counted here"),
         }
@@ -99,6 +100,25 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
         let left: Vec<_> = processes.into_iter().filter(|id| id.lives()).collect();
         assert!(left.is_empty(), "{} leaves {left:?}", kind.name());
         assert!(groups.iter().all(|path| !path.exists()), "{} leaves {groups:?}", kind.name());
+    }
+}
+
+/// What is done where the kernel's counters are not for us.
+#[test]
+fn calls_are_counted_with_strace_too() {
+    let (folder, site) = site();
+    for kind in installed() {
+        let running = Running::start(kind.name(), &site, &folder.path().join(kind.name())).unwrap();
+        get(&running, "/page.txt");
+        let Some(tracer) = running.trace() else {
+            return eprintln!("NOT TESTED: there is no strace, or it may not trace");
+        };
+        for _ in 0..50 {
+            assert!(get(&running, "/page.txt").ends_with(PAGE), "{}", kind.name());
+        }
+        let calls = tracer.end();
+        assert!(calls.is_some_and(|calls| calls > 200), "{}: {calls:?}", kind.name());
+        assert!(get(&running, "/page.txt").ends_with(PAGE), "{}: it goes on", kind.name());
     }
 }
 

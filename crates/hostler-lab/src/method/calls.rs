@@ -12,6 +12,8 @@ const SECONDS: f64 = 1.0;
 pub(super) struct Calls {
     system_calls: Option<f64>,
     context_switches: Option<f64>,
+    /// Whether strace counted.
+    pub(super) by_strace: bool,
 }
 
 /// Counts under the load that a plan begins with. Nothing where the contestant can't count, or does not answer.
@@ -19,14 +21,19 @@ pub(super) fn count(runs: &dyn Contestant, target: &Target, plan: &Plan, cancel:
     let Some(plan) = counted(plan) else { return Calls::default() };
     let Some(counting) = runs.counting() else { return Calls::default() };
     let outcome = load::run(target, &plan, cancel, &mut |_, _| {});
-    let counts = (counting.system_calls(), counting.context_switches());
+    let by_strace = counting.by_strace();
+    let counts = counting.end();
     let answers = outcome.as_ref().map_or(0, answers);
     if answers == 0 {
         return Calls::default();
     }
     #[expect(clippy::cast_precision_loss, reason = "counts of a second")]
     let each = |count: Option<u64>| count.map(|count| count as f64 / answers as f64);
-    Calls { system_calls: each(counts.0), context_switches: each(counts.1) }
+    Calls {
+        system_calls: each(counts.system_calls),
+        context_switches: each(counts.context_switches),
+        by_strace,
+    }
 }
 
 impl Calls {
@@ -70,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_was_counted_while_timed_stands() {
-        let calls = Calls { system_calls: Some(2.5), context_switches: Some(1.0) };
+        let calls = Calls { system_calls: Some(2.5), context_switches: Some(1.0), by_strace: false };
         let mut cost = Cost { context_switches: Some(7), ..Cost::default() };
         calls.complete(&mut cost, 10);
         assert_eq!((cost.system_calls, cost.context_switches), (Some(25), Some(7)));

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where it lies in a run's folder.
 pub const FOLDER: &str = "contestants";
@@ -75,7 +75,7 @@ pub(super) fn without_places(text: &str) -> String {
     text
 }
 
-fn without(text: &str, above: &PathBuf) -> String {
+fn without(text: &str, above: &Path) -> String {
     let begin = format!("{}/{TEMPORARY}", above.display().to_string().trim_end_matches('/'));
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -18,6 +18,9 @@ use tempfile::TempDir;
 /// Seconds in which a contestant is started, compared and warmed up, about.
 const START: f64 = 3.0;
 
+/// How calls were counted, where it was not by the kernel.
+const BY_STRACE: &str = "System calls were counted with strace, in a round of its own that is not timed.";
+
 /// What a run that was broken off says.
 const INTERRUPTED: &str = "interrupted";
 
@@ -282,6 +285,9 @@ impl Taking<'_> {
         self.progress(0.0, &format!("{}: counting calls of {}", case.title, place.name));
         if let (Some(runs), Some(target)) = (&place.runs, &place.target) {
             place.calls = calls::count(runs.as_ref(), target, &case.plan, &self.options.cancel);
+        }
+        if place.calls.by_strace && !self.notes.iter().any(|note| note == BY_STRACE) {
+            self.note(BY_STRACE);
         }
     }
 

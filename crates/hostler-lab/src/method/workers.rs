@@ -240,8 +240,15 @@ impl Found {
     fn verification(&self) -> String {
         let Verified { workers: number, rate, twice, half } = &self.verified;
         let how = match self.of {
-            Workers::Pool => "Verified with servers of so many workers (MaxRequestWorkers, --workers)",
+            Workers::Pool => {
+                "Verified with servers of so many workers (MaxRequestWorkers; Starman's --workers)"
+            }
             _ => "Verified with so many clients, each of which has a process",
+        };
+        let raised = if *number > self.law {
+            format!(", as twice {} reached more", number / 2)
+        } else {
+            String::new()
         };
         let verdict = if self.verified.more_helps() {
             "still more may help"
@@ -252,7 +259,7 @@ impl Found {
         };
         let fewer = half.as_ref().map(|(half, ratio)| format!(", {half} reach {}", part(ratio)));
         format!(
-            "{how}: {number} reach {rate:.0} requests/s; {} reach {}{}: {verdict}.",
+            "{how}{raised}: {number} reach {rate:.0} requests/s; {} reach {}{}: {verdict}.",
             2 * number,
             part(twice),
             fewer.unwrap_or_default()

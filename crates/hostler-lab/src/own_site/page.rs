@@ -169,7 +169,7 @@ pub(super) enum Page {
     /// A file as it is.
     Static(PathBuf),
     /// A file with server-side includes.
-    Parsed,
+    Parsed(PathBuf),
     /// A CGI program that is not in Perl.
     Program,
     /// A script in Perl, as CGI or under Registry.
@@ -200,9 +200,9 @@ impl Page {
                 }
                 None => Self::Other("psgi".to_owned()),
             },
-            Some("server-parsed") => Self::Parsed,
+            Some("server-parsed") => Self::Parsed(explained.file.clone()),
             Some(name) => Self::Other(name.to_owned()),
-            None if explained.is_parsed() => Self::Parsed,
+            None if explained.is_parsed() => Self::Parsed(explained.file.clone()),
             None if explained.file.is_file() => Self::Static(explained.file.clone()),
             None => Self::Other("no handler".to_owned()),
         }
@@ -268,7 +268,7 @@ mod tests {
     fn endings_decide_where_nothing_else_does() {
         let lines = "server\n  f:1  AddHandler cgi-script .cgi .pl\n  f:2  AddOutputFilter INCLUDES shtml\n";
         assert_eq!(page(lines, "/srv/x.en.PL"), Page::Program);
-        assert_eq!(page(lines, "/srv/x.shtml"), Page::Parsed);
+        assert_eq!(page(lines, "/srv/x.shtml"), Page::Parsed("/srv/x.shtml".into()));
         assert_eq!(page(lines, "/srv/x.txt"), Page::Other("no handler".to_owned()));
         assert_eq!(page(lines, "/dev/null"), Page::Other("no handler".to_owned()));
         assert_eq!(page("", "/proc/self/stat"), Page::Static("/proc/self/stat".into()));

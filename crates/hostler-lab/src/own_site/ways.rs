@@ -1,5 +1,6 @@
 //! The ways to serve a page: a server, a technique, an isolation, and the lines that make it so.
 
+use super::nginx_includes;
 use super::page::{Page, Url};
 use crate::method::Workers;
 use std::path::Path;
@@ -57,7 +58,7 @@ pub(super) fn ways(page: &Page, url: &Url) -> Vec<Way> {
         Page::Program => at(url.path_only(), program()),
         Page::Handler => handler(),
         Page::Psgi { application, mount } => psgi(application, mount),
-        Page::Parsed => parsed(),
+        Page::Parsed(file) => parsed(file, url),
         Page::Static(file) => as_it_is(Some((file, url))),
         Page::Other(_) => as_it_is(None),
     }
@@ -137,10 +138,13 @@ fn perl_string(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-fn parsed() -> Vec<Way> {
-    let why = "its server-side includes are of another kind; write a scenario of your own for it";
+/// A page with server-side includes: by nginx too, if its own module knows what is in it.
+fn parsed(file: &Path, url: &Url) -> Vec<Way> {
     let mut ways = servers();
-    ways.push(without("nginx", "nginx", "nginx", why));
+    ways.push(match nginx_includes::configuration(file, url.path_only()) {
+        Ok(text) => Way { own: Some(text), ..way("nginx", "nginx, ssi", "nginx", &[]) },
+        Err(why) => without("nginx", "nginx, ssi", "nginx", &why),
+    });
     ways
 }
 
@@ -181,7 +185,7 @@ mod tests {
             Page::PerlScript,
             Page::Program,
             Page::Handler,
-            Page::Parsed,
+            Page::Parsed("/srv/p".into()),
             psgi,
             file,
             Page::Other(String::new()),

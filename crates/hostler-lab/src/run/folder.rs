@@ -141,6 +141,36 @@ mod tests {
         assert!(why.contains("cannot write /proc/self/run.json: "), "{why}");
     }
 
+    /// A file system of 16 kB, until it is dropped.
+    struct Small(tempfile::TempDir);
+
+    impl Small {
+        /// `None`: we may not make one.
+        fn mount() -> Option<Self> {
+            let folder = tempfile::tempdir().unwrap();
+            let mut command = std::process::Command::new("mount");
+            command.args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(folder.path());
+            let mounted =
+                command.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success());
+            mounted.then(|| Self(folder))
+        }
+    }
+
+    impl Drop for Small {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg(self.0.path()).status();
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_leaves_no_part_of_a_file() {
+        let Some(small) = Small::mount() else { return eprintln!("NOT TESTED: mounting takes root") };
+        let run = run(&[("a", "hostler", &[100.0; 200])]);
+        let why = format!("{:#}", save(&run, small.0.path()).unwrap_err());
+        assert!(why.contains("cannot write") && why.contains("No space left"), "{why}");
+        assert_eq!(fs::read_dir(small.0.path()).unwrap().count(), 0);
+    }
+
     #[test]
     fn a_folder_with_a_run_is_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
