@@ -2,7 +2,7 @@
 //! machine gives us no control group to try it in, only that the server says so.
 
 use crate::faults::{await_that, process};
-use crate::workers::site;
+use crate::workers::{metric, site};
 use hostler_tests::{Server, Site, hostler, needs_root, skipped};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,13 @@ fn two_sites(limits: &str) -> Site {
         .config(&host("bert", BERT, ""))
 }
 
+/// What `hostler status` prints.
+fn status_of(server: &Server) -> String {
+    let mut command = Command::new(hostler());
+    let done = command.arg("status").arg("-f").arg(server.site().path("httpd.conf")).output();
+    String::from_utf8_lossy(&done.expect("hostler runs").stdout).into_owned()
+}
+
 fn get(server: &Server, name: &str, target: &str) -> (u16, String) {
     let answer = server.get_with(target, &format!("Host: {name}.test\r\n"));
     (answer.status, answer.text())
@@ -102,6 +109,12 @@ fn a_fork_bomb_stops_at_the_site_s_tasks_and_another_site_serves() {
     assert!(forked.0 == 200 && (5..24).contains(&count), "{forked:?}");
     assert_eq!(group.read(&server, ANNA, "pids.max"), "24");
     assert_eq!(group.read(&server, ANNA, "cpu.max"), "150000 100000");
+    let page = server.get("/server-status").text();
+    assert!(page.contains(" of 24</td>") && page.contains(" of 150 %</td>"), "{page}");
+    assert_eq!(metric(&server, "hostler_site_tasks_max", ""), 24);
+    assert!(metric(&server, "hostler_site_tasks", "") > 0);
+    let shown = status_of(&server);
+    assert!(shown.contains(" of 24\n") && shown.contains(" of 150 %"), "{shown}");
     assert_eq!(group.read(&server, BERT, "pids.max"), "", "no limits, no group");
     assert_eq!(get(&server, "anna", "/w/hello").0, 200, "anna is served again");
 }
@@ -149,7 +162,7 @@ fn a_reload_changes_the_limits_of_the_site() {
 #[test]
 fn says_plainly_where_limits_do_not_hold() {
     let limits = "HostlerSiteMemory 200M\nHostlerSiteTasks 50";
-    let server = Site::new().file("htdocs/x", "x").config(limits).start();
+    let server = site(limits).start();
     assert_eq!(server.get("/x").text(), "x");
     // We are not alone in our group, so they hold only where it is divided already.
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -158,6 +171,12 @@ fn says_plainly_where_limits_do_not_hold() {
     let holds = enabled.contains("memory") && enabled.contains("pids");
     let console = server.console();
     assert_eq!(console.contains(WARNING), !holds, "{console}");
+    let page = server.get("/server-status").text();
+    assert_eq!(page.contains("not limited here: "), !holds, "{page}");
+    assert_eq!(metric(&server, "hostler_site_limits_hold", ""), u64::from(holds));
+    // The same wherever figures are shown, and not that all is well.
+    let shown = status_of(&server);
+    assert_eq!(shown.contains("is not limited here: "), !holds, "{shown}");
     let file = server.site().path("httpd.conf");
     let check = Command::new(hostler()).arg("check").arg("-f").arg(file).output().expect("hostler runs");
     assert!(check.status.success(), "{check:?}");
@@ -191,4 +210,43 @@ fn no_limits_no_words() {
     let server = Site::new().file("htdocs/x", "x").start();
     assert_eq!(server.get("/x").status, 200);
     assert!(!server.console().contains("HostlerSite"), "{}", server.console());
+    let shown = status_of(&server);
+    assert!(
+        shown.starts_with("running") && !shown.contains("LIMITS") && !shown.contains("limited"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_limit_that_warm_workers_do_not_have_is_told() {
+    let section = "<Location /w>\nRLimitCPU 7\n</Location>";
+    let folder = "<Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>";
+    let server = site(section).config(folder).file("htdocs/.htaccess", "RLimitNPROC 9\n").start();
+    let warned =
+        "RLimitCPU in <Location /w> holds for CGI programs and commands of SSI there, not for warm workers";
+    assert!(server.console().contains(warned), "{}", server.console());
+    let file = server.site().path("httpd.conf");
+    let check = Command::new(hostler()).arg("check").arg("-f").arg(file).output().expect("hostler runs");
+    assert!(String::from_utf8_lossy(&check.stderr).contains(warned) && check.status.success(), "{check:?}");
+    for _ in 0..5 {
+        assert_eq!(server.get("/w/hello").text(), "hello");
+    }
+    for directive in ["RLimitCPU", "RLimitNPROC"] {
+        let line =
+            server.await_error(&format!("{directive} of a section or an access file holds for CGI programs"));
+        assert!(line.contains("core:warn"), "{line}");
+    }
+    // Once for each thread of the front, not with each request.
+    let told = server.error_log().matches("RLimitNPROC").count();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    assert!(told <= threads, "{told} times:\n{}", server.error_log());
+}
+
+#[test]
+fn a_limit_outside_of_sections_is_the_warm_workers_own_and_needs_no_words() {
+    let server =
+        site("RLimitCPU 7\n<Location /cgi>\nSetHandler cgi-script\nRLimitCPU 3\n</Location>").start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    assert!(!server.console().contains("RLimit"), "{}", server.console());
+    assert!(!server.error_log().contains("RLimit"), "{}", server.error_log());
 }

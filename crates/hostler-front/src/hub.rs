@@ -4,11 +4,12 @@
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
 use crate::handler::server_status::report::Told;
-use crate::memory_events::MemoryEvents;
+use crate::site_limits::{self, SiteLimits};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
 use hostler_wire::frame;
-use hostler_wire::plan::SiteId;
+use hostler_wire::plan::{self, SiteId};
+use hostler_wire::report::Limits;
 use hostler_wire::site::ToSite;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -36,7 +37,9 @@ pub(crate) struct Hub {
     /// Second of the last use, by site; seconds since the front's start.
     last_used: Vec<AtomicU32>,
     /// By site.
-    memory_events: Vec<MemoryEvents>,
+    limits: Vec<SiteLimits>,
+    /// Why they do not hold on this machine, if so.
+    why_no_limits: Option<String>,
     idle_secs: u32,
 }
 
@@ -44,11 +47,17 @@ pub(crate) struct Hub {
 pub(crate) struct Asks(mpsc::UnboundedReceiver<Ask>);
 
 impl Hub {
-    pub(crate) fn new(sites: usize, idle_secs: u32) -> (Arc<Self>, Asks) {
+    /// `limits`: of each site.
+    pub(crate) fn new(limits: &[plan::SiteLimits], idle_secs: u32) -> (Arc<Self>, Asks) {
         let (asks, receiver) = mpsc::unbounded_channel();
-        let last_used = (0..sites).map(|_| AtomicU32::new(0)).collect();
-        let memory_events = (0..sites).map(|_| MemoryEvents::default()).collect();
-        (Arc::new(Self { asks, last_used, memory_events, idle_secs }), Asks(receiver))
+        let hub = Self {
+            asks,
+            last_used: limits.iter().map(|_| AtomicU32::new(0)).collect(),
+            limits: limits.iter().copied().map(SiteLimits::new).collect(),
+            why_no_limits: site_limits::why_not_here(limits),
+            idle_secs,
+        };
+        (Arc::new(hub), Asks(receiver))
     }
 
     /// A new connection to the site's process, which is started if need be.
@@ -64,7 +73,13 @@ impl Hub {
 
     /// Whether the kernel has just ended a process of the site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, site: SiteId) -> bool {
-        self.memory_events.get(site as usize).is_some_and(MemoryEvents::have_risen)
+        self.limits.get(site as usize).is_some_and(SiteLimits::ran_out_of_memory)
+    }
+
+    /// What the site takes of what it may.
+    pub(crate) fn limits(&self, site: SiteId) -> Limits {
+        let why = self.why_no_limits.as_deref();
+        self.limits.get(site as usize).map_or(Limits::None, |limits| limits.report(why))
     }
 
     /// Notes that the site is in use in second `now`.
@@ -154,8 +169,8 @@ impl Control {
             FromMaster::Site(site) => {
                 let mut fds = fds.into_iter();
                 let Some(root) = fds.next() else { return };
-                if let (Some(events), Some(known)) = (fds.next(), self.hub.memory_events.get(site as usize)) {
-                    known.watch(events);
+                if let Some(limits) = self.hub.limits.get(site as usize) {
+                    limits.started(fds.next());
                 }
                 let root = Rc::new(root);
                 self.roots.borrow_mut().insert(site, root.clone());

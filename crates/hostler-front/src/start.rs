@@ -83,7 +83,7 @@ pub(crate) fn run() -> io::Result<()> {
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
-    let (hub, asks) = Hub::new(plan.site_names.len(), plan.site_idle_secs);
+    let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs);
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -11,6 +11,7 @@
 mod abandoned;
 mod budget;
 mod counters;
+mod deaths;
 mod exchange;
 mod farewell;
 mod fork;

@@ -61,8 +61,8 @@ struct SiteGroup {
 pub(crate) struct Place {
     /// It enters by this.
     pub(crate) entrance: OwnedFd,
-    /// Where the kernel counts the processes that it has ended for want of memory, if that is limited.
-    pub(crate) memory_events: Option<OwnedFd>,
+    /// Its directory: there the front sees what the site takes, and what the limits have brought about.
+    pub(crate) directory: OwnedFd,
 }
 
 impl Groups {
@@ -236,9 +236,7 @@ impl SiteGroup {
             }
             self.generation = generation;
         }
-        let memory = enabled.contains(&Controller::Memory);
-        let memory_events = if memory { Some(group.memory_events()?) } else { None };
-        Ok(Place { entrance: group.entrance()?, memory_events })
+        Ok(Place { entrance: group.entrance()?, directory: group.directory()? })
     }
 }
 

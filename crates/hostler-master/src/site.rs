@@ -51,8 +51,11 @@ impl Master {
         match place.and_then(|place| Ok((self.nursery.site(plan, place.as_ref())?, place))) {
             Ok(((pid, socket), place)) => {
                 let front_pid = front.pid;
-                let events = place.and_then(|place| place.memory_events);
-                let fds = [Some(socket), events].into_iter().flatten().map(Rc::new).collect();
+                let fds = [Some(socket), place.map(|place| place.directory)]
+                    .into_iter()
+                    .flatten()
+                    .map(Rc::new)
+                    .collect();
                 front.channel.queue(FromMaster::Site(site), fds);
                 self.sites.push(SiteProcess {
                     pid,

@@ -8,10 +8,13 @@ use rustix::fs::{AtFlags, FsWord, Mode, OFlags, mkdirat, openat, statfs, unlinka
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::process::Pid;
+
+mod usage;
+
+pub use usage::{Usage, out_of_memory_kills, usage};
 
 /// Where the hierarchy of version 2 is mounted, by convention: alone, or beside version 1.
 const PLACES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -267,20 +270,17 @@ impl Group {
         self.write("pids.max", &number(most.map(u64::from)))
     }
 
-    /// The file in which the kernel counts what the memory limit has brought about, for [`out_of_memory_kills`].
+    /// The group's directory, for [`usage`] and [`out_of_memory_kills`] in another process: what it may do there is a
+    /// matter of its own rights.
     ///
     /// # Errors
-    /// ENOENT as above.
-    pub fn memory_events(&self) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        Ok(openat(&self.directory, "memory.events", flags, Mode::empty())?)
+    /// No descriptors are left.
+    pub fn directory(&self) -> io::Result<OwnedFd> {
+        self.directory.try_clone()
     }
 
     fn read(&self, file: &str) -> io::Result<String> {
-        let fd = openat(&self.directory, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut text = String::new();
-        File::from(fd).take(LONGEST).read_to_string(&mut text)?;
-        Ok(text)
+        read(&self.directory, file)
     }
 
     fn write(&self, file: &str, text: &str) -> io::Result<()> {
@@ -289,17 +289,11 @@ impl Group {
     }
 }
 
-/// How many processes the kernel has ended for want of memory, by a group's [`Group::memory_events`].
-///
-/// # Errors
-/// The kernel's (ENODEV: the group is gone); `InvalidData`: it is another file.
-pub fn out_of_memory_kills(events: impl AsFd) -> io::Result<u64> {
-    let mut text = [0; 512];
-    let file = File::from(events.as_fd().try_clone_to_owned()?);
-    let length = file.read_at(&mut text, 0)?;
-    let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
-    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok());
-    count.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+fn read(directory: impl AsFd, file: &str) -> io::Result<String> {
+    let fd = openat(directory, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = String::new();
+    File::from(fd).take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn number(limit: Option<u64>) -> String {
@@ -357,14 +351,6 @@ mod tests {
             assert!(single(name).is_err(), "{name}");
         }
         assert!(single("hostler-1").is_ok());
-    }
-
-    #[test]
-    fn kills_are_counted_in_one_line_of_many() {
-        let file = |text: &str| crate::memfd::sealed("memory.events", text.as_bytes()).unwrap();
-        let events = file("low 0\nhigh 0\nmax 7\noom 4\noom_kill 3\noom_group_kill 0\n");
-        assert_eq!(out_of_memory_kills(&events).unwrap(), 3);
-        assert!(out_of_memory_kills(file("low 0\n")).is_err());
     }
 
     /// As far as the machine lets us: a group of our own, if it can be had, takes a limit and a process.

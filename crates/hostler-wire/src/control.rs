@@ -43,8 +43,8 @@ pub enum FromMaster {
     },
     /// All of the start-up messages have been sent.
     Go,
-    /// The site's socket travels with this message; behind it, where the site's memory is limited, the file in
-    /// which the kernel counts what that has brought about (`memory.events`).
+    /// The site's socket travels with this message; behind it, where the site is in a control group for its limits,
+    /// the directory of that.
     Site(u32),
     /// The site could not be started: site and errno. It may be asked for again.
     SiteFailed(u32, i32),

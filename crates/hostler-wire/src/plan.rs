@@ -94,6 +94,8 @@ pub struct FrontPlan {
     pub sites: Vec<SiteId>,
     /// Names of the sites, by [`SiteId`].
     pub site_names: Vec<String>,
+    /// The limits of the sites, by [`SiteId`]; whether they hold is not known here.
+    pub site_limits: Vec<SiteLimits>,
     /// Seconds without a request until a site process exits.
     pub site_idle_secs: u32,
 }

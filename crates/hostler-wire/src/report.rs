@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 1;
+pub const FORM: u32 = 2;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -51,6 +51,39 @@ pub struct Site {
     pub classes: [u64; 6],
     /// Times from a request's first byte to its answer's last.
     pub latency: Distribution,
+    /// `HostlerSiteMemory`, `HostlerSiteCPU` and `HostlerSiteTasks`.
+    pub limits: Limits,
+}
+
+/// What a site's processes take together of what they may.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limits {
+    /// The configuration has no limits for the site.
+    #[default]
+    None,
+    /// It has, and none of the site's processes has run yet, or all are gone.
+    Unused,
+    /// They hold.
+    Held(Usage),
+    /// They do not hold on this machine, or for this server: why, as a sentence.
+    NotHere(String),
+}
+
+/// Numbers of a control group; `None`: not counted, or not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Memory, in bytes.
+    pub memory: Option<u64>,
+    /// Most memory, in bytes.
+    pub memory_max: Option<u64>,
+    /// Processor time since the group was made, in microseconds.
+    pub processor: Option<u64>,
+    /// Most processor time, in percent of one processor.
+    pub processor_max: Option<u32>,
+    /// Processes and threads.
+    pub tasks: Option<u64>,
+    /// Most of them.
+    pub tasks_max: Option<u64>,
 }
 
 /// Times, counted in buckets.

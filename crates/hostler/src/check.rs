@@ -4,7 +4,7 @@
 use crate::Failed;
 use crate::cli::Run;
 use crate::load;
-use crate::plan::{Found, Roles, Situation, limits, logs, paths, preload, report, roles, secrets};
+use crate::plan::{Found, Roles, Situation, limits, logs, paths, preload, report, rlimits, roles, secrets};
 
 pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
@@ -12,6 +12,7 @@ pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     let situation = Situation::here(args.single_user);
     let mut found = paths::document_roots(&config);
     found.extend(preload::files(&config));
+    found.extend(rlimits::in_sections(&config));
     let roles = match roles(&config, &situation) {
         Ok(roles) => Some(roles),
         // Somebody else may well start it as root.

@@ -3,6 +3,7 @@
 //! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
 //! the requests that wait for it, and again to those that come before the next attempt.
 
+use super::deaths;
 use super::farewell::Farewell;
 use super::fork::{self, Pace};
 use super::lines::Lines;
@@ -333,12 +334,8 @@ impl<H: Host + 'static> Keeper<H> {
                     Some(record) if record.state != WorkerState::Ending && exit != Exit::Status(0) => {
                         self.pool.counters.crashed.fetch_add(1, Relaxed);
                         self.stumbled();
-                        if record.state != WorkerState::Busy {
-                            // No request tells it.
-                            let worker = &record.worker;
-                            let text = format!("the worker ended unasked: {}", describe(exit));
-                            self.host.line(worker.pid.load(Relaxed), text.as_bytes());
-                        }
+                        let busy = record.state == WorkerState::Busy;
+                        deaths::tell(&self.host, &record.worker, exit, busy);
                     }
                     _ => {}
                 }

@@ -33,6 +33,8 @@ pub(super) struct Worker {
     pub(super) going: AtomicBool,
     /// Set when it is gone.
     pub(super) death: OnceLock<Death>,
+    /// A request that it took with it has its end for a cause.
+    pub(super) told: AtomicBool,
     /// Memory of its own, in bytes, as last looked at.
     pub(super) bytes: AtomicU64,
     last_lines: Mutex<VecDeque<String>>,
@@ -58,6 +60,7 @@ impl Worker {
             ended: AtomicU32::new(0),
             going: AtomicBool::new(false),
             death: OnceLock::new(),
+            told: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
             last_lines: Mutex::default(),
         })
@@ -77,6 +80,7 @@ impl Worker {
 
     /// The error for a request that it took with it.
     pub(super) fn died(&self, death: Death) -> Error {
+        self.told.store(true, Relaxed);
         let why = match death {
             Death::Exit(exit) => super::maintain::describe(exit),
             Death::Orphaned => "its parent has ended".to_owned(),

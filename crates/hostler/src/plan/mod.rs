@@ -16,6 +16,7 @@ pub(crate) mod paths;
 pub(crate) mod piped;
 mod place;
 pub(crate) mod preload;
+pub(crate) mod rlimits;
 pub(crate) mod secrets;
 mod send;
 mod situation;
@@ -55,7 +56,9 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     for warning in &roles.warnings {
         eprintln!("hostler: warning: {warning}");
     }
-    report(paths::document_roots(&loaded.config), situation.root())?;
+    let mut found = paths::document_roots(&loaded.config);
+    found.extend(rlimits::in_sections(&loaded.config));
+    report(found, situation.root())?;
     let logs = logs::open(&loaded.config, &roles, &situation)?;
     let secrets = secrets::read(&loaded.config, &roles, &situation)?;
     let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
@@ -65,6 +68,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         secrets,
         sites: roles.site_of.clone(),
         site_names: roles.sites.iter().map(|site| site.name.clone()).collect(),
+        site_limits: roles.sites.iter().map(|site| site.limits).collect(),
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
     };
     let plan = Plan {

@@ -76,6 +76,7 @@ fn site(site: &Site, rate: f64, bounds: &[u64]) -> Value {
         "sent_bytes": site.bytes,
         "answers": classes.collect::<Map<_, _>>(),
         "latency": times(&site.latency, bounds),
+        "limits": super::limits::json(&site.limits),
     })
 }
 

@@ -10,6 +10,7 @@ mod columns;
 mod figures;
 pub(crate) mod fronts;
 mod json;
+mod limits;
 mod table;
 
 use hostler_config::Config;

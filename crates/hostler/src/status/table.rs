@@ -3,9 +3,9 @@
 use hostler_wire::report::{Distribution, Pool, Report, Site, State};
 use std::fmt::Write;
 
-use super::Seen;
 use super::columns::{lines, row};
 use super::figures::{bytes, comparable, duration, mean, microseconds, rate, shown_rate, span_ms, tame};
+use super::{Seen, limits};
 
 /// Characters of the picture of a pool.
 const PICTURE: usize = 10;
@@ -22,6 +22,7 @@ pub(super) fn text(seen: &Seen, before: Option<&Report>) -> String {
     summary(&mut out, report, before);
     fronts(&mut out, seen, report);
     sites(&mut out, report, before);
+    out.push_str(&limits::table(&report.sites));
     pools(&mut out, report, before);
     out
 }

@@ -7,6 +7,7 @@ use hostler_tests::{Response, Server};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::thread;
+use std::time::Duration;
 
 const WORKERS: usize = 6;
 const CAUSE: &str = "the worker ended while it served the request";
@@ -29,6 +30,8 @@ fn killed_while_busy(server: &Server, requests: usize, busy: usize, idle: usize)
         await_that("each is in a worker", || {
             count(server, "busy") == requests as u64 && in_state(server, "W").len() == requests
         });
+        // Given to a worker is not begun by it: one that it has not begun is not lost with it.
+        thread::sleep(Duration::from_millis(300));
         let (at_work, at_rest) = (in_state(server, "W"), in_state(server, "_"));
         let doomed = at_work.iter().take(busy).chain(at_rest.iter().take(idle));
         doomed.for_each(|pid| process::kill(*pid, Signal::KILL));

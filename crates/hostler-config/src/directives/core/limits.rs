@@ -105,7 +105,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitCPU",
         Arity::Take12,
         RLIMIT,
-        "CPU time of a script, or of each request in a warm worker, in seconds",
+        "CPU time of a script, in seconds; outside of sections also of each request in a warm worker",
         |cmd, args| {
             cmd.dir.core.rlimit_cpu = Some(rlimit(args)?);
             Ok(())
@@ -115,7 +115,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitMEM",
         Arity::Take12,
         RLIMIT,
-        "Memory of a script or a warm worker, in bytes",
+        "Memory of a script, in bytes; outside of sections also of a warm worker",
         |cmd, args| {
             cmd.dir.core.rlimit_mem = Some(rlimit(args)?);
             Ok(())
@@ -125,7 +125,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitNPROC",
         Arity::Take12,
         RLIMIT,
-        "Processes of a site's user",
+        "Processes of a site's user, for scripts; outside of sections also for warm workers",
         |cmd, args| {
             cmd.dir.core.rlimit_nproc = Some(rlimit(args)?);
             Ok(())

@@ -96,6 +96,7 @@ fn sites(out: &mut String, snapshot: &Snapshot) {
         );
     }
     out.push_str("</table></div>\n");
+    super::limits::table(out, &snapshot.sites);
 }
 
 fn one_pool(out: &mut String, pool: &Status) {
@@ -156,6 +157,6 @@ fn quantile(histogram: &Histogram, percent: u64) -> String {
     if all == 0 { "-".to_owned() } else { "more than 30 s".to_owned() }
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&escape_html(text.as_bytes())).into_owned()
 }

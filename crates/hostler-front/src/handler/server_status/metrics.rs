@@ -10,6 +10,7 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     single(&mut out, "hostler_uptime_seconds", "gauge", "Time since the start.", snapshot.uptime.as_secs());
     single(&mut out, "hostler_connections", "gauge", "Open connections.", snapshot.connections as u64);
     of_sites(&mut out, snapshot);
+    super::limits::metrics(&mut out, &snapshot.sites);
     let name = "hostler_request_seconds";
     head(&mut out, name, "histogram", "Time from a request's first byte to its answer's last.");
     for site in &snapshot.sites {
@@ -46,7 +47,7 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     out
 }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+pub(super) fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
 
@@ -122,6 +123,6 @@ fn histogram(out: &mut String, name: &str, of: &str, histogram: &Histogram) {
 }
 
 /// A label's value with its three special characters escaped.
-fn label(text: &str) -> String {
+pub(super) fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -3,6 +3,7 @@
 
 mod auto;
 mod html;
+mod limits;
 mod metrics;
 pub(crate) mod report;
 
@@ -13,6 +14,7 @@ use crate::serve::Halt;
 use crate::settings;
 use bytes::Bytes;
 use hostler_gateway::pool::{Status, WorkerState};
+use hostler_wire::report::Limits;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,6 +39,7 @@ struct Snapshot {
 struct Site {
     name: String,
     totals: Totals,
+    limits: Limits,
 }
 
 impl Snapshot {
@@ -45,6 +48,7 @@ impl Snapshot {
         let site = |(id, name): (usize, &String)| Site {
             name: name.clone(),
             totals: counters::of_site(&shared.counters, id as u32),
+            limits: shared.hub.limits(id as u32),
         };
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let mut load = load.split(' ').map(str::to_owned).chain(std::iter::repeat("-".to_owned()));

@@ -76,6 +76,7 @@ fn report(shared: &Shared, generation: u32, started: Instant) -> Report {
             bytes: totals.bytes,
             classes: totals.classes,
             latency: distribution(&totals.latency()),
+            limits: shared.hub.limits(id as u32),
         }
     };
     Report {

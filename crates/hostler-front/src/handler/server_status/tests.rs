@@ -37,7 +37,7 @@ fn snapshot() -> Snapshot {
         load: ["0.1".into(), "0.2".into(), "0.3".into()],
         processor: (1.5, 0.5),
         connections: 5,
-        sites: vec![Site { name: "#1001".into(), totals }],
+        sites: vec![Site { name: "#1001".into(), totals, limits: Limits::None }],
         pools: vec![pool],
         draining: false,
     }

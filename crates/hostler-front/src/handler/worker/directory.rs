@@ -1,6 +1,7 @@
 //! The configuration that applies to a request, as a worker is told of it: encoded once, then named by number.
 
 use crate::handler::cgi;
+use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::settings;
 use hashbrown::HashMap;
@@ -57,6 +58,7 @@ pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
         if known.len() >= MAX {
             known.clear();
         }
+        tell_limits(request);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         // Strings, numbers and lists can always be encoded.
         let encoded = postcard::to_allocvec(&directory(request, programs)).unwrap_or_default();
@@ -65,6 +67,24 @@ pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
         known.insert(key, made.clone());
         made
     })
+}
+
+/// Says, when a configuration is used for the first time, that its limits are not those of the pool's processes: they
+/// come from a section, which `hostler check` has told, or from an `.htaccess` file.
+fn tell_limits(request: &Request) {
+    let (own, of_pool) = (&request.dir.core, &request.server.defaults.core);
+    let differing = [
+        ("RLimitCPU", own.rlimit_cpu != of_pool.rlimit_cpu),
+        ("RLimitMEM", own.rlimit_mem != of_pool.rlimit_mem),
+        ("RLimitNPROC", own.rlimit_nproc != of_pool.rlimit_nproc),
+    ];
+    for (directive, _) in differing.into_iter().filter(|(_, differs)| *differs) {
+        let message = format!(
+            "{directive} of a section or an access file holds for CGI programs, not for the warm worker that serves \
+             this: its limits stand outside of sections"
+        );
+        log::request(request, Severity::Warn, "core", &message);
+    }
 }
 
 fn define(id: u32, directory: &[u8]) -> Vec<u8> {

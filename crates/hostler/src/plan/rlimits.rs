@@ -1,0 +1,96 @@
+//! `RLimitCPU`, `RLimitMEM` and `RLimitNPROC` where they can't hold. As in Apache they hold for what is started for a
+//! request: CGI programs and commands of SSI. Warm workers serve requests of many sections; those outside of sections
+//! are theirs. What `.htaccess` files say is seen when a request comes: the ErrorLog tells of it then.
+
+use hostler_config::directives::core::Setting as Handler;
+use hostler_config::directives::pool::Isolation;
+use hostler_config::pools::uses_engine;
+use hostler_config::{Config, DirConfig, Section};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Found, place};
+
+/// Such lines in sections of virtual hosts with programs in warm workers.
+pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
+    let mut found = BTreeSet::new();
+    for server in config.servers.iter().filter(|server| uses_engine(server)) {
+        for sections in [&server.directories, &server.locations] {
+            look(config, sections, &mut found);
+        }
+        below(config, &server.defaults, &mut found);
+    }
+    found.into_iter().map(Found::Warning).collect()
+}
+
+fn look(config: &Config, sections: &[Arc<Section>], found: &mut BTreeSet<String>) {
+    for section in sections {
+        if !starts_each(&section.conf) {
+            let limits = section.settings.iter().filter(|setting| setting.directive.starts_with("RLimit"));
+            found.extend(limits.map(|setting| {
+                format!(
+                    "{}: {} in {} holds for CGI programs and commands of SSI there, not for warm workers, whose limits \
+                     stand outside of sections",
+                    place::of(config, setting.origin),
+                    setting.directive,
+                    section.title,
+                )
+            }));
+        }
+        below(config, &section.conf, found);
+    }
+}
+
+fn below(config: &Config, conf: &DirConfig, found: &mut BTreeSet<String>) {
+    look(config, &conf.core.files, found);
+    look(config, &conf.core.ifs, found);
+}
+
+/// Whether the section itself says that its programs are started one by one.
+fn starts_each(conf: &DirConfig) -> bool {
+    match (conf.pool.isolation, &conf.core.handler) {
+        (Some(isolation), _) => isolation == Isolation::Exec,
+        (None, Some(Handler::Word(handler))) => handler.eq_ignore_ascii_case("cgi-script"),
+        (None, _) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(lines: &str) -> Vec<String> {
+        let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
+        let warnings = in_sections(&Config::build(&tree).ok().unwrap());
+        warnings.into_iter().map(|found| format!("{found:?}")).collect()
+    }
+
+    #[test]
+    fn a_limit_in_a_section_is_no_warm_workers() {
+        let perl =
+            "<Location /perl>\nSetHandler perl-script\nPerlResponseHandler X\nRLimitCPU 5\n</Location>";
+        let warnings = found(perl);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].contains("configuration:4: RLimitCPU in <Location /perl> holds for CGI"),
+            "{warnings:?}"
+        );
+        let nested = "SetHandler modperl\n<Directory /srv>\n<Files x>\nRLimitNPROC 9\nRLimitMEM max\n</Files>\n</Directory>";
+        assert_eq!(found(nested).len(), 2);
+        let host = format!("<VirtualHost *:80>\n{perl}\n</VirtualHost>\n<VirtualHost *:81>\n</VirtualHost>");
+        assert_eq!(found(&host).len(), 1, "once for each line");
+    }
+
+    #[test]
+    fn a_limit_that_holds_is_not_warned_of() {
+        let warm = "SetHandler perl-script";
+        for lines in [
+            "<Directory /cgi>\nSetHandler cgi-script\nRLimitCPU 5\n</Directory>".to_owned(),
+            format!("{warm}\nRLimitCPU 5"),
+            format!("{warm}\n<Directory /cgi>\nSetHandler cgi-script\nRLimitCPU 5\n</Directory>"),
+            format!("{warm}\n<Location /cgi>\nIsolation exec\nRLimitCPU 5\n</Location>"),
+        ] {
+            assert_eq!(found(&lines), Vec::<String>::new(), "{lines}");
+        }
+    }
+}
