@@ -105,7 +105,7 @@ impl Pool {
 }
 
 /// The parent does not listen any more.
-fn gone(error: io::Error) -> Error {
+fn gone(error: &io::Error) -> Error {
     Error::because(Kind::EngineFailed, format!("it ended: {error}"))
 }
 
@@ -188,10 +188,10 @@ impl<H: Host + 'static> Keeper<H> {
         }
         let bells: Vec<BorrowedFd<'_>> = self.pool.bells()?.iter().map(AsFd::as_fd).collect();
         for some in bells.chunks(MAX_FDS) {
-            self.link.send(&ToEngine::Wakers, some).await.map_err(gone)?;
+            self.link.send(&ToEngine::Wakers, some).await.map_err(|e| gone(&e))?;
         }
         let setup = ToEngine::Setup(Box::new(self.host.setup()));
-        self.link.send(&setup, &[]).await.map_err(gone)?;
+        self.link.send(&setup, &[]).await.map_err(|e| gone(&e))?;
         match self.link.next().await {
             Ok(FromEngine::Ready { version }) => {
                 let mut facts = self.pool.facts();
@@ -216,7 +216,7 @@ impl<H: Host + 'static> Keeper<H> {
                 let why = format!("while it loaded it ended: {}", describe(exit));
                 Error::because(Kind::EngineFailed, why)
             }
-            None => gone(error),
+            None => gone(&error),
         }
     }
 
