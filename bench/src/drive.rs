@@ -127,7 +127,7 @@ fn plan(phase: Phase) -> Plan {
         protocol: Protocol::Http1,
         // What it would cost the server would count.
         warm_up: 0.0,
-        timeout: 30.0,
+        timeout: 10.0,
         stop: None,
         seed: 0,
         keep_requests: false,

@@ -4,9 +4,11 @@ use crate::report::Report;
 use anyhow::{Context, Result};
 use hostler_lab::application;
 use hostler_lab::contestant::{self, Running, Site};
+use hostler_lab::run::Server;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// The files, deleted when dropped, and what servers are told of them.
@@ -49,13 +51,11 @@ impl Stage {
 
 /// Those that are installed; the others are named in the report.
 pub(crate) fn present(names: &[&'static str], report: &mut Report) -> Vec<&'static str> {
-    let servers = contestant::known();
-    let why = |name: &str| servers.iter().find(|server| server.name == name)?.unavailable.clone();
     let mut present = Vec::new();
     for name in names {
-        match why(name) {
-            Some(why) => report.absent(name, &why),
-            None => present.push(*name),
+        match known(name).map(|server| server.unavailable.as_deref()) {
+            Some(None) => present.push(*name),
+            why => report.absent(&title(name), why.flatten().unwrap_or("is not known here")),
         }
     }
     present
@@ -63,6 +63,11 @@ pub(crate) fn present(names: &[&'static str], report: &mut Report) -> Vec<&'stat
 
 /// As the report calls a contestant.
 pub(crate) fn title(name: &str) -> String {
-    let server = contestant::known().into_iter().find(|server| server.name == name);
-    server.map_or_else(|| name.to_owned(), |server| server.title)
+    known(name).map_or(name, |server| &server.title).to_owned()
+}
+
+/// What is known of a contestant. Each is asked for its version, so only once.
+fn known(name: &str) -> Option<&'static Server> {
+    static ALL: OnceLock<Vec<Server>> = OnceLock::new();
+    ALL.get_or_init(contestant::known).iter().find(|server| server.name == name)
 }

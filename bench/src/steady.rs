@@ -43,7 +43,13 @@ sub handler {
 1;
 ";
 
+/// Quirk(Apache prefork): a kept connection holds its process; with fewer processes than connections the others' requests
+/// would wait for a connection to end, and not for the server.
 const SLEEPERS: &str = r#"
+<IfModule mpm_prefork_module>
+    ServerLimit 1000
+    MaxRequestWorkers 1000
+</IfModule>
 <IfModule mod_perl.c>
     PerlModule Lab::Sleeper
     <Location "/sleeper">

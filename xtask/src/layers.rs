@@ -107,7 +107,7 @@ fn forbidden_words(words: &Words, members: &[Member]) -> Result<Vec<String>> {
 
 fn members() -> Result<Vec<Member>> {
     let mut folders: Vec<PathBuf> =
-        ["conformance", "tests", "fuzz", "xtask"].iter().map(PathBuf::from).collect();
+        ["bench", "conformance", "tests", "fuzz", "xtask"].iter().map(PathBuf::from).collect();
     for parent in ["crates", "engines"] {
         for entry in std::fs::read_dir(parent)? {
             folders.push(entry?.path());

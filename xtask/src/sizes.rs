@@ -23,7 +23,7 @@ struct Sized {
 pub(crate) fn run(all: bool) -> Result<()> {
     let mut files = Vec::new();
     let mut functions = Vec::new();
-    for folder in ["crates", "engines", "conformance", "tests", "fuzz", "xtask"] {
+    for folder in ["crates", "engines", "bench", "conformance", "tests", "fuzz", "xtask"] {
         for source in source::below(Path::new(folder))? {
             files.push(Sized { what: source.path.display().to_string(), lines: source.code_lines() });
             functions.extend(functions_of(&source)?);
