@@ -154,3 +154,44 @@ fn an_application_that_cannot_be_loaded_says_why_and_heals() {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     assert_eq!(server.get("/").text(), "well");
 }
+
+/// Says how often it was loaded by whom, and what it loaded it as; `$$` of the moment of loading tells a parent's.
+const PRELOADED: &str = "my $loader = $$; my $n = 0; sub { [200, ['Content-Type', 'text/plain'], [join ' ', $$ == $loader ? 'own' : \
+     'parent', ++$n, 'first']] };\n";
+
+fn with_preload(switch: &str, isolation: &str) -> Server {
+    application(PRELOADED)
+        .file("broken.psgi", "die qq(not this one\\n);\n")
+        .config(&format!(
+            "StartServers 1\nMaxRequestWorkers 1\n{isolation}\n<Location />\nSetHandler psgi\nPSGIApp \
+             \"@ROOT@/app.psgi\"\n</Location>\n<Location /broken>\nPSGIApp \"@ROOT@/broken.psgi\"\n</Location>\n{switch}"
+        ))
+        .start()
+}
+
+#[test]
+fn an_application_is_loaded_before_workers_are_forked_if_it_may_be() {
+    for (switch, isolation, expected) in [
+        ("", "", ["own 1 first", "own 2 first"]),
+        ("PSGIPreload Off", "", ["own 1 first", "own 2 first"]),
+        ("PSGIPreload On", "", ["parent 1 first", "parent 2 first"]),
+        ("PSGIPreload On", "Isolation fork", ["parent 1 first", "parent 1 first"]),
+    ] {
+        let server = with_preload(switch, isolation);
+        for text in expected {
+            assert_eq!(server.get("/").text(), text, "{switch} {isolation}");
+        }
+    }
+}
+
+#[test]
+fn a_preloaded_application_that_is_broken_fails_alone_and_a_changed_one_is_loaded_anew() {
+    let server = with_preload("PSGIPreload On", "");
+    assert_eq!(server.get("/").text(), "parent 1 first");
+    assert_eq!(server.get("/broken").status, 500);
+    assert!(server.error_log().contains("not this one"), "{}", server.error_log());
+    std::fs::write(server.site().path("app.psgi"), PRELOADED.replace("first", "second, longer"))
+        .expect("a file");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(server.get("/").text(), "own 1 second, longer");
+}

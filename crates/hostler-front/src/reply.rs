@@ -163,6 +163,8 @@ impl Reply {
         }
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);
-        handler::worker::phases::after(&self.request);
+        self.request.reason = self.reason;
+        let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
+        handler::worker::phases::after(*self.request, bytes, sent.length);
     }
 }

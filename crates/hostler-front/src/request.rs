@@ -150,6 +150,10 @@ pub(crate) struct Request {
     pub(crate) within: Option<crate::handler::worker::Within>,
     /// The request that it is a part of, as far as a worker is to be told of it.
     pub(crate) main: Option<Rc<Request>>,
+    /// The request that has gone on in its place and was answered, for what is done after that.
+    pub(crate) next: Option<Rc<Request>>,
+    /// Bytes of the answer's body, once it has been sent.
+    pub(crate) sent: Option<u64>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
     /// Changes that a worker tells while its answer is being sent.
@@ -238,6 +242,8 @@ impl Request {
             held: crate::handler::worker::Held::default(),
             within: None,
             main: None,
+            next: None,
+            sent: None,
             custom_responses: Vec::new(),
             late: None,
         }
@@ -265,6 +271,10 @@ impl Request {
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
     /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
     pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
+        if !self.is_part() {
+            // What goes on may need a worker itself.
+            self.held.release(&self);
+        }
         let mut next = Self::new(&self.thread, &self.peer);
         next.carry_over(&self);
         next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };

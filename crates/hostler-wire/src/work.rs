@@ -15,7 +15,7 @@ mod request;
 pub use codec::{Decoder, Encoder, Fields, Malformed};
 pub use directory::{Directory, Phase, PhaseSet, directory_flag};
 pub use reply::{Changes, FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
-pub use request::{FileFacts, Nested, RequestHead, ToWorker, request_flag};
+pub use request::{FileFacts, Nested, RequestHead, Role, ToWorker, request_flag};
 
 /// Length of a message's head, in bytes.
 pub const HEAD: usize = 8;

@@ -98,10 +98,32 @@ XS(hp_status)
     HP_ANSWER(newSViv(old));
 }
 
+/* Of an answer whose head is sent: what it said. */
+static SV *sent_line(pTHX_ hp_request *r)
+{
+    SV *line = newSV(0);
+    if (r->head_state == HP_HEAD_SENT && r->phase >= HP_LOG) {
+        dSP;
+        require_pv("Hostler/Reasons.pm");
+        SPAGAIN;
+        PUSHMARK(SP);
+        mXPUSHi(r->status);
+        PUTBACK;
+        if (call_pv("Hostler::Reasons::line", G_SCALAR) == 1) {
+            SPAGAIN;
+            sv_setsv(line, POPs);
+            PUTBACK;
+        }
+    }
+    return line;
+}
+
 XS(hp_status_line)
 {
     HP_METHOD(1);
     SV *old = r->status_line;
+    if (items == 1 && !old)
+        HP_ANSWER(r->in->status_line.ptr ? hp_sv(aTHX_ r->in->status_line) : sent_line(aTHX_ r));
     if (items > 1)
         r->status_line = newSVsv(ST(1));
     else if (old)
@@ -268,6 +290,8 @@ XS(hp_other_request)
     }
     if (XSANY.any_i32 == 1 && r->prev)
         HP_ANSWER(hp_request_sv(aTHX_ r->prev));
+    if (XSANY.any_i32 == 2 && r->next)
+        HP_ANSWER(hp_request_sv(aTHX_ r->next));
     XSRETURN_UNDEF;
 }
 

@@ -37,7 +37,8 @@ typedef struct {
     uint16_t protocol, status, remote_port, local_port, server_port;
     hp_str method, the_request, uri, unparsed_uri, args, filename, path_info, hostname, server_name, remote_ip,
         local_ip, user, ap_auth_type, handler, content_type, content_encoding, context_prefix, context_document_root,
-        path_translated, redirect_url, redirect_query, log_id;
+        path_translated, redirect_url, redirect_query, log_id, status_line;
+    uint64_t bytes_sent;
     hp_finfo finfo;
     hp_fields headers_in, headers_out, err_headers_out, subprocess_env, notes;
 } hp_request_in;
@@ -154,6 +155,9 @@ typedef struct {
     hp_str text; /* the redirect's target, or why it broke off; malloc'ed, freed by Rust with hp_free() */
 } hp_outcome;
 
+/* hostler_wire::work::Role */
+enum { HP_ROLE_MAIN, HP_ROLE_PREV, HP_ROLE_NEXT };
+
 /* What comes while a program's question about another URL is open. */
 enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED };
 
@@ -211,12 +215,13 @@ void hp_prepare_forks(void);
 /* In a new worker, before its first request: reseeds random numbers, $$ is right, PerlChildInitHandler, CLONE-like
  * hooks (DBI handles and so on are the programs' own business). */
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error);
-/* Serves one request: all its phases. */
-void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays);
+/* Serves one trip of a request: all its phases. Whether the request stays for another: because it was to (`stays`), or
+ * because its Log handlers are to see what the front makes of the status that it has ended with. */
+int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays);
 /* Serves a request inside of the one that stays. */
 void hp_perl_nested(const hp_told *told);
-/* The next request's `main`, or its `prev`, which somebody else has answered. */
-void hp_perl_related(const hp_request_in *request, hp_directory *directory, int is_main);
+/* What the next request belongs to (HP_ROLE_), as it was left. */
+void hp_perl_related(const hp_request_in *request, hp_directory *directory, int role);
 /* Ends a request that stays. */
 void hp_perl_release(void);
 /* PerlChildExitHandler, END blocks, perl_destruct; `quick`: of a one-shot worker, for which only END blocks and

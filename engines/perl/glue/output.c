@@ -84,9 +84,9 @@ void hp_request_send_head(pTHX_ hp_request *r)
 static void transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
     hp_request_send_head(aTHX_ r);
+    r->bytes_sent += length; /* after HEAD, as Apache: what would have been */
     if (!length || r->in->flags & HP_HEAD_ONLY)
         return;
-    r->bytes_sent += length;
     hp_out_body(bytes, length);
 }
 

@@ -110,6 +110,7 @@ static void init(hp_request *r, const hp_request_in *in, hp_directory *directory
     r->directory = directory;
     r->status = in->status ? in->status : 200;
     r->phase = -1;
+    r->bytes_sent = in->bytes_sent;
     if (directory && directory->flags & HP_PARSE_HEADERS)
         r->parse_headers = 1;
     if (in->flags & HP_NO_CACHE)
@@ -186,6 +187,7 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     r->main = kept.main;
     r->owns_main = kept.owns_main;
     r->owns_prev = kept.owns_prev;
+    r->next = kept.next;
 }
 
 void hp_request_renew(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
@@ -289,6 +291,8 @@ void hp_request_free(pTHX_ hp_request *r)
         hp_request_free(aTHX_ r->prev);
     if (r->owns_main)
         hp_request_free(aTHX_ r->main);
+    if (r->next)
+        hp_request_free(aTHX_ r->next);
     forget_object(aTHX_ r->self);
     forget_object(aTHX_ r->connection);
     free_trip(aTHX_ r);

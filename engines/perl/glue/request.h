@@ -56,8 +56,9 @@ struct hp_request {
     int env_wanted;          /* %ENV has the CGI variables; subprocess_env gets them when it is looked at */
     int body_ended;
     hp_request *main;        /* of a sub-request */
-    hp_request *prev;
-    int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
+    hp_request *prev, *next;
+    int owns_main, owns_prev; /* (next always) it is only there to be looked at, and ends with this one */
+    int logs_later;          /* its Log and Cleanup phases are not this trip's */
     int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
     uint32_t id;             /* of a sub-request: the front's number for it */
     int phase;               /* the phase that runs */

@@ -6,7 +6,14 @@
 /* The front asks for Log and Cleanup in one trip of a request; what a handler has pushed runs in any case. */
 static int wants(pTHX_ const hp_request *r, int phase)
 {
-    return (r->in->phases & 1u << phase || r->pushed[phase]) && hp_has_handlers(aTHX_ r, phase);
+    return ((r->in->phases & 1u << phase && !r->logs_later) || r->pushed[phase]) && hp_has_handlers(aTHX_ r, phase);
+}
+
+/* Somebody else answers: what is logged is not known yet. */
+static int logs_later(const hp_trip *t)
+{
+    uint32_t phases = t->r->in->phases, after = 1u << HP_LOG | 1u << HP_CLEANUP;
+    return phases & after && phases & 1u << HP_RESPONSE && t->outcome.kind != HP_DONE && t->outcome.kind != HP_BROKEN;
 }
 
 void hp_finish_trip(pTHX_ void *context)
@@ -17,8 +24,17 @@ void hp_finish_trip(pTHX_ void *context)
     if (t->outcome.kind == HP_STATUS)
         r->status = t->outcome.status;
     hp_out_finished(&t->outcome);
+    r->logs_later = logs_later(t);
     if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups)
         hp_out_publish();
+}
+
+/* The field that the front has made of it, which Log handlers look for. */
+static void add_type(pTHX_ hp_request *r)
+{
+    hp_str type = hp_request_text(aTHX_ r->content_type, r->in->content_type);
+    if (r->head_state == HP_HEAD_SENT && type.len)
+        hp_table_set(aTHX_ HP_TABLE(r, headers_out), "Content-Type", 12, type.ptr, type.len);
 }
 
 static void after(pTHX_ void *context)
@@ -26,8 +42,10 @@ static void after(pTHX_ void *context)
     hp_trip *t = context;
     ENTER;
     SAVETMPS;
-    if (wants(aTHX_ t->r, HP_LOG))
+    if (wants(aTHX_ t->r, HP_LOG)) {
+        add_type(aTHX_ t->r);
         (void)hp_run_phase(aTHX_ t, HP_LOG);
+    }
     if (wants(aTHX_ t->r, HP_CLEANUP))
         (void)hp_run_phase(aTHX_ t, HP_CLEANUP);
     hp_request_run_cleanups(aTHX_ t->r);
@@ -53,33 +71,42 @@ static void reset(pTHX)
 /* The request that waits for its next trip. */
 static hp_request *staying;
 
-/* Of the next one, as the front knows them. */
-static hp_request *related_main, *related_prev;
+/* What the next one belongs to, by HP_ROLE_. */
+static hp_request *related[3];
 
-void hp_perl_related(const hp_request_in *request, hp_directory *directory, int is_main)
+void hp_perl_related(const hp_request_in *request, hp_directory *directory, int role)
 {
     dTHX;
-    hp_request **kept = is_main ? &related_main : &related_prev;
-    if (*kept)
-        hp_request_free(aTHX_ *kept);
-    *kept = hp_request_copy(aTHX_ request, directory);
+    if (related[role])
+        hp_request_free(aTHX_ related[role]);
+    related[role] = hp_request_copy(aTHX_ request, directory);
 }
 
+static int are_related(void)
+{
+    return related[HP_ROLE_MAIN] || related[HP_ROLE_PREV] || related[HP_ROLE_NEXT];
+}
+
+/* Each goes where it belongs, unless it is known there from a trip before. */
 static void relate(pTHX_ hp_request *r)
 {
-    hp_request *related[] = {related_main, related_prev};
-    size_t i;
-    related_main = related_prev = NULL;
-    for (i = 0; i < 2; i++)
-        if (related[i] && !related[i]->directory)
-            related[i]->directory = r->directory;
-    if (related[0] && !r->main) {
-        r->main = related[0];
-        r->owns_main = 1;
-    }
-    if (related[1] && !r->prev) {
-        r->prev = related[1];
-        r->owns_prev = 1;
+    hp_request **places[] = {&r->main, &r->prev, &r->next};
+    int *owned[] = {&r->owns_main, &r->owns_prev, NULL};
+    int role;
+    for (role = 0; role < 3; role++) {
+        hp_request *other = related[role];
+        related[role] = NULL;
+        if (!other)
+            continue;
+        if (!other->directory)
+            other->directory = r->directory;
+        if (*places[role]) {
+            hp_request_free(aTHX_ other);
+            continue;
+        }
+        *places[role] = other;
+        if (owned[role])
+            *owned[role] = 1;
     }
 }
 
@@ -91,7 +118,7 @@ static void begin(pTHX_ hp_trip *t, const hp_request_in *request, hp_directory *
     t->r = staying ? staying : hp_request_new(aTHX_ request, directory);
     staying = NULL;
     t->r->is_served = 1;
-    if (UNLIKELY(related_main || related_prev))
+    if (UNLIKELY(are_related()))
         relate(aTHX_ t->r);
     hp_current = t->r;
 }
@@ -118,7 +145,7 @@ void hp_perl_release(void)
     end(aTHX_ &t);
 }
 
-void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
+int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
 {
     dTHX;
     hp_trip t;
@@ -145,17 +172,18 @@ void hp_perl_serve(const hp_request_in *request, hp_directory *directory, int st
     if (is_script) { /* it was the process's only request: nothing is put back in order */
         (void)hp_guarded(aTHX_ after, &t);
         hp_current = NULL;
-        return;
+        return 0;
     }
-    if (!stays) {
+    if (!stays && !(t.r->logs_later && t.outcome.kind == HP_STATUS)) {
         end(aTHX_ &t);
-        return;
+        return 0;
     }
     hp_request_stay(aTHX_ t.r);
     staying = t.r;
     SvREFCNT_dec(t.self);
     hp_current = NULL;
     reset(aTHX);
+    return 1;
 }
 
 static void serve_nested(pTHX_ void *context)

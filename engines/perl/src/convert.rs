@@ -71,6 +71,8 @@ fn convert(head: &RequestHead<'_>, tables: [Fields; 5]) -> RequestIn {
         redirect_url: Str::optional(head.redirect_url),
         redirect_query: Str::optional(head.redirect_query),
         log_id: Str::new(head.log_id),
+        status_line: Str::optional(head.status_line),
+        bytes_sent: head.bytes_sent,
         finfo: finfo(&head.finfo),
         headers_in,
         headers_out,

@@ -139,6 +139,8 @@ pub(crate) struct RequestIn {
     pub(crate) redirect_url: Str,
     pub(crate) redirect_query: Str,
     pub(crate) log_id: Str,
+    pub(crate) status_line: Str,
+    pub(crate) bytes_sent: u64,
     pub(crate) finfo: Finfo,
     pub(crate) headers_in: Fields,
     pub(crate) headers_out: Fields,
@@ -281,9 +283,9 @@ unsafe extern "C" {
     pub(crate) fn hp_perl_preload(kind: c_int, text: Str, origin: Str, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_prepare_forks();
     pub(crate) fn hp_perl_child_init(functions: *const Str, count: usize, error: *mut *mut c_char) -> c_int;
-    pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory, stays: c_int);
+    pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory, stays: c_int) -> c_int;
     pub(crate) fn hp_perl_nested(told: *const Told);
-    pub(crate) fn hp_perl_related(request: *const RequestIn, directory: *mut Directory, is_main: c_int);
+    pub(crate) fn hp_perl_related(request: *const RequestIn, directory: *mut Directory, role: c_int);
     pub(crate) fn hp_perl_release();
     pub(crate) fn hp_perl_end(functions: *const Str, count: usize, quick: c_int);
     pub(crate) fn hp_free(memory: *mut c_void);

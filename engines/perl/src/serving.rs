@@ -116,7 +116,7 @@ impl Serving {
         callbacks::enter(self);
         // SAFETY: the request points into buffers of `self` that stay as they are until the next trip; during the
         // call `self` is reached through `callbacks` only.
-        unsafe { ffi::hp_perl_serve(request, directory, c_int::from(stays)) };
+        let stays = unsafe { ffi::hp_perl_serve(request, directory, c_int::from(stays)) } != 0;
         callbacks::leave();
         if process::is_forked_away() {
             process::exit_now(0);
@@ -167,11 +167,11 @@ impl Serving {
 
     fn relate(&mut self, length: usize) -> Result<(), Gone> {
         let message = ToWorker::decode(ToWorker::RELATED, self.incoming.body(length));
-        let Ok(ToWorker::Related { is_main, head }) = message else { return Err(Gone::Malformed) };
+        let Ok(ToWorker::Related { role, head }) = message else { return Err(Gone::Malformed) };
         let directory = self.directories.of(head.directory);
         let request = self.answer.set(&head);
         // SAFETY: the request's strings live until the call returns; C copies them.
-        unsafe { ffi::hp_perl_related(request, directory, c_int::from(is_main)) };
+        unsafe { ffi::hp_perl_related(request, directory, role as c_int) };
         Ok(())
     }
 

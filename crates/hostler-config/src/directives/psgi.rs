@@ -1,27 +1,48 @@
-//! The directive of PSGI programs: `SetHandler psgi` says that a program answers, `PSGIApp` which one.
+//! The directives of PSGI programs: `SetHandler psgi` says that a program answers, `PSGIApp` which one, and
+//! `PSGIPreload` when it is loaded.
 
+use crate::tree::Origin;
 use crate::{Arity, Contexts, Directive, Kind, Merge, Module, Overrides, unset_part};
 
-/// The module. Apache has no such one; the directive's name is Plack::Handler::Apache2's idea of `psgi_app`.
+/// The module. Apache has no such one; the name `PSGIApp` is Plack::Handler::Apache2's idea of `psgi_app`,
+/// `PSGIPreload` Starman's of `--preload-app`.
 pub static MODULE: Module = Module { name: "psgi_module", file: "mod_psgi.c", directives: DIRECTIVES };
 
-static DIRECTIVES: &[Directive] = &[Directive::new(
-    "PSGIApp",
-    Arity::Take1,
-    "file",
-    "The PSGI program that answers where the handler is psgi; relative to ServerRoot",
-    |command, args| {
-        if args.first().is_empty() {
-            return Err("needs the name of a file".to_owned());
-        }
-        let place = command.place.filter(|place| place.kind == Kind::Location && place.regex.is_none());
-        let location = place.map(|place| place.path.clone());
-        command.dir.psgi.app = Some(command.server_path(args.first()).into());
-        command.dir.psgi.location = location;
-        Ok(())
-    },
-)
-.allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)];
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "PSGIApp",
+        Arity::Take1,
+        "file",
+        "The PSGI program that answers where the handler is psgi; relative to ServerRoot",
+        |command, args| {
+            if args.first().is_empty() {
+                return Err("needs the name of a file".to_owned());
+            }
+            let place = command.place.filter(|place| place.kind == Kind::Location && place.regex.is_none());
+            let location = place.map(|place| place.path.clone());
+            let app: Box<str> = command.server_path(args.first()).into();
+            if !command.is_htaccess() {
+                command.server.psgi.apps.push(App { file: app.clone(), origin: command.origin });
+            }
+            command.dir.psgi.app = Some(app);
+            command.dir.psgi.location = location;
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    Directive::new(
+        "PSGIPreload",
+        Arity::Flag,
+        "On|Off",
+        "Whether the programs that PSGIApp names are loaded once, before workers are forked, and their memory is \
+         shared; they must not keep what can't be shared: open handles, connections to databases (default Off: each \
+         worker loads a program with its first request)",
+        |command, args| {
+            command.server.psgi.preload = Some(args.flag());
+            Ok(())
+        },
+    ),
+];
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,8 +61,39 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// Nothing per server.
-pub type Server = ();
+/// What a server sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// `PSGIPreload`.
+    pub preload: Option<bool>,
+    /// All that `PSGIApp` names outside of .htaccess, with the main server's first.
+    pub apps: Vec<App>,
+}
+
+/// A program's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    /// Its path, absolute.
+    pub file: Box<str>,
+    /// The directive that names it.
+    pub origin: Origin,
+}
+
+impl Server {
+    /// The programs to load before workers are forked.
+    #[must_use]
+    pub fn preloaded(&self) -> &[App] {
+        if self.preload == Some(true) { &self.apps } else { &[] }
+    }
+}
+
+impl Merge for Server {
+    fn merge(&self, over: &Self) -> Self {
+        Self { preload: over.preload.or(self.preload), apps: [&self.apps[..], &over.apps[..]].concat() }
+    }
+
+    unset_part!(Server);
+}
 
 #[cfg(test)]
 mod tests {

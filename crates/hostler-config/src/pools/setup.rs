@@ -1,6 +1,7 @@
 //! What a pool's parent process is told before it forks workers.
 
 use crate::directives::perl::{self, Preload};
+use crate::directives::psgi;
 use crate::{Config, Server};
 use hostler_wire::engine::{self, PreloadKind, ServerFacts, Setup};
 
@@ -23,7 +24,11 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
     Setup {
         title: String::new(),
         generation,
-        preload: preload.iter().map(|preload| to_load(config, preload)).collect(),
+        preload: preload
+            .iter()
+            .map(|preload| to_load(config, preload))
+            .chain(apps(config, &members))
+            .collect(),
         switches: words(|perl| &perl.switches),
         env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),
         server_root: config.facts.server_root.clone(),
@@ -34,6 +39,22 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
         child_init: words(|perl| &perl.child_init),
         child_exit: words(|perl| &perl.child_exit),
     }
+}
+
+/// The PSGI programs that are loaded before workers are forked, each once. One that can't be fails its own requests only.
+fn apps(config: &Config, members: &[&Server]) -> Vec<engine::Preload> {
+    let mut apps: Vec<&psgi::App> = Vec::new();
+    for app in members.iter().flat_map(|member| member.conf.psgi.preloaded()) {
+        if !apps.iter().any(|known| known.file == app.file) {
+            apps.push(app);
+        }
+    }
+    let load = |app: &psgi::App| {
+        let file = app.file.replace('\\', "\\\\").replace('\'', "\\'");
+        let text = format!("sub {{ require Hostler::PSGI; Hostler::PSGI::preload('{file}') }}");
+        engine::Preload { kind: PreloadKind::LateCall, text, origin: config.place(app.origin) }
+    };
+    apps.into_iter().map(load).collect()
 }
 
 /// The main server's, then what each member has beyond them: merging puts the main server's first.

@@ -127,7 +127,10 @@ pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Resul
     let before = request.handler.clone();
     let answer = match answer {
         short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
-        short::Answer::Other(conversation) => converse(request, *conversation, false).await,
+        short::Answer::Other(conversation) => {
+            let logs = request.progress.logged;
+            converse(request, *conversation, Stays { asked: false, logs }).await
+        }
         short::Answer::Failed(error) => Err(error),
     };
     outcome(request, before, answer).await
@@ -191,6 +194,9 @@ async fn trip(
     };
     let known = directory::known(request, programs);
     let texts = Texts::of(request, translated);
+    if request.within.is_none() && request.is_sub() {
+        request.within = request.held.part();
+    }
     let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
     let task = &Task { body: task.body && within.is_none(), ..*task };
     let head = head::head(request, &texts, &known, task);
@@ -209,7 +215,27 @@ async fn trip(
     };
     request.progress.logged |= logs(task.phases);
     request.progress.pending = PhaseSet::default();
-    converse(request, conversation, task.stays).await
+    let logs = logs(task.phases) && task.phases.contains(Phase::Response);
+    converse(request, conversation, Stays { asked: task.stays, logs }).await
+}
+
+/// Whether a worker keeps a request when its trip has ended.
+#[derive(Clone, Copy)]
+struct Stays {
+    /// It was asked to.
+    asked: bool,
+    /// It does if the front is to make the answer, for the Log and Cleanup phases that this trip was to have.
+    logs: bool,
+}
+
+impl Stays {
+    fn at(self, end: &End, request: &mut Request) -> bool {
+        let made_by_front = matches!(end, End::Status(_) | End::Declined | End::Redirect(_));
+        if self.logs && made_by_front {
+            request.progress.logged = false;
+        }
+        self.asked || (self.logs && matches!(end, End::Status(_)))
+    }
 }
 
 /// With the worker that waits for this request, or with any.
@@ -254,7 +280,7 @@ fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work)
 async fn converse(
     request: &mut Request,
     mut conversation: Conversation,
-    stays: bool,
+    stays: Stays,
 ) -> Result<Answer, Error> {
     let (mut gathered, mut length, mut has_head) = (VecDeque::new(), 0, false);
     loop {
@@ -270,7 +296,7 @@ async fn converse(
             }
             Some(Event::Changes(changes)) => changes.apply(request),
             Some(Event::Finished(end)) => {
-                if stays {
+                if stays.at(&end, request) {
                     request.held.keep(conversation);
                 } else {
                     conversation.part(request);
@@ -281,10 +307,10 @@ async fn converse(
                 length += piece.len();
                 gathered.push_back(piece);
                 if length > WHOLE {
-                    return Ok(stream(request, conversation, gathered, stays));
+                    return Ok(stream(request, conversation, gathered, stays.asked));
                 }
             }
-            None => return Ok(stream(request, conversation, gathered, stays)),
+            None => return Ok(stream(request, conversation, gathered, stays.asked)),
         }
     }
 }

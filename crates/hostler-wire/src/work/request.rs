@@ -37,11 +37,22 @@ pub enum ToWorker<'a> {
     Nested(Box<Nested<'a>>),
     /// The next [`Self::Request`] is a part of this one, or goes on in its place: somebody else has answered it.
     Related {
-        /// The request's `main`; else its `prev`.
-        is_main: bool,
+        /// What it is to that.
+        role: Role,
         /// That request, as it was left.
         head: Box<RequestHead<'a>>,
     },
+}
+
+/// What a request is to another, in the words of `request_rec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The other is a part of it.
+    Main,
+    /// The other goes on in its place.
+    Prev,
+    /// It has gone on in the other's place.
+    Next,
 }
 
 /// Phases of a sub-request. Requests of a conversation have numbers: 0 is the one that it is about.
@@ -166,6 +177,10 @@ pub struct RequestHead<'a> {
     pub redirect_query: Option<&'a [u8]>,
     /// The id of the request in error logs and pages.
     pub log_id: &'a [u8],
+    /// Of an answer that has been sent: code and reason.
+    pub status_line: Option<&'a [u8]>,
+    /// Of an answer that has been sent: bytes of its body, or, after HEAD, of what it would have been.
+    pub bytes_sent: u64,
     pub finfo: FileFacts,
     pub headers_in: Fields<'a>,
     pub headers_out: Fields<'a>,
@@ -226,8 +241,8 @@ impl<'a> ToWorker<'a> {
                 [nested.id, nested.main, nested.prev].into_iter().for_each(|number| e.u32(number));
                 nested.head.encode(e);
             }),
-            Self::Related { is_main, head } => Encoder::message(out, kind::RELATED, |e| {
-                e.u8(u8::from(*is_main));
+            Self::Related { role, head } => Encoder::message(out, kind::RELATED, |e| {
+                e.u8(*role as u8);
                 head.encode(e);
             }),
         }
@@ -254,7 +269,13 @@ impl<'a> ToWorker<'a> {
                 head: RequestHead::decode(&mut d)?,
             })),
             kind::RELATED => {
-                Self::Related { is_main: d.u8()? == 1, head: Box::new(RequestHead::decode(&mut d)?) }
+                let role = match d.u8()? {
+                    0 => Role::Main,
+                    1 => Role::Prev,
+                    2 => Role::Next,
+                    _ => return Err(Malformed),
+                };
+                Self::Related { role, head: Box::new(RequestHead::decode(&mut d)?) }
             }
             _ => return Err(Malformed),
         };
@@ -311,6 +332,8 @@ impl<'a> RequestHead<'a> {
             .into_iter()
             .for_each(|t| e.optional(t));
         e.bytes(self.log_id);
+        e.optional(self.status_line);
+        e.u64(self.bytes_sent);
         self.finfo.encode(e);
         for table in
             [&self.headers_in, &self.headers_out, &self.err_headers_out, &self.subprocess_env, &self.notes]
@@ -355,6 +378,8 @@ impl<'a> RequestHead<'a> {
             redirect_url: d.optional()?,
             redirect_query: d.optional()?,
             log_id: d.bytes()?,
+            status_line: d.optional()?,
+            bytes_sent: d.u64()?,
             finfo: FileFacts::decode(d)?,
             headers_in: d.fields()?,
             headers_out: d.fields()?,
@@ -381,7 +406,7 @@ mod tests {
     fn what_is_said_of_other_requests_comes_back() {
         let head = RequestHead { uri: b"/part", status: 404, ..RequestHead::default() };
         round_trip(&ToWorker::Nested(Box::new(Nested { id: 3, main: 2, prev: 1, head: head.clone() })));
-        round_trip(&ToWorker::Related { is_main: true, head: Box::new(head.clone()) });
+        round_trip(&ToWorker::Related { role: Role::Next, head: Box::new(head.clone()) });
         round_trip(&ToWorker::Answer { id: 7, head: Box::new(head) });
     }
 

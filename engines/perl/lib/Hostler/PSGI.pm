@@ -16,11 +16,12 @@ my $false  = !!0;
 my $true   = !!1;
 my $loaded = 0;
 
-# Loads an application in the warm parent.
+# Loads an application in the warm parent (PSGIPreload); workers find it loaded, and load it anew when its file has
+# changed since. Of one that can't be loaded the worker says so that is asked for it.
 sub preload {
     my $path = shift;
-    application($path);
-    return;
+    eval { application($path); 1 } or warn "PSGIPreload: $@";
+    return OK;
 }
 
 # The application of a file; a changed file is loaded anew, within a second.
@@ -62,7 +63,7 @@ sub load {
 # Nothing lexical of this file is in sight of the application's.
 sub _run {
     ## no critic (ProhibitStringyEval)
-    return eval sprintf 'package %s; do $_[1]', $_[0];
+    return eval sprintf 'package %s; my $app = do $_[1]; die $@ if $@; $app', $_[0];
 }
 
 # The response handler.

@@ -2,7 +2,7 @@
 //! and its questions about other URLs are answered on the way.
 
 use super::apply::{Changes, Head};
-use super::nested::{Line, Turn};
+use super::nested::{Line, Turn, Within};
 use super::questions::{self, Answered, Asked, Sub};
 use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
@@ -85,13 +85,20 @@ impl Conversation {
 
     /// Another trip of a request that stays with its worker.
     pub(super) fn again(self, work: &Work, body: Option<RequestBody>) -> Self {
+        self.line.set_waits(false);
         self.line.exchange().again(&work.directory, &work.request);
         Self { subs: self.subs, ..Self::on(self.line, body) }
     }
 
     /// One trip is over; the worker waits for another.
     pub(super) fn stay(&mut self) {
+        self.line.set_waits(true);
         self.line.exchange().stay();
+    }
+
+    /// The place of a sub-request that is made while the worker waits.
+    pub(super) fn part_of(&self) -> Within {
+        Within::of_main(&self.line).sub()
     }
 
     /// There will be no other: the worker ends the request once it has said what it is saying.

@@ -5,9 +5,9 @@ use super::nested::Within;
 use crate::http1::head::HTTP_2;
 use crate::request::{Found, Origin, Request};
 use crate::table::Table;
-use crate::{log, settings, variables};
+use crate::{log, settings, status, text, variables};
 use hostler_wire::site::{FileInfo, FileKind};
-use hostler_wire::work::{Fields, FileFacts, Nested, PhaseSet, RequestHead, ToWorker, request_flag};
+use hostler_wire::work::{Fields, FileFacts, Nested, PhaseSet, RequestHead, Role, ToWorker, request_flag};
 use std::time::UNIX_EPOCH;
 
 /// What has to be made for a head, which only borrows.
@@ -18,6 +18,8 @@ pub(super) struct Texts {
     log_id: String,
     redirect: Option<(Vec<u8>, Option<Vec<u8>>)>,
     translated: Option<Vec<u8>>,
+    /// Of an answer that has been sent.
+    status_line: Option<Vec<u8>>,
 }
 
 impl Texts {
@@ -31,8 +33,16 @@ impl Texts {
             log_id: log::id_of(request.number),
             redirect,
             translated,
+            status_line: request.sent.map(|_| status_line(request)),
         }
     }
+}
+
+fn status_line(request: &Request) -> Vec<u8> {
+    let mut line = text::decimal(u64::from(request.status)).as_bytes().to_vec();
+    line.push(b' ');
+    line.extend_from_slice(request.reason.as_deref().unwrap_or(status::reason(request.status).as_bytes()));
+    line
 }
 
 /// What a worker is to do.
@@ -88,6 +98,8 @@ pub(super) fn head<'a>(
         redirect_url: texts.redirect.as_ref().map(|(url, _)| url.as_slice()),
         redirect_query: texts.redirect.as_ref().and_then(|(_, query)| query.as_deref()),
         log_id: texts.log_id.as_bytes(),
+        status_line: texts.status_line.as_deref(),
+        bytes_sent: request.sent.unwrap_or(0),
         finfo: facts(&request.found),
         headers_in: fields(&request.headers_in),
         headers_out: fields(&request.headers_out),
@@ -111,23 +123,23 @@ pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Opt
         ToWorker::Nested(Box::new(Nested { id, main, prev, head })).encode(&mut out);
         return out;
     }
-    if let Some(main) = request.main.as_deref() {
-        encode_related(main, true, &mut out);
-    }
-    if let Some(prev) = request.prev.as_deref() {
-        encode_related(prev, false, &mut out);
+    let (main, prev, next) = (request.main.as_deref(), request.prev.as_deref(), request.next.as_deref());
+    for (role, related) in [(Role::Main, main), (Role::Prev, prev), (Role::Next, next)] {
+        if let Some(related) = related {
+            encode_related(related, role, &mut out);
+        }
     }
     ToWorker::Request(Box::new(head)).encode(&mut out);
     out
 }
 
 /// Its configuration is of no use any more: it is told as having that of the request that goes on.
-fn encode_related(related: &Request, is_main: bool, out: &mut Vec<u8>) {
+fn encode_related(related: &Request, role: Role, out: &mut Vec<u8>) {
     let known = directory::known(related, Programs::Configured);
     let texts = Texts::of(related, None);
     let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
     let head = Box::new(head(related, &texts, &known, &task));
-    ToWorker::Related { is_main, head }.encode(out);
+    ToWorker::Related { role, head }.encode(out);
 }
 
 fn fields(table: &Table) -> Fields<'_> {

@@ -1,9 +1,11 @@
 //! The worker that waits for a request's next trip: where the front decides between two phases (`Require`, an alias),
 //! the same process goes on, with what its programs have kept for later phases.
 //!
-//! It is let go before anything is answered that is not its own: nobody's slow client keeps it.
+//! It is let go before anything is answered that is not its own, but for the page of an error status that its Log
+//! handlers are to see: nobody's slow client keeps it.
 
 use super::conversation::Conversation;
+use super::nested::Within;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
 use std::cell::RefCell;
@@ -24,6 +26,11 @@ impl Held {
     /// Whether there is one; a phase before may have set handlers in it.
     pub(super) fn is_kept(&self) -> bool {
         self.0.as_ref().is_some_and(|held| held.borrow().is_some())
+    }
+
+    /// The place of a sub-request in its conversation.
+    pub(super) fn part(&self) -> Option<Within> {
+        self.0.as_ref()?.borrow().as_ref().map(|conversation| conversation.part_of())
     }
 
     fn take(&self) -> Option<Conversation> {

@@ -83,8 +83,13 @@ impl Within {
     pub(super) fn asker(line: &Rc<Line>, request: &Request) -> Self {
         match &request.within {
             Some(within) if Rc::ptr_eq(&within.line, line) => within.clone(),
-            _ => Self { line: line.clone(), id: 0, main: 0, prev: 0 },
+            _ => Self::of_main(line),
         }
+    }
+
+    /// The request that the conversation is about.
+    pub(super) fn of_main(line: &Rc<Line>) -> Self {
+        Self { line: line.clone(), id: 0, main: 0, prev: 0 }
     }
 
     fn next(&self) -> u32 {

@@ -12,8 +12,10 @@ use crate::access;
 use crate::map::{self, fixup, types};
 use crate::request::Request;
 use crate::serve::{Halt, Phase as Outcome};
+use crate::text;
 use hostler_config::directives::pool::Isolation;
 use hostler_wire::work::{Phase, PhaseSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Phases between the mapping of a URL and its response.
@@ -197,17 +199,26 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     Ok(said)
 }
 
-/// Log and Cleanup of a request that was answered without a worker, or whose worker could not run them.
-pub(crate) fn after(request: &Request) {
-    let original = request.original();
-    if original.progress.logged || request.progress.logged {
-        return;
-    }
+/// Log and Cleanup of a request that was answered without a worker, or with the front's page for its status. `bytes`:
+/// of the body that was sent, or after HEAD would have been; `length`: what was told of it.
+pub(crate) fn after(mut answered: Request, bytes: u64, length: Option<u64>) {
+    let original = answered.original();
     let phases = both(configured(original), set(&AFTER));
-    if phases.0 == 0 {
+    if original.progress.logged || answered.progress.logged || phases.0 == 0 {
+        answered.held.release(&answered);
         return;
     }
-    let mut request = original.clone();
+    answered.sent = Some(bytes);
+    if let Some(length) = length {
+        answered.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+    }
+    if let Some(content_type) = answered.headers_out.find("Content-Type") {
+        answered.content_type = Some(content_type.clone());
+    }
+    let mut request = match &answered.prev {
+        None => answered,
+        Some(_) => Request { next: Some(Rc::new(answered.clone())), ..answered.original().clone() },
+    };
     request.body = crate::body::RequestBody::Empty;
     request.progress.logged = true;
     tokio::task::spawn_local(async move {
