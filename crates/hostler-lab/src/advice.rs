@@ -148,7 +148,9 @@ fn memory(run: &Run) -> Option<Advice> {
     let says = match &least[..] {
         [] => return None,
         [one] => format!("{one} holds the least memory (PSS of all its processes)."),
-        several => format!("{} hold the least memory (PSS), each at some.", several.join(" and ")),
+        [others @ .., last] => {
+            format!("{} and {last} hold the least memory (PSS), each at some.", others.join(", "))
+        }
     };
     Some(Advice { says, evidence })
 }

@@ -110,7 +110,7 @@ pub enum Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Stop {
-    /// One answer took longer than so many seconds.
+    /// One answer took longer than so many seconds, or a request failed: a client was not served.
     Answer {
         /// Seconds.
         seconds: f64,

@@ -182,7 +182,8 @@ impl Tally {
     }
 
     fn failed(&mut self, end: End) {
-        if self.stop == Some(Stop::Error) {
+        // Who is refused is not served, however fast.
+        if matches!(self.stop, Some(Stop::Error | Stop::Answer { .. })) {
             let what = match end {
                 End::Failed(Failure::Connect) => "a connection was not made".to_owned(),
                 End::Failed(Failure::Broken) => "an answer broke off".to_owned(),

@@ -82,10 +82,12 @@ struct Verified {
 pub(super) fn find(of: Workers, plan: &Plan, processors: f64, load: &mut Load<'_>) -> Option<Found> {
     let mut ask = Asking { of, plan, load, waiting: 0, pause: Duration::ZERO };
     // What is loaded first starts processes and fills caches; the way there and back is a part of its response times.
-    ask.load(1, SLICE)?;
-    let alone = ask.load(1, SLICE)?.mean()?;
+    let first = ask.load(1, SLICE)?;
+    // A long page, or a server that has work left of what was measured before.
+    let length = if first.answers() > 0 { SLICE } else { LONGEST };
+    let alone = ask.load(1, length)?.mean()?;
     ask.prepare(alone);
-    let one = ask.load(1, 2.0 * SLICE)?;
+    let one = ask.load(1, (LONG * alone).clamp(2.0 * SLICE, LONGEST))?;
     let service = match of {
         Workers::Pool => 1.0 / one.rate()?,
         Workers::OneEach => one.mean()?,

@@ -31,7 +31,7 @@ impl Way {
     pub(super) fn over_tls(&mut self) {
         if self.unavailable.is_none() && matches!(self.server, "nginx" | "starman") {
             self.unavailable =
-                Some("the page is served through TLS, which the lab sets up for it nowhere".to_owned());
+                Some("the page is served through TLS, which the lab does not set up for it".to_owned());
         }
     }
 

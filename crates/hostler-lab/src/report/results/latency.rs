@@ -21,7 +21,9 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
         });
         table.row(std::iter::once(plain(clients.to_string())).chain(entries));
     }
-    std::iter::once(table).chain(published::table(run)).collect()
+    // A load that rises has no steps: where it came to is in a table of its own.
+    let steps = Some(table).filter(|_| !run.saturation);
+    steps.into_iter().chain(published::table(run)).collect()
 }
 
 /// Numbers of clients with their phase, as the longest round has them.
