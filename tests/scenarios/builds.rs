@@ -4,6 +4,7 @@
 use crate::faults::{await_that, process};
 use crate::workers::{metric, parents, site};
 use hostler_tests::{Server, Site, hostler, needs_root};
+use memchr::memmem;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,14 +40,13 @@ fn with_programs(site: Site) -> Site {
 fn replace(site: &Site, name: &str) {
     let path = site.path("bin").join(name);
     let mut bytes = fs::read(&path).expect("the program");
-    let is_mark =
-        |window: &&[u8]| window.starts_with(MARK) && window[MARK.len()..].iter().all(u8::is_ascii_hexdigit);
-    let own = bytes.windows(MARK.len() + DIGITS).find(is_mark).expect("the number of the build").to_vec();
+    let mut marked = memmem::find_iter(&bytes, MARK).filter_map(|at| bytes.get(at..at + MARK.len() + DIGITS));
+    let is_number = |found: &&[u8]| found[MARK.len()..].iter().all(u8::is_ascii_hexdigit);
+    let own = marked.find(is_number).expect("the number of the build").to_vec();
     let mut other = own.clone();
     let last = other.len() - 1;
     other[last] = if own[last] == b'0' { b'1' } else { b'0' };
-    let places: Vec<usize> =
-        (0..bytes.len() - own.len()).filter(|at| bytes[*at..].starts_with(&own)).collect();
+    let places: Vec<usize> = memmem::find_iter(&bytes, &own).collect();
     for at in places {
         bytes[at..at + own.len()].copy_from_slice(&other);
     }
