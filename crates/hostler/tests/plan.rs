@@ -5,6 +5,7 @@
 
 use hostler_sys::fdpass::recv_exact;
 use hostler_sys::process::{self, Ended, Identity, Program, Spawn};
+use hostler_wire::build::Build;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::plan::{FrontPlan, Plan};
 use std::ffi::CString;
@@ -101,6 +102,8 @@ impl Drop for Root {
 /// Reads frames until the log descriptors are complete.
 fn receive(socket: &OwnedFd) -> Option<(Plan, FrontPlan, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
+    let hello: Build = frame::decode(&frame_body(socket, &mut fds)?).unwrap();
+    assert_eq!(hello, Build::own());
     let body = frame_body(socket, &mut fds)?;
     let plan: Plan = frame::decode(&body).unwrap();
     while fds.len() < plan.logs as usize {

@@ -14,18 +14,20 @@ use super::{Found, place};
 /// Such lines in sections of virtual hosts with programs in warm workers.
 pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
     let mut found = BTreeSet::new();
-    for server in config.servers.iter().filter(|server| uses_engine(server)) {
+    for server in &config.servers {
+        let warm = uses_engine(server);
         for sections in [&server.directories, &server.locations] {
-            look(config, sections, &mut found);
+            look(config, warm, sections, &mut found);
         }
-        below(config, &server.defaults, &mut found);
+        below(config, warm, &server.defaults, &mut found);
     }
     found.into_iter().map(Found::Warning).collect()
 }
 
-fn look(config: &Config, sections: &[Arc<Section>], found: &mut BTreeSet<String>) {
+/// `warm`: the virtual host has programs in warm workers, so that a section may be about them.
+fn look(config: &Config, warm: bool, sections: &[Arc<Section>], found: &mut BTreeSet<String>) {
     for section in sections {
-        if !starts_each(&section.conf) {
+        if is_warm(&section.conf).unwrap_or(warm) {
             let limits = section.settings.iter().filter(|setting| setting.directive.starts_with("RLimit"));
             found.extend(limits.map(|setting| {
                 format!(
@@ -37,21 +39,22 @@ fn look(config: &Config, sections: &[Arc<Section>], found: &mut BTreeSet<String>
                 )
             }));
         }
-        below(config, &section.conf, found);
+        below(config, warm, &section.conf, found);
     }
 }
 
-fn below(config: &Config, conf: &DirConfig, found: &mut BTreeSet<String>) {
-    look(config, &conf.core.files, found);
-    look(config, &conf.core.ifs, found);
+fn below(config: &Config, warm: bool, conf: &DirConfig, found: &mut BTreeSet<String>) {
+    look(config, warm, &conf.core.files, found);
+    look(config, warm, &conf.core.ifs, found);
 }
 
-/// Whether the section itself says that its programs are started one by one.
-fn starts_each(conf: &DirConfig) -> bool {
+/// Whether the section itself says that its programs run in warm workers, CGI programs under `Isolation fork` too, or
+/// that they are started one by one.
+fn is_warm(conf: &DirConfig) -> Option<bool> {
     match (conf.pool.isolation, &conf.core.handler) {
-        (Some(isolation), _) => isolation == Isolation::Exec,
-        (None, Some(Handler::Word(handler))) => handler.eq_ignore_ascii_case("cgi-script"),
-        (None, _) => false,
+        (Some(isolation), _) => Some(isolation != Isolation::Exec),
+        (None, Some(Handler::Word(handler))) if handler.eq_ignore_ascii_case("cgi-script") => Some(false),
+        (None, _) => None,
     }
 }
 
@@ -77,6 +80,8 @@ mod tests {
         );
         let nested = "SetHandler modperl\n<Directory /srv>\n<Files x>\nRLimitNPROC 9\nRLimitMEM max\n</Files>\n</Directory>";
         assert_eq!(found(nested).len(), 2);
+        let fork = "<Directory /cgi>\nSetHandler cgi-script\nIsolation fork\nRLimitCPU 5\n</Directory>";
+        assert_eq!(found(fork).len(), 1);
         let host = format!("<VirtualHost *:80>\n{perl}\n</VirtualHost>\n<VirtualHost *:81>\n</VirtualHost>");
         assert_eq!(found(&host).len(), 1, "once for each line");
     }
@@ -88,7 +93,8 @@ mod tests {
             "<Directory /cgi>\nSetHandler cgi-script\nRLimitCPU 5\n</Directory>".to_owned(),
             format!("{warm}\nRLimitCPU 5"),
             format!("{warm}\n<Directory /cgi>\nSetHandler cgi-script\nRLimitCPU 5\n</Directory>"),
-            format!("{warm}\n<Location /cgi>\nIsolation exec\nRLimitCPU 5\n</Location>"),
+            "<Directory /cgi>\nSetHandler cgi-script\nIsolation exec\nRLimitCPU 5\n</Directory>".to_owned(),
+            "<Directory /cgi>\nRLimitCPU 5\n</Directory>".to_owned(),
         ] {
             assert_eq!(found(&lines), Vec::<String>::new(), "{lines}");
         }
