@@ -8,6 +8,7 @@ mod answer;
 mod calls;
 mod clock;
 mod evidence;
+mod place;
 mod pools;
 mod rounds;
 mod sample;

@@ -218,6 +218,10 @@ fn limits_end_a_plan_and_say_where() {
     let outcome = load(&failing, &plan);
     assert_eq!(outcome.stopped.as_deref(), Some("an answer had status 500 with 3 clients"));
 
+    // Who is refused at once is not served either.
+    plan.stop = Some(Stop::Answer { seconds: 0.5 });
+    assert_eq!(load(&failing, &plan).stopped.as_deref(), Some("an answer had status 500 with 3 clients"));
+
     let slow = self::server(Behaviour { delay: Duration::from_millis(20), ..Behaviour::default() });
     plan.stop = Some(Stop::P99 { seconds: 0.005 });
     plan.phases = vec![open(50.0, None, 9.0)];

@@ -1,17 +1,17 @@
 //! Rounds: a case's contestants side by side, loaded in turn, in an order that turns around each time.
 
-use super::answer::{Answer, ask, difference};
+use super::answer::{Answer, difference};
 use super::calls::{self, Calls};
 use super::clock::{self, Clock};
+use super::place::{Place, answers, target};
 use super::pools::Pools;
-use super::servers::{Contestant, Servers, folder_for_all};
+use super::servers::{Servers, folder_for_all};
 use super::{Event, Options, evidence, sample, select, state, workers};
-use crate::load::{self, Phase, Plan, Target};
+use crate::load::{self, Phase, Plan};
 use crate::run::{Advice, Cell, Run, Sample};
 use crate::scenario::Case;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
@@ -73,26 +73,6 @@ struct Taking<'a> {
     found: Vec<Advice>,
     /// Files that were kept, relative to the run's folder.
     evidence: BTreeSet<String>,
-}
-
-/// A contestant in its case.
-struct Place {
-    name: String,
-    title: String,
-    folder: PathBuf,
-    /// `None`: has failed.
-    runs: Option<Box<dyn Contestant>>,
-    target: Option<Target>,
-    restarted: bool,
-    calls: Calls,
-    cell: Cell,
-}
-
-impl Place {
-    fn fail(&mut self, why: &str) {
-        self.runs = None;
-        self.cell.failed = Some(evidence::without_places(why));
-    }
 }
 
 impl Taking<'_> {
@@ -357,39 +337,6 @@ impl Taking<'_> {
 /// Whether the number of workers is asked for at all.
 fn looks_for_workers(run: &Run) -> bool {
     run.scenario.advice && workers::asked_by(run.scenario.report) && !run.saturation
-}
-
-fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target {
-    Target {
-        address: runs.address(),
-        host: case.hosts.first().cloned().unwrap_or_default(),
-        hosts: if case.hosts.len() > 1 { case.hosts.clone() } else { Vec::new() },
-        path: case.path.clone(),
-        form: case.form.clone(),
-        expected_length: earlier.and_then(|target| target.expected_length),
-        tls: case.tls,
-    }
-}
-
-/// A contestant's answers, at each host. If they have the same length each time, every timed answer must have it.
-fn answers(case: &Case, place: &mut Place) -> Result<Vec<Answer>> {
-    let Some(target) = place.target.clone() else { return Ok(Vec::new()) };
-    let ask_all = || -> Result<Vec<Answer>> {
-        let ask = |host: &String| {
-            let answer = ask(&target, host)?;
-            answer.served()?;
-            Ok(answer)
-        };
-        case.hosts.iter().map(ask).collect()
-    };
-    let first = ask_all()?;
-    let again = ask_all()?;
-    let length = first.first().map_or(0, |answer| answer.body.len());
-    let steady = first.iter().chain(&again).all(|answer| answer.body.len() == length);
-    if let Some(target) = &mut place.target {
-        target.expected_length = steady.then_some(length as u64);
-    }
-    Ok(first)
 }
 
 /// The plan's first phase for as long as warming up takes; `None`: it does not.
