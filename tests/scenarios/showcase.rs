@@ -249,7 +249,7 @@ fn without_the_perl_engine_the_start_page_says_what_is_missing() {
     assert!(text.contains("The Perl engine does not answer") && text.contains("libperl-dev"), "{text}");
     assert!(text.contains("Hello from process") && text.trim_end().ends_with("</html>"), "{text}");
     assert_eq!(server.get("/guestbook").status, 200);
-    let _ = server.await_error("there is no program hostler-perl");
+    let _ = server.await_error("there was no program hostler-perl");
 }
 
 #[test]
