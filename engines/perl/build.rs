@@ -9,6 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Set for the build: perl's library instead of its archive, so that updates of the system's perl reach the engine.
+const SHARED: &str = "HOSTLER_SHARED_PERL";
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
@@ -90,7 +93,8 @@ impl Perl {
         for folder in &self.search {
             println!("cargo::rustc-link-search=native={folder}");
         }
-        let Some(archive) = &self.archive else {
+        println!("cargo::rerun-if-env-changed={SHARED}");
+        let Some(archive) = self.archive.as_ref().filter(|_| std::env::var_os(SHARED).is_none()) else {
             println!("cargo::rustc-link-lib=dylib=perl");
             return;
         };

@@ -4,14 +4,15 @@
 //! anew. A worker sees few of them, and ends some day.
 
 use hostler_wire::work;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ptr::null_mut;
 
 use crate::ffi::{Directory, Field, Fields, PHASES, Str};
 
-/// The directories that the front has defined, by number.
+/// The directories that the front has defined, by number. A map that needs no random numbers, which a worker for one
+/// request would have to ask the system for.
 #[derive(Default)]
-pub(crate) struct Directories(HashMap<u32, *mut Directory>);
+pub(crate) struct Directories(BTreeMap<u32, *mut Directory>);
 
 impl Directories {
     /// Defines one; `false`: it is malformed.

@@ -17,6 +17,9 @@ use crate::{perl, process, worker};
 /// How long workers may take for the requests they are at, once the front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
 
+/// How long ended workers are not told of singly.
+const REST: Duration = Duration::from_millis(3);
+
 /// Workers that are forked before the first of them is told of.
 const TOGETHER: usize = 4;
 
@@ -83,22 +86,33 @@ struct Parent {
 
 impl Parent {
     fn serve(&mut self) -> io::Result<()> {
+        let mut rest = None;
         loop {
+            // Workers that serve one request each end all the time: of those that end soon after another is told with
+            // it, or with the next that is forked.
+            let left = rest.and_then(|since: Instant| REST.checked_sub(since.elapsed()));
             let watches = [
-                Watch { fd: self.signals.as_fd(), write: false },
                 Watch { fd: self.control.as_fd(), write: false },
+                Watch { fd: self.signals.as_fd(), write: false },
             ];
-            let ready = poll::wait(&watches, None)?;
-            if ready[0].read && self.take_signals()? {
-                return Ok(());
+            let watched = if left.is_some() { &watches[..1] } else { &watches };
+            let ready = poll::wait(watched, left)?;
+            if ready.get(1).is_some_and(|ready| ready.read) {
+                if self.take_signals()? {
+                    return Ok(());
+                }
+                rest = self.setup.one_shot.then(Instant::now);
             }
-            if ready[1].read {
+            if ready[0].read {
                 let Some((message, descriptors)) = self.control.receive()? else { return Ok(()) };
                 self.obey(&message, descriptors)?;
                 // What has come meanwhile is answered with it.
                 for _ in 1..TOGETHER {
                     let Some((message, descriptors)) = self.control.receive_now()? else { break };
                     self.obey(&message, descriptors)?;
+                }
+                if left.is_some() {
+                    self.reap_all()?;
                 }
             }
             self.control.flush()?;
