@@ -21,7 +21,7 @@ fn unread(server: &Server, target: &str) -> TcpStream {
 }
 
 #[test]
-fn a_front_without_descriptors_serves_again_when_it_has_some() {
+fn more_connections_than_there_may_be_wait_in_the_kernel() {
     const MOST: u32 = 80;
     let server = site_with(&[]).descriptors(MOST).start();
     assert_eq!(server.get("/x").text(), "x", "{}{}", server.error_log(), server.console());
@@ -29,11 +29,11 @@ fn a_front_without_descriptors_serves_again_when_it_has_some() {
     let connections: Vec<Connection> = (0..MOST).map(|_| server.connect()).collect();
     let mut waiting = server.connect();
     waiting.send("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    await_that("the front has nearly all that it may have", || descriptors(front) + 2 >= MOST as usize);
+    await_that("half of what it may have are connections", || descriptors(front) > MOST as usize / 2);
     let busy = process::ticks(front);
     std::thread::sleep(Duration::from_secs(1));
-    let log = server.error_log();
-    assert!(log.lines().count() < 100, "it keeps complaining: {} lines", log.lines().count());
+    assert!(descriptors(front) + 10 < MOST as usize, "nothing is left for files and programs");
+    assert_eq!(server.error_log(), "", "that is no error");
     assert!(
         process::ticks(front) < busy + 50,
         "it keeps trying: {} of 100 ticks",

@@ -170,6 +170,8 @@ mod kind {
 impl<'a> FromWorker<'a> {
     /// Kind of [`Self::Body`], which may be passed on in pieces.
     pub const BODY: u8 = kind::BODY;
+    /// Kind of [`Self::Head`].
+    pub const HEAD: u8 = kind::HEAD;
     /// Kind of [`Self::Finished`].
     pub const FINISHED: u8 = kind::FINISHED;
     /// Kind of [`Self::End`].

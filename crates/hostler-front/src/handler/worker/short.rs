@@ -274,7 +274,8 @@ async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Er
                 FromWorker::FINISHED => return Poll::Ready(Ok(is_done(frames))),
                 FromWorker::BODY if first || length > super::WHOLE => return Poll::Ready(Ok(false)),
                 FromWorker::BODY => {}
-                _ if first => {}
+                FromWorker::HEAD if first => {}
+                // A question, among others, whose answer the worker waits for.
                 _ => return Poll::Ready(Ok(false)),
             }
         }
