@@ -33,7 +33,8 @@ const fn missing(name: &'static str, action: Action) -> Directive {
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
 const CONNECTION: &str = "connections belong to the front, which runs no site's code";
-const FILTER: &str = "filters in Perl are not implemented; what a program writes goes out as it is";
+const FILTER: &str = "filters in Perl are not implemented, what a program writes goes out as it is: let the handler \
+                      call the filter's code on its text before it prints it";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(

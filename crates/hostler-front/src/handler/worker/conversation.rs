@@ -223,26 +223,36 @@ impl Conversation {
 
     /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
     pub(super) fn part(self, request: &Request) {
-        if self.is_inside {
-            return;
+        if !self.is_inside {
+            let line = self.line;
+            part_with(move |context| line.exchange().poll_next(context), request);
         }
-        let line = self.line;
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        loop {
-            let next = line.exchange().poll_next(&mut context);
-            match next {
-                Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
-                Poll::Ready(_) => return,
-                Poll::Pending => break,
-            }
-        }
-        let request = request.for_log();
-        tokio::task::spawn_local(async move {
-            while let Some(Ok(frame)) = poll_fn(|context| line.exchange().poll_next(context)).await {
-                write_rest(&request, &frame);
-            }
-        });
     }
+}
+
+/// The same, of one that nobody else has taken part in.
+pub(super) fn part(mut exchange: Exchange, request: &Request) {
+    part_with(move |context| exchange.poll_next(context), request);
+}
+
+fn part_with<F>(mut next: F, request: &Request)
+where
+    F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
+{
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    loop {
+        match next(&mut context) {
+            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
+            Poll::Ready(_) => return,
+            Poll::Pending => break,
+        }
+    }
+    let request = request.for_log();
+    tokio::task::spawn_local(async move {
+        while let Some(Ok(frame)) = poll_fn(&mut next).await {
+            write_rest(&request, &frame);
+        }
+    });
 }
 
 fn write_rest(request: &Request, frame: &Frame) {

@@ -10,7 +10,7 @@ mod remembered;
 pub(super) use remembered::remember;
 
 use super::Begin;
-use super::conversation::Conversation;
+use super::conversation::{self, Conversation};
 use super::head::{self, Task};
 use crate::access_log::{self, FastRecord};
 use crate::body::RequestBody;
@@ -162,7 +162,7 @@ impl Begun {
         let Some(plain) = self.plain(peer, &frames) else {
             return Answer::Other(Box::new(Conversation::taken_over(exchange, frames)));
         };
-        Conversation::taken_over(exchange, Frames::new()).part(&self.remembered.request);
+        conversation::part(exchange, &self.remembered.request);
         Answer::Plain(plain)
     }
 
