@@ -106,7 +106,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
                 }
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
-                if connection.replace(field.value.of(buffer)).is_some() {
+                let another = connection.replace(field.value.of(buffer)).is_some();
+                if another {
                     return None;
                 }
             }

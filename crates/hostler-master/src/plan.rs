@@ -1,7 +1,8 @@
 //! A plan on its way: the planner runs, and its frames come in piece by piece while the master goes on serving.
 //!
-//! First frame: the planner's build; second: the [`Plan`]; then frames without a body that carry the log descriptors, up to eight each. The
-//! planner then closes its end and exits with 0. It has told the operator itself why when it exits otherwise.
+//! First frame: the planner's build; second: the [`Plan`]; then frames without a body that carry the log
+//! descriptors, up to eight each. The planner then closes its end and exits with 0. It has told the operator itself
+//! why when it exits otherwise.
 
 use hostler_sys::fdpass::{Wait, recv};
 use hostler_sys::process::{Ended, Pid};

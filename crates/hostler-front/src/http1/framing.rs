@@ -2,9 +2,7 @@
 //!
 //! Anything that two readers could take differently is refused.
 
-use super::head::{HTTP_10, HTTP_11, Head};
-use super::send::Connection;
-use crate::connection::Peer;
+use super::head::{HTTP_10, HTTP_11, Head, Version};
 
 /// How long a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,24 +91,13 @@ pub(crate) struct KeepAlive {
 
 impl KeepAlive {
     /// What a request with at most one `Connection` field wants; `None`: more than the short ways know of.
-    pub(crate) fn of_field(version: u16, connection: Option<&[u8]>) -> Option<Self> {
+    pub(crate) fn of_field(version: Version, connection: Option<&[u8]>) -> Option<Self> {
         let Some(value) = connection else {
             return Some(Self { persistent: version >= HTTP_11, explicit: false });
         };
         let keep = value.eq_ignore_ascii_case(b"keep-alive");
         let known = keep || value.eq_ignore_ascii_case(b"close");
         known.then_some(Self { persistent: keep, explicit: keep })
-    }
-
-    /// What is told about the connection with an answer, when it stays or not.
-    pub(crate) fn field(self, peer: &Peer, stays: bool) -> Connection {
-        if !stays {
-            Connection::Close
-        } else if self.explicit {
-            Connection::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
-        } else {
-            Connection::Keep
-        }
     }
 
     /// What follows an answer to a request that had no body.

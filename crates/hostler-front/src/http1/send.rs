@@ -1,8 +1,10 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
+use super::framing::KeepAlive;
 use super::head::{HTTP_09, HTTP_11, Version};
 use super::wire::{Ended, Wire};
 use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
+use crate::connection::Peer;
 use crate::open_file::OpenFile;
 use crate::status;
 use crate::table::Table;
@@ -34,6 +36,19 @@ pub(crate) enum Connection {
     Keep,
     /// Persistent, and the client is told: (seconds, requests left or `None` for no limit).
     Tell(u64, Option<u32>),
+}
+
+impl KeepAlive {
+    /// What is told about the connection with an answer, when it stays or not.
+    pub(crate) fn field(self, peer: &Peer, stays: bool) -> Connection {
+        if !stays {
+            Connection::Close
+        } else if self.explicit {
+            Connection::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
+        } else {
+            Connection::Keep
+        }
+    }
 }
 
 /// What was sent.
