@@ -29,6 +29,7 @@ pub(crate) struct Accepted {
     remote: SocketAddr,
     /// `Listen ... https`.
     https: bool,
+    counted: Counted,
 }
 
 /// What the threads know of each other.
@@ -62,11 +63,12 @@ pub(crate) async fn accept(
             }
         };
         let target = least_loaded(&balance.loads, mine);
-        balance.loads[target].fetch_add(1, Ordering::Relaxed);
+        // From now on, so that none is missing in the count that another thread has yet to look at.
+        let counted = Counted::new(&thread.shared, &balance, target);
         if target == mine {
-            serve_one(&thread, stream, bound, remote, https, &balance);
+            serve_one(&thread, stream, bound, remote, https, counted);
         } else if let Ok(stream) = stream.into_std() {
-            let _ = balance.senders[target].send(Accepted { stream, bound, remote, https });
+            let _ = balance.senders[target].send(Accepted { stream, bound, remote, https, counted });
         }
         thread.shared.room.wait(&thread.shared.connections).await;
     }
@@ -131,17 +133,11 @@ fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
 }
 
 /// Takes over connections that other threads accepted.
-pub(crate) async fn receive(
-    thread: Rc<Thread>,
-    mut from: mpsc::UnboundedReceiver<Accepted>,
-    balance: Arc<Balance>,
-) {
+pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>) {
     while let Some(accepted) = from.recv().await {
-        match TcpStream::from_std(accepted.stream) {
-            Ok(stream) => {
-                serve_one(&thread, stream, accepted.bound, accepted.remote, accepted.https, &balance);
-            }
-            Err(_) => drop(balance.loads[thread.index as usize].fetch_sub(1, Ordering::Relaxed)),
+        let Accepted { stream, bound, remote, https, counted } = accepted;
+        if let Ok(stream) = TcpStream::from_std(stream) {
+            serve_one(&thread, stream, bound, remote, https, counted);
         }
     }
 }
@@ -151,6 +147,14 @@ struct Counted {
     shared: Arc<Shared>,
     balance: Arc<Balance>,
     index: usize,
+}
+
+impl Counted {
+    fn new(shared: &Arc<Shared>, balance: &Arc<Balance>, index: usize) -> Self {
+        shared.connections.fetch_add(1, Ordering::SeqCst);
+        balance.loads[index].fetch_add(1, Ordering::Relaxed);
+        Self { shared: shared.clone(), balance: balance.clone(), index }
+    }
 }
 
 impl Drop for Counted {
@@ -166,11 +170,8 @@ fn serve_one(
     bound: Option<SocketAddr>,
     remote: SocketAddr,
     https: bool,
-    balance: &Arc<Balance>,
+    counted: Counted,
 ) {
-    thread.shared.connections.fetch_add(1, Ordering::SeqCst);
-    let counted =
-        Counted { shared: thread.shared.clone(), balance: balance.clone(), index: thread.index as usize };
     // TCP_NODELAY is inherited from the listening socket.
     let Some(local) = bound.or_else(|| stream.local_addr().ok()) else { return };
     let (local, remote) = (connection::plain(local), connection::plain(remote));

@@ -158,7 +158,7 @@ fn run_thread(
     local.block_on(&runtime, async move {
         let thread = Thread::new(shared.clone(), index);
         listen::start_thread_tasks(&thread);
-        tokio::task::spawn_local(listen::receive(thread.clone(), receiver, balance.clone()));
+        tokio::task::spawn_local(listen::receive(thread.clone(), receiver));
         for (listener, listen) in listeners.into_iter().zip(&shared.config.process.listen) {
             listener.set_nonblocking(true)?;
             let https = listen.protocol == "https";
