@@ -59,9 +59,10 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 12] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
+    ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
     ("programs", |options, report| lab::scenario("programs", options, report)),
     ("limit", limit::run),
     ("users", users::run),

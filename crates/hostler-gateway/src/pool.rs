@@ -29,6 +29,7 @@ mod status;
 mod tests;
 mod thread;
 mod ticket;
+mod weight;
 mod worker;
 
 pub use crate::backend::cgi::Process;

@@ -1,6 +1,5 @@
 //! The deaths of workers, each told once: by the request that it took with it, or else here.
 
-use super::maintain::describe;
 use super::parent::Host;
 use super::worker::Worker;
 use hostler_wire::site::Exit;
@@ -29,4 +28,11 @@ pub(super) fn tell<H: Host + 'static>(host: &Rc<H>, worker: &Arc<Worker>, exit: 
         tokio::time::sleep(NOTICED).await;
         line();
     });
+}
+
+pub(super) fn describe(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exited with status {status}"),
+        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
+    }
 }

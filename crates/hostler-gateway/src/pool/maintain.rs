@@ -3,7 +3,7 @@
 //! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
 //! the requests that wait for it, and again to those that come before the next attempt.
 
-use super::deaths;
+use super::deaths::{self, describe};
 use super::farewell::Farewell;
 use super::fork::{self, Pace};
 use super::lines::Lines;
@@ -12,7 +12,7 @@ use super::outlets::Outlets;
 use super::parent::{Host, Link, Started};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
-use super::{Facts, Pool, WorkerId, WorkerState};
+use super::{Facts, Pool, WorkerId, WorkerState, weight};
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
 use hostler_wire::build::OtherBuild;
@@ -351,7 +351,7 @@ impl<H: Host + 'static> Keeper<H> {
     fn each_second(&mut self, now: Instant) -> Result<(), End> {
         self.host.in_use();
         if self.seconds % WEIGHING == 1 {
-            self.weigh();
+            weight::weigh(&self.pool, self.pid);
             if let Some(budget) = self.pool.budget.get() {
                 budget.enforce();
             }
@@ -378,17 +378,6 @@ impl<H: Host + 'static> Keeper<H> {
             if unused && state.is_quiet() && state.abandoned.is_empty() { Err(End::Unneeded) } else { Ok(()) }
         })
     }
-
-    fn weigh(&self) {
-        let parent = memory(self.pid);
-        self.pool.facts().memory = parent;
-        let workers: Vec<_> = self.pool.lock().records.values().map(|record| record.worker.clone()).collect();
-        for worker in workers {
-            let all = memory(worker.pid.load(Relaxed));
-            // What it shares with its parent since it was forked counts in both.
-            worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
-        }
-    }
 }
 
 /// What workers write to their standard error is kept for the cause of an error, and told to the host.
@@ -410,19 +399,4 @@ impl State {
         self.next_worker = id.wrapping_add(1);
         id
     }
-}
-
-pub(super) fn describe(exit: Exit) -> String {
-    match exit {
-        Exit::Status(status) => format!("exited with status {status}"),
-        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
-    }
-}
-
-/// Memory of a process that is not a file's, in bytes, as far as the kernel tells; 0: it is gone.
-fn memory(pid: u32) -> u64 {
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/statm")) else { return 0 };
-    let mut pages = text.split_ascii_whitespace().skip(1).map(|number| number.parse::<u64>().unwrap_or(0));
-    let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-    resident.saturating_sub(shared) * rustix::param::page_size() as u64
 }

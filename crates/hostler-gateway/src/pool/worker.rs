@@ -82,7 +82,7 @@ impl Worker {
     pub(super) fn died(&self, death: Death) -> Error {
         self.told.store(true, Relaxed);
         let why = match death {
-            Death::Exit(exit) => super::maintain::describe(exit),
+            Death::Exit(exit) => super::deaths::describe(exit),
             Death::Orphaned => "its parent has ended".to_owned(),
         };
         let pid = self.pid.load(Relaxed);

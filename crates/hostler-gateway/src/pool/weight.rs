@@ -1,0 +1,24 @@
+//! How much memory a pool's processes hold.
+
+use super::Pool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Notes what the pool's parent and its workers hold.
+pub(super) fn weigh(pool: &Pool, parent: u32) {
+    let parent = memory(parent);
+    pool.facts().memory = parent;
+    let workers: Vec<_> = pool.lock().records.values().map(|record| record.worker.clone()).collect();
+    for worker in workers {
+        let all = memory(worker.pid.load(Relaxed));
+        // What it shares with its parent since it was forked counts in both.
+        worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
+    }
+}
+
+/// Memory of a process that is not a file's, in bytes, as far as the kernel tells; 0: it is gone.
+fn memory(pid: u32) -> u64 {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/statm")) else { return 0 };
+    let mut pages = text.split_ascii_whitespace().skip(1).map(|number| number.parse::<u64>().unwrap_or(0));
+    let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+    resident.saturating_sub(shared) * rustix::param::page_size() as u64
+}
