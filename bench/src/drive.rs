@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use hostler_lab::contestant::Running;
-use hostler_lab::load::{self, Cancel, Outcome, Phase, Plan, Protocol, Target, Think};
+use hostler_lab::load::{self, Cancel, Outcome, Phase, Plan, Protocol, Target};
 use hostler_lab::method::statistics::{median, ratio};
 use rustix::process::{Pid, setpriority_process};
 
@@ -33,15 +33,7 @@ pub(crate) struct Sample {
 impl Page<'_> {
     /// Clients that each ask, wait and ask again, as fast as it goes.
     pub(crate) fn closed(&self, clients: u32, seconds: f64) -> Result<Sample> {
-        let think = Think::None;
-        self.load(Phase::Closed {
-            clients,
-            to_clients: None,
-            join: None,
-            seconds: Some(seconds),
-            requests: None,
-            think,
-        })
+        self.load(Phase::closed(clients, seconds))
     }
 
     /// So many requests a second, whether or not others have been answered; times count from when each was to be sent.
@@ -51,16 +43,8 @@ impl Page<'_> {
 
     /// Something to warm up with; a connection for each request, so that no worker keeps one.
     pub(crate) fn warm_up(&self, clients: u32, seconds: f64) -> Result<()> {
-        let think = Think::None;
-        let phase = Phase::Closed {
-            clients,
-            to_clients: None,
-            join: None,
-            seconds: Some(seconds),
-            requests: None,
-            think,
-        };
-        let outcome = generated(&self.target()?, &Plan { keep_alive: false, ..plan(phase) })?;
+        let plan = Plan { keep_alive: false, ..plan(Phase::closed(clients, seconds)) };
+        let outcome = generated(&self.target()?, &plan)?;
         ensure!(outcome.answers() > 0, "{} is not answered", self.path);
         Ok(())
     }

@@ -165,13 +165,12 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     out.extend_from_slice(&text::http_date(seconds as i64));
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&remembered.fields);
-    let stays = fields.wish.persistent && peer.may_continue();
-    send::connection(&mut out, fields.wish.field(peer, stays));
+    let after = fields.wish.tell(peer, &mut out);
     out.extend_from_slice(b"\r\n");
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
     let log = Logged { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
-    Some(Fast { out, body: remembered.body.clone(), after: fields.wish.after(stays), log })
+    Some(Fast { out, body: remembered.body.clone(), after, log })
 }
 
 /// Logs an answer given by [`answer`].

@@ -15,7 +15,7 @@ mod ways;
 pub use command::{OwnSite, own_site};
 
 use crate::contestant::{self, Running, Site};
-use crate::load::{self, Phase, Plan, Protocol, Think};
+use crate::load::{self, Phase, Plan, Protocol};
 use crate::method::{Contestant, Options, Servers, Workers, select, take_with};
 use crate::run::{Run, Server};
 use crate::scenario::{Case, Quick, Scenario, Shape};
@@ -93,14 +93,7 @@ impl OwnServers {
     /// One case: the page; its contestants: the ways to serve it. What others are compared with is the first that can.
     #[must_use]
     pub fn scenario(&self, wanted: &Wanted) -> Scenario {
-        let closed = Phase::Closed {
-            clients: wanted.clients.unwrap_or(CLIENTS),
-            to_clients: None,
-            join: None,
-            seconds: Some(5.0),
-            requests: None,
-            think: Think::None,
-        };
+        let closed = Phase::closed(wanted.clients.unwrap_or(CLIENTS), 5.0);
         let plan = Plan {
             phases: vec![closed],
             keep_alive: true,

@@ -1,6 +1,6 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
-use super::framing::KeepAlive;
+use super::framing::{After, KeepAlive};
 use super::head::{HTTP_09, HTTP_11, Version};
 use super::wire::{Ended, Wire};
 use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
@@ -39,6 +39,13 @@ pub(crate) enum Connection {
 }
 
 impl KeepAlive {
+    /// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
+    pub(crate) fn tell(self, peer: &Peer, out: &mut Vec<u8>) -> After {
+        let stays = self.persistent && peer.may_continue();
+        connection(out, self.field(peer, stays));
+        self.after(stays)
+    }
+
     /// What is told about the connection with an answer, when it stays or not.
     pub(crate) fn field(self, peer: &Peer, stays: bool) -> Connection {
         if !stays {

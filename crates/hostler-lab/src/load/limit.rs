@@ -2,7 +2,7 @@
 //! says more about the generator than about who was measured.
 
 use super::synthetic::{Behaviour, Server};
-use super::{Cancel, Phase, Plan, Protocol, Target, Think, run};
+use super::{Cancel, Phase, Plan, Protocol, Target, run};
 use crate::contestant::{self, Running, Site};
 use anyhow::Result;
 use std::net::SocketAddr;
@@ -61,14 +61,7 @@ fn measure(address: SocketAddr, of: String, cancel: &Cancel) -> Result<Option<Li
     };
     let (warm_up, seconds) = LENGTH;
     let plan = Plan {
-        phases: vec![Phase::Closed {
-            clients: CLIENTS,
-            to_clients: None,
-            join: None,
-            seconds: Some(seconds),
-            requests: None,
-            think: Think::None,
-        }],
+        phases: vec![Phase::closed(CLIENTS, seconds)],
         keep_alive: true,
         protocol: Protocol::Http1,
         warm_up,

@@ -179,6 +179,13 @@ impl Plan {
 }
 
 impl Phase {
+    /// So many clients without pauses, for so many seconds.
+    #[must_use]
+    pub const fn closed(clients: u32, seconds: f64) -> Self {
+        let (seconds, think) = (Some(seconds), Think::None);
+        Self::Closed { clients, to_clients: None, join: None, seconds, requests: None, think }
+    }
+
     /// Seconds that it lasts, if they are given.
     #[must_use]
     pub const fn seconds(&self) -> Option<f64> {

@@ -10,7 +10,7 @@
 
 use super::servers::Workers;
 use super::statistics::{self, Ratio, Rounds};
-use crate::load::{Phase, Plan, Think};
+use crate::load::{Phase, Plan};
 use crate::run::{Advice, Sample};
 use crate::scenario::Shape;
 use std::time::Duration;
@@ -176,15 +176,13 @@ impl Asking<'_, '_> {
 
 /// So many clients without pauses.
 fn closed(plan: &Plan, clients: u32, seconds: f64) -> Plan {
-    let phase = Phase::Closed {
-        clients,
-        to_clients: None,
-        join: None,
-        seconds: Some(seconds),
-        requests: None,
-        think: Think::None,
-    };
-    Plan { phases: vec![phase], warm_up: 0.0, stop: None, keep_requests: false, ..plan.clone() }
+    Plan {
+        phases: vec![Phase::closed(clients, seconds)],
+        warm_up: 0.0,
+        stop: None,
+        keep_requests: false,
+        ..plan.clone()
+    }
 }
 
 impl Verified {

@@ -45,7 +45,8 @@ fn status_line(request: &Request) -> Vec<u8> {
     line
 }
 
-/// What a worker is to do.
+/// What a worker is to do; by default nothing, when it is only told of a request.
+#[derive(Default)]
 pub(super) struct Task {
     pub(super) phases: PhaseSet,
     /// The handler's name, where it is not the request's own.
@@ -137,8 +138,7 @@ pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Opt
 fn encode_related(related: &Request, role: Role, out: &mut Vec<u8>) {
     let known = directory::known(related, Programs::Configured);
     let texts = Texts::of(related, None);
-    let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
-    let head = Box::new(head(related, &texts, &known, &task));
+    let head = Box::new(head(related, &texts, &known, &Task::default()));
     ToWorker::Related { role, head }.encode(out);
 }
 

@@ -15,7 +15,7 @@ use crate::serve::{self, Halt, Phase};
 use crate::settings;
 use bytes::Bytes;
 use hostler_gateway::pool::Exchange;
-use hostler_wire::work::{PhaseSet, ToWorker};
+use hostler_wire::work::ToWorker;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -113,8 +113,7 @@ impl Sub {
     pub(super) fn tell(&self, exchange: &mut Exchange) {
         let known = directory::known(&self.request, Programs::Configured);
         let texts = Texts::of(&self.request, None);
-        let task = Task { phases: PhaseSet::default(), handler: None, body: false, stays: false };
-        let mut head = head::head(&self.request, &texts, &known, &task);
+        let mut head = head::head(&self.request, &texts, &known, &Task::default());
         head.status = self.status;
         let mut message = Vec::with_capacity(1024);
         ToWorker::Answer { id: self.id(), head: Box::new(head) }.encode(&mut message);
@@ -124,26 +123,7 @@ impl Sub {
 
 /// The answer of a request that was looked up, as the program has changed it since.
 pub(super) fn run(sub: Box<Sub>, changes: Option<Changes>) -> Asked {
-    Box::pin(async move {
-        let Sub { mut request, status, answer } = *sub;
-        if let Some(text) = answer {
-            return Answered::Ran(Body::Bytes(text).into_stream(), status);
-        }
-        if status != 200 {
-            return Answered::Ran(Body::Empty.into_stream(), status);
-        }
-        if let Some(changes) = changes {
-            let before = request.filename.clone();
-            changes.apply(&mut request);
-            if request.filename != before
-                && let Err(halt) = Box::pin(map::find_again(&mut request)).await
-            {
-                return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
-            }
-        }
-        let (body, status) = answered(request).await;
-        Answered::Ran(body.into_stream(), status)
-    })
+    Box::pin(ran(*sub, changes))
 }
 
 /// The answer of a sub-request that was looked up long ago.
@@ -152,11 +132,29 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
     let target = absolute(request, target, false);
     Box::pin(async move {
         let (request, phase) = serve::look_up(&parent, &target).await;
-        match run(Box::new(Sub::of(request, phase).await), None).await {
-            Answered::LookedUp(_) => Answered::Ran(Body::Empty.into_stream(), 500),
-            ran @ Answered::Ran(..) => ran,
-        }
+        ran(Sub::of(request, phase).await, None).await
     })
+}
+
+async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
+    let Sub { mut request, status, answer } = sub;
+    if let Some(text) = answer {
+        return Answered::Ran(Body::Bytes(text).into_stream(), status);
+    }
+    if status != 200 {
+        return Answered::Ran(Body::Empty.into_stream(), status);
+    }
+    if let Some(changes) = changes {
+        let before = request.filename.clone();
+        changes.apply(&mut request);
+        if request.filename != before
+            && let Err(halt) = Box::pin(map::find_again(&mut request)).await
+        {
+            return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
+        }
+    }
+    let (body, status) = answered(request).await;
+    Answered::Ran(body.into_stream(), status)
 }
 
 fn status_of(halt: &Halt) -> u16 {

@@ -17,7 +17,6 @@ use crate::body::RequestBody;
 use crate::connection::Peer;
 use crate::http1::framing::{After, KeepAlive};
 use crate::http1::head::{HTTP_10, HTTP_11, Head};
-use crate::http1::send;
 use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;
@@ -178,16 +177,10 @@ impl Begun {
         };
         let mut out = Vec::with_capacity(512);
         plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
-        let stays = self.wish.persistent && peer.may_continue();
-        send::connection(&mut out, self.wish.field(peer, stays));
+        let after = self.wish.tell(peer, &mut out);
         out.extend_from_slice(b"\r\n");
         let logged = || plain::logged_fields(&first.body, &head);
-        Some(Plain {
-            out,
-            body,
-            after: self.wish.after(stays),
-            headers_out: self.remembered.facts.is_some().then(logged),
-        })
+        Some(Plain { out, body, after, headers_out: self.remembered.facts.is_some().then(logged) })
     }
 
     /// The request, for the long way.
