@@ -14,6 +14,7 @@ use hostler_config::{Config, Server};
 use hostler_gateway::pool::{Budget, Pool, Settings, Status};
 use hostler_wire::plan::SiteId;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ pub(crate) struct Engines {
     budget: Arc<Budget>,
     /// By index in the plan; the second of each pair has a fresh process for each request.
     made: Vec<[OnceLock<Arc<Pool>>; 2]>,
+    /// How often processes of pools were ended that nobody needed, when it was last looked.
+    ends: AtomicU64,
+    /// Pools that have ended have left memory.
+    untidy: AtomicBool,
 }
 
 impl Engines {
@@ -33,7 +38,8 @@ impl Engines {
         let plan = pools::pools(config, site_of);
         let made = plan.all.iter().map(|_| Default::default()).collect();
         let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
-        Self { plan, threads: threads as u32, budget, made }
+        let threads = threads as u32;
+        Self { plan, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
     }
 
     /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
@@ -70,6 +76,18 @@ impl Engines {
     /// What all pools are at that have been made.
     pub(crate) fn statuses(&self) -> Vec<Status> {
         self.all().map(|pool| pool.status()).collect()
+    }
+
+    /// Gives memory back to the kernel that pools have left which were ended; after the last of several. To be called
+    /// on one thread, once in a second.
+    pub(crate) fn tidy(&self) {
+        let ends: u64 = self.all().map(|pool| pool.ends()).sum();
+        let before = self.ends.swap(ends, Relaxed);
+        if before != ends {
+            self.untidy.store(true, Relaxed);
+        } else if self.untidy.swap(false, Relaxed) {
+            hostler_sys::memory::give_back();
+        }
     }
 
     /// Ends all processes; for when no request is left.

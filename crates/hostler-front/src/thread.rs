@@ -141,6 +141,9 @@ impl Thread {
             ticks.tick().await;
             let now = self.shared.seconds();
             self.second.set(now);
+            if self.index == 0 {
+                self.shared.engines.tidy();
+            }
             let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
             for site in sites {
                 site.close_if_idle(now);

@@ -9,6 +9,7 @@
 //! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
 
 mod abandoned;
+mod bells;
 mod budget;
 mod counters;
 mod deaths;
@@ -43,11 +44,11 @@ pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
 pub use thread::before_park;
 
 use crate::{Error, Kind};
+use bells::Bells;
 use counters::Counters;
 use hostler_ring::front::Channel;
 use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -65,8 +66,8 @@ pub struct Pool {
     counters: Counters,
     /// Wakes [`Self::maintain`].
     attention: Notify,
-    /// One eventfd for each thread of the front, by which workers wake it.
-    bells: OnceLock<Vec<OwnedFd>>,
+    /// By which workers wake the front's threads, while there is something to be woken for.
+    bells: Mutex<Option<Arc<Bells>>>,
     /// What is known of the parent.
     facts: Mutex<Facts>,
     /// Memory that it shares with other pools.
@@ -135,7 +136,7 @@ impl Pool {
             threads,
             counters: Counters::default(),
             attention: Notify::new(),
-            bells: OnceLock::new(),
+            bells: Mutex::default(),
             facts: Mutex::default(),
             budget: OnceLock::new(),
         })
@@ -272,23 +273,6 @@ impl Pool {
         }
     }
 
-    /// The eventfds of the front's threads.
-    fn bells(&self) -> std::io::Result<&[OwnedFd]> {
-        if let Some(bells) = self.bells.get() {
-            return Ok(bells);
-        }
-        let bells = (0..self.threads.max(1)).map(|_| hostler_sys::shared::bell());
-        let bells = bells.collect::<std::io::Result<Vec<_>>>()?;
-        Ok(self.bells.get_or_init(|| bells))
-    }
-
-    /// Wakes the front's threads, which then look at all of their conversations.
-    fn ring_all(&self) {
-        if let Some(bells) = self.bells.get() {
-            bells.iter().for_each(hostler_sys::shared::ring);
-        }
-    }
-
     /// Ends the pool's processes and lets [`Self::maintain`] return. Requests that wait are refused.
     pub fn close(self: &Arc<Self>) {
         self.locked(|state, out| {
@@ -301,6 +285,12 @@ impl Pool {
 
     fn is_closed(&self) -> bool {
         self.lock().closing
+    }
+
+    /// How often its processes have all been ended because nobody needed them, or others needed their memory.
+    #[must_use]
+    pub fn ends(&self) -> u64 {
+        self.counters.evicted.load(Relaxed) + self.counters.idled.load(Relaxed)
     }
 
     /// What the pool is at.
@@ -331,6 +321,8 @@ impl Pool {
             errors: self.counters.errors(),
             forked: self.counters.forked.load(Relaxed),
             crashed: self.counters.crashed.load(Relaxed),
+            evicted: self.counters.evicted.load(Relaxed),
+            idled: self.counters.idled.load(Relaxed),
             latency: self.counters.latency.read(),
             waits: self.counters.waits.read(),
         }

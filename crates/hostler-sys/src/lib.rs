@@ -11,6 +11,7 @@ pub mod fs;
 pub mod harden;
 pub mod limits;
 pub mod memfd;
+pub mod memory;
 pub mod names;
 pub mod pipe;
 pub mod poll;

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 2;
+pub const FORM: u32 = 3;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -122,6 +122,10 @@ pub struct Pool {
     pub forked: u64,
     /// Workers that ended otherwise than they were to.
     pub crashed: u64,
+    /// How often its processes were ended because other pools needed their memory.
+    pub evicted: u64,
+    /// How often they were ended because nobody had used them for long.
+    pub idled: u64,
     /// Times in a worker.
     pub latency: Distribution,
     /// Times that requests waited for a worker; those that did not wait are not in it.

@@ -59,13 +59,19 @@ fn pools_that_are_unused_for_longest_give_way_when_memory_is_short() {
     assert_ne!(pid(&server, 0), pids[0]);
     assert_eq!(pid(&server, 5), pids[5]);
     assert_eq!(metric(&server, "hostler_pool_errors_total", ""), 0);
+    assert!(metric(&server, "hostler_pool_evictions_total", "") >= 2);
 }
 
 #[test]
-fn a_hundred_idle_sites_leave_no_process() {
+fn a_hundred_idle_sites_leave_no_process_and_no_descriptor() {
     needs_root!();
     const FIRST: u32 = 64_200;
     let server = hosts(100, FIRST, "HostlerPoolIdle 1\nHostlerSiteIdle 1\nStartServers 1");
+    let front = process::front(&server);
+    let descriptors = || std::fs::read_dir(format!("/proc/{front}/fd")).map_or(0, Iterator::count);
+    // Once it answers, it has all that it begins with.
+    assert_eq!(metric(&server, "hostler_pool_idle_ends_total", ""), 0);
+    let before = descriptors();
     std::thread::scope(|scope| {
         for part in 0..4 {
             let server = &server;
@@ -74,7 +80,11 @@ fn a_hundred_idle_sites_leave_no_process() {
     });
     await_that("no engine is left", || parents(&server).is_empty());
     await_that("no site is left", || process::named(&server, "hostler-site").is_empty());
+    // A connection that has just been closed may still be there.
+    await_that("the front has no descriptor for them", || descriptors() < before + 10);
     assert_eq!(metric(&server, "hostler_pool_errors_total", ""), 0);
+    assert_eq!(metric(&server, "hostler_pool_idle_ends_total", ""), 100);
+    assert_eq!(metric(&server, "hostler_pool_evictions_total", ""), 0);
     assert!(!pid(&server, 42).is_empty());
 }
 

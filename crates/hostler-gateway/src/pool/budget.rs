@@ -79,7 +79,7 @@ impl Pool {
     }
 
     /// Ends its processes, unless it is used again before that.
-    fn evict(&self) {
+    pub(super) fn evict(&self) {
         self.lock().evicted = true;
         self.attention.notify_one();
     }

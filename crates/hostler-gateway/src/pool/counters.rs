@@ -1,5 +1,6 @@
 //! What a pool counts: written by all threads without a lock, read for the status page.
 
+use super::maintain::End;
 use super::status::{BUCKETS, Histogram};
 use crate::Kind;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,6 +49,8 @@ pub(super) struct Counters {
     pub(super) served: AtomicU64,
     pub(super) forked: AtomicU64,
     pub(super) crashed: AtomicU64,
+    pub(super) evicted: AtomicU64,
+    pub(super) idled: AtomicU64,
     pub(super) latency: Times,
     pub(super) waits: Times,
     errors: [AtomicU64; CAUSES.len()],
@@ -58,6 +61,16 @@ impl Counters {
         if let Some(at) = CAUSES.iter().position(|cause| *cause == kind) {
             self.errors[at].fetch_add(1, Relaxed);
         }
+    }
+
+    /// A parent is no longer kept.
+    pub(super) fn ended(&self, end: End) {
+        let count = match end {
+            End::Evicted => &self.evicted,
+            End::Idle => &self.idled,
+            End::Gone | End::Closed => return,
+        };
+        count.fetch_add(1, Relaxed);
     }
 
     pub(super) fn errors(&self) -> Vec<(Kind, u64)> {

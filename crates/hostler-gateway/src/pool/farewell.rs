@@ -69,6 +69,7 @@ impl Farewell {
         for (id, _) in self.orphans() {
             self.bury(id);
         }
+        self.pool.rest();
     }
 
     fn bury(&mut self, id: WorkerId) {

@@ -52,12 +52,16 @@ impl Pool {
             again = false;
             generation += 1;
             self.lock().phase = Phase::Starting;
-            let keeper = Keeper::start(&self, &host, generation);
-            match keeper.await {
-                Ok(keeper) => {
-                    let since = Instant::now();
-                    let end = keeper.keep().await;
-                    if end == End::Gone && since.elapsed() < LONG {
+            // In a place of its own: a pool without a parent, which may stay one for long, takes little memory.
+            let life = Box::pin(async {
+                let keeper = Keeper::start(&self, &host, generation).await?;
+                let since = Instant::now();
+                Ok::<_, Error>((keeper.keep().await, since.elapsed()))
+            });
+            match life.await {
+                Ok((end, lived)) => {
+                    self.counters.ended(end);
+                    if end == End::Gone && lived < LONG {
                         // One that ends again and again must not be started in a circle.
                         tokio::time::sleep(pause).await;
                         pause = (pause * 2).min(PAUSES.1);
@@ -101,6 +105,7 @@ impl Pool {
             state.growth_due = None;
         });
         *self.facts() = Facts::default();
+        self.rest();
     }
 }
 
@@ -129,11 +134,15 @@ struct Keeper<H> {
 
 /// Why a parent is no longer kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     /// It has ended, or makes no sense.
     Gone,
-    /// The pool is closed, or nobody has used it for long.
-    Unneeded,
+    /// The pool is closed.
+    Closed,
+    /// Its memory is needed elsewhere.
+    Evicted,
+    /// Nobody has used it for long.
+    Idle,
 }
 
 impl<H: Host + 'static> Keeper<H> {
@@ -157,7 +166,7 @@ impl<H: Host + 'static> Keeper<H> {
             generation,
             pace: Pace::default(),
             memories: Memories::default(),
-            outlets: outlets(pool, host),
+            outlets: Outlets::of(pool, host),
             doomed: HashMap::new(),
             next_second: Instant::now(),
             seconds: 0,
@@ -186,7 +195,8 @@ impl<H: Host + 'static> Keeper<H> {
             }
             Err(error) => return Err(self.ended(error).await),
         }
-        let bells: Vec<BorrowedFd<'_>> = self.pool.bells()?.iter().map(AsFd::as_fd).collect();
+        let bells = self.pool.bells()?;
+        let bells: Vec<BorrowedFd<'_>> = bells.descriptors.iter().map(AsFd::as_fd).collect();
         for some in bells.chunks(MAX_FDS) {
             self.link.send(&ToEngine::Wakers, some).await.map_err(|e| gone(&e))?;
         }
@@ -261,7 +271,7 @@ impl<H: Host + 'static> Keeper<H> {
             let mut state = self.pool.lock();
             let evicted = std::mem::take(&mut state.evicted);
             if (state.closing || evicted) && state.is_quiet() && state.abandoned.is_empty() {
-                return Err(End::Unneeded);
+                return Err(if state.closing { End::Closed } else { End::Evicted });
             }
             let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
             let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
@@ -375,28 +385,7 @@ impl<H: Host + 'static> Keeper<H> {
             state.kills.extend(late.into_iter().filter(|id| !self.doomed.contains_key(id)));
             let idle = pool.settings.idle;
             let unused = !idle.is_zero() && now.saturating_duration_since(state.last_use) >= idle;
-            if unused && state.is_quiet() && state.abandoned.is_empty() { Err(End::Unneeded) } else { Ok(()) }
+            if unused && state.is_quiet() && state.abandoned.is_empty() { Err(End::Idle) } else { Ok(()) }
         })
-    }
-}
-
-/// What workers write to their standard error is kept for the cause of an error, and told to the host.
-fn outlets<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Outlets {
-    let (pool, host) = (Arc::downgrade(pool), host.clone());
-    Outlets::new(move |id, line| {
-        let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
-        let pid = worker.as_ref().map_or(0, |worker| worker.pid.load(Relaxed));
-        if let Some(worker) = worker {
-            worker.keep_line(line);
-        }
-        host.line(pid, line);
-    })
-}
-
-impl State {
-    fn next_id(&mut self) -> WorkerId {
-        let id = self.next_worker;
-        self.next_worker = id.wrapping_add(1);
-        id
     }
 }

@@ -1,14 +1,17 @@
 //! The workers' standard error: a pipe for each. A worker that serves one request leaves its own to a later one: making
 //! one anew, watching it and hearing of its end costs more than all that most of them say.
 
-use super::WorkerId;
 use super::lines::{Lines, Taken};
+use super::parent::Host;
+use super::{Pool, WorkerId};
 use hostler_sys::pipe::for_output;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How many are kept for later workers, at most.
 const KEPT: usize = 64;
@@ -33,6 +36,19 @@ pub(super) struct Outlets {
 }
 
 impl Outlets {
+    /// What a pool's workers write is kept for the cause of an error, and told to the host.
+    pub(super) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
+        let (pool, host) = (Arc::downgrade(pool), host.clone());
+        Self::new(move |id, line| {
+            let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
+            let pid = worker.as_ref().map_or(0, |worker| worker.pid.load(Relaxed));
+            if let Some(worker) = worker {
+                worker.keep_line(line);
+            }
+            host.line(pid, line);
+        })
+    }
+
     /// `sink`: where their lines go.
     pub(super) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
         Self { used: HashMap::new(), free: Vec::new(), sink: Rc::new(sink) }

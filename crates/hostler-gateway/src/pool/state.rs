@@ -180,6 +180,12 @@ impl State {
         }
     }
 
+    pub(super) fn next_id(&mut self) -> WorkerId {
+        let id = self.next_worker;
+        self.next_worker = id.wrapping_add(1);
+        id
+    }
+
     /// Requests that wait for a worker.
     pub(super) fn waiting(&self) -> usize {
         self.queue.len() + self.placed.len()

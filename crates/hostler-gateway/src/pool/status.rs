@@ -49,6 +49,10 @@ pub struct Status {
     pub forked: u64,
     /// Workers that ended otherwise than they were to.
     pub crashed: u64,
+    /// How often all its processes were ended because their memory was needed by other pools (`HostlerMemory`).
+    pub evicted: u64,
+    /// How often they were ended because nobody had used them for long (`HostlerPoolIdle`).
+    pub idled: u64,
     /// Times from a request's begin in its worker to its end.
     pub latency: Histogram,
     /// Times that requests waited for a worker; those that did not wait are not in it.

@@ -5,9 +5,10 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell.
 
 use super::Pool;
+use super::bells::{Bells, Over};
 use super::ticket::Begun;
 use super::worker::Worker;
-use crate::register;
+use crate::{Error, register};
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::io;
@@ -207,31 +208,53 @@ pub fn before_park() {
 /// Begins to listen for the bell that the pool's workers ring for this thread, if that has not been done.
 ///
 /// # Errors
-/// The kernel's: no descriptor could be had, or watched.
-pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> io::Result<()> {
-    if THREAD.with_borrow(|local| local.pools.contains(&pool.id)) {
+/// The kernel's: no descriptor could be had, or watched. The pool's, if nothing can be begun there.
+pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
+    if is_listening(pool) {
         return Ok(());
     }
-    let bells = pool.bells()?;
-    let bell = bells.get(thread as usize).ok_or(io::ErrorKind::InvalidInput)?;
-    let bell = register(bell.try_clone()?, Interest::READABLE)?;
+    pool.lock().may_start()?;
+    let bell = Bell::of(&*pool.bells()?, thread)?;
     THREAD.with_borrow_mut(|local| local.pools.push(pool.id));
-    tokio::task::spawn_local(listen(pool.id, Arc::downgrade(pool), bell));
+    tokio::task::spawn_local(listen(pool.id, Arc::downgrade(pool), thread, bell));
     Ok(())
 }
 
-async fn listen(id: u64, pool: Weak<Pool>, bell: AsyncFd<OwnedFd>) {
+/// Whether this thread listens for the pool's bell.
+pub(super) fn is_listening(pool: &Pool) -> bool {
+    THREAD.with_borrow(|local| local.pools.contains(&pool.id))
+}
+
+/// A thread's bell, as the thread listens for it.
+struct Bell {
+    descriptor: AsyncFd<OwnedFd>,
+    over: Over,
+}
+
+impl Bell {
+    fn of(bells: &Bells, thread: u32) -> io::Result<Self> {
+        let bell = bells.descriptors.get(thread as usize).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { descriptor: register(bell.try_clone()?, Interest::READABLE)?, over: bells.over() })
+    }
+}
+
+async fn listen(id: u64, pool: Weak<Pool>, thread: u32, mut bell: Bell) {
     let mut rings = 0_u32;
-    while let Ok(mut ready) = bell.readable().await {
+    while let Ok(mut ready) = bell.descriptor.readable().await {
         // Only edges are listened for, so the counter may stay as it is; a look at the channels follows anyway before
         // the thread parks.
         ready.clear_ready();
         rings += 1;
         if rings.is_multiple_of(HUSH) {
-            hostler_sys::shared::hush(bell.get_ref());
+            hostler_sys::shared::hush(bell.descriptor.get_ref());
         }
-        if pool.upgrade().is_none_or(|pool| pool.is_closed() && pool.lock().is_quiet()) {
+        let Some(pool) = pool.upgrade() else { break };
+        if pool.is_closed() && pool.lock().is_quiet() {
             break;
+        }
+        if bell.over.is_over() {
+            let Some(new) = pool.new_bells().and_then(|bells| Bell::of(&bells, thread).ok()) else { break };
+            bell = new;
         }
     }
     THREAD.with_borrow_mut(|local| local.pools.retain(|known| *known != id));

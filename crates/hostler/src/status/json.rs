@@ -115,6 +115,8 @@ fn pool(pool: &Pool, rate: f64, bounds: &[u64]) -> Value {
         "requests_per_second": rate,
         "forked": pool.forked,
         "died": pool.crashed,
+        "evicted": pool.evicted,
+        "ended_unused": pool.idled,
         "errors": errors.collect::<Map<_, _>>(),
         "latency": times(&pool.latency, bounds),
         "waits": times(&pool.waits, bounds),

@@ -107,13 +107,16 @@ fn one_pool(out: &mut String, pool: &Status) {
     let parent = pool.parent.map_or("none".to_owned(), |pid| format!("pid {pid}"));
     let _ = writeln!(
         out,
-        "<p>{}, warm parent: {parent}. {} of at most {} workers, {} forked, {} died. {} requests begun, {} \
+        "<p>{}, warm parent: {parent}. {} of at most {} workers, {} forked, {} died. \
+         All ended {} times as unused, {} times for want of memory. {} requests begun, {} \
          served, {} waiting. Half of the answers took up to {}, 99 of 100 up to {}.</p>",
         escaped(&pool.version),
         pool.workers.len(),
         pool.max_workers,
         pool.forked,
         pool.crashed,
+        pool.idled,
+        pool.evicted,
         pool.begun,
         pool.served,
         pool.queue,

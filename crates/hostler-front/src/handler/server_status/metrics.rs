@@ -30,6 +30,10 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     each(&mut out, "hostler_pool_requests_total", "counter", "Requests served.", &|p| p.served);
     each(&mut out, "hostler_pool_forks_total", "counter", "Workers forked.", &|p| p.forked);
     each(&mut out, "hostler_pool_crashes_total", "counter", "Workers that died.", &|p| p.crashed);
+    let help = "How often the pool's processes were ended because other pools needed their memory.";
+    each(&mut out, "hostler_pool_evictions_total", "counter", help, &|p| p.evicted);
+    let help = "How often the pool's processes were ended because nobody had used them for long.";
+    each(&mut out, "hostler_pool_idle_ends_total", "counter", help, &|p| p.idled);
     each(&mut out, "hostler_pool_up", "gauge", "Whether the warm parent runs.", &|p| {
         u64::from(p.parent.is_some())
     });

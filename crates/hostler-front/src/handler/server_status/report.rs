@@ -121,6 +121,8 @@ fn pool(status: &Status) -> Pool {
         errors: status.errors.iter().filter(|(_, count)| *count > 0).map(error).collect(),
         forked: status.forked,
         crashed: status.crashed,
+        evicted: status.evicted,
+        idled: status.idled,
         latency: distribution(&status.latency),
         waits: distribution(&status.waits),
     }

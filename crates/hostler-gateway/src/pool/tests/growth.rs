@@ -135,3 +135,49 @@ fn memory_that_is_needed_elsewhere_is_taken_from_the_pool_that_was_unused_longes
         assert_eq!(old.engine.shared.parents.load(Relaxed), 2);
     });
 }
+
+#[test]
+fn a_pool_whose_processes_have_ended_holds_nothing_until_it_is_asked_again() {
+    run(async || {
+        let site = Site::new(exactly(2));
+        let rests = || site.pool.known_bells().is_none() && !super::thread::is_listening(&site.pool);
+        for round in 1..=3 {
+            assert!(rests(), "round {round}");
+            assert_eq!(site.ask("one").await.unwrap(), "one");
+            assert!(!rests());
+            site.until_idle(2).await;
+            site.pool.evict();
+            site.until("ended", |status| status.parent.is_none() && rests()).await;
+            assert_eq!(site.pool.lock().records.capacity(), 0);
+            assert_eq!(site.engine.shared.parents.load(Relaxed), round);
+            assert_eq!(site.pool.status().evicted, round as u64);
+        }
+        // What was counted stays.
+        assert_eq!((site.pool.status().served, site.pool.status().idled), (3, 0));
+    });
+}
+
+#[test]
+fn what_comes_while_a_pool_ends_is_served_by_its_next_parent() {
+    run(async || {
+        let site = Site::new(exactly(1));
+        for pause in [0, 0, 1, 5, 20, 45, 50, 55, 60, 80] {
+            site.ask("before").await.unwrap();
+            site.until_idle(1).await;
+            site.pool.evict();
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            assert_eq!(site.ask("meanwhile").await.unwrap(), "meanwhile");
+        }
+    });
+}
+
+#[test]
+fn a_pool_that_cannot_be_started_holds_no_bells() {
+    run(async || {
+        let site = Site::new(exactly(1));
+        site.engine.shared.fails.store(true, Relaxed);
+        site.ask("one").await.unwrap_err();
+        site.ask("two").await.unwrap_err();
+        site.until("at rest", |_| site.pool.known_bells().is_none()).await;
+    });
+}
