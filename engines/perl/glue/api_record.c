@@ -93,6 +93,8 @@ XS(hp_status)
     int old = r->status;
     if (items > 1) {
         r->status = (int)SvIV(ST(1));
+        if (r->status != 200) /* Registry sets it back */
+            r->own_status = r->status;
         r->changed |= HP_CHANGED_ANSWER;
     }
     HP_ANSWER(newSViv(old));

@@ -24,7 +24,7 @@ static void put_status(pTHX_ hp_request *r, const char *value, size_t length)
     status = atoi(digits);
     if (status < 100 || status > 999)
         return;
-    r->status = status;
+    r->status = r->own_status = status;
     if (length > 3)
         replace(aTHX_ & r->status_line, value, length);
 }

@@ -65,7 +65,7 @@ void hp_request_send_head(pTHX_ hp_request *r)
         return;
     r->head_state = HP_HEAD_SENT;
     head.flags = (r->no_cache ? 1 : 0) | (r->assbackwards ? 2 : 0) | (r->no_local_copy ? 4 : 0);
-    head.status = (uint16_t)r->status;
+    head.status = r->status >= 100 && r->status <= 999 ? (uint16_t)r->status : 500; /* as ap_get_status_line */
     head.status_line = hp_text(aTHX_ r->status_line);
     head.content_type = hp_request_text(aTHX_ r->content_type, r->in->content_type);
     if (!head.content_type.len)
@@ -173,7 +173,7 @@ static void pass(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
     if (r->redirect || r->answer_status)
         return;
-    if (r->parse_headers)
+    if (r->parse_headers && !r->assbackwards) /* nph-: the whole answer is the script's */
         pass_headers(aTHX_ r, bytes, length, 0);
     else
         transmit(aTHX_ r, bytes, length);

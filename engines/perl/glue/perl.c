@@ -138,13 +138,17 @@ int hp_perl_boot(const hp_setup *setup, char **error)
         *error = copy_of(word("perl does not start with these PerlSwitches; its reason is in the ErrorLog"));
         return -1;
     }
-    /* Without room for it: programs that assign $0 must not rename the process, nor pay for it. */
+    /* Without room for it: programs that assign $0 must not rename the process, nor pay for it. A file, as the server's
+     * program is for mod_perl: FindBin dies where it is none. */
     PL_origalen = 1;
     sv_unmagic(get_sv("0", GV_ADD), PERL_MAGIC_sv);
-    sv_setpvs(get_sv("0", GV_ADD), "hostler-perl");
+    sv_setsv(get_sv("0", GV_ADD), get_sv("\030", GV_ADD));
     hp_cwd_home(aTHX_ setup->server_root.ptr, setup->server_root.len);
     /* What every request of such a worker needs is shared by all of them. */
     if (setup->one_shot && load_own(aTHX_ "Hostler/Script.pm", error))
+        return -1;
+    /* Programs look at $mod_perl::VERSION unasked. */
+    if (load_own(aTHX_ setup->generation == 1 ? "mod_perl.pm" : "mod_perl2.pm", error))
         return -1;
     return load_own(aTHX_ setup->generation == 1 ? "Apache.pm" : "APR/Error.pm", error);
 }

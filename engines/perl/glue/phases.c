@@ -261,11 +261,22 @@ static void broken(hp_trip *t, const char *why)
     t->outcome.text.len = t->outcome.text.ptr ? strlen(why) : 0;
 }
 
+/* The program has set this status itself and then printed: that is the status's page, whatever Registry makes of it. */
+static int is_own_page(const hp_trip *t, int status)
+{
+    const hp_request *r = t->r;
+    return !t->died && r->head_state == HP_HEAD_UNSENT && status > 0 && status == r->own_status && hp_request_has_output(r);
+}
+
 /* What the handler's status and what it has sent come to. */
 static void conclude(pTHX_ hp_trip *t, int status)
 {
     hp_request *r = t->r;
     int unsent = r->head_state == HP_HEAD_UNSENT;
+    if (is_own_page(t, status)) {
+        r->status = status;
+        status = HP_OK;
+    }
     if (unsent && r->redirect && !t->died)
         set_redirect(aTHX_ t);
     else if (status == HP_OK || status == HP_DONE_STATUS) {

@@ -24,6 +24,7 @@ struct hp_request {
     SV *method, *uri, *unparsed_uri, *args, *filename, *path_info, *user, *ap_auth_type, *handler, *content_type,
         *content_encoding, *status_line, *the_request, *hostname;
     int status;
+    int own_status;          /* what the program has set it to, but 200; 0: nothing */
     hp_table *headers_in, *headers_out, *err_headers_out, *subprocess_env, *notes; /* NULL until asked for */
     HV *pnotes;
     AV *cleanups;            /* [code, data] pairs of pools and register_cleanup */

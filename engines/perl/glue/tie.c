@@ -58,15 +58,19 @@ static IV flush_out(pTHX_ PerlIO *f)
     return 0;
 }
 
+/* read() gives less than it was asked for at the body's end only, however the body arrives. */
 static SSize_t read_in(pTHX_ PerlIO *f, void *bytes, Size_t length)
 {
-    STRLEN got;
+    STRLEN total = 0, got = 1;
     if (!hp_current)
         return 0;
-    got = hp_request_read(aTHX_ hp_current, bytes, length);
-    if (!got && length)
+    while (total < length && got) {
+        got = hp_request_read(aTHX_ hp_current, (char *)bytes + total, length - total);
+        total += got;
+    }
+    if (!got)
         PerlIOBase(f)->flags |= PERLIO_F_EOF;
-    return (SSize_t)got;
+    return (SSize_t)total;
 }
 
 static IV fill_in(pTHX_ PerlIO *f)
@@ -204,6 +208,8 @@ void hp_tie(pTHX)
 /* Whatever the program has done to the handle, the next one finds it new. */
 static void restore(pTHX_ IO *io, PerlIO *ours, PerlIO *saved_read, PerlIO *saved_write)
 {
+    if (SvRMAGICAL((SV *)io))
+        sv_unmagic((SV *)io, PERL_MAGIC_tiedscalar); /* tie *STDOUT */
     if (IoIFP(io) && IoIFP(io) != ours && IoIFP(io) != saved_read)
         PerlIO_close(IoIFP(io)); /* it was opened anew */
     if (ours && PerlIOValid(ours)) {

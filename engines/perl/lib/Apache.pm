@@ -25,7 +25,7 @@ use Apache::Table      ();
 
 our $VERSION = '1.27';
 
-# Whoever means mod_perl 2's method of the same name.
+# Whoever means mod_perl 2's method of the same name; the last line's are called by others of them.
 my @same = qw(
     uri filename path_info method method_number protocol proto_num hostname the_request content_type content_encoding
     content_languages status status_line handler header_only no_cache no_local_copy bytes_sent mtime request_time
@@ -37,6 +37,7 @@ my @same = qw(
     set_last_modified set_etag make_etag set_content_length meets_conditions set_keepalive discard_request_body
     setup_client_block should_client_block default_type slurp_filename child_terminate add_config sendfile
     construct_url parse_uri construct_server as_string
+    clength rationalize_mtime pool _basic_credentials
 );
 
 # What a name of generation 1 is called in generation 2, and what is in xs/apache1.xs.
@@ -126,7 +127,7 @@ sub gensym {
 
 sub untaint {
     shift if @_ && !ref $_[0] && defined $_[0] && $_[0] eq 'Apache';
-    for (@_) { ($_) = /(.*)/s if defined }
+    for (@_) { ($_) = /(.*)/s if defined && !ref }
     return;
 }
 

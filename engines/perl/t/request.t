@@ -67,7 +67,7 @@ $r->auth_name('Realm');
 is(join('|', $r->get_basic_auth_pw), '0|sec:ret', 'credentials');
 is($r->user, 'joe', 'the user');
 $r->headers_in->unset('Authorization');
-is(scalar $r->get_basic_auth_pw, 401, 'none');
+is(($r->get_basic_auth_pw)[0], 401, 'none');
 is($r->err_headers_out->{'WWW-Authenticate'}, 'Basic realm="Realm"', 'and asked for');
 
 $r->method('GET');

@@ -134,6 +134,25 @@ fn output_in_all_its_ways() {
 }
 
 #[test]
+fn validators_conditions_and_credentials() {
+    assert_eq!(
+        says(
+            "$r->set_content_length(3); $r->update_mtime(5); $r->set_last_modified; $r->set_etag; \
+             $r->print(join '|', $r->header_out('Content-Length'), $r->header_out('Last-Modified'), \
+             $r->header_out('ETag') ? 1 : 0, $r->meets_conditions); OK"
+        ),
+        "3|Thu, 01 Jan 1970 00:00:05 GMT|1|0"
+    );
+    assert_eq!(
+        says(
+            "$r->auth_name('x'); $r->auth_type('Basic'); $r->header_in('Authorization', 'Basic YWxpY2U6c2VjcmV0'); \
+             $r->print(join '|', $r->get_basic_auth_pw, $r->connection->user); OK"
+        ),
+        "0|secret|alice"
+    );
+}
+
+#[test]
 fn servers_connections_and_the_process() {
     let body = says(
         "my $c = $r->connection; my $s = $r->server; $r->print(join '|', ref $c, $c->remote_ip, $c->user // '-', \
@@ -143,7 +162,7 @@ fn servers_connections_and_the_process() {
     );
     assert_eq!(
         body,
-        "Apache::Connection|127.0.0.1|-|Apache::Server|80|0|Apache|/perl/file.txt|1|1|1|0|Apache::Server|none|GLOB"
+        "Apache::Connection|127.0.0.1|-|Apache::Server|80|0|Apache|/perl/file.txt|1|1|1|0|Apache::Server|1.31|GLOB"
     );
     let answer = answer_of(
         "$r->log_error('e'); $r->warn('w'); Apache->log_error('s'); Apache::warn('f'); \

@@ -140,8 +140,12 @@ fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A field; a value that could end the line early is made harmless (response splitting).
+/// A field; a value that could end the line early is made harmless, and a field whose name is none (RFC 9110 §5.1) is
+/// left out (response splitting).
 pub(crate) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    if name.is_empty() || !name.iter().copied().all(super::head::is_token) {
+        return;
+    }
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {

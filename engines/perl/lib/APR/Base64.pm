@@ -10,6 +10,6 @@ our $VERSION = '0.009000';
 
 sub encode     { return MIME::Base64::encode_base64($_[0], '') }
 sub decode     { return MIME::Base64::decode_base64($_[0]) }
-sub encode_len { return 4 * int((($_[0] // 0) + 2) / 3) + 1 }
+sub encode_len { return 4 * int((($_[0] // 0) + 2) / 3) }
 
 1;

@@ -48,8 +48,12 @@ for my $part (qw(scheme user password hostname port path query fragment hostinfo
     };
 }
 
-# The path's part before the path info: all of it, without a request.
-sub rpath { return $_[0]->{path} }
+# The path's part before the path info of the request that it is the URI of (parsed_uri).
+sub rpath {
+    my $u = shift;
+    return $u->{path} unless length($u->{path_info} // '') && defined $u->{path};
+    return $u->{path} =~ s/\Q$u->{path_info}\E\z//r;
+}
 
 # Bits: 1 no host part, 2 no user, 4 no password, 8 show the password, 16 no path and what follows, 32 no query.
 sub unparse {

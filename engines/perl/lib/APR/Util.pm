@@ -42,7 +42,7 @@ sub _apr1 {
     for my $three ([ 0, 6, 12 ], [ 1, 7, 13 ], [ 2, 8, 14 ], [ 3, 9, 15 ], [ 4, 10, 5 ], [11]) {
         my $value = 0;
         $value = $value << 8 | $bytes[$_] for @$three;
-        for (1 .. @$three == 1 ? 2 : 4) { $made .= $letters[ $value & 63 ]; $value >>= 6 }
+        for (1 .. (@$three == 1 ? 2 : 4)) { $made .= $letters[ $value & 63 ]; $value >>= 6 }
     }
     return "\$apr1\$$salt\$$made";
 }

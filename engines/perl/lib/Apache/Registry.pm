@@ -111,7 +111,8 @@ sub compile {
     Hostler::Registry::ends_register($package);
     Hostler::Registry::ends_clear($package);
     my $mark = $MarkLine ? "\n#line 1 $filename\n" : '';
-    my $code = join '', "package $package;use Apache qw(exit);sub handler {", $mark, ref $text ? $$text : $text, "\n}";
+    (my $name = $filename) =~ s/(['\\])/\\$1/g;
+    my $code = join '', "package $package;use Apache qw(exit);sub handler {local \$0='$name';", $mark, ref $text ? $$text : $text, "\n}";
     ($code) = $code =~ /\A(.*)\z/s if ${^TAINT};
     _evaluate(\$code);
     if ($@ && !Apache::exited($@)) {

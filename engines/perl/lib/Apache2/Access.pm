@@ -61,7 +61,7 @@ sub allow_methods {
     return;
 }
 
-sub _realm { return $_[0]->auth_name // '' }
+sub _realm { return ($_[0]->auth_name // '') =~ s/(?<!\\)"/\\"/gr }
 
 sub note_basic_auth_failure {
     my $r = shift;
@@ -84,11 +84,11 @@ sub note_auth_failure {
     return;
 }
 
-# (status, password): OK 0 with the user set; DECLINED -1; 401, the failure noted.
+# (status, password): OK 0 with the user set; DECLINED -1; 401, the failure noted. As a scalar the last, as XS returns lists.
 sub get_basic_auth_pw {
     my $r = shift;
     my ($status, $password) = $r->_basic_credentials;
-    return wantarray ? ($status, $password) : $status;
+    return wantarray ? ($status, $password) : $password;
 }
 
 sub _basic_credentials {

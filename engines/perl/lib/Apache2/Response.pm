@@ -48,11 +48,11 @@ sub set_last_modified {
     return;
 }
 
-# FileETag's default: time and size.
+# FileETag's default: time and size. What has no time of its own is as old as its request.
 sub make_etag {
     my ($r, $weak) = @_;
-    my $file = $r->finfo;
-    my $time = $r->mtime || ($file ? $file->mtime : 0);
+    my $file = $r->Apache2::RequestRec::finfo; # mod_perl 1's is a handle
+    my $time = $r->mtime || ($file ? $file->mtime : 0) || $r->request_time;
     my $tag  = $file && $file->filetype == 1 ? sprintf('"%x-%x"', $file->size, $time * 1_000_000)
         : sprintf('"%x"', $time * 1_000_000);
     return $weak || $r->request_time - $time <= 1 ? "W/$tag" : $tag;
@@ -85,7 +85,7 @@ sub _tag_listed {
 sub meets_conditions {
     my $r = shift;
     return 0 if $r->no_local_copy || $r->status < 200 || $r->status >= 300;
-    my ($in, $out) = ($r->headers_in, $r->headers_out);
+    my ($in, $out) = (scalar $r->headers_in, scalar $r->headers_out);
     my $tag  = $out->get('ETag') // $r->err_headers_out->get('ETag');
     my $time = $r->mtime || (defined $out->get('Last-Modified') ? APR::Date::parse_http($out->get('Last-Modified')) : 0);
     $time ||= $r->request_time;

@@ -43,7 +43,9 @@ sub parse_uri {
 
 sub parsed_uri {
     my $r = shift;
-    return Hostler::Request::stash($r)->{parsed_uri} ||= APR::URI->parse($r->pool, $r->unparsed_uri);
+    my $parsed = Hostler::Request::stash($r)->{parsed_uri} ||= APR::URI->parse($r->pool, $r->unparsed_uri);
+    $parsed->{path_info} = $r->path_info;
+    return $parsed;
 }
 
 1;

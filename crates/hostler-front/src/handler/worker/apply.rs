@@ -50,10 +50,10 @@ fn table(message: &Bytes, fields: &Fields<'_>) -> Table {
     table
 }
 
-/// The words after the code of a status line, if it is this answer's (`ap_http_header_filter`).
+/// The words after the code of a status line, if it is this answer's (`ap_http_header_filter`) and one line.
 fn reason(status: u16, line: &[u8]) -> Option<&[u8]> {
     let (code, words) = line.split_at_checked(3)?;
-    let fits = code == text::decimal(u64::from(status)).as_bytes();
+    let fits = code == text::decimal(u64::from(status)).as_bytes() && !line.iter().any(u8::is_ascii_control);
     words.strip_prefix(b" ").filter(|words| fits && !words.is_empty())
 }
 
@@ -191,5 +191,6 @@ mod tests {
         assert_eq!(reason(404, b"404"), None);
         assert_eq!(reason(404, b"40"), None);
         assert_eq!(reason(404, b"404 "), None);
+        assert_eq!(reason(200, b"200 OK\r\nX-Own: 1"), None);
     }
 }
