@@ -1,8 +1,8 @@
 //! Loads, by the lab's generator, and what they cost the server.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use hostler_lab::contestant::Running;
-use hostler_lab::load::{self, Cancel, Outcome, Phase, Plan, Protocol, Target};
+use hostler_lab::load::{self, Cancel, Outcome, Phase, PhaseOutcome, Plan, Protocol, Target};
 use hostler_lab::method::statistics::{median, ratio};
 use rustix::process::{Pid, setpriority_process};
 
@@ -20,10 +20,6 @@ pub(crate) struct Page<'a> {
 pub(crate) struct Sample {
     /// Answers a second.
     pub(crate) rate: f64,
-    /// Response times in seconds.
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-    pub(crate) p999: f64,
     /// Seconds of the server's processor time for each answer.
     pub(crate) processor: f64,
     /// Requests that failed.
@@ -37,8 +33,9 @@ impl Page<'_> {
     }
 
     /// So many requests a second, whether or not others have been answered; times count from when each was to be sent.
-    pub(crate) fn open(&self, rate: f64, seconds: f64) -> Result<Sample> {
-        self.load(Phase::Open { rate, to_rate: None, seconds })
+    pub(crate) fn opened(&self, rate: f64, seconds: f64) -> Result<PhaseOutcome> {
+        let outcome = generated(&self.target()?, &plan(Phase::Open { rate, to_rate: None, seconds }))?;
+        outcome.phases.into_iter().next().context("the load has not begun")
     }
 
     /// Something to warm up with; a connection for each request, so that no worker keeps one.
@@ -77,14 +74,9 @@ pub(crate) fn target(server: &Running, host: &str, path: &str) -> Result<Target>
 impl Sample {
     fn of(outcome: &Outcome) -> Self {
         let Some(phase) = outcome.phases.first() else { return Self::default() };
-        #[expect(clippy::cast_precision_loss, reason = "microseconds of minutes")]
-        let at = |quantile| phase.latency.value_at_quantile(quantile) as f64 / 1e6;
         let errors = phase.errors;
         Self {
             rate: if phase.elapsed > 0.0 { float(phase.answers) / phase.elapsed } else { 0.0 },
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
             processor: f64::NAN,
             failed: errors.sum(),
         }

@@ -18,6 +18,7 @@ mod startup;
 mod steady;
 mod users;
 mod vhosts;
+mod window;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;

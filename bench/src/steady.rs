@@ -1,27 +1,29 @@
 //! Response times at 80 % of what a server can do, alone and mixed: an open load, so that a request that has to wait is
-//! counted from when it was to be sent.
+//! counted from when it was to be sent. In windows, of which those count in which it was 80 % ([`crate::window`]).
 //!
-//! The rate follows from a saturation just before, in each round anew. Of a mix nine in ten requests are light and one
-//! is heavy; what it takes follows from the two alone. *Sleepers* need no processor but hold their worker, so a light
-//! request that waits for one shows in milliseconds.
+//! Of a mix nine in ten requests are light and one is heavy; what it takes follows from the two alone. *Sleepers* need no
+//! processor but hold their worker, so a light request that waits for one shows in milliseconds. A file of nginx's at
+//! the rate of the light page shows what the machine and the generator add.
 
 use crate::Options;
-use crate::drive::{Page, Rounds, Sample, order};
+use crate::drive::{Page, order};
 use crate::report::Report;
 use crate::stage::{Stage, present, title};
+use crate::window::{Probes, SHARE, Window, Windows};
 use anyhow::Result;
 use hostler_lab::contestant::Running;
+use hostler_lab::method::statistics::median;
 
-/// Of the rate at saturation.
-const SHARE: f64 = 0.8;
 /// Heavy requests of a mix.
 const HEAVY: f64 = 0.1;
 /// What light requests beside sleepers are of the rate at saturation, and how many sleepers there are a second.
 const BESIDE_SLEEPERS: (f64, f64) = (0.25, 40.0);
-/// Each takes long.
-const ROUNDS: u32 = 6;
-/// Clients at saturation.
-const CLIENTS: u32 = 15;
+/// Rounds of all servers; with `--quick`.
+const ROUNDS: (u32, u32) = (12, 2);
+/// Seconds of a probe and of a window. All together takes three and a half minutes.
+const SECONDS: (f64, f64) = (0.25, 1.2);
+/// What nginx is asked for.
+const FILE: &str = "/file.txt";
 
 const SLEEPER: &str = r"package Lab::Sleeper;
 
@@ -60,80 +62,140 @@ const SLEEPERS: &str = r#"
 </IfModule>
 "#;
 
-/// The rows of a contestant.
-const ROWS: [&str; 5] =
-    ["light", "heavy", "light of a mix", "heavy of that mix", "light beside requests that sleep 50 ms"];
+/// The rows of a contestant: what they are about, and of which windows which page.
+const ROWS: [(&str, usize, usize); 5] = [
+    ("light", 0, 0),
+    ("heavy", 1, 0),
+    ("light of a mix", 2, 0),
+    ("heavy of that mix", 2, 1),
+    ("light beside requests that sleep 50 ms", 3, 0),
+];
+
+/// A server that runs Perl, with what was found of it.
+struct Contestant {
+    name: &'static str,
+    server: Running,
+    light: Probes,
+    heavy: Probes,
+    /// Light, heavy, a mix, beside sleepers.
+    windows: [Windows; 4],
+}
+
+/// The machine's own: a file of nginx's.
+struct Machine {
+    server: Running,
+    probes: Probes,
+    windows: Windows,
+}
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let stage = Stage::new("registry", SLEEPERS)?.file("lib/Lab/Sleeper.pm", SLEEPER)?;
-    let mut servers: Vec<(&str, Running)> = Vec::new();
+    let stage = stage.file(&format!("htdocs{FILE}"), &"x".repeat(4096))?;
+    let mut contestants = Vec::new();
     for name in present(&["hostler", "apache-prefork"], report) {
-        servers.push((name, stage.start(name)?));
+        contestants.push(Contestant::start(name, &stage, options)?);
     }
-    for (_, server) in &servers {
-        for path in ["/light", "/heavy", "/sleeper"] {
-            Page { server, hosts: &[], path }.warm_up(64, options.seconds())?;
+    let mut machine = None;
+    for name in present(&["nginx"], report) {
+        machine = Some(Machine::start(name, &stage, options)?);
+    }
+    let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
+    for round in 0..rounds {
+        for turn in order(round, contestants.len()) {
+            contestants[turn].round()?;
+        }
+        if let Some(machine) = &mut machine {
+            machine.round(contestants.first().map_or(f64::INFINITY, |first| first.light.rate()))?;
         }
     }
-    let mut found = vec![ROWS.map(|_| Rounds::default()); servers.len()];
-    for round in 0..options.rounds().min(ROUNDS) {
-        for turn in order(round, servers.len()) {
-            let samples = one_round(&servers[turn].1, options)?;
-            found[turn].iter_mut().zip(samples).for_each(|(rounds, sample)| rounds.0.push(sample));
-        }
-    }
-    let rows = ROWS.iter().enumerate().flat_map(|(number, what)| {
-        let found = &found;
-        servers
-            .iter()
-            .enumerate()
-            .map(move |(turn, (name, _))| row(format!("{}: {what}", title(name)), &found[turn][number]))
-    });
-    let about = "At 80 % of each server's own rate at saturation, which is measured just before: times from when a \
-                 request was to be sent, in ms. Of a mix one request in ten is heavy; beside sleepers light ones come at \
-                 a quarter of the saturation's rate.";
-    let head = ["what", "requests/s", "p50", "p99", "p99.9", "p99.9 : p50 (95 % interval)"];
-    report.table(about, &head, &rows.collect::<Vec<_>>());
+    tell(&contestants, machine.as_ref(), report);
     Ok(())
 }
 
-/// A sample for each of [`ROWS`].
-fn one_round(server: &Running, options: &Options) -> Result<[Sample; 5]> {
-    let page = |path| Page { server, hosts: &[], path };
-    let (light, heavy, sleeper) = (page("/light"), page("/heavy"), page("/sleeper"));
-    let long = options.seconds() * 2.0;
-    let light_most = light.closed(CLIENTS, options.seconds())?.rate;
-    let light_alone = light.open(SHARE * light_most, long)?;
-    let heavy_most = heavy.closed(CLIENTS, options.seconds())?.rate;
-    let heavy_alone = heavy.open(SHARE * heavy_most, long)?;
-    let mix = SHARE / ((1.0 - HEAVY) / light_most + HEAVY / heavy_most);
-    let (light_mixed, heavy_mixed) = at_once((light, mix * (1.0 - HEAVY)), (heavy, mix * HEAVY), long)?;
-    let (share, sleepers) = BESIDE_SLEEPERS;
-    let (beside, _) = at_once((light, light_most * share), (sleeper, sleepers), long)?;
-    Ok([light_alone, heavy_alone, light_mixed, heavy_mixed, beside])
-}
-
-/// Two loads at the same time, each with its rate.
-fn at_once(first: (Page<'_>, f64), second: (Page<'_>, f64), seconds: f64) -> Result<(Sample, Sample)> {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| second.0.open(second.1, seconds));
-        let own = first.0.open(first.1, seconds)?;
-        let other = other.join().unwrap_or_else(|_| anyhow::bail!("the second generator broke"))?;
-        Ok((own, other))
-    })
-}
-
-fn row(mut what: String, rounds: &Rounds) -> Vec<String> {
-    if rounds.failed() > 0 {
-        what.push_str(&format!(", {} failed", rounds.failed()));
+fn tell(contestants: &[Contestant], machine: Option<&Machine>, report: &mut Report) {
+    let windows = contestants.iter().flat_map(|contestant| &contestant.windows);
+    let windows = windows.chain(machine.map(|machine| &machine.windows));
+    let usual = median(&windows.flat_map(Windows::speeds).collect::<Vec<_>>()).unwrap_or(0.0);
+    let row = |what: String, windows: &Windows, page| [vec![what], windows.cells(page, usual)].concat();
+    let mut rows = Vec::new();
+    for (what, kind, page) in ROWS {
+        for contestant in contestants {
+            let what = format!("{}: {what}", title(contestant.name));
+            rows.push(row(what, &contestant.windows[kind], page));
+        }
     }
-    let milliseconds = |figure: fn(&Sample) -> f64| format!("{:.2}", rounds.middle(figure) * 1e3);
-    vec![
-        what,
-        format!("{:.0}", rounds.middle(|sample| sample.rate)),
-        milliseconds(|sample| sample.p50),
-        milliseconds(|sample| sample.p99),
-        milliseconds(|sample| sample.p999),
-        rounds.against(|sample| sample.p999, rounds, |sample| sample.p50),
-    ]
+    if let Some(machine) = machine {
+        rows.push(row("nginx: a file of 4 KB at the rate of the first row".into(), &machine.windows, 0));
+    }
+    let about = "At 80 % of each server's own rate at saturation, in windows of 1.2 s with a probe of the saturation before \
+                 and after each: times from when a request was to be sent, in ms, of all windows that count. A window does \
+                 not count in which it was more than 90 % of the probe after it, or not all was answered (overload), or in \
+                 which the machine was slower than usual. Of a mix one request in ten is heavy; beside sleepers light ones \
+                 come at a quarter of the saturation's rate.";
+    let head = ["what", "requests/s", "p50", "p99", "p99.9", "p99.9 : p50 (single windows)", "windows"];
+    report.table(about, &head, &rows);
+}
+
+impl Contestant {
+    fn start(name: &'static str, stage: &Stage, options: &Options) -> Result<Self> {
+        let server = stage.start(name)?;
+        for path in ["/light", "/heavy", "/sleeper"] {
+            Page { server: &server, hosts: &[], path }.warm_up(64, options.seconds() / 2.0)?;
+        }
+        let (light, heavy) = Default::default();
+        let mut contestant = Self { name, server, light, heavy, windows: Default::default() };
+        contestant.probe()?;
+        Ok(contestant)
+    }
+
+    fn probe(&mut self) -> Result<()> {
+        let page = |path| Page { server: &self.server, hosts: &[], path };
+        self.light.take(&page("/light"), SECONDS.0)?;
+        self.heavy.take(&page("/heavy"), SECONDS.0)
+    }
+
+    /// A window of each kind.
+    fn round(&mut self) -> Result<()> {
+        self.probe()?;
+        for kind in 0..self.windows.len() {
+            let (most_light, most_heavy) = (self.light.rate(), self.heavy.rate());
+            let page = |path| Page { server: &self.server, hosts: &[], path };
+            let (light, heavy, sleeper) = (page("/light"), page("/heavy"), page("/sleeper"));
+            let mix = SHARE / ((1.0 - HEAVY) / most_light + HEAVY / most_heavy);
+            let (share, sleepers) = BESIDE_SLEEPERS;
+            let window = match kind {
+                0 => Window::run(&[(light, SHARE * most_light)], SECONDS.1),
+                1 => Window::run(&[(heavy, SHARE * most_heavy)], SECONDS.1),
+                2 => Window::run(&[(light, mix * (1.0 - HEAVY)), (heavy, mix * HEAVY)], SECONDS.1),
+                _ => Window::run(&[(light, most_light * share), (sleeper, sleepers)], SECONDS.1),
+            }?;
+            self.probe()?;
+            let (light, heavy) = (&self.light, &self.heavy);
+            let probes: &[&Probes] = match kind {
+                1 => &[heavy],
+                2 => &[light, heavy],
+                _ => &[light],
+            };
+            self.windows[kind].0.push(window.judged(probes));
+        }
+        Ok(())
+    }
+}
+
+impl Machine {
+    fn start(name: &str, stage: &Stage, options: &Options) -> Result<Self> {
+        let server = stage.start(name)?;
+        Page { server: &server, hosts: &[], path: FILE }.warm_up(64, options.seconds() / 2.0)?;
+        Ok(Self { server, probes: Probes::default(), windows: Windows::default() })
+    }
+
+    /// `rate`: of another page at saturation.
+    fn round(&mut self, rate: f64) -> Result<()> {
+        let page = Page { server: &self.server, hosts: &[], path: FILE };
+        self.probes.take(&page, SECONDS.0)?;
+        let window = Window::run(&[(page, SHARE * rate.min(self.probes.rate()))], SECONDS.1)?;
+        self.probes.take(&page, SECONDS.0)?;
+        self.windows.0.push(window.judged(&[&self.probes]));
+        Ok(())
+    }
 }
