@@ -366,7 +366,7 @@ impl Request {
 
     /// Whether its answer is a part of another's, also where that is made as if it were one of its own.
     pub(crate) fn is_part(&self) -> bool {
-        self.is_sub() || self.within.is_some() || self.main.is_some()
+        self.is_sub() || self.within.as_ref().is_some_and(|within| within.is_part) || self.main.is_some()
     }
 
     pub(crate) fn is_head(&self) -> bool {

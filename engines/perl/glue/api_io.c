@@ -5,13 +5,6 @@
 #include <unistd.h>
 
 /* The body is the main request's. */
-static hp_request *read_from(hp_request *r)
-{
-    while (r->main && r->arena)
-        r = r->main;
-    return r;
-}
-
 static STRLEN print_list(pTHX_ hp_request *r, SV **list, SSize_t count)
 {
     STRLEN total = 0;
@@ -105,7 +98,7 @@ static STRLEN receive(pTHX_ hp_request *r, char *into, STRLEN length)
 STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length)
 {
     STRLEN waiting;
-    r = read_from(r);
+    r = hp_request_base(r);
     if (ahead_of != r) {
         ahead_of = r;
         ahead_from = ahead_to = 0;
@@ -231,7 +224,7 @@ static int read_line(pTHX_ hp_request *r, SV *line)
 XS(hp_readline)
 {
     HP_METHOD(1);
-    r = read_from(r);
+    r = hp_request_base(r);
     if (GIMME_V == G_LIST) {
         SP -= items;
         for (;;) {
@@ -255,7 +248,7 @@ XS(hp_readline)
 XS(hp_getc)
 {
     HP_METHOD(1);
-    r = read_from(r);
+    r = hp_request_base(r);
     if (!more(aTHX_ r))
         XSRETURN_UNDEF;
     HP_ANSWER(newSVpvn(&ahead[ahead_from++], 1));
@@ -264,7 +257,7 @@ XS(hp_getc)
 XS(hp_eof)
 {
     HP_METHOD(1);
-    HP_ANSWER(newSViv(!more(aTHX_ read_from(r))));
+    HP_ANSWER(newSViv(!more(aTHX_ hp_request_base(r))));
 }
 
 XS(hp_discard_request_body)

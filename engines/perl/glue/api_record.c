@@ -300,8 +300,7 @@ XS(hp_other_request)
 XS(hp_pool)
 {
     HP_METHOD(1);
-    while (r->main && r->arena)
-        r = r->main;
+    r = hp_request_base(r);
     if (!r->pool) {
         dSP;
         require_pv("APR/Pool.pm");

@@ -137,14 +137,51 @@ XS(hp_custom_responses)
     HP_ANSWER(newRV_inc((SV *)r->custom_responses));
 }
 
-/* internal_redirect: the request goes on as one for this local URL; nothing more is sent. */
+/* redirect(r, target): when the handler has returned, the request goes on as one for this local URL; nothing more is
+ * sent. */
 XS(hp_redirect)
 {
     HP_METHOD(2);
     r = hp_request_printing(r);
     SvREFCNT_dec(r->redirect);
     r->redirect = newSVsv(ST(1));
-    hp_request_forget_output(r);
+    (void)hp_request_forget_output(r);
+    XSRETURN_EMPTY;
+}
+
+/* The request that has gone on in the place of r, as it was answered. */
+static void link_next(pTHX_ hp_request *r, const hp_told *told)
+{
+    hp_request *next = hp_request_inside(aTHX_ told);
+    if (next == r || next->prev == next)
+        return;
+    next->prev = r;
+    next->main = r->main;
+    if (!r->next) {
+        r->next = next;
+        r->borrows_next = 1;
+    }
+}
+
+/* go_on(r, target): internal_redirect. The other request is served here and now, by this worker if it is Perl's. */
+XS(hp_go_on)
+{
+    HP_METHOD(2);
+    STRLEN length;
+    const char *target = SvPV(ST(1), length);
+    hp_told told;
+    r = hp_request_printing(r);
+    if (!length || *target != '/') { /* as Apache, which parses it as a request's */
+        r->answer_status = 400;
+        XSRETURN_EMPTY;
+    }
+    (void)hp_request_forget_output(r);
+    hp_request_tell_changes(aTHX_ r);
+    r->redirected = 1;
+    hp_ask_redirect(target, length);
+    hp_serve_until_told(aTHX_ & told);
+    if (told.kind == HP_TOLD_ANSWER)
+        link_next(aTHX_ r, &told);
     XSRETURN_EMPTY;
 }
 
@@ -318,6 +355,7 @@ void hp_boot_request(pTHX)
         {OWN "stash", hp_stash, 0},
         {OWN "custom_responses", hp_custom_responses, 0},
         {OWN "redirect", hp_redirect, 0},
+        {OWN "go_on", hp_go_on, 0},
         {OWN "look_up", hp_look_up_target, 0},
         {OWN "run", hp_run_target, 0},
         {OWN "headers_text", hp_headers_text, 0},

@@ -196,6 +196,9 @@ void hp_ask_look_up(const char *method, size_t method_length, const char *target
 /* Has the answer of what was looked up sent as part of this one's, as it has been changed (NULL: it was not):
  * HP_TOLD_RAN. */
 void hp_ask_run(const char *target, size_t length, uint32_t id, const hp_changes *changes);
+/* Has the request go on as one for this local URL (it begins with a slash), whose answer is sent as this one's:
+ * HP_TOLD_ANSWER with that request as it was answered, or HP_TOLD_RAN. */
+void hp_ask_redirect(const char *target, size_t length);
 /* What comes next of the answer. HP_TOLD_NESTED: a request to be served first, and its outcome told by
  * hp_out_finished(); what is told until then is of it. */
 void hp_await_told(hp_told *told);

@@ -14,13 +14,6 @@ typedef struct {
     hp_gathered gathered;
 } inside;
 
-static hp_request *root_of(hp_request *r)
-{
-    while (r->main && r->arena)
-        r = r->main;
-    return r;
-}
-
 static hp_request *numbered(hp_request *root, uint32_t id)
 {
     hp_request *sub = root->subs;
@@ -33,7 +26,7 @@ static hp_request *numbered(hp_request *root, uint32_t id)
 
 hp_request *hp_request_inside(pTHX_ const hp_told *told)
 {
-    hp_request *root = root_of(hp_current), *r = numbered(root, told->id);
+    hp_request *root = hp_request_base(hp_current), *r = numbered(root, told->id);
     hp_directory *directory = hp_directory_of(told->request->directory);
     if (r && r != root) {
         hp_request_renew(aTHX_ r, told->request, directory);
@@ -41,11 +34,12 @@ hp_request *hp_request_inside(pTHX_ const hp_told *told)
     }
     r = hp_request_copy(aTHX_ told->request, directory);
     r->id = told->id;
-    r->main = numbered(root, told->main);
-    if (!r->main)
-        r->main = root;
     if (told->prev)
         r->prev = numbered(root, told->prev - 1);
+    /* What goes on in the place of the outermost one is no part of it. */
+    r->main = r->prev ? r->prev->main : numbered(root, told->main);
+    if (!r->main && !r->prev)
+        r->main = root;
     r->body_ended = 1;
     r->next_sub = root->subs;
     root->subs = r;

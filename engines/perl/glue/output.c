@@ -169,9 +169,15 @@ static void pass_headers(pTHX_ hp_request *r, const char *bytes, STRLEN length, 
         transmit(aTHX_ r, bytes + taken, length - taken);
 }
 
+/* Somebody else answers. */
+static int is_mute(const hp_request *r)
+{
+    return r->redirect || r->redirected || r->answer_status;
+}
+
 static void pass(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
-    if (r->redirect || r->answer_status)
+    if (is_mute(r))
         return;
     if (r->parse_headers && !r->assbackwards) /* nph-: the whole answer is the script's */
         pass_headers(aTHX_ r, bytes, length, 0);
@@ -231,9 +237,9 @@ void hp_request_flush(pTHX_ hp_request *r)
     begin(r);
     measure(r);
     pass_gathered(aTHX_ r);
-    if (r->parse_headers && r->header_text && !r->redirect)
+    if (r->parse_headers && r->header_text && !r->redirect && !r->redirected)
         pass_headers(aTHX_ r, "", 0, 1);
-    if (!r->redirect && !r->answer_status)
+    if (!is_mute(r))
         hp_request_send_head(aTHX_ r);
 }
 
@@ -242,7 +248,7 @@ void hp_request_push(pTHX_ hp_request *r)
 {
     begin(r);
     pass_gathered(aTHX_ r);
-    if (r->redirect || r->answer_status || (r->parse_headers && r->header_text))
+    if (is_mute(r) || (r->parse_headers && r->header_text))
         return;
     if (!r->parse_headers)
         hp_request_send_head(aTHX_ r);

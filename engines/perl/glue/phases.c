@@ -268,6 +268,17 @@ static int is_own_page(const hp_trip *t, int status)
     return !t->died && r->head_state == HP_HEAD_UNSENT && status > 0 && status == r->own_status && hp_request_has_output(r);
 }
 
+/* Another request has answered in the place of this one (internal_redirect): whatever its handlers said of it. */
+static void was_redirected(hp_trip *t)
+{
+    if (t->outcome.kind == HP_STATUS)
+        t->r->status = t->outcome.status;
+    hp_free((void *)t->outcome.text.ptr);
+    t->outcome.text.ptr = NULL;
+    t->outcome.text.len = 0;
+    decide(t, HP_DONE, 0);
+}
+
 /* What the handler's status and what it has sent come to. */
 static void conclude(pTHX_ hp_trip *t, int status)
 {
@@ -329,6 +340,8 @@ void hp_run_trip(pTHX_ void *context)
         if (is_ours(aTHX_ r, kind))
             conclude(aTHX_ t, respond(aTHX_ t, kind));
     }
+    if (r->redirected)
+        was_redirected(t);
     FREETMPS;
     LEAVE;
 }
@@ -338,7 +351,9 @@ void hp_conclude_exit(pTHX_ void *context)
     hp_trip *t = context;
     if (t->decided)
         return;
-    if (t->r->phase == HP_RESPONSE)
+    if (t->r->redirected)
+        decide(t, HP_DONE, 0);
+    else if (t->r->phase == HP_RESPONSE)
         conclude(aTHX_ t, HP_OK);
     else /* of a phase that decides whether there may be an answer */
         decide(t, HP_STATUS, 500);

@@ -188,6 +188,7 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     r->owns_main = kept.owns_main;
     r->owns_prev = kept.owns_prev;
     r->next = kept.next;
+    r->borrows_next = kept.borrows_next;
 }
 
 void hp_request_renew(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
@@ -210,6 +211,13 @@ hp_request *hp_request_printing(hp_request *r)
     return r;
 }
 
+hp_request *hp_request_base(hp_request *r)
+{
+    while (r->arena && (r->main || r->prev))
+        r = r->main ? r->main : r->prev;
+    return r;
+}
+
 SV *hp_request_sv(pTHX_ hp_request *r)
 {
     if (!r->self) {
@@ -225,6 +233,7 @@ SV *hp_connection_sv(pTHX_ hp_request *r)
 {
     while (r->main)
         r = r->main;
+    r = hp_request_base(r);
     if (!r->connection)
         r->connection = hp_object(
             aTHX_ hp_settings.generation == 1 ? "Apache::Connection" : "Apache2::Connection", &request_magic, r);
@@ -291,7 +300,7 @@ void hp_request_free(pTHX_ hp_request *r)
         hp_request_free(aTHX_ r->prev);
     if (r->owns_main)
         hp_request_free(aTHX_ r->main);
-    if (r->next)
+    if (r->next && !r->borrows_next)
         hp_request_free(aTHX_ r->next);
     forget_object(aTHX_ r->self);
     forget_object(aTHX_ r->connection);

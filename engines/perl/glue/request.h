@@ -44,7 +44,8 @@ struct hp_request {
     uint64_t length;
     time_t mtime;
     uint64_t bytes_sent;
-    SV *redirect;            /* internal_redirect's target */
+    SV *redirect;            /* where the request goes on when the handler has returned */
+    int redirected;          /* another request has answered in its place (internal_redirect) */
 
     int autoflush;           /* $| of a stdout that is not tied (hp_request_autoflush() looks) */
     /* PerlSendHeader / ParseHeaders: the header is still being looked for in the output. */
@@ -58,7 +59,8 @@ struct hp_request {
     int body_ended;
     hp_request *main;        /* of a sub-request */
     hp_request *prev, *next;
-    int owns_main, owns_prev; /* (next always) it is only there to be looked at, and ends with this one */
+    int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
+    int borrows_next;        /* (next does, but for this) it is one of the sub-requests */
     int logs_later;          /* its Log and Cleanup phases are not this trip's */
     int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
     uint32_t id;             /* of a sub-request: the front's number for it */
@@ -95,6 +97,8 @@ void hp_request_renew(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
 void hp_request_free(pTHX_ hp_request *r);
 /* The request whose answer it is that this one prints: itself, or the nearest main request that is being served. */
 hp_request *hp_request_printing(hp_request *r);
+/* The request that this one is inside of: the one that the worker was given. Itself, if it is that. */
+hp_request *hp_request_base(hp_request *r);
 /* The Perl object, blessed into the generation's class (Apache2::RequestRec, or Apache); a new reference. */
 SV *hp_request_sv(pTHX_ hp_request *r);
 /* The request behind an object; croaks with a clear sentence for anything else. */

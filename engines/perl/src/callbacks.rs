@@ -199,6 +199,15 @@ unsafe extern "C" fn hp_ask_run(target: *const c_char, length: usize, id: u32, g
     current(|serving| serving.say(&FromWorker::Run { target, id, changes }));
 }
 
+/// # Safety
+/// The string must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_ask_redirect(target: *const c_char, length: usize) {
+    // SAFETY: the caller's.
+    let target = unsafe { Str { ptr: target, len: length }.bytes() };
+    current(|serving| serving.say(&FromWorker::Redirect { target }));
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn hp_await_told(told: &mut ffi::Told) {
     *told = current(Serving::await_told).unwrap_or(ffi::Told::GONE);

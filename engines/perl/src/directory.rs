@@ -17,6 +17,9 @@ pub(crate) struct Directories(BTreeMap<u32, *mut Directory>);
 impl Directories {
     /// Defines one; `false`: it is malformed.
     pub(crate) fn define(&mut self, id: u32, encoded: &[u8]) -> bool {
+        if self.0.contains_key(&id) {
+            return true;
+        }
         match postcard::from_bytes::<work::Directory>(encoded) {
             Ok(directory) => {
                 self.0.insert(id, Box::into_raw(Box::new(keep(directory))));

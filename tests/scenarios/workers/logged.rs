@@ -78,7 +78,7 @@ fn log_handlers_see_what_was_sent() {
         ("HEAD", "/p/hello", "200|200 OK|5|text/plain|-|modperl|noted|same|no next"),
         ("GET", "/p/long", "200|200 OK|300000|text/plain|-|modperl|noted|same|no next"),
         ("GET", "/p/declined", "200|200 OK|8|-|8|modperl|noted|other|no next"),
-        ("GET", "/p/internal", "200|-|0|-|-|modperl|noted|other|/plain.txt 5"),
+        ("GET", "/p/internal", "200|-|0|-|-|modperl|noted|same|/plain.txt 5"),
         ("GET", "/doc/none", "404|-|0|-|-|-|noted|other|/p/hello 5"),
     ];
     for _ in 0..2 {

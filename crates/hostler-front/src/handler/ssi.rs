@@ -46,6 +46,9 @@ pub(crate) const NESTED: &str = "includes-nested";
 /// The note of an answer that has been through the filter.
 const EXPANDED: &str = "includes-expanded";
 
+/// Longest output of a program that is expanded, in bytes.
+pub(crate) const LONGEST: usize = page::LONGEST as usize;
+
 /// Permission bits of owner and group.
 const OWNER_EXECUTES: u32 = 0o100;
 const GROUP_EXECUTES: u32 = 0o010;
@@ -111,8 +114,20 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
     Ok(output::expand(request, parsed).await)
 }
 
-/// The filter on what is no file: a program's output is a page.
+/// Whether a program's output would be expanded.
+pub(crate) fn expands(request: &Request) -> bool {
+    is_filtered(request) && is_allowed(request) && !request.is_sub()
+}
+
+/// The filter on what is no file: a program's output is a page. The worker that has waited for includes is let go: a
+/// long page is sent as fast as the client takes it.
 pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
+    let body = expanded(request, body).await;
+    request.held.release(request);
+    body
+}
+
+async fn expanded(request: &mut Request, body: Body) -> Body {
     if !is_filtered(request) || request.is_sub() {
         return body;
     }
@@ -125,7 +140,7 @@ pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
     if request.dir.include.last_modified != Some(true) {
         request.headers_out.unset("Last-Modified");
     }
-    match body.collect(page::LONGEST as usize).await {
+    match body.collect(LONGEST).await {
         Ok(text) => output::expand(request, Rc::new(page::of_text(request, &text))).await,
         Err(error) => output::broken(error),
     }

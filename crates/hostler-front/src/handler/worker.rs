@@ -7,6 +7,7 @@
 //! conversation  one trip: request out, answer in, with questions on the way
 //! nested        requests inside of requests: in the conversation that the worker waits in
 //! held          the worker that waits for a request's next trip
+//! redirect      another request's answer in the place of this one's
 //! apply         what the worker says becomes the request's answer
 //! output        the rest of a long answer
 //! raw           answers with their own head, for clients that can't be sent them so
@@ -28,6 +29,7 @@ mod output;
 pub(crate) mod phases;
 mod questions;
 mod raw;
+mod redirect;
 mod script;
 pub(crate) mod short;
 
@@ -37,7 +39,7 @@ pub(crate) use output::Late;
 pub(crate) use script::handle as script;
 
 use crate::body::Body;
-use crate::handler::file;
+use crate::handler::{file, ssi};
 use crate::log::{self, Severity};
 use crate::map::translate;
 use crate::request::Request;
@@ -117,7 +119,12 @@ async fn respond(
     handler: Option<&'static [u8]>,
 ) -> Result<Body, Halt> {
     let before = request.handler.clone();
-    let task = Task { phases, handler, body: !request.body.is_empty(), stays: false };
+    // The worker waits until a page is expanded: what Perl includes in it sees what its request has kept.
+    let expands = programs == Programs::Configured
+        && isolation == Isolation::Persistent
+        && !request.is_part()
+        && ssi::expands(request);
+    let task = Task { phases, handler, body: !request.body.is_empty(), stays: expands };
     let answer = trip(request, &task, isolation, programs).await;
     outcome(request, before, answer).await
 }
@@ -129,7 +136,8 @@ pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Resul
         short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
         short::Answer::Other(conversation) => {
             let logs = request.progress.logged;
-            converse(request, *conversation, Stays { asked: false, logs }).await
+            let stays = Stays { asked: false, whole: false, logs };
+            converse(request, *conversation, stays).await
         }
         short::Answer::Failed(error) => Err(error),
     };
@@ -215,8 +223,10 @@ async fn trip(
     };
     request.progress.logged |= logs(task.phases);
     request.progress.pending = PhaseSet::default();
-    let logs = logs(task.phases) && task.phases.contains(Phase::Response);
-    converse(request, conversation, Stays { asked: task.stays, logs }).await
+    let responds = task.phases.contains(Phase::Response);
+    let stays =
+        Stays { asked: task.stays, whole: task.stays && responds, logs: logs(task.phases) && responds };
+    converse(request, conversation, stays).await
 }
 
 /// Whether a worker keeps a request when its trip has ended.
@@ -224,6 +234,8 @@ async fn trip(
 struct Stays {
     /// It was asked to.
     asked: bool,
+    /// With its whole answer, which is a page to expand; any other is let go.
+    whole: bool,
     /// It does if the front is to make the answer, for the Log and Cleanup phases that this trip was to have.
     logs: bool,
 }
@@ -234,7 +246,8 @@ impl Stays {
         if self.logs && made_by_front {
             request.progress.logged = false;
         }
-        self.asked || (self.logs && matches!(end, End::Status(_)))
+        let asked = if self.whole { matches!(end, End::Done) } else { self.asked };
+        asked || (self.logs && matches!(end, End::Status(_)))
     }
 }
 
@@ -286,7 +299,7 @@ async fn converse(
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if length > 0 => Poll::Ready(None),
+            Poll::Pending if length > 0 && !stays.whole => Poll::Ready(None),
             polled => polled.map(Some),
         });
         match event.await.transpose()? {
@@ -295,10 +308,20 @@ async fn converse(
                 has_head = true;
             }
             Some(Event::Changes(changes)) => changes.apply(request),
+            Some(Event::Redirect(target)) if has_head || request.is_part() => {
+                conversation.splice(request, &target);
+                has_head = true;
+            }
+            Some(Event::Redirect(target)) => {
+                return Ok(redirect::follow(request, conversation, stays, target).await);
+            }
             Some(Event::Finished(end)) => {
                 if stays.at(&end, request) {
                     request.held.keep(conversation);
                 } else {
+                    if stays.asked {
+                        conversation.release();
+                    }
                     conversation.part(request);
                 }
                 return Ok(finished(end, has_head, gathered, length));
@@ -306,7 +329,7 @@ async fn converse(
             Some(Event::Body(piece)) => {
                 length += piece.len();
                 gathered.push_back(piece);
-                if length > WHOLE {
+                if length > if stays.whole { ssi::LONGEST } else { WHOLE } {
                     return Ok(stream(request, conversation, gathered, stays.asked));
                 }
             }

@@ -34,6 +34,8 @@ pub struct Exchange {
     again: Option<Again>,
     /// More of the request's body is to come: as long as all that has come is the worker's, it is the client's turn.
     uploading: bool,
+    /// Configurations that the worker has been told by it, after that of the request itself.
+    defined: Vec<u32>,
     /// Somebody has been told that there is no room yet, and is to be woken when there is.
     awaits_room: bool,
     /// Slots are a thread's own.
@@ -65,6 +67,7 @@ impl Exchange {
             again: None,
             uploading,
             awaits_room: false,
+            defined: Vec::new(),
             not_send: PhantomData,
         }
     }
@@ -194,10 +197,9 @@ impl Exchange {
         if self.over {
             return;
         }
-        let Begun { pool, worker, .. } = &self.begun;
-        let defines =
-            pool.lock().records.get_mut(&worker.id).is_some_and(|record| record.told.insert(directory.0));
-        if defines {
+        // What the worker knows by others may be in a request that is placed behind this one, not read yet.
+        if directory.0 != self.begun.work.directory.0 && !self.defined.contains(&directory.0) {
+            self.defined.push(directory.0);
             self.unsent.buffer().extend_from_slice(&directory.1);
         }
         self.unsent.buffer().extend_from_slice(request);

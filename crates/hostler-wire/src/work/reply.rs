@@ -38,6 +38,12 @@ pub enum FromWorker<'a> {
         /// What the program has changed of it since, if anything.
         changes: Option<Box<Changes<'a>>>,
     },
+    /// The request goes on as one for this local URL, whose answer is this one's; the program waits meanwhile, and what
+    /// it prints is dropped. Answer: `ToWorker::Answer` with that request as it was answered, or `ToWorker::Ran`.
+    Redirect {
+        /// URL-path with query.
+        target: &'a [u8],
+    },
     /// The answer is complete; nothing but [`Self::Log`] and [`Self::End`] follows.
     Finished(Outcome<'a>),
     /// The worker has done all for this request and takes another.
@@ -165,6 +171,7 @@ mod kind {
     pub(super) const RUN: u8 = 6;
     pub(super) const FINISHED: u8 = 7;
     pub(super) const END: u8 = 8;
+    pub(super) const REDIRECT: u8 = 9;
 }
 
 impl<'a> FromWorker<'a> {
@@ -201,6 +208,7 @@ impl<'a> FromWorker<'a> {
                     changes.encode(e);
                 }
             }),
+            Self::Redirect { target } => Encoder::message(out, kind::REDIRECT, |e| e.bytes(target)),
             Self::Finished(outcome) => Encoder::message(out, kind::FINISHED, |e| outcome.encode(e)),
             Self::End { exits, micros } => Encoder::message(out, kind::END, |e| {
                 e.u8(u8::from(*exits));
@@ -232,6 +240,10 @@ impl<'a> FromWorker<'a> {
                     0 => None,
                     _ => Some(Box::new(Changes::decode(&mut d)?)),
                 },
+            },
+            kind::REDIRECT => match d.bytes()? {
+                target if target.starts_with(b"/") => Self::Redirect { target },
+                _ => return Err(Malformed),
             },
             kind::FINISHED => Self::Finished(Outcome::decode(&mut d)?),
             kind::END => Self::End { exits: d.u8()? == 1, micros: d.u32()? },
@@ -377,6 +389,7 @@ mod tests {
         round_trip(&FromWorker::Changes(Box::default()));
         round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: None });
         round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: Some(Box::default()) });
+        round_trip(&FromWorker::Redirect { target: b"/x?y" });
         round_trip(&FromWorker::Finished(Outcome::Redirect(b"/x")));
         round_trip(&FromWorker::End { exits: true, micros: 70_000 });
     }

@@ -34,7 +34,7 @@ sub lookup_file       { my ($r, $file) = @_; return _look_up($r, 'GET', _full($r
 
 sub internal_redirect {
     my ($r, $uri) = @_;
-    Hostler::Request::redirect($r, _full($r->uri, $uri));
+    Hostler::Request::go_on($r, $uri);
     return;
 }
 

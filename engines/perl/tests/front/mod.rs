@@ -343,6 +343,10 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
             answer.question = Some(format!("run {}", text(target)));
             return true;
         }
+        FromWorker::Redirect { target } => {
+            answer.question = Some(format!("redirect {}", text(target)));
+            return true;
+        }
     }
     false
 }

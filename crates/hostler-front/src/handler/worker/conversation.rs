@@ -4,7 +4,7 @@
 use super::apply::{Changes, Head};
 use super::nested::{Line, Turn, Within};
 use super::questions::{self, Answered, Asked, Sub};
-use crate::body::{BodyError, BodyStream, RequestBody};
+use crate::body::{BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
@@ -24,6 +24,8 @@ pub(super) enum Event {
     Head(Box<Head>),
     Body(Bytes),
     Changes(Box<Changes>),
+    /// The request goes on as one for this local target, and the worker waits for what becomes of it.
+    Redirect(Vec<u8>),
     Finished(End),
 }
 
@@ -36,18 +38,25 @@ pub(super) enum End {
     Broken(String),
 }
 
+/// Whose answer goes into another's.
+enum Other {
+    /// A sub-request's, with its status.
+    Part(u16),
+    /// That of the request that has gone on in its place.
+    Next(Box<Request>),
+}
+
 /// A conversation.
 pub(crate) struct Conversation {
     line: Rc<Line>,
     /// It is one inside of another, which goes on afterwards.
     is_inside: bool,
     turn: Option<Turn>,
-    upload: Upload,
     question: Option<Asked>,
     /// What was looked up.
     subs: VecDeque<Box<Sub>>,
-    /// The answer of a sub-request, which goes into this one's, and the sub-request's status.
-    spliced: Option<(Box<dyn BodyStream>, u16)>,
+    /// The answer of another request, which goes into this one's.
+    spliced: Option<(Box<dyn BodyStream>, Other)>,
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
     /// What came after those.
@@ -56,15 +65,16 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
-        Self::on(Line::new(exchange), body)
+        let line = Line::new(exchange);
+        line.set_upload(body);
+        Self::on(line)
     }
 
-    fn on(line: Rc<Line>, body: Option<RequestBody>) -> Self {
+    fn on(line: Rc<Line>) -> Self {
         Self {
             line,
             is_inside: false,
             turn: None,
-            upload: Upload { body, failed: None },
             question: None,
             subs: VecDeque::new(),
             spliced: None,
@@ -75,7 +85,7 @@ impl Conversation {
 
     /// One inside of another, whose trip has begun. The body is that one's.
     pub(super) fn inside(line: Rc<Line>, turn: Turn) -> Self {
-        Self { is_inside: true, turn: Some(turn), ..Self::on(line, None) }
+        Self { is_inside: true, turn: Some(turn), ..Self::on(line) }
     }
 
     /// Goes on with one that somebody else has begun, who has taken these messages.
@@ -87,13 +97,36 @@ impl Conversation {
     pub(super) fn again(self, work: &Work, body: Option<RequestBody>) -> Self {
         self.line.set_waits(false);
         self.line.exchange().again(&work.directory, &work.request);
-        Self { subs: self.subs, ..Self::on(self.line, body) }
+        self.line.set_upload(body);
+        Self { subs: self.subs, ..Self::on(self.line) }
     }
 
     /// One trip is over; the worker waits for another.
     pub(super) fn stay(&mut self) {
         self.line.set_waits(true);
         self.line.exchange().stay();
+    }
+
+    /// The request goes on as another: the worker is told how that was answered, and finishes what it is at.
+    pub(super) fn tell_next(&mut self, next: &Request) {
+        self.line.set_waits(false);
+        questions::tell_next(next, &mut self.line.exchange());
+    }
+
+    /// The same where the answer has begun, or is a part of another's: what the other request is answered comes next in
+    /// it.
+    pub(super) fn splice(&mut self, request: &Request, target: &[u8]) {
+        self.question = Some(questions::go_on(&self.line, request, target));
+    }
+
+    /// Whether it is inside of another.
+    pub(super) fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
+    /// The place of the request that goes on in this one's.
+    pub(super) fn next_of(&self, request: &Request) -> Within {
+        Within::asker(&self.line, request).redirected()
     }
 
     /// The place of a sub-request that is made while the worker waits.
@@ -113,9 +146,8 @@ impl Conversation {
         context: &mut Context<'_>,
     ) -> Poll<Result<Event, Error>> {
         loop {
-            self.upload.poll(&mut self.line.exchange(), context);
-            if let Some(error) = self.upload.failed.take() {
-                return Poll::Ready(Err(Error::from(&error)));
+            if let Err(error) = self.line.poll_upload(context) {
+                return Poll::Ready(Err(error));
             }
             if let Some(piece) = ready!(self.poll_question(request, context)) {
                 return Poll::Ready(Ok(Event::Body(piece)));
@@ -152,10 +184,10 @@ impl Conversation {
             FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head))),
             FromWorker::Changes(changes) => Event::Changes(Box::new(Changes::of(&message, &changes))),
             FromWorker::Finished(outcome) => {
-                // Nothing more of the request's body is wanted.
-                self.upload.body = None;
-                if let Some(turn) = self.turn.take() {
-                    turn.finish();
+                match self.turn.take() {
+                    Some(turn) => turn.finish(),
+                    // Nothing more of the request's body is wanted.
+                    None => self.line.set_upload(None),
                 }
                 Event::Finished(end(&outcome))
             }
@@ -179,6 +211,10 @@ impl Conversation {
                 });
                 return Ok(None);
             }
+            FromWorker::Redirect { target } => {
+                self.line.set_waits(true);
+                Event::Redirect(target.to_vec())
+            }
             FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
         };
         Ok(Some(event))
@@ -196,10 +232,11 @@ impl Conversation {
                     self.subs.truncate(KEPT - 1);
                     self.subs.push_front(sub);
                 }
-                Answered::Ran(body, status) => self.spliced = Some((body, status)),
+                Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
+                Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
             }
         }
-        let Some((stream, status)) = &mut self.spliced else { return Poll::Ready(None) };
+        let Some((stream, _)) = &mut self.spliced else { return Poll::Ready(None) };
         match ready!(stream.poll_chunk(context)) {
             Some(Ok(piece)) => Poll::Ready(Some(piece)),
             end => {
@@ -212,10 +249,15 @@ impl Conversation {
                         &format!("a sub-request broke off: {error}"),
                     );
                 }
-                let status = if broken { 500 } else { *status };
-                self.spliced = None;
+                let other = self.spliced.take().map(|(_, other)| other);
                 self.line.set_waits(false);
-                self.line.exchange().tell(&ToWorker::Ran(status));
+                match other {
+                    Some(Other::Next(next)) => self.tell_next(&next),
+                    Some(Other::Part(status)) if !broken => {
+                        self.line.exchange().tell(&ToWorker::Ran(status));
+                    }
+                    _ => self.line.exchange().tell(&ToWorker::Ran(500)),
+                }
                 Poll::Ready(None)
             }
         }
@@ -299,32 +341,35 @@ fn write_log(request: &Request, severity: Severity, virtual_host: bool, text: &[
 }
 
 /// The request's body on its way to the worker.
-struct Upload {
-    /// `None`: there is none, or it has gone whole.
-    body: Option<RequestBody>,
-    failed: Option<BodyError>,
-}
+#[derive(Default)]
+pub(super) struct Upload(Option<RequestBody>);
 
 impl Upload {
+    /// `None`: there is none, or it has gone whole.
+    pub(super) fn of(body: Option<RequestBody>) -> Self {
+        Self(body)
+    }
+
     /// Passes on what has come, as long as the worker has room.
-    fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) {
-        while let Some(body) = &self.body {
+    pub(super) fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) -> Result<(), Error> {
+        while let Some(body) = &self.0 {
             if exchange.poll_room(context).is_pending() {
-                return;
+                break;
             }
             match body.poll_chunk(context) {
-                Poll::Pending => return,
+                Poll::Pending => break,
                 Poll::Ready(Some(Ok(piece))) => exchange.tell(&ToWorker::Body(&piece)),
                 Poll::Ready(None) => {
                     exchange.tell(&ToWorker::BodyEnd(true));
-                    self.body = None;
+                    self.0 = None;
                 }
                 Poll::Ready(Some(Err(error))) => {
                     exchange.tell(&ToWorker::BodyEnd(false));
-                    self.failed = Some(error);
-                    self.body = None;
+                    self.0 = None;
+                    return Err(Error::from(&error));
                 }
             }
         }
+        Ok(())
     }
 }

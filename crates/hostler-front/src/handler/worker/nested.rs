@@ -4,16 +4,21 @@
 //!
 //! Only while the worker waits: an include in its output, which it is still writing, is another worker's.
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Upload};
+use crate::body::RequestBody;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
+use hostler_gateway::Error;
 use hostler_gateway::pool::{Exchange, Work};
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
+use std::task::Context;
 
 /// A conversation with a worker as all see it who take part: the request, and those inside of it.
 pub(crate) struct Line {
     exchange: RefCell<Exchange>,
+    /// The request's body, of which those inside of it may read as well.
+    upload: RefCell<Upload>,
     /// The number of the last sub-request.
     last: Cell<u32>,
     /// The worker waits for an answer: it may be given work.
@@ -25,7 +30,17 @@ pub(crate) struct Line {
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        Rc::new(Self { exchange: RefCell::new(exchange), last, waits, torn })
+        let upload = RefCell::default();
+        Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn })
+    }
+
+    /// From now on this is passed on, as the worker has room for it; `None`: nothing more is wanted.
+    pub(super) fn set_upload(&self, body: Option<RequestBody>) {
+        self.upload.replace(Upload::of(body));
+    }
+
+    pub(super) fn poll_upload(&self, context: &mut Context<'_>) -> Result<(), Error> {
+        self.upload.borrow_mut().poll(&mut self.exchange(), context)
     }
 
     /// To be given back before anybody else is polled.
@@ -76,6 +91,8 @@ pub(crate) struct Within {
     pub(super) main: u32,
     /// The number of the request in whose place it goes on, plus one; 0: none.
     pub(super) prev: u32,
+    /// Its answer is a part of another's.
+    pub(crate) is_part: bool,
 }
 
 impl Within {
@@ -89,7 +106,7 @@ impl Within {
 
     /// The request that the conversation is about.
     pub(super) fn of_main(line: &Rc<Line>) -> Self {
-        Self { line: line.clone(), id: 0, main: 0, prev: 0 }
+        Self { line: line.clone(), id: 0, main: 0, prev: 0, is_part: false }
     }
 
     fn next(&self) -> u32 {
@@ -100,12 +117,12 @@ impl Within {
 
     /// A part of this one.
     pub(crate) fn sub(&self) -> Self {
-        Self { line: self.line.clone(), id: self.next(), main: self.id, prev: 0 }
+        Self { line: self.line.clone(), id: self.next(), main: self.id, prev: 0, is_part: true }
     }
 
     /// The one that goes on in its place.
     pub(crate) fn redirected(&self) -> Self {
-        Self { line: self.line.clone(), id: self.next(), main: self.main, prev: self.id + 1 }
+        Self { id: self.next(), prev: self.id + 1, ..self.clone() }
     }
 
     /// Begins a trip.

@@ -34,6 +34,7 @@ impl BodyStream for Output {
             match ready!(conversation.poll_event(&self.request, context)) {
                 Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Ok(Event::Changes(changes)) => *self.late.borrow_mut() = Some(changes),
+                Ok(Event::Redirect(target)) => conversation.splice(&self.request, &target),
                 Ok(Event::Head(_)) => return self.break_off("it sent a second head".to_owned()),
                 Ok(Event::Finished(End::Done)) => {
                     self.part();

@@ -29,6 +29,8 @@ pub(super) enum Answered {
     LookedUp(Box<Sub>),
     /// The answer's body, and its status.
     Ran(Box<dyn BodyStream>, u16),
+    /// The body of the request that has answered in the asking one's place, and that request.
+    WentOn(Box<dyn BodyStream>, Box<Request>),
 }
 
 /// Longest answer of a phase before the handler that is kept for a request that may be run, in bytes.
@@ -136,6 +138,34 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
     })
 }
 
+/// The answer of the request that this one goes on as (`internal_redirect`).
+pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
+    let (parent, target) = (asking(line, request), target.to_vec());
+    Box::pin(async move {
+        if parent.redirects >= settings::recursion(&parent.server).0 {
+            return Answered::Ran(Body::Empty.into_stream(), 500);
+        }
+        let method = parent.method.clone();
+        let mut next = parent.redirected(method, &target);
+        next.progress.logged = true;
+        let outcome = Box::pin(serve::run(&mut next)).await;
+        let (mut next, body, status) = sent(next, outcome).await;
+        next.status = status;
+        Answered::WentOn(body.into_stream(), Box::new(next))
+    })
+}
+
+/// Tells the worker of the request that has gone on in the place of the one that it is at.
+pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
+    let Some(within) = &next.within else { return exchange.tell(&ToWorker::Ran(next.status)) };
+    let known = directory::known(next, Programs::Configured);
+    let texts = Texts::of(next, None);
+    let head = head::head(next, &texts, &known, &Task::default());
+    let mut message = Vec::with_capacity(1024);
+    ToWorker::Answer { id: within.id, head: Box::new(head) }.encode(&mut message);
+    exchange.again(&(known.id, known.message.clone()), &message);
+}
+
 async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
     let Sub { mut request, status, answer } = sub;
     if let Some(text) = answer {
@@ -153,7 +183,7 @@ async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
             return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
         }
     }
-    let (body, status) = answered(request).await;
+    let (_, body, status) = answered(request).await;
     Answered::Ran(body.into_stream(), status)
 }
 
@@ -165,26 +195,34 @@ fn status_of(halt: &Halt) -> u16 {
     }
 }
 
-/// Runs the handler of a sub-request, following redirects within the server.
-async fn answered(mut sub: Request) -> (Body, u16) {
+/// Runs the handler of a sub-request.
+async fn answered(mut sub: Request) -> (Request, Body, u16) {
     // Includes in it are expanded in place: nobody else would do it.
     let depth = sub.origin;
     sub.origin = Origin::Redirect;
     sub.progress.logged = true;
-    let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
+    let outcome = Box::pin(handler::invoke(&mut sub)).await;
+    if outcome.is_err() {
+        sub.origin = depth;
+    }
+    sent(sub, outcome).await
+}
+
+/// What goes into another's answer, following redirects within the server.
+async fn sent(mut sub: Request, mut outcome: Result<Body, Halt>) -> (Request, Body, u16) {
     loop {
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => {
+                let body = Box::pin(handler::ssi::filter(&mut sub, body)).await;
                 sub.filters.clear();
                 // What a handler returns, not what it says of its answer.
-                return (body, 200);
+                return (sub, body, 200);
             }
-            Err(Halt::Status(status)) => return (Body::Empty, status),
+            Err(Halt::Status(status)) => return (sub, Body::Empty, status),
             Err(Halt::Redirect { method, target }) => {
                 if sub.redirects >= settings::recursion(&sub.server).0 {
-                    return (Body::Empty, 500);
+                    return (sub, Body::Empty, 500);
                 }
-                sub.origin = depth;
                 sub = sub.redirected(method, &target);
                 sub.progress.logged = true;
                 outcome = Box::pin(serve::run(&mut sub)).await;
