@@ -1,11 +1,13 @@
 //! Pools of warm workers, seen from outside: how many there are, who waits for whom, what comes and goes. What
 //! happens when they misbehave is in `faults::workers`.
 
+mod includes;
 mod logged;
 mod one_shot;
 mod parts;
 mod pools;
 mod reload;
+mod run_once;
 mod tenants;
 mod trips;
 
