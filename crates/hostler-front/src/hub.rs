@@ -11,10 +11,11 @@ use hostler_wire::frame;
 use hostler_wire::plan::{self, SiteId};
 use hostler_wire::report::Limits;
 use hostler_wire::site::ToSite;
+use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -161,14 +162,14 @@ impl Control {
     }
 
     async fn receive(&self) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
-        self.socket.async_io(Interest::READABLE, |socket| receive_message(socket.as_fd(), Wait::No)).await
+        self.socket.async_io(Interest::READABLE, |socket| receive_some(socket.as_fd())).await
     }
 
     fn take(self: &Rc<Self>, message: FromMaster, fds: Vec<OwnedFd>) {
         match message {
             FromMaster::Site(site) => {
                 let mut fds = fds.into_iter();
-                let Some(root) = fds.next() else { return };
+                let Some(root) = fds.next() else { return self.not_started(site, Errno::MFILE) };
                 if let Some(limits) = self.hub.limits.get(site as usize) {
                     limits.started(fds.next());
                 }
@@ -179,26 +180,27 @@ impl Control {
                     let _ = reply.send(attach(&root));
                 }
             }
-            FromMaster::SiteFailed(site, errno) => {
-                for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
-                    let _ = reply.send(Err(io::Error::from_raw_os_error(errno)));
-                }
-            }
+            FromMaster::SiteFailed(site, errno) => self.not_started(site, Errno::from_raw_os_error(errno)),
             _ => {}
+        }
+    }
+
+    fn not_started(&self, site: SiteId, why: Errno) {
+        for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
+            let _ = reply.send(Err(why.into()));
         }
     }
 
     fn ask(&self, ask: Ask) -> io::Result<()> {
         let root = self.roots.borrow().get(&ask.site).cloned();
         if let Some(root) = root {
-            match attach(&root) {
-                Ok(end) => {
-                    let _ = ask.reply.send(Ok(end));
-                    return Ok(());
-                }
-                // It has died, and we notice before the watcher does.
-                Err(_) => drop(self.roots.borrow_mut().remove(&ask.site)),
+            let attached = attach(&root);
+            if attached.is_ok() || attached.as_ref().is_err_and(is_want_of_descriptors) {
+                let _ = ask.reply.send(attached);
+                return Ok(());
             }
+            // It has died, and we notice before the watcher does.
+            drop(self.roots.borrow_mut().remove(&ask.site));
         }
         let mut waiting = self.waiting.borrow_mut();
         let queue = waiting.entry(ask.site).or_default();
@@ -239,6 +241,11 @@ impl Control {
     }
 }
 
+/// Whether this process has too many open, and the other side nothing to do with it.
+fn is_want_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
 /// A further connection to a site's process.
 fn attach(root: &OwnedFd) -> io::Result<OwnedFd> {
     let (ours, theirs) = hostler_sys::socket::stream_pair()?;
@@ -248,16 +255,30 @@ fn attach(root: &OwnedFd) -> io::Result<OwnedFd> {
     if sent == bytes.len() { Ok(ours) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
+/// One message of the master, where one that brings more descriptors than may be open comes without any: the front
+/// serves on with those that it has.
+fn receive_some(socket: BorrowedFd<'_>) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+    let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
+    match fdpass::recv(socket, &mut bytes, &mut fds, Wait::No) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => decode(&bytes, fds),
+        received => decode(&bytes[..received?], fds),
+    }
+}
+
 /// One message of the master; `None` when it is gone.
 pub(crate) fn receive_message(
-    socket: std::os::fd::BorrowedFd<'_>,
+    socket: BorrowedFd<'_>,
     wait: Wait,
 ) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
     let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
     let n = fdpass::recv(socket, &mut bytes, &mut fds, wait)?;
-    if n == 0 {
+    decode(&bytes[..n], fds)
+}
+
+fn decode(bytes: &[u8], fds: Vec<OwnedFd>) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+    if bytes.is_empty() {
         return Ok(None);
     }
-    let message = FromMaster::decode(&bytes[..n]).map_err(io::Error::other)?;
+    let message = FromMaster::decode(bytes).map_err(io::Error::other)?;
     Ok(Some((message, fds)))
 }

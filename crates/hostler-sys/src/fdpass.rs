@@ -74,7 +74,7 @@ pub fn send_all(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) ->
 /// # Errors
 /// The kernel's; `InvalidData` when the message or its descriptors were cut off (a datagram longer than `bytes`,
 /// more descriptors than [`MAX_FDS`] or than this process may open). All descriptors of that message are closed
-/// and `fds` is as before.
+/// and `fds` is as before; `bytes` has what it had room for.
 pub fn recv(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],

@@ -93,7 +93,7 @@ pub(crate) fn find(config: &Config) -> Result<Running, Absent> {
         std::io::ErrorKind::NotFound => not_running(),
         _ => Absent::Unknown(format!("can't read the PidFile {}: {e}", path.display())),
     })?;
-    let pid = text.trim().parse().ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
+    let pid = text.trim().parse().ok().filter(|pid| *pid > 0).and_then(Pid::from_raw);
     let pid =
         pid.ok_or_else(|| Absent::Unknown(format!("{} does not contain a process id", path.display())))?;
     if is_master(pid) {
@@ -108,8 +108,13 @@ pub(crate) fn find(config: &Config) -> Result<Running, Absent> {
 }
 
 fn is_master(pid: Pid) -> bool {
-    let comm = format!("/proc/{}/comm", pid.as_raw_nonzero());
-    std::fs::read_to_string(comm).is_ok_and(|name| name.trim_end() == "hostler-master")
+    std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+        .is_ok_and(|stat| is_of_master(&stat))
+}
+
+/// `/proc/PID/stat` of a master, unless it has ended and its parent has not taken note yet.
+fn is_of_master(stat: &str) -> bool {
+    stat.split_once(" (hostler-master) ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// Whether the master runs from another file than the one that would be started now; if that can be told, which takes
@@ -158,6 +163,14 @@ mod tests {
         let found = find(&config);
         std::fs::remove_file(path).unwrap();
         found
+    }
+
+    #[test]
+    fn a_master_that_has_ended_does_not_run() {
+        for (state, runs) in [("S", true), ("R", true), ("T", true), ("Z", false), ("X", false)] {
+            assert_eq!(is_of_master(&format!("17 (hostler-master) {state} 1 17 17 0 -1")), runs, "{state}");
+        }
+        assert!(!is_of_master("17 (hostler-front) S 1 17 17 0 -1"));
     }
 
     #[test]

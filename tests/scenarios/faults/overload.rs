@@ -60,6 +60,28 @@ fn programs_that_cannot_be_started_for_want_of_descriptors_fail_alone() {
     assert_eq!(server.get("/x").text(), "x");
 }
 
+#[test]
+fn more_sites_than_descriptors_cost_no_front() {
+    const SITES: u32 = 50;
+    needs_root!();
+    let host = |n| {
+        let uid = 64_400 + n;
+        format!(
+            "<VirtualHost *:@PORT@>\nServerName s{n}.test\nDocumentRoot \"@ROOT@/htdocs\"\nAssignUserID #{uid} #{uid}\n</VirtualHost>\n"
+        )
+    };
+    let hosts: String = (0..SITES).map(host).collect();
+    let server = site_with(&[]).config(&hosts).descriptors(72).start();
+    let front = process::front(&server);
+    let ask = |n: u32| server.get_with("/x", &format!("Host: s{n}.test\r\nConnection: close\r\n")).status;
+    assert_eq!(ask(0), 200);
+    let answers: Vec<u16> = (0..SITES).map(ask).collect();
+    assert!(answers.iter().all(|status| [200, 503].contains(status)), "{answers:?}");
+    assert!(answers.contains(&503), "there were descriptors for all of them: nothing is tested");
+    // Those that were there before are served on.
+    assert_eq!((ask(0), process::front(&server)), (200, front), "{}", server.console());
+}
+
 /// A file system of one page, mounted until this is dropped.
 struct Tiny(std::path::PathBuf);
 

@@ -117,7 +117,12 @@ pub(super) fn wanted(
     }
     // One at its last request has its place until it is gone, and its successor another: there is no gap.
     let taken = if settings.one_shot { running } else { lasting };
-    let need = need.min(most.saturating_sub(taken)).min(AT_ONCE.saturating_sub(starting));
+    let room = most.saturating_sub(taken);
+    let need = need.min(room).min(AT_ONCE.saturating_sub(starting));
+    if need < room && waiting > starting + need {
+        // More of them than are forked at once.
+        state.growth_due = Some(now + PATIENCE);
+    }
     if !settings.one_shot {
         state.target = state.target.max(lasting + need);
     }

@@ -215,6 +215,8 @@ impl<H: Host + 'static> Keeper<H> {
         let mut state = self.pool.lock();
         state.phase = Phase::Ready;
         state.last_use = Instant::now();
+        // Those that came while it loaded may be more than the workers that it begins with.
+        state.growth_due = (state.waiting() > 0).then(|| Instant::now() + fork::PATIENCE);
         Ok(())
     }
 

@@ -109,7 +109,7 @@ pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     if let Some(seconds) = words().find_map(refresh) {
         request.headers_out.set("Refresh", seconds);
     }
-    let (content_type, text) = if words().any(|word| word == b"auto") {
+    let (content_type, text) = if words().any(|word| word == b"auto" || word.starts_with(b"auto=")) {
         ("text/plain; charset=ISO-8859-1", auto::text(&snapshot))
     } else {
         ("text/html; charset=UTF-8", html::page(&snapshot))
@@ -136,12 +136,15 @@ fn answer(request: &mut Request, content_type: &'static str, text: String) -> Re
     Ok(Body::Bytes(text.into()))
 }
 
-/// The seconds of `refresh=N`; `refresh` alone means one, as in mod_status.
+/// The seconds of `refresh=N`; without a number above nothing it is ten, as in mod_status.
 fn refresh(word: &[u8]) -> Option<Bytes> {
-    let rest = word.strip_prefix(b"refresh")?;
-    let number = rest.strip_prefix(b"=").unwrap_or(b"1");
-    let valid = !number.is_empty() && number.len() < 6 && number.iter().all(u8::is_ascii_digit);
-    Some(if valid { Bytes::copy_from_slice(number) } else { Bytes::from_static(b"1") })
+    let number = match word.strip_prefix(b"refresh")? {
+        [b'=', number @ ..] => number,
+        _ => b"",
+    };
+    let valid =
+        matches!(number, [b'1'..=b'9', rest @ ..] if rest.len() < 5 && rest.iter().all(u8::is_ascii_digit));
+    Some(Bytes::copy_from_slice(if valid { number } else { b"10" }))
 }
 
 /// User and system time of this process, in seconds.

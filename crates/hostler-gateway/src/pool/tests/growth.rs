@@ -22,6 +22,22 @@ fn a_pool_starts_with_its_first_request_and_grows_for_those_that_wait() {
 }
 
 #[test]
+fn requests_that_come_before_the_pool_has_started_do_not_wait_for_each_other() {
+    run(async || {
+        let site = Site::new(Settings { start: 1, max_workers: 40, ..Settings::default() });
+        let begun = Instant::now();
+        let waits: Vec<_> = (0..40).map(|_| site.ask_later("wait gate")).collect();
+        site.until_busy(40).await;
+        // Spare workers are forked one in a second: that would take half a minute.
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        site.engine.open("gate");
+        for wait in waits {
+            wait.await.unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
 fn spare_workers_are_kept_and_those_over_the_most_are_ended() {
     run(async || {
         let settings =
