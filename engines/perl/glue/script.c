@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* hostler_wire::work::request_flag */
@@ -176,12 +177,38 @@ static void run(pTHX)
         CALLRUNOPS(aTHX);
 }
 
-/* CGI.pm looks for its surroundings when it is loaded, which the parent may have done. */
+/* ---- exec ---- */
+
+static Perl_ppaddr_t real_exec;
+static int replaced;
+
+/* exec's program answers in the script's place. It is a child here, so that the worker is still there to send what it
+ * writes; nothing of the script runs any more, neither END blocks nor destructors. */
+static OP *exec_beside(pTHX)
+{
+    int status = 0;
+    pid_t child;
+    if (hp_is_forked_away())
+        return real_exec(aTHX);
+    PERL_FLUSHALL_FOR_CHILD;
+    child = PerlProc_fork();
+    if (child <= 0) /* the child; or no process can be had: exec can't work either, and says so */
+        return real_exec(aTHX);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    replaced = 1;
+    my_exit(WIFEXITED(status) ? (U32)WEXITSTATUS(status) : 255);
+    return NULL;
+}
+
+/* CGI.pm looks for its surroundings when it is loaded, which the parent may have done; others look for the version. */
 static void forget_mod_perl(pTHX)
 {
     SV *version = get_sv("CGI::MOD_PERL", 0);
     if (version && SvTRUE(version))
         sv_setiv(version, 0);
+    sv_setsv(get_sv("mod_perl::VERSION", GV_ADD), &PL_sv_undef);
+    sv_setsv(get_sv("mod_perl2::VERSION", GV_ADD), &PL_sv_undef);
 }
 
 /* What is rare is written in Perl. */
@@ -242,6 +269,15 @@ static int no_header(pTHX_ hp_request *r)
     return 500;
 }
 
+static void end_script(pTHX_ hp_request *r)
+{
+    PL_phase = PERL_PHASE_END;
+    (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
+    PerlIO_flush(NULL);
+    (void)hp_guarded(aTHX_ end_pool, r);
+    (void)hp_guarded(aTHX_ hp_objects_end, NULL);
+}
+
 int hp_script_respond(pTHX_ hp_request *r)
 {
     r->assbackwards = is_nph(hp_request_text(aTHX_ r->filename, r->in->filename));
@@ -255,12 +291,12 @@ int hp_script_respond(pTHX_ hp_request *r)
         av_clear(PL_initav);
     catch_side_output();
     hp_before_output = pass_side_output;
+    (void)time(&PL_basetime); /* $^T: the script begins now */
+    real_exec = PL_ppaddr[OP_EXEC];
+    PL_ppaddr[OP_EXEC] = exec_beside;
     (void)hp_guarded(aTHX_ run_script, r);
-    PL_phase = PERL_PHASE_END;
-    (void)hp_guarded(aTHX_ hp_run_end_blocks, NULL);
-    PerlIO_flush(NULL);
-    (void)hp_guarded(aTHX_ end_pool, r);
-    (void)hp_guarded(aTHX_ hp_objects_end, NULL);
+    if (!replaced)
+        end_script(aTHX_ r);
     PL_phase = PERL_PHASE_RUN;
     if (hp_is_forked_away())
         hp_leave_fork(aTHX_ STATUS_EXIT);

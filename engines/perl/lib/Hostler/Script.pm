@@ -6,7 +6,7 @@ use strict;
 use warnings;
 
 # What reads descriptor 0 instead of the handle STDIN, or starts programs that do.
-my $BY_NUMBER = qr/\b(?:sysread|system|exec|fork|qx|fileno|select|open|open2|open3|sysopen|syscall)\b|`/;
+my $BY_NUMBER = qr/\b(?:sysread|system|exec|fork|qx|fileno|select|open|open2|open3|sysopen|syscall|ARGV)\b|`|<>|<<>>/;
 
 # RFC 3875 §4.4: words of a query without "=".
 sub set_arguments {
