@@ -281,11 +281,13 @@ async fn deliver(
         connection: wish.field(peer, keep),
         raw: reply.raw,
     };
-    // A body without a length before HTTP/1.1, and raw bytes, end with the connection.
-    let endless = outgoing.body.len().is_none()
+    // Raw bytes, which say what they like of their length, and a body without one before HTTP/1.1 end with the
+    // connection.
+    let without_length = outgoing.body.len().is_none()
         && !outgoing.head_only
         && !send::bodiless(outgoing.status)
-        && (outgoing.raw || (head.version < head::HTTP_11 && !outgoing.headers.contains("Content-Length")));
+        && (head.version < head::HTTP_11 && !outgoing.headers.contains("Content-Length"));
+    let endless = outgoing.raw || without_length;
     let outgoing =
         Outgoing { connection: if endless { Connection::Close } else { outgoing.connection }, ..outgoing };
     let mut sent = Sent::default();

@@ -23,6 +23,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// Workers that may die in a row without any request being served, before forking pauses.
 const STREAK: u32 = 4;
 
+/// How often it is told that workers can't be made.
+const COMPLAINTS: Duration = Duration::from_secs(10);
+
 /// What the maintenance remembers about forking.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -33,11 +36,13 @@ pub(super) struct Pace {
     pause: Duration,
     /// Deaths since a request was last served, and how many had been.
     streak: (u32, u64),
+    /// When it was last told that a worker can't be made.
+    told: Option<Instant>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { rate: 1, not_before: None, pause: PAUSES.0, streak: (0, 0) }
+        Self { rate: 1, not_before: None, pause: PAUSES.0, streak: (0, 0), told: None }
     }
 }
 
@@ -53,6 +58,15 @@ impl Pace {
             self.not_before = Some(now + self.pause);
             self.pause = (self.pause * 2).min(PAUSES.1);
         }
+    }
+
+    /// Whether it is to be told that a worker can't be made: now and then, not each time.
+    pub(super) fn tells(&mut self, now: Instant) -> bool {
+        let tells = self.told.is_none_or(|last| now.duration_since(last) >= COMPLAINTS);
+        if tells {
+            self.told = Some(now);
+        }
+        tells
     }
 }
 

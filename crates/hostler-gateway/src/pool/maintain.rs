@@ -307,8 +307,7 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     async fn fork(&mut self, id: WorkerId) -> Result<(), End> {
-        let Ok((memory, descriptor, stderr)) = self.prepare(id) else {
-            self.stumbled();
+        let Ok((memory, descriptor, stderr)) = self.prepare(id).inspect_err(|why| self.not_made(why)) else {
             return Ok(());
         };
         let worker = Worker::new(id, self.generation, memory);
@@ -330,10 +329,10 @@ impl<H: Host + 'static> Keeper<H> {
                 let known = self.pool.locked(|state, out| state.forked(&self.pool, worker, pid, out));
                 self.pool.counters.forked.fetch_add(u64::from(known), Relaxed);
             }
-            FromEngine::ForkFailed { worker, .. } => {
+            FromEngine::ForkFailed { worker, errno } => {
                 self.outlets.forget(worker);
                 self.pool.lock().records.remove(&worker);
-                self.stumbled();
+                self.not_made(&io::Error::from_raw_os_error(errno));
             }
             FromEngine::Exited { worker, exit } => {
                 // What it wrote at its end belongs to the cause of it.
@@ -358,6 +357,13 @@ impl<H: Host + 'static> Keeper<H> {
 
     fn stumbled(&mut self) {
         self.pace.stumbled(Instant::now(), self.pool.counters.served.load(Relaxed));
+    }
+
+    fn not_made(&mut self, why: &io::Error) {
+        self.stumbled();
+        if self.pace.tells(Instant::now()) {
+            self.host.line(self.pid, format!("no further worker can be made: {why}").as_bytes());
+        }
     }
 
     fn each_second(&mut self, now: Instant) -> Result<(), End> {

@@ -65,6 +65,28 @@ fn an_answer_that_breaks_off_does_not_look_complete() {
 }
 
 #[test]
+fn no_answer_is_taken_for_that_of_the_next_request() {
+    let server = pool("MaxRequestWorkers 1").start();
+    let pipelined = |target: &str| {
+        let mut connection = server.connect();
+        let second = "GET /w/hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        connection.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n{second}"));
+        String::from_utf8_lossy(&connection.rest()).into_owned()
+    };
+    // Twice: the second request may be on the short way.
+    for target in ["/w/interim?100", "/w/interim?100", "/w/interim?101"] {
+        let text = pipelined(target);
+        assert!(text.starts_with("HTTP/1.1 500 ") && !text.contains("interim"), "{target}: {text}");
+    }
+    let _ = server.await_error("its status is 100, which is for no answer");
+    // It says what it likes of its length, so nobody could tell where the next answer begins.
+    for _ in 0..2 {
+        let text = pipelined("/w/raw");
+        assert!(text.ends_with("\r\n\r\nmore"), "{text}");
+    }
+}
+
+#[test]
 fn a_program_that_leaves_is_told_with_its_status_and_last_words() {
     let server = pool("MaxRequestWorkers 1").start();
     for _ in 0..3 {
@@ -183,6 +205,17 @@ fn processes_have_a_limit() {
         assert_eq!(server.get("/w/hello").text(), "hello");
     });
     assert!(served > 0);
+}
+
+#[test]
+fn workers_that_cannot_be_made_are_told() {
+    needs_root!();
+    const FEW: u32 = 64_123;
+    let user = format!("AssignUserID #{FEW} #{FEW}\nRLimitNPROC 4 4\nStartServers 4\nMinSpareServers 4");
+    let server = with_neighbour(&user).start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    let _ = server.await_error("no further worker can be made: Resource temporarily unavailable");
+    assert_eq!(server.get("/w/hello").text(), "hello");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::request::Request;
 use crate::table::Table;
 use crate::text;
 use bytes::Bytes;
+use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{self, Fields, HeadFlags, ReplyHead};
 
 /// An answer's head.
@@ -59,9 +60,18 @@ fn reason(status: u16, line: &[u8]) -> Option<&[u8]> {
 
 impl Head {
     /// `message` is what `head` was decoded from.
-    pub(super) fn of(message: &Bytes, head: &ReplyHead<'_>) -> Self {
+    ///
+    /// # Errors
+    /// It is none of an answer: after a status below 200 the client would take the next answer for this one's.
+    pub(super) fn of(message: &Bytes, head: &ReplyHead<'_>) -> Result<Self, Error> {
+        if head.status < 200 {
+            return Err(Error::because(
+                Kind::BadHeader,
+                format!("its status is {}, which is for no answer", head.status),
+            ));
+        }
         let piece = |text: &[u8]| message.slice_ref(text);
-        Self {
+        Ok(Self {
             flags: head.flags,
             status: head.status,
             reason: head.status_line.and_then(|line| reason(head.status, line)).map(piece),
@@ -71,7 +81,7 @@ impl Head {
             content_languages: head.content_languages.iter().map(|language| piece(language)).collect(),
             headers_out: table(message, &head.headers_out),
             err_headers_out: table(message, &head.err_headers_out),
-        }
+        })
     }
 
     /// Makes it the request's answer.

@@ -181,7 +181,7 @@ impl Conversation {
         let event = match said {
             FromWorker::Body(_) if message.is_empty() => return Ok(None),
             FromWorker::Body(_) => Event::Body(message),
-            FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head))),
+            FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head)?)),
             FromWorker::Changes(changes) => Event::Changes(Box::new(Changes::of(&message, &changes))),
             FromWorker::Finished(outcome) => {
                 match self.turn.take() {
