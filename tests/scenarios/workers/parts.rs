@@ -63,6 +63,11 @@ sub several {
     }
     0;
 }
+sub fork { my $r = shift; $r->print('<'); $r->lookup_uri('/f/back')->run; $r->print('>'); 0 }
+sub back { my $r = shift; $r->print('back '); $r->lookup_uri('/t/who?mine')->run; 0 }
+sub who { my $r = shift; $r->print($r->args, ' of ', $r->main ? $r->main->uri : 'nobody', $r->pnotes('accessed') ? ' let in' : ''); 0 }
+sub forked { $_[0]->internal_redirect('/f/back'); 0 }
+sub page { my $r = shift; $r->content_type('text/html'); $r->print('[<!--#include virtual="/f/back" -->]'); 0 }
 sub large { my $r = shift; $r->print('x' x 100_000) for 1 .. 20; 0 }
 sub around { my $r = shift; $r->print('a'); $r->lookup_uri('/t/large')->run; $r->print('z'); 0 }
 1;
@@ -96,6 +101,17 @@ HostlerQueueTimeout 4
     SetHandler modperl
     PerlResponseHandler T
 </Location>
+<Location /f>
+    SetHandler modperl
+    PerlResponseHandler T
+    Isolation fork
+</Location>
+<Location /page>
+    SetHandler modperl
+    PerlResponseHandler T::page
+    SetOutputFilter INCLUDES
+    Options +Includes
+</Location>
 Alias /perl @ROOT@/perl
 <Directory @ROOT@/perl>
     Require all granted
@@ -128,6 +144,17 @@ fn one_worker_serves_a_request_and_those_inside_of_it() {
         assert_eq!(server.get("/t/outer").text(), format!("[outer {inner} 0 /t/outer 2]"));
     }
     assert_eq!(server.get("/t/deep?6").text(), "<6<5<4<3<2<1>>>>>>");
+}
+
+#[test]
+fn a_part_of_a_part_in_another_process_comes_back_to_the_first() {
+    let server = serving();
+    for _ in 0..3 {
+        assert_eq!(server.get("/t/fork").text(), "<back mine of /f/back let in>");
+        assert_eq!(server.get("/t/forked").text(), "back mine of /t/forked let in");
+        // The page's worker has been let go for the process that the include needs.
+        assert_eq!(server.get("/page").text(), "[back mine of nobody]");
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
 use hostler_gateway::pool::{Exchange, Pool, Work};
 use hostler_wire::work::{Phase, PhaseSet};
-use output::Output;
+use output::{Output, Truncated};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -218,7 +218,10 @@ async fn trip(
         short::remember(request, &known, task, isolation, texts);
     }
     let conversation = match within {
-        Some(within) => within.begin(&work),
+        Some(within) => {
+            request.within = Some(within.clone());
+            within.begin(&work)
+        }
         None => started(request, task, isolation, work).await?,
     };
     request.progress.logged |= logs(task.phases);
@@ -266,7 +269,7 @@ async fn started(
         Begin::Now(exchange) => exchange,
         Begin::Later(pool, work) => pool.begin(work).await?,
     };
-    Ok(Conversation::new(exchange, body))
+    Ok(Conversation::around(exchange, body, request.within.clone()))
 }
 
 /// Whether these phases are what is left after an answer.
@@ -351,24 +354,6 @@ fn finished(end: End, has_head: bool, mut gathered: VecDeque<Bytes>, length: usi
             gathered.iter().for_each(|piece| whole.extend_from_slice(piece));
             Answer::Body(Body::Bytes(whole.into()))
         }
-    }
-}
-
-/// What there was of an answer that broke off.
-struct Truncated {
-    gathered: VecDeque<Bytes>,
-    why: Option<String>,
-}
-
-impl crate::body::BodyStream for Truncated {
-    fn poll_chunk(
-        &mut self,
-        _: &mut std::task::Context<'_>,
-    ) -> Poll<Option<Result<Bytes, crate::body::BodyError>>> {
-        if let Some(piece) = self.gathered.pop_front() {
-            return Poll::Ready(Some(Ok(piece)));
-        }
-        Poll::Ready(self.why.take().map(|why| Err(crate::body::BodyError::Script(why))))
     }
 }
 

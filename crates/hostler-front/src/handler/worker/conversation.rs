@@ -65,8 +65,14 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
+        Self::around(exchange, body, None)
+    }
+
+    /// One about a request that has a place in a conversation with a worker of another pool (`outer`).
+    pub(super) fn around(exchange: Exchange, body: Option<RequestBody>, outer: Option<Within>) -> Self {
         let line = Line::new(exchange);
         line.set_upload(body);
+        line.set_outer(outer);
         Self::on(line)
     }
 
@@ -136,6 +142,7 @@ impl Conversation {
 
     /// There will be no other: the worker ends the request once it has said what it is saying.
     pub(super) fn release(&mut self) {
+        self.line.set_waits(false);
         self.line.exchange().release();
     }
 

@@ -25,13 +25,15 @@ pub(crate) struct Line {
     waits: Cell<bool>,
     /// Somebody has left before all was read that was said to them.
     torn: Cell<bool>,
+    /// The place of its request in a conversation with a worker of another pool, which waits meanwhile.
+    outer: RefCell<Option<Within>>,
 }
 
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        let upload = RefCell::default();
-        Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn })
+        let (upload, outer) = (RefCell::default(), RefCell::default());
+        Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, outer })
     }
 
     /// From now on this is passed on, as the worker has room for it; `None`: nothing more is wanted.
@@ -46,6 +48,11 @@ impl Line {
     /// To be given back before anybody else is polled.
     pub(super) fn exchange(&self) -> RefMut<'_, Exchange> {
         self.exchange.borrow_mut()
+    }
+
+    /// The request that it is about has this place in another.
+    pub(super) fn set_outer(&self, place: Option<Within>) {
+        self.outer.replace(place);
     }
 
     /// Whether the worker has asked something and waits for the answer.
@@ -133,10 +140,17 @@ impl Within {
     }
 }
 
-/// Where the request's next trip goes to, if it is inside of a conversation with a worker of the right pool.
+/// Where the request's next trip goes to, if it is inside of a conversation with a worker of the right pool, or that
+/// conversation is inside of such a one (`Isolation` may differ from URL to URL).
 pub(super) fn place(request: &Request, isolation: Isolation) -> Option<Within> {
-    let within = request.within.as_ref().filter(|within| within.id != 0 && within.line.waits.get())?;
+    let mut within = request.within.clone().filter(|within| within.id != 0)?;
     let thread = &request.thread;
     let pool = thread.shared.engines.pool(thread, &request.server, isolation == Isolation::Fork);
-    within.line.exchange().is_in(pool).then(|| within.clone())
+    loop {
+        if within.line.waits.get() && within.line.exchange().is_in(pool) {
+            return Some(within);
+        }
+        let outer = within.line.outer.borrow().clone()?;
+        within = outer.sub();
+    }
 }
