@@ -140,7 +140,7 @@ impl Site {
                     return Ok(link);
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                    self.silent_until.set(Some(Instant::now() + RESPITE));
+                    self.was_silent();
                     return Err(SiteError::Silent);
                 }
                 Err(error) => match error.get_ref().and_then(|e| e.downcast_ref::<OtherBuild>()) {
@@ -157,9 +157,14 @@ impl Site {
         let last = self.link.borrow_mut().take_if(|link| link.is_silent());
         if last.is_some() {
             self.forget();
-            self.silent_until.set(Some(Instant::now() + RESPITE));
+            self.was_silent();
         }
         self.silent_until.get().is_some_and(|until| Instant::now() < until)
+    }
+
+    fn was_silent(&self) {
+        self.silent_until.set(Some(Instant::now() + RESPITE));
+        self.hub.give_up(self.id);
     }
 
     /// What stands at `path`, from memory if it is known to be so.

@@ -4,6 +4,7 @@
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
 use crate::handler::server_status::report::Told;
+use crate::site::PATIENCE;
 use crate::site_limits::{self, SiteLimits};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
@@ -27,10 +28,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// How long the master may take to start a site process.
 const SPAWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-struct Ask {
-    site: SiteId,
-    reply: oneshot::Sender<io::Result<OwnedFd>>,
+enum Ask {
+    /// A connection to the site's process.
+    Connect(SiteId, Reply),
+    /// The site's process does not answer: whoever asks next gets another one.
+    GiveUp(SiteId),
 }
+
+type Reply = oneshot::Sender<io::Result<OwnedFd>>;
 
 /// The threads' handle.
 pub(crate) struct Hub {
@@ -65,11 +70,17 @@ impl Hub {
     pub(crate) async fn connect(&self, site: SiteId) -> io::Result<OwnedFd> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the server is stopping");
-        self.asks.send(Ask { site, reply }).map_err(|_| gone())?;
+        self.asks.send(Ask::Connect(site, reply)).map_err(|_| gone())?;
         match tokio::time::timeout(SPAWN_TIMEOUT, answer).await {
             Ok(answer) => answer.map_err(|_| gone())?,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
+    }
+
+    /// The site's process has left somebody waiting: it is stopped, or stuck. Connections to another one are handed out
+    /// from now on; should it go on, it finds that nobody speaks with it, and ends.
+    pub(crate) fn give_up(&self, site: SiteId) {
+        let _ = self.asks.send(Ask::GiveUp(site));
     }
 
     /// Whether the kernel has just ended a process of the site for want of memory.
@@ -103,8 +114,9 @@ impl Hub {
 struct Control {
     socket: AsyncFd<OwnedFd>,
     hub: Arc<Hub>,
-    roots: RefCell<HashMap<SiteId, Rc<OwnedFd>>>,
-    waiting: RefCell<HashMap<SiteId, Vec<oneshot::Sender<io::Result<OwnedFd>>>>>,
+    /// Sockets of the sites' processes, and since when.
+    roots: RefCell<HashMap<SiteId, (Rc<OwnedFd>, Instant)>>,
+    waiting: RefCell<HashMap<SiteId, Vec<Reply>>>,
 }
 
 /// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so, `status`
@@ -138,7 +150,8 @@ pub(crate) async fn control(
                 }
             }
             ask = asks.0.recv() => match ask {
-                Some(ask) => control.ask(ask)?,
+                Some(Ask::Connect(site, reply)) => control.ask(site, reply)?,
+                Some(Ask::GiveUp(site)) => control.give_up(site),
                 None => return Ok(()),
             },
             _ = ticks.tick() => {
@@ -174,7 +187,7 @@ impl Control {
                     limits.started(fds.next());
                 }
                 let root = Rc::new(root);
-                self.roots.borrow_mut().insert(site, root.clone());
+                self.roots.borrow_mut().insert(site, (root.clone(), Instant::now()));
                 self.watch_root(site, &root);
                 for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
                     let _ = reply.send(attach(&root));
@@ -191,23 +204,31 @@ impl Control {
         }
     }
 
-    fn ask(&self, ask: Ask) -> io::Result<()> {
-        let root = self.roots.borrow().get(&ask.site).cloned();
+    fn ask(&self, site: SiteId, reply: Reply) -> io::Result<()> {
+        let root = self.roots.borrow().get(&site).map(|(root, _)| root.clone());
         if let Some(root) = root {
             let attached = attach(&root);
             if attached.is_ok() || attached.as_ref().is_err_and(is_want_of_descriptors) {
-                let _ = ask.reply.send(attached);
+                let _ = reply.send(attached);
                 return Ok(());
             }
             // It has died, and we notice before the watcher does.
-            drop(self.roots.borrow_mut().remove(&ask.site));
+            drop(self.roots.borrow_mut().remove(&site));
         }
         let mut waiting = self.waiting.borrow_mut();
-        let queue = waiting.entry(ask.site).or_default();
+        let queue = waiting.entry(site).or_default();
         // Askers that gave up no longer wait for a start that failed without a word.
-        queue.retain(|reply| !reply.is_closed());
-        queue.push(ask.reply);
-        if queue.len() == 1 { self.tell(FromFront::SpawnSite(ask.site)) } else { Ok(()) }
+        queue.retain(|other| !other.is_closed());
+        queue.push(reply);
+        if queue.len() == 1 { self.tell(FromFront::SpawnSite(site)) } else { Ok(()) }
+    }
+
+    /// Forgets the site's process, unless it is younger than the silence that somebody tells of: then it was another's.
+    fn give_up(&self, site: SiteId) {
+        let mut roots = self.roots.borrow_mut();
+        if roots.get(&site).is_some_and(|(_, since)| since.elapsed() >= PATIENCE) {
+            roots.remove(&site);
+        }
     }
 
     /// Forgets the site's process when it ends. What it sends here (its Hello) is of no use to us.
@@ -233,7 +254,7 @@ impl Control {
             }
             if let Some(control) = control.upgrade() {
                 let mut roots = control.roots.borrow_mut();
-                if roots.get(&site).is_some_and(|root| std::ptr::eq(Rc::as_ptr(root), mine.as_ptr())) {
+                if roots.get(&site).is_some_and(|(root, _)| std::ptr::eq(Rc::as_ptr(root), mine.as_ptr())) {
                     roots.remove(&site);
                 }
             }

@@ -47,7 +47,7 @@ impl From<SiteError> for Error {
 
 /// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
 /// program's own time is not in it.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),

@@ -88,8 +88,11 @@ fn a_site_that_hangs_is_not_waited_for_for_ever() {
         let status = server.get(target).status;
         assert!(matches!(status, 500 | 503 | 504), "{target}: {status}");
     }
-    sites.iter().for_each(|site| process::kill(*site, Signal::CONT));
+    // Another takes its place. When it goes on, it finds nothing to do.
     recovers(&server, "/cgi-bin/cat", "\r\n\r\n");
+    sites.iter().for_each(|site| process::kill(*site, Signal::CONT));
+    await_that("it ends", || !sites.iter().any(|site| process::runs(*site)));
+    assert_eq!(server.get("/cgi-bin/cat").status, 200);
 }
 
 #[test]

@@ -43,11 +43,17 @@ const SCRIPTS: [(&str, &str); 22] = [
         "pipe",
         "$| = 1; print \"Content-Type: text/plain\\n\\n\"; open my $out, '|-', 'tr a-z A-Z'; print {$out} \"piped\\n\"; close $out; print \"after\\n\"",
     ),
-    ("executes", "$| = 1; print \"Content-Type: text/plain\\n\\nbefore\\n\"; END { print \"never\\n\" } exec 'cat; echo executed';"),
+    (
+        "executes",
+        "$| = 1; print \"Content-Type: text/plain\\n\\nbefore\\n\"; END { print \"never\\n\" } exec 'cat; echo executed';",
+    ),
     ("executes-all", "exec '/bin/sh', '-c', 'echo Content-Type: text/plain; echo; cat';"),
     ("diamond", "print \"Content-Type: text/plain\\n\\n\"; print \"$.: $_\" while <>;"),
     ("began", "print \"Content-Type: text/plain\\n\\n\", time - $^T < 3 ? 1 : 0, \"\\n\";"),
-    ("version", "print \"Content-Type: text/plain\\n\\n\", defined $mod_perl2::VERSION ? 1 : 0, defined $mod_perl::VERSION ? 1 : 0, \"\\n\";"),
+    (
+        "version",
+        "print \"Content-Type: text/plain\\n\\n\", defined $mod_perl2::VERSION ? 1 : 0, defined $mod_perl::VERSION ? 1 : 0, \"\\n\";",
+    ),
     ("exits", "print \"Content-Type: text/plain\\n\\nsaid\\n\"; exit 3; print 'never';"),
     (
         "data",
