@@ -6,6 +6,7 @@ mod logged;
 mod one_shot;
 mod parts;
 mod pools;
+mod redirects;
 mod reload;
 mod run_once;
 mod tenants;
