@@ -130,7 +130,7 @@ impl Pool {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
             id: NEXT.fetch_add(1, Relaxed),
-            state: Mutex::new(State::new(&settings)),
+            state: Mutex::new(State::new(&settings, threads)),
             name,
             settings,
             threads,

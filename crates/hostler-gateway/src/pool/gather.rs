@@ -1,6 +1,7 @@
-//! Short requests gather at one worker instead of waking many: it serves one after another without sleeping in
-//! between, and the front hears of several answers at once. Waking a worker and being woken by it cost more than a
-//! short request itself.
+//! Short requests gather at one worker for each thread of the front instead of waking many: it serves one after
+//! another without sleeping in between, and the thread hears of several answers at once. Waking a worker and being
+//! woken by it cost more than a short request itself. A worker that served several threads would wake each of them for
+//! fewer answers.
 //!
 //! How long requests take is the workers' own word. A worker that says too little has more placed behind its
 //! requests, which are its own site's; and what a request has got stuck behind after all is taken back after about a
@@ -17,15 +18,16 @@ use std::sync::atomic::Ordering::Acquire;
 /// How long a request may have to wait behind others by what they usually take, in microseconds: a few times what it
 /// costs to wake a worker for it.
 const AHEAD: u32 = 60;
-/// Times above count as this one: a worker that had to wait for a processor says little about the next request.
-const LONGEST: u32 = 1000;
+/// Times above count as this one: a worker that had to wait for a processor says little about the next request, and
+/// must not make short ones look long for more than a few.
+const LONGEST: u32 = 250;
 
 /// What requests of a pool take, in microseconds: a moving average. Begins as much.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual(u32);
 
 /// The average is kept in this fraction of a microsecond, and each request counts as much.
-const FRACTION: u32 = 16;
+const FRACTION: u32 = 32;
 
 impl Default for Usual {
     fn default() -> Self {
@@ -60,24 +62,18 @@ impl Record {
 }
 
 impl State {
-    /// Finds a busy worker that is done with what it has before another would be awake.
-    pub(super) fn join(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
+    /// Finds a busy worker that is done with what it has before another would be awake; this one, if it is.
+    pub(super) fn join(
+        &mut self,
+        settings: &Settings,
+        work: &Work,
+        named: Option<WorkerId>,
+    ) -> Option<Start> {
         // A body may come in pieces, which could not be told to another worker if this one turns out to be stuck.
         if settings.one_shot || settings.queue_length == 0 || !self.are_short() || work.has_body() {
             return None;
         }
-        let usual = self.usual;
-        let may = |record: &&mut Record| record.may_be_joined(usual, work);
-        let gathering = self.gathering;
-        let id = match gathering.and_then(|id| self.records.get_mut(&id)).filter(may) {
-            Some(record) => record.worker.id,
-            None if self.idle.is_empty() => {
-                let mut records = self.records.values_mut();
-                records.find(may)?.worker.id
-            }
-            None => return None,
-        };
-        self.gathering = Some(id);
+        let id = self.joinable(work, named)?;
         let record = self.records.get_mut(&id)?;
         let index = record.hold()?;
         record.given(settings);
@@ -91,11 +87,42 @@ impl State {
         Some(Start { worker, index, channel, defines: false, behind: true, last })
     }
 
+    /// A busy worker that this work may join: the one named, the one at which the work's thread gathers, or any, if
+    /// nobody is idle.
+    fn joinable(&mut self, work: &Work, named: Option<WorkerId>) -> Option<WorkerId> {
+        let usual = self.usual;
+        let may = |record: &&Record| record.may_be_joined(usual, work);
+        let own = self.gathering.get(work.thread as usize).copied().flatten();
+        let known =
+            [named, own].into_iter().flatten().find(|id| self.records.get(id).is_some_and(|r| may(&r)));
+        if known.is_some() || !self.idle.is_empty() {
+            return known;
+        }
+        let any = self.records.values().find(may)?.worker.id;
+        if let Some(own) = self.gathering.get_mut(work.thread as usize) {
+            *own = Some(any);
+        }
+        Some(any)
+    }
+
+    /// Takes an idle worker for a request of this thread: the one at which the thread gathers, else one at which no
+    /// other does, and of those the one that fell idle last.
+    pub(super) fn pop_idle(&mut self, thread: u32) -> Option<WorkerId> {
+        let Some(&own) = self.gathering.get(thread as usize) else { return self.idle.pop() };
+        let mine = own.and_then(|own| self.idle.iter().rposition(|id| *id == own));
+        let free = || self.idle.iter().rposition(|id| !self.gathering.contains(&Some(*id)));
+        let id = match mine.or_else(free) {
+            Some(at) => self.idle.remove(at),
+            None => self.idle.pop()?,
+        };
+        self.gathering[thread as usize] = Some(id);
+        Some(id)
+    }
+
     /// Gives a busy worker more of what waits: as many as it is done with soon, or one that it can begin at once.
     pub(super) fn refill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         if self.are_short() {
-            self.gathering = Some(id);
-            self.join_queued(pool, out);
+            self.join_queued(pool, id, out);
         } else {
             self.place_behind(&pool.settings, id);
         }
@@ -106,13 +133,13 @@ impl State {
         self.usual.allows(1)
     }
 
-    /// Requests of the queue join those that run, as far as they are short.
-    fn join_queued(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+    /// Requests of the queue join those that run, first with this worker.
+    fn join_queued(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         while let Some(ticket) = self.queue.pop_front() {
             if !ticket.is_wanted() {
                 continue;
             }
-            match self.join(&pool.settings, &ticket.work) {
+            match self.join(&pool.settings, &ticket.work, Some(id)) {
                 Some(start) => self.begin(pool, start, ticket, out),
                 None => return self.queue.push_front(ticket),
             }

@@ -51,8 +51,8 @@ pub(super) struct State {
     pub(super) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
     pub(super) idle: Vec<WorkerId>,
-    /// The worker at which short requests gather.
-    pub(super) gathering: Option<WorkerId>,
+    /// The worker at which short requests of a thread of the front gather.
+    pub(super) gathering: Vec<Option<WorkerId>>,
     /// How long requests take.
     pub(super) usual: Usual,
     /// Workers with a request placed behind the running one, the oldest request first.
@@ -139,12 +139,13 @@ pub(super) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, de
 }
 
 impl State {
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// For a front of so many threads.
+    pub(super) fn new(settings: &Settings, threads: u32) -> Self {
         Self {
             phase: Phase::Cold,
             records: HashMap::default(),
             idle: Vec::new(),
-            gathering: None,
+            gathering: vec![None; threads as usize],
             usual: Usual::default(),
             placed: VecDeque::new(),
             queue: VecDeque::new(),
@@ -201,11 +202,10 @@ impl State {
         if !self.queue.is_empty() {
             return None;
         }
-        if let Some(start) = self.join(settings, work) {
+        if let Some(start) = self.join(settings, work, None) {
             return Some(start);
         }
-        let id = self.idle.pop()?;
-        self.gathering = Some(id);
+        let id = self.pop_idle(work.thread)?;
         self.start(settings, id, work)
     }
 

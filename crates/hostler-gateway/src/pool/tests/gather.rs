@@ -41,6 +41,39 @@ fn short_requests_share_a_worker_and_are_served_in_their_order() {
 }
 
 #[test]
+fn each_thread_gathers_at_a_worker_of_its_own() {
+    run(async || {
+        let site = light(3).await;
+        let (one, two) = (site.begin("light gate").await.unwrap(), site.begin("light").await.unwrap());
+        let pool = site.pool.clone();
+        let other = std::thread::spawn(move || {
+            let mut workers = [0; 2];
+            run(async || {
+                let ask = async |what| pool.begin(Work { thread: 1, ..work(what) }).await.unwrap();
+                let asks = [ask("light gate").await, ask("light").await];
+                workers = asks.each_ref().map(|ask| ask.worker().0);
+                for ask in asks {
+                    finish(ask).await.unwrap();
+                }
+            });
+            workers
+        });
+        let own = [&one, &two].map(|ask| ask.worker().0);
+        // It has to have begun with the gate still closed.
+        site.until_busy(2).await;
+        site.engine.open("gate");
+        for ask in [one, two] {
+            finish(ask).await.unwrap();
+        }
+        let others = other.join().unwrap();
+        assert_eq!(own[0], own[1]);
+        assert_eq!(others[0], others[1]);
+        assert_ne!(own[0], others[0]);
+        site.until_idle(3).await;
+    });
+}
+
+#[test]
 fn what_gets_stuck_behind_a_long_request_goes_to_idle_workers() {
     run(async || {
         let site = light(2).await;
