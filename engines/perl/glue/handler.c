@@ -263,6 +263,7 @@ int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
         return 500;
     }
     hp_cwd_before(aTHX_ code);
+    SPAGAIN; /* the handler's module may just have been loaded */
     ENTER;
     SAVETMPS;
     PUSHMARK(SP);

@@ -126,6 +126,7 @@ static int unmodified(pTHX_ hp_request *r)
         !(hp_table_get(r->headers_out, "ETag", 4, &length) || hp_table_get(r->headers_out, "Last-Modified", 13, &length)))
         return 0;
     load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Apache2::Response"), NULL);
+    SPAGAIN;
     ENTER;
     SAVETMPS;
     PUSHMARK(SP);

@@ -60,6 +60,7 @@ print(SV *request, ...)
         }
         if (hp_request_autoflush(aTHX_ r))
             hp_request_push(aTHX_ to);
+        SP = PL_stack_base + ax - 1; /* Perl may have run */
         if (GIMME_V != G_VOID)
             mXPUSHu(total ? total : 1);
     }

@@ -195,8 +195,24 @@ static IV failed(pTHX_ SV *class, SV *request) {
     return status;
 }
 
+/* Where a script is called from, for caller() and stack traces: CGI::Carp tells by the file's name whether the eval
+ * that it finds around a script's die is Registry's. */
+static COP *call_site(pTHX_ int first) {
+    static COP sites[2];
+    static int made[2];
+    first = !!first;
+    if (!made[first]) {
+        made[first] = 1;
+        CopFILE_set(&sites[first], first ? "hostler/Apache/Registry.pm" : "hostler/ModPerl/RegistryCooker.pm");
+        CopLINE_set(&sites[first], 1);
+        CopSTASH_set(&sites[first], gv_stashpv(first ? "Apache::Registry" : "ModPerl::RegistryCooker", GV_ADD));
+    }
+    return &sites[first];
+}
+
 static IV run(pTHX_ script *s, hp_request *r, SV *request) {
     dSP;
+    COP *from = PL_curcop;
     int before = r->status, after;
     IV rc = 0;
     U8 warn = PL_dowarn;
@@ -214,7 +230,9 @@ static IV run(pTHX_ script *s, hp_request *r, SV *request) {
     PUSHMARK(SP);
     XPUSHs(request);
     PUTBACK;
+    PL_curcop = call_site(aTHX_ first);
     call_sv(code, G_EVAL | G_DISCARD | G_VOID);
+    PL_curcop = from;
     if (UNLIKELY(SvTRUE_NN(ERRSV))) {
         if (hp_is_exit(aTHX_ ERRSV))
             sv_setpvs(ERRSV, "");
