@@ -25,10 +25,26 @@ static IV popped(pTHX_ PerlIO *f)
     return PerlIOBase_popped(aTHX_ f);
 }
 
+/* syswrite, which asks for a number, and nothing else: with a number perl would take the handle for what is behind it,
+ * and `open STDOUT, '>', $file` would change the number and keep the handle. */
+static I32 writes_by_number;
+static OP *(*syswrite)(pTHX);
+
 static IV file_number(pTHX_ PerlIO *f)
 {
-    PERL_UNUSED_ARG(f);
-    return -1;
+    return writes_by_number && f == request_out ? STDOUT_FILENO : -1;
+}
+
+/* A CGI script's syswrite(STDOUT, ...) comes where the output of programs comes that it starts. */
+static OP *syswrite_out(pTHX)
+{
+    OP *next;
+    ENTER;
+    SAVEI32(writes_by_number);
+    writes_by_number = hp_before_output != NULL;
+    next = syswrite(aTHX);
+    LEAVE;
+    return next;
 }
 
 /* A process that a CGI script has forked writes where programs write that it starts. */
@@ -297,4 +313,6 @@ void hp_handles_take_back(pTHX_ hp_handles *h)
 void hp_boot_handles(pTHX)
 {
     PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));
+    syswrite = PL_ppaddr[OP_SYSWRITE];
+    PL_ppaddr[OP_SYSWRITE] = syswrite_out;
 }

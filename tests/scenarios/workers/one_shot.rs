@@ -6,7 +6,7 @@ use hostler_tests::{Response, Server, Site};
 use std::collections::BTreeSet;
 
 /// CGI scripts by name.
-const SCRIPTS: [(&str, &str); 22] = [
+const SCRIPTS: [(&str, &str); 24] = [
     ("plain", "print \"Content-Type: text/plain\\n\\n\"; print \"hello $0 @ARGV\\n\"; print `pwd`;"),
     (
         "environment",
@@ -42,6 +42,14 @@ const SCRIPTS: [(&str, &str); 22] = [
     (
         "pipe",
         "$| = 1; print \"Content-Type: text/plain\\n\\n\"; open my $out, '|-', 'tr a-z A-Z'; print {$out} \"piped\\n\"; close $out; print \"after\\n\"",
+    ),
+    (
+        "syswrites",
+        "syswrite STDOUT, \"Content-Type: text/plain\\n\\nfirst\\n\"; $| = 1; print \"second\\n\"; print syswrite(STDOUT, \"xthirdx\", 5, 1), \"\\n\"; system 'echo fourth'; syswrite STDOUT, \"fifth\\n\";",
+    ),
+    (
+        "opens-anew",
+        "$| = 1; print \"Content-Type: text/plain\\n\\nbefore\\n\"; open my $kept, '>&', STDOUT; open STDOUT, '>', '/dev/null'; print \"lost\\n\"; syswrite STDOUT, \"lost, too\\n\"; open STDOUT, '>&', $kept; print \"after\\n\";",
     ),
     (
         "executes",
