@@ -165,7 +165,10 @@ fn set_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn pass_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     match cmd.environment(args.first()) {
-        Some(value) => put(&mut cmd.server.perl.env, args.first(), &value),
+        Some(value) => {
+            put(&mut super::dir(cmd).env, args.first(), &value);
+            put(&mut cmd.server.perl.env, args.first(), &value);
+        }
         None => cmd.warn(format!("PerlPassEnv: the variable {} is not set", args.first())),
     }
     Ok(())
