@@ -57,6 +57,23 @@ static size_t languages(pTHX_ hp_request *r, hp_str *room, size_t most)
     return count;
 }
 
+/* What no_cache(1) asks for is out of date when it is sent, errors as well (ap_http_header_filter). RFC 9110 §5.6.7. */
+void hp_request_expire(pTHX_ hp_request *r, int error)
+{
+    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char date[40];
+    struct tm parts;
+    time_t now = (time_t)(r->in->time / 1000000);
+    size_t length;
+    if (!r->no_cache || hp_table_get(HP_TABLE(r, headers_out), "Expires", 7, &length) ||
+        hp_table_get(HP_TABLE(r, err_headers_out), "Expires", 7, &length) || !gmtime_r(&now, &parts))
+        return;
+    length = (size_t)snprintf(date, sizeof date, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * parts.tm_wday,
+                              parts.tm_mday, months + 3 * parts.tm_mon, parts.tm_year + 1900, parts.tm_hour,
+                              parts.tm_min, parts.tm_sec);
+    hp_table_set(aTHX_ error ? HP_TABLE(r, err_headers_out) : HP_TABLE(r, headers_out), "Expires", 7, date, length);
+}
+
 void hp_request_send_head(pTHX_ hp_request *r)
 {
     hp_reply_head head;
@@ -64,6 +81,7 @@ void hp_request_send_head(pTHX_ hp_request *r)
     if (r->head_state == HP_HEAD_SENT)
         return;
     r->head_state = HP_HEAD_SENT;
+    hp_request_expire(aTHX_ r, 0);
     head.flags = (r->no_cache ? 1 : 0) | (r->assbackwards ? 2 : 0) | (r->no_local_copy ? 4 : 0);
     head.status = r->status >= 100 && r->status <= 999 ? (uint16_t)r->status : 500; /* as ap_get_status_line */
     head.status_line = hp_text(aTHX_ r->status_line);

@@ -340,6 +340,8 @@ void hp_run_trip(pTHX_ void *context)
         if (is_ours(aTHX_ r, kind))
             conclude(aTHX_ t, respond(aTHX_ t, kind));
     }
+    if (t->decided && t->outcome.kind == HP_STATUS)
+        hp_request_expire(aTHX_ r, 1);
     if (r->redirected)
         was_redirected(t);
     FREETMPS;

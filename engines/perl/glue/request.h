@@ -110,6 +110,8 @@ hp_str hp_request_text(pTHX_ SV *changed, hp_str original);
 #define HP_TABLE(r, name) ((r)->name ? (r)->name : ((r)->name = hp_table_from(aTHX_(r)->in->name)))
 /* Takes back what was printed and has not been sent; 0 if something has been. */
 int hp_request_forget_output(hp_request *r);
+/* Expires, where no_cache asks for it: of an error, or of the program's own answer. */
+void hp_request_expire(pTHX_ hp_request *r, int error);
 /* Writes body bytes: gathers, parses headers where asked for, sends the head first. */
 void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 /* Sends the head (once) and what is gathered. To be called when the response phase is over as well: only then is it
