@@ -102,7 +102,8 @@ static void enter_folder(pTHX_ char *file)
         croak("chdir to the directory of %s: %s\n", file, Strerror(errno));
 }
 
-/* The lines of the program that perl is not given: the first, which says how to start it. Its switch -w holds. */
+/* The lines of the program that perl is not given: the first, which says how to start it. Its switch -w holds; without
+ * the checks that -T asks for it is not run, as perl itself would not. */
 static line_t skip_shebang(pTHX_ PerlIO *text)
 {
     SV *line = sv_2mortal(newSVpvs(""));
@@ -116,8 +117,13 @@ static line_t skip_shebang(pTHX_ PerlIO *text)
     }
     end = SvEND(line);
     for (at = ninstr(first, end, "perl", "perl" + 4); at && (at = ninstr(at, end, " -", " -" + 2)); at += 2)
+    {
+        if (memchr(at + 2, 'T', strcspn(at + 2, " \t\r\n")) && !TAINTING_get)
+            croak("\"-T\" is on the first line, but the pool has no taint checks: add PerlTaintCheck On, or use Isolation "
+                  "exec\n");
         if (at[2 + strspn(at + 2, "abcdefghijklmnopqrstuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] == 'w')
             PL_dowarn |= G_WARN_ON;
+    }
     return 1;
 }
 

@@ -8,6 +8,7 @@
 #include "perl_glue.h"
 #include "perliol.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 static PerlIO *request_in, *request_out;
@@ -25,26 +26,43 @@ static IV popped(pTHX_ PerlIO *f)
     return PerlIOBase_popped(aTHX_ f);
 }
 
-/* syswrite, which asks for a number, and nothing else: with a number perl would take the handle for what is behind it,
- * and `open STDOUT, '>', $file` would change the number and keep the handle. */
-static I32 writes_by_number;
-static OP *(*syswrite)(pTHX);
+/* Operations that ask a CGI script's handle for a number, and nothing else, get one: with a number perl would take the
+ * handle for what is behind it, and `open STDOUT, '>', $file` would change the number and keep the handle. */
+static I32 lends_numbers;
+static OP *(*syswrite)(pTHX), *(*sysread)(pTHX), *(*number)(pTHX), *(*open_anew)(pTHX);
 
 static IV file_number(pTHX_ PerlIO *f)
 {
-    return writes_by_number && f == request_out ? STDOUT_FILENO : -1;
+    if (!lends_numbers)
+        return -1;
+    return PerlIOBase(f)->flags & PERLIO_F_CANWRITE ? STDOUT_FILENO : STDIN_FILENO;
 }
 
-/* A CGI script's syswrite(STDOUT, ...) comes where the output of programs comes that it starts. */
-static OP *syswrite_out(pTHX)
+static OP *lend_number(pTHX_ OP *(*operation)(pTHX))
 {
     OP *next;
     ENTER;
-    SAVEI32(writes_by_number);
-    writes_by_number = hp_before_output != NULL;
-    next = syswrite(aTHX);
+    SAVEI32(lends_numbers);
+    lends_numbers = hp_before_output != NULL;
+    next = operation(aTHX);
     LEAVE;
     return next;
+}
+
+/* What is written comes where the output of programs comes that the script starts. */
+static OP *syswrite_out(pTHX)
+{
+    return lend_number(aTHX_ syswrite);
+}
+
+static OP *sysread_in(pTHX)
+{
+    return lend_number(aTHX_ sysread);
+}
+
+static OP *number_of(pTHX)
+{
+    return lend_number(aTHX_ number);
 }
 
 /* A process that a CGI script has forked writes where programs write that it starts. */
@@ -52,6 +70,27 @@ static int is_script_s_child(void)
 {
     return hp_before_output && hp_is_forked_away();
 }
+
+/* Where a CGI script has opened STDIN or STDOUT, the programs read and write that it starts. */
+static void follow(pTHX_ PerlIO *f, int descriptor)
+{
+    int opened = f && PerlIOValid(f) ? PerlIO_fileno(f) : -1;
+    if (opened > STDERR_FILENO)
+        dup2(opened, descriptor);
+}
+
+static OP *open_followed(pTHX)
+{
+    OP *next = open_anew(aTHX);
+    if (hp_before_output) {
+        follow(aTHX_ IoIFP(GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO))), STDIN_FILENO);
+        follow(aTHX_ IoOFP(GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO))), STDOUT_FILENO);
+    }
+    return next;
+}
+
+/* By the handle. CGI::Carp asks a script's for it, to find out whether the header has been sent. */
+static Off_t written;
 
 static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
 {
@@ -63,6 +102,7 @@ static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
         return -1;
     }
     hp_request_write(aTHX_ hp_current, bytes, length);
+    written += (Off_t)length;
     return (SSize_t)length;
 }
 
@@ -126,10 +166,9 @@ static void take_in(pTHX_ PerlIO *f, STDCHAR *ptr, SSize_t left)
     hp_request_ahead_left((STRLEN)left);
 }
 
-static Off_t nowhere(pTHX_ PerlIO *f)
+static Off_t position(pTHX_ PerlIO *f)
 {
-    PERL_UNUSED_ARG(f);
-    return -1;
+    return hp_before_output && PerlIOBase(f)->flags & PERLIO_F_CANWRITE ? written : -1;
 }
 
 static IV cannot_seek(pTHX_ PerlIO *f, Off_t offset, int whence)
@@ -149,9 +188,12 @@ static IV pushed(pTHX_ PerlIO *f, const char *mode, SV *arg, PerlIO_funcs *tab)
     return code;
 }
 
-/* `open my $copy, '>&', STDOUT`: the copy is one more handle of the same kind. */
+/* `open my $copy, '>&', STDOUT`: the copy is one more handle of the same kind. A CGI script's has a number, so that
+ * STDERR may be made a copy, too. */
 static PerlIO *duplicate(pTHX_ PerlIO *f, PerlIO *o, CLONE_PARAMS *param, int flags)
 {
+    if (hp_before_output && PerlIOBase(o)->flags & PERLIO_F_CANWRITE)
+        return PerlIO_openn(aTHX_ NULL, "w", fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), 0, 0, f, 0, NULL);
     return PerlIOBase_dup(aTHX_ f, o, param, flags);
 }
 
@@ -171,7 +213,7 @@ static PERLIO_FUNCS_DECL(layer) = {
     NULL, /* unread: Perl puts a layer for it above */
     write_out,
     cannot_seek,
-    nowhere,
+    position,
     PerlIOBase_close,
     flush_out,
     fill_in,
@@ -315,4 +357,10 @@ void hp_boot_handles(pTHX)
     PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));
     syswrite = PL_ppaddr[OP_SYSWRITE];
     PL_ppaddr[OP_SYSWRITE] = syswrite_out;
+    sysread = PL_ppaddr[OP_SYSREAD];
+    PL_ppaddr[OP_SYSREAD] = sysread_in;
+    open_anew = PL_ppaddr[OP_OPEN];
+    PL_ppaddr[OP_OPEN] = open_followed;
+    number = PL_ppaddr[OP_FILENO];
+    PL_ppaddr[OP_FILENO] = number_of;
 }

@@ -6,7 +6,7 @@ use hostler_tests::{Response, Server, Site};
 use std::collections::BTreeSet;
 
 /// CGI scripts by name.
-const SCRIPTS: [(&str, &str); 24] = [
+const SCRIPTS: [(&str, &str); 29] = [
     ("plain", "print \"Content-Type: text/plain\\n\\n\"; print \"hello $0 @ARGV\\n\"; print `pwd`;"),
     (
         "environment",
@@ -50,6 +50,26 @@ const SCRIPTS: [(&str, &str); 24] = [
     (
         "opens-anew",
         "$| = 1; print \"Content-Type: text/plain\\n\\nbefore\\n\"; open my $kept, '>&', STDOUT; open STDOUT, '>', '/dev/null'; print \"lost\\n\"; syswrite STDOUT, \"lost, too\\n\"; open STDOUT, '>&', $kept; print \"after\\n\";",
+    ),
+    (
+        "errors-too",
+        "$| = 1; print \"Content-Type: text/plain\\n\\n\"; open STDERR, '>&', STDOUT or print \"no: $!\\n\"; warn \"warned\\n\"; system 'echo child >&2'; print \"end\\n\";",
+    ),
+    (
+        "asked-by-number",
+        "print \"Content-Type: text/plain\\n\\n\", fileno STDIN, fileno STDOUT, ' ', tell STDOUT, ' ', sysread(STDIN, my $x, 4), \"\\n\";",
+    ),
+    (
+        "dies-in-page",
+        "use CGI::Carp 'fatalsToBrowser'; print \"Content-Type: text/html\\n\\nhalf a page\\n\"; die \"carped\\n\";",
+    ),
+    (
+        "two-ways",
+        "use IPC::Open2; print \"Content-Type: text/plain\\n\\n\"; my $pid = open2 my $from, my $to, 'tr a-z A-Z'; print {$to} \"both ways\\n\"; close $to; print <$from>; waitpid $pid, 0; print \"$?\\n\";",
+    ),
+    (
+        "elsewhere",
+        "$| = 1; print \"Content-Type: text/plain\\n\\n\"; open my $kept, '>&', STDOUT; open STDOUT, '>', '/dev/null'; system 'echo not for clients'; open STDOUT, '>&', $kept; system 'echo back'; print \"end\\n\";",
     ),
     (
         "executes",
@@ -139,6 +159,20 @@ fn scripts_answer_as_they_do_when_they_are_started() {
         Some(&*format!("hello {} ", server.site().path("cgi/plain").display()))
     );
     assert_eq!(metric(&server, "hostler_pool_errors_total", ""), 0);
+}
+
+#[test]
+fn a_script_without_the_taint_checks_that_it_asks_for_is_not_run() {
+    let script = "#!/usr/bin/perl -wT\nprint \"Content-Type: text/plain\\n\\n${^TAINT}\";\n";
+    let configured = |taint: &str| {
+        let server = scripts().config(taint).script("cgi/checked", script).start();
+        (server.get("/fork/checked").status, server.get("/fork/checked").text(), server)
+    };
+    let (status, _, server) = configured("");
+    assert_eq!(status, 500);
+    let _ = server.await_error("the pool has no taint checks");
+    let (status, text, _server) = configured("PerlTaintCheck On");
+    assert_eq!((status, text.as_str()), (200, "1"));
 }
 
 #[test]
