@@ -157,9 +157,7 @@ fn objects_of_the_parent_are_not_the_worker_s_to_end() {
 #[test]
 fn the_first_line_says_how_perl_is_started_and_only_w_matters() {
     let warns = "print qq(Content-Type: text/plain\n\n); my $x; my $y = 1 + $x; print __LINE__";
-    for (first, warned) in
-        [("perl", false), ("perl -w", true), ("perl -Tw", true), ("perl -T", false), ("sh", false)]
-    {
+    for (first, warned) in [("perl", false), ("perl -w", true), ("perl -sw", true), ("sh", false)] {
         let (answer, stderr) = answers(&format!("#!/usr/bin/{first}\n{warns}"), "s.pl", &["a=b"]).remove(0);
         assert_eq!(answer.body, "4", "{first} {stderr}");
         assert_eq!(
@@ -167,6 +165,12 @@ fn the_first_line_says_how_perl_is_started_and_only_w_matters() {
             warned,
             "{first}: {stderr}"
         );
+    }
+    // It relies on checks that nobody would make.
+    for first in ["perl -T", "perl -wT", "perl -Tw"] {
+        let (answer, stderr) = answers(&format!("#!/usr/bin/{first}\n{warns}"), "s.pl", &["a=b"]).remove(0);
+        assert_eq!(answer.outcome, "500", "{first}: {answer:?}");
+        assert!(stderr.contains("no taint checks"), "{first}: {stderr}");
     }
 }
 
