@@ -144,6 +144,17 @@ fn head_has_the_fields_and_no_body() {
 }
 
 #[test]
+fn a_program_s_page_for_an_error_has_no_body_for_head_either() {
+    let server = site("ErrorDocument 404 /t/hello\n").start();
+    let mut connection = server.connect();
+    connection.send(
+        "HEAD /none HTTP/1.1\r\nHost: localhost\r\n\r\nGET /static.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    );
+    assert_eq!(connection.head_response().status, 404);
+    assert_eq!(connection.response().text(), "static text\n");
+}
+
+#[test]
 fn ten_megabytes_go_there_and_back() {
     let server = site("").start();
     let body: Vec<u8> = (0..10_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -132,7 +132,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         headers,
         body,
         close,
-        head_only: request.is_head() && request.original().is_head(),
+        head_only: request.original().line.starts_with(b"HEAD "),
         raw,
         timeout: crate::settings::timeout(&request.server),
         request: Box::new(request),
