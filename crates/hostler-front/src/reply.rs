@@ -28,7 +28,8 @@ pub(crate) struct Reply {
     pub(crate) request: Box<Request>,
 }
 
-/// Statuses after which Apache closes the connection: the request's end can't be trusted, or it costs too much.
+/// Statuses after which Apache closes the connection: the request's end can't be trusted, or it costs too much. (That
+/// is not so of a request that was refused for those that wait: a new connection would cost both sides more.)
 fn drops_connection(status: u16) -> bool {
     matches!(status, 400 | 408 | 411 | 413 | 414 | 500 | 501 | 503)
 }
@@ -123,7 +124,8 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     for name in about_no_body {
         headers.unset(name);
     }
-    let close = drops_connection(request.status)
+    let refused = request.progress.refused || request.original().progress.refused;
+    let close = (drops_connection(request.status) && !refused)
         || request.notes.contains("nokeepalive")
         || request.env.contains("nokeepalive");
     Reply {

@@ -140,6 +140,11 @@ fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Events that a thread takes from the kernel at once. What they wake stands in one queue with what workers have said:
+/// with all events of a thousand clients in that, each answer of a worker, and its next request, would wait behind
+/// them. Fewer than the tasks that tokio runs (61) before it looks again, so that the queue does not grow.
+const EVENTS: usize = 32;
+
 type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>, Signals)>;
 
 fn run_thread(
@@ -152,6 +157,7 @@ fn run_thread(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_io_events_per_tick(EVENTS)
         .on_thread_park(hostler_gateway::pool::before_park)
         .build()?;
     let local = tokio::task::LocalSet::new();

@@ -49,7 +49,7 @@ use counters::Counters;
 use hostler_ring::front::Channel;
 use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use ticket::{Begun, Ticket};
@@ -63,6 +63,8 @@ pub struct Pool {
     settings: Settings,
     threads: u32,
     state: Mutex<State>,
+    /// Whether a request that comes now is refused because of those that wait; written with the state.
+    full: AtomicBool,
     counters: Counters,
     /// Wakes [`Self::maintain`].
     attention: Notify,
@@ -131,6 +133,7 @@ impl Pool {
         Arc::new(Self {
             id: NEXT.fetch_add(1, Relaxed),
             state: Mutex::new(State::new(&settings, threads)),
+            full: AtomicBool::new(false),
             name,
             settings,
             threads,
@@ -153,7 +156,7 @@ impl Pool {
     /// # Errors
     /// The work comes back when nobody is idle: [`Self::begin`] waits.
     pub fn try_begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Work> {
-        if thread::join(self, work.thread).is_err() {
+        if self.full.load(Relaxed) || thread::join(self, work.thread).is_err() {
             return Err(work);
         }
         // Outside of `locked`, which is for those who may have others to tell.
@@ -170,6 +173,16 @@ impl Pool {
         Ok(Exchange::new(start.offer(self, work)))
     }
 
+    /// Why a request that comes now would be refused, as far as that can be told without looking closer: so many wait
+    /// that no more may. Counts as a failure: whoever asks goes on with nothing else.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Error> {
+        self.full.load(Relaxed).then(|| {
+            self.counters.failed(Kind::QueueFull);
+            queue::full()
+        })
+    }
+
     /// Begins a request, first come, first served. Must be called on a thread's `LocalSet`. Dropping the future
     /// withdraws the request.
     ///
@@ -181,6 +194,9 @@ impl Pool {
             Ok(exchange) => return Ok(exchange),
             Err(work) => work,
         };
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
         let begun = self.wait(work, Instant::now()).await;
         begun.map(Exchange::new).inspect_err(|error| self.counters.failed(error.kind))
     }
@@ -209,7 +225,12 @@ impl Pool {
     /// Runs with the state; then tells those who wait.
     fn locked<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Deliveries) -> T) -> T {
         let mut out = Deliveries::default();
-        let result = change(&mut self.lock(), &mut out);
+        let result = {
+            let mut state = self.lock();
+            let result = change(&mut state, &mut out);
+            self.full.store(state.refuses(&self.settings), Relaxed);
+            result
+        };
         out.send();
         result
     }
@@ -345,7 +366,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
-            self.pool.lock().withdraw(self.pool);
+            self.pool.locked(|state, _| state.withdraw(self.pool));
         }
     }
 }

@@ -68,6 +68,51 @@ fn a_full_queue_answers_503_and_when_to_come_again() {
     assert_eq!(server.get("/w/hello").text(), "hello");
 }
 
+/// The ids of the requests that were refused, as a log of `%>s %L` tells.
+fn refused_in(log: &str) -> BTreeSet<String> {
+    log.lines().filter_map(|line| line.strip_prefix("503 ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn refused_requests_keep_their_connection_and_each_tells_its_own_id() {
+    let log = "CustomLog logs/ids.log \"%>s %L\"";
+    let server =
+        pool(&format!("MaxRequestWorkers 1\nHostlerQueueLength 1\nKeepAliveTimeout 60\n{log}")).start();
+    // A URL that the short way knows, and one that it does not.
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    await_idle(&server, 1);
+    thread::scope(|scope| {
+        let naps: Vec<_> = (0..3).map(|_| scope.spawn(|| server.get("/w/nap?2").status)).collect();
+        // One runs, one is placed behind it, one is queued.
+        await_that("the pool is full", || metric(&server, "hostler_pool_queue", "") == 2);
+        let mut ids = BTreeSet::new();
+        let mut connection = server.connect();
+        for number in 0..20 {
+            let path = if number % 2 == 0 { "/w/hello" } else { "/w/pid" };
+            connection.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+            let page = connection.response();
+            assert_eq!((page.status, page.field("Retry-After")), (503, Some("2")));
+            let text = page.text();
+            let id = text.split("<code>").nth(1).and_then(|rest| rest.split("</code>").next());
+            ids.insert(id.expect("an id on the page").to_owned());
+        }
+        assert_eq!(ids.len(), 20);
+        await_that("both logs tell all ids", || {
+            let (errors, log) =
+                (server.error_log(), std::fs::read_to_string(server.site().path("logs/ids.log")));
+            let told = |id: &String| {
+                let line = errors.lines().find(|line| line.ends_with(&format!("[id {id}]")));
+                line.is_some_and(|line| line.contains("all workers are busy and the queue is full"))
+            };
+            ids.iter().all(told) && refused_in(&log.unwrap_or_default()) == ids
+        });
+        assert_eq!(metric(&server, "hostler_pool_errors_total", "QueueFull"), 20);
+        assert!(naps.into_iter().all(|nap| nap.join().expect("an answer") == 200));
+        connection.send("GET /w/hello HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert_eq!(connection.response().text(), "hello");
+    });
+}
+
 #[test]
 fn without_a_queue_a_pool_still_starts_and_serves_whoever_finds_a_worker() {
     let server = pool("MaxRequestWorkers 2\nHostlerQueueLength 0").start();

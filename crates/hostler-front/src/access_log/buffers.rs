@@ -64,6 +64,15 @@ impl Buffers {
         Some((index, std::mem::take(&mut of[index])))
     }
 
+    /// Takes the lines of this log.
+    fn take_one(&self, index: usize) -> Option<Vec<u8>> {
+        let mut lines = self.lines.borrow_mut();
+        let Lines { of, waiting, .. } = &mut *lines;
+        let at = waiting.iter().position(|known| *known == index)?;
+        waiting.swap_remove(at);
+        Some(std::mem::take(&mut of[index]))
+    }
+
     fn give_back(&self, mut buffer: Vec<u8>) {
         let mut lines = self.lines.borrow_mut();
         if lines.spare.len() < SPARE && buffer.capacity() <= 2 * FULL {
@@ -97,6 +106,29 @@ pub(super) fn push(thread: &Thread, index: usize, line: impl FnOnce(&mut Vec<u8>
     buffers.filled.notify_one();
     if length >= buffers.full {
         flush(thread, false);
+    }
+}
+
+/// Appends a line of an error log at the end of the turn; at once where lines of access logs wait for longer.
+pub(crate) fn append_soon(thread: &Thread, index: usize, line: &[u8]) {
+    if thread.access_logs.hold {
+        return append(thread, index, line);
+    }
+    push(thread, index, |out| out.extend_from_slice(line));
+}
+
+/// Appends a line of an error log now, after what waits for the same log. Where would the failure of the error log be
+/// told?
+pub(crate) fn append(thread: &Thread, index: usize, line: &[u8]) {
+    let waiting = thread.access_logs.take_one(index);
+    let log = thread.shared.logs.destination(index);
+    match waiting {
+        Some(mut lines) => {
+            lines.extend_from_slice(line);
+            let _ = log.and_then(|log| log.append(&lines));
+            thread.access_logs.give_back(lines);
+        }
+        None => drop(log.and_then(|log| log.append(line))),
     }
 }
 
@@ -153,6 +185,11 @@ mod tests {
         taken.sort();
         assert_eq!(taken, [(0, b"other\n".to_vec()), (2, b"one\ntwo\n".to_vec())]);
         assert!(buffers.take(true).is_none());
+        assert!(buffers.take_one(2).is_none());
+        buffers.lines.borrow_mut().buffer(1).unwrap().extend_from_slice(b"one\n");
+        buffers.lines.borrow_mut().buffer(2).unwrap().extend_from_slice(b"two\n");
+        assert_eq!(buffers.take_one(1), Some(b"one\n".to_vec()));
+        assert_eq!(buffers.take(true), Some((2, b"two\n".to_vec())));
         assert!(buffers.lines.borrow_mut().buffer(3).is_none());
     }
 

@@ -6,8 +6,9 @@ mod clock;
 mod fast;
 mod record;
 
-pub(crate) use buffers::{Buffers, flush_all, flusher};
+pub(crate) use buffers::{Buffers, append, append_soon, flush_all, flusher};
 pub(crate) use fast::{Facts, FastRecord, write_fast};
+pub(crate) use record::tid;
 
 use crate::expr_host::RequestHost;
 use crate::http1::send::Sent;

@@ -233,8 +233,8 @@ impl LogRecord for Record<'_> {
     }
 }
 
-/// The kernel's number of this thread.
-pub(super) fn tid() -> u64 {
+/// The kernel's number of this thread, asked for once.
+pub(crate) fn tid() -> u64 {
     thread_local! {
         static TID: u64 = u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
     }

@@ -52,8 +52,8 @@ use directory::Programs;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
-use hostler_gateway::Error;
 use hostler_gateway::pool::{Exchange, Pool, Work};
+use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{Phase, PhaseSet};
 use output::{Output, Truncated};
 use std::collections::VecDeque;
@@ -76,6 +76,8 @@ pub(crate) struct Progress {
     pub(crate) checked: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
+    /// No worker has seen the request since too many waited: nothing is wrong with it, nor with its connection.
+    pub(crate) refused: bool,
 }
 
 /// Whether a handler's name is one of those that run in workers.
@@ -267,6 +269,7 @@ async fn started(
     }
     let exchange = match begin(&request.thread, &request.server, isolation, work) {
         Begin::Now(exchange) => exchange,
+        Begin::Never(refusal) => return Err(refusal),
         Begin::Later(pool, work) => pool.begin(work).await?,
     };
     Ok(Conversation::around(exchange, body, request.within.clone()))
@@ -281,8 +284,15 @@ fn logs(phases: PhaseSet) -> bool {
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
 enum Begin {
     Now(Exchange),
+    /// Too many wait already.
+    Never(Error),
     /// Nobody is idle.
     Later(Arc<Pool>, Work),
+}
+
+/// Why a request that comes now would get no worker, so that none is to be told of it.
+fn refusal(thread: &Rc<Thread>, server: &Server, isolation: Isolation) -> Option<Error> {
+    thread.shared.engines.pool(thread, server, isolation == Isolation::Fork).refusal()
 }
 
 fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work) -> Begin {
@@ -376,7 +386,13 @@ fn stream(
 /// No worker has answered: the cause goes to the log.
 fn fail(request: &mut Request, error: &Error) -> Halt {
     let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
-    log::failure(request, "perl", error, about);
+    if error.kind == Kind::QueueFull {
+        // There may be very many of these.
+        log::failure_soon(request, "perl", error, about);
+    } else {
+        log::failure(request, "perl", error, about);
+    }
+    request.progress.refused = error.kind == Kind::QueueFull;
     if let Some(seconds) = error.retry_after {
         request.headers_out.set("Retry-After", seconds.to_string());
     }

@@ -146,7 +146,7 @@ impl ErrorFormat {
             }
             Item::Module => out.write_all(entry.module.as_bytes()),
             Item::Pid => write!(out, "{}", entry.pid),
-            Item::Tid => write!(out, "{}", rustix::thread::gettid()),
+            Item::Tid => write!(out, "{}", crate::access_log::tid()),
             Item::Message => {
                 self.message(entry, out);
                 Ok(())

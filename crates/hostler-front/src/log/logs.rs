@@ -95,8 +95,9 @@ impl Logs {
         self.servers.get(server.id as usize).map_or(&[], |of| &of.access_logs)
     }
 
-    pub(super) fn error_log(&self, server: &Server) -> Option<&Destination> {
-        self.destinations.get(self.servers.get(server.id as usize)?.error_log)
+    /// Index of the [`Destination`].
+    pub(super) fn error_log(&self, server: &Server) -> Option<usize> {
+        Some(self.servers.get(server.id as usize)?.error_log)
     }
 
     pub(super) fn error_format(&self, server: &Server) -> &ErrorFormat {

@@ -14,6 +14,7 @@ pub(crate) use destination::Destination;
 pub(crate) use id::{connection_id, error_id, finished, id_of, is_unexplained, was_mentioned};
 pub(crate) use logs::{AccessLog, Logs};
 
+use crate::access_log;
 use crate::request::Request;
 use crate::thread::Thread;
 use format::Entry;
@@ -29,6 +30,18 @@ use std::time::SystemTime;
 /// Writes to the ErrorLog of the request's virtual host, if LogLevel of the request's directory lets it through.
 /// `module` is Apache's name without `mod_`.
 pub(crate) fn request(request: &Request, severity: Severity, module: &str, message: &str) {
+    tell(request, severity, module, message, When::Now);
+}
+
+/// When a line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Now,
+    /// With others of the thread's turn: for what may come in large numbers.
+    Soon,
+}
+
+fn tell(request: &Request, severity: Severity, module: &str, message: &str, when: When) {
     if !is_written(request, severity, module) {
         return;
     }
@@ -43,7 +56,7 @@ pub(crate) fn request(request: &Request, severity: Severity, module: &str, messa
         remote: Some(request.peer.remote),
         request: Some(request),
     };
-    write(&request.thread, &request.server, &entry);
+    write(&request.thread, &request.server, &entry, when);
 }
 
 /// Whether [`request`] would write; for messages that are costly to make.
@@ -54,12 +67,20 @@ pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) ->
 
 /// Writes why a program, whose path this is, has given no answer.
 pub(crate) fn failure(about: &Request, module: &str, error: &Error, program: &[u8]) {
-    let severity = match error.severity() {
+    tell(about, severity(error), module, &cause(about, error, program), When::Now);
+}
+
+/// The same for failures that may come in large numbers: the lines of one turn of the thread become one write.
+pub(crate) fn failure_soon(about: &Request, module: &str, error: &Error, program: &[u8]) {
+    tell(about, severity(error), module, &cause(about, error, program), When::Soon);
+}
+
+fn severity(error: &Error) -> Severity {
+    match error.severity() {
         Weight::Error => Severity::Error,
         Weight::Warn => Severity::Warn,
         Weight::Info => Severity::Info,
-    };
-    request(about, severity, module, &cause(about, error, program));
+    }
 }
 
 /// The same in words; whether it was the site's memory limit only the kernel's count tells.
@@ -89,7 +110,7 @@ pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: 
         remote: Some(request.peer.remote),
         request: Some(request),
     };
-    write(&request.thread, &request.server, &entry);
+    write(&request.thread, &request.server, &entry, When::Now);
 }
 
 /// Writes about a connection that has not come to a request, to the ErrorLog of its virtual host.
@@ -135,7 +156,7 @@ fn about(
         remote,
         request: None,
     };
-    write(thread, server, &entry);
+    write(thread, server, &entry, When::Now);
 }
 
 /// LogLevel as it applies: the virtual host's, and over it the directory's, which is rarely there.
@@ -144,19 +165,22 @@ fn levels<'a>(server: &'a Server, dir: &Levels, dir_is_set: bool) -> Cow<'a, Lev
     if dir_is_set { Cow::Owned(base.merge(dir)) } else { Cow::Borrowed(base) }
 }
 
-/// One `write` for the line: lines of threads, generations and virtual hosts in one file never mix.
-fn write(thread: &Thread, server: &Server, entry: &Entry<'_>) {
+/// One `write` for the line, or for it and others: lines of threads, generations and virtual hosts in one file never mix.
+fn write(thread: &Thread, server: &Server, entry: &Entry<'_>, when: When) {
     thread_local! {
         static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
     let logs = &thread.shared.logs;
-    LINE.with_borrow_mut(|line| {
-        line.clear();
-        logs.error_format(server).write(entry, line);
-        if !line.is_empty() {
-            line.push(b'\n');
-            // Where would the failure of the error log be told?
-            let _ = logs.error_log(server).and_then(|log| log.append(line));
+    // Taken out: a log that can't be written to is told by another line.
+    let mut line = LINE.take();
+    line.clear();
+    logs.error_format(server).write(entry, &mut line);
+    if let Some(index) = logs.error_log(server).filter(|_| !line.is_empty()) {
+        line.push(b'\n');
+        match when {
+            When::Now => access_log::append(thread, index, &line),
+            When::Soon => access_log::append_soon(thread, index, &line),
         }
-    });
+    }
+    LINE.set(line);
 }

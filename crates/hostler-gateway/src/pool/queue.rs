@@ -14,6 +14,11 @@ use std::time::{Duration, Instant};
 /// than most requests take, or requests would be moved about all the time.
 const STALE: Duration = Duration::from_millis(1);
 
+/// The refusal of a request because of those that wait.
+pub(super) fn full() -> Error {
+    Error::new(Kind::QueueFull).retry_after(2)
+}
+
 impl State {
     /// Takes the oldest request out of those that wait.
     pub(super) fn oldest(&mut self) -> Option<Ticket> {
@@ -75,6 +80,11 @@ impl State {
         self.queue.len() + placed >= most + free
     }
 
+    /// Whether a request that comes now is refused whoever is idle: nobody passes those that wait.
+    pub(super) fn refuses(&self, settings: &Settings) -> bool {
+        !self.queue.is_empty() && self.is_full(settings)
+    }
+
     /// Queues a request, and finds a place for it if there is one.
     ///
     /// # Errors
@@ -86,10 +96,7 @@ impl State {
         out: &mut Deliveries,
     ) -> Result<(), Error> {
         if self.is_full(&pool.settings) {
-            self.queue.retain(Ticket::is_wanted);
-            if self.is_full(&pool.settings) {
-                return Err(Error::new(Kind::QueueFull).retry_after(2));
-            }
+            return Err(full());
         }
         self.enqueue(ticket);
         self.dispatch(pool, out);

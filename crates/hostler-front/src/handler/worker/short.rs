@@ -78,32 +78,18 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         return None;
     }
     let (host, wish, headers_in) = fields(head, buffer)?;
-    let target = head.target.of(buffer);
-    let (path, args) = remembered::split(target);
+    let (path, _) = remembered::split(head.target.of(buffer));
     let remembered = remembered::find(peer, host, path)?;
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
-    let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
-    let Remembered { request, texts, known, phases, isolation, handler, .. } = &*remembered;
-    let task = Task { phases: *phases, handler: *handler, body: false, stays: false };
-    let mut message = head::head(request, texts, known, &task);
-    message.number = number;
-    message.protocol = head.version;
-    message.time = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
-    message.remote_port = peer.remote.port();
-    message.the_request = head.line.of(buffer);
-    message.unparsed_uri = target;
-    message.args = args;
-    message.remote_ip = remote.as_bytes();
-    message.log_id = log_id.as_bytes();
-    message.headers_in = headers_in;
-    let work = Work {
-        thread: thread.index,
-        directory: (known.id, known.message.clone()),
-        request: head::encoded(message),
-        timeout: settings::timeout(&request.server),
+    let Remembered { request, isolation, .. } = &*remembered;
+    let start = match super::refusal(thread, &request.server, *isolation) {
+        Some(refusal) => Begin::Never(refusal),
+        None => {
+            let work = work(thread, peer, &remembered, (head, buffer), headers_in, (received, number));
+            super::begin(thread, &request.server, *isolation, work)
+        }
     };
-    let start = super::begin(thread, &request.server, *isolation, work);
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
     let head = head.clone();
     Some(Begun {
@@ -116,6 +102,38 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         started: Instant::now(),
         number,
     })
+}
+
+/// What a worker is told of the request.
+fn work(
+    thread: &Thread,
+    peer: &Peer,
+    remembered: &Remembered,
+    (head, buffer): (&Head, &[u8]),
+    headers_in: Fields<'_>,
+    (received, number): (SystemTime, u64),
+) -> Work {
+    let target = head.target.of(buffer);
+    let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
+    let Remembered { request, texts, known, phases, handler, .. } = remembered;
+    let task = Task { phases: *phases, handler: *handler, body: false, stays: false };
+    let mut message = head::head(request, texts, known, &task);
+    message.number = number;
+    message.protocol = head.version;
+    message.time = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
+    message.remote_port = peer.remote.port();
+    message.the_request = head.line.of(buffer);
+    message.unparsed_uri = target;
+    message.args = remembered::split(target).1;
+    message.remote_ip = remote.as_bytes();
+    message.log_id = log_id.as_bytes();
+    message.headers_in = headers_in;
+    Work {
+        thread: thread.index,
+        directory: (known.id, known.message.clone()),
+        request: head::encoded(message),
+        timeout: settings::timeout(&request.server),
+    }
 }
 
 /// What a worker's answer has come to.
@@ -141,6 +159,7 @@ impl Begun {
     pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
         let exchange = match self.start.take() {
             Some(Begin::Now(exchange)) => exchange,
+            Some(Begin::Never(refusal)) => return Answer::Failed(refusal),
             Some(Begin::Later(pool, work)) => match pool.begin(work).await {
                 Ok(exchange) => exchange,
                 Err(error) => return Answer::Failed(error),

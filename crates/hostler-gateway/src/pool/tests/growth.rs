@@ -134,6 +134,33 @@ fn the_queue_is_bounded_in_length_and_time() {
 }
 
 #[test]
+fn refusals_are_told_without_asking_as_long_as_the_queue_is_full() {
+    run(async || {
+        let site = Site::new(Settings { queue_length: 2, ..exactly(1) });
+        let first = site.ask_later("wait gate");
+        site.until_busy(1).await;
+        assert!(site.pool.refusal().is_none());
+        // One is placed behind the running one.
+        let waits: Vec<_> = (0..3).map(|number| site.ask_later(&format!("n {number}"))).collect();
+        site.until("waiting", |status| status.queue == 3).await;
+        let refusal = site.pool.refusal().expect("the queue is full");
+        assert_eq!((refusal.kind, refusal.retry_after.is_some()), (Kind::QueueFull, true));
+        // Who leaves makes room.
+        waits[2].abort();
+        site.until("room", |status| status.queue == 2).await;
+        assert!(site.pool.refusal().is_none());
+        let last = site.ask_later("last");
+        site.until("full again", |status| status.queue == 3).await;
+        assert!(site.pool.refusal().is_some());
+        site.engine.open("gate");
+        first.await.unwrap().unwrap();
+        assert_eq!(last.await.unwrap().unwrap(), "last");
+        assert!(site.pool.refusal().is_none());
+        assert!(site.pool.status().errors.contains(&(Kind::QueueFull, 2)));
+    });
+}
+
+#[test]
 fn memory_that_is_needed_elsewhere_is_taken_from_the_pool_that_was_unused_longest() {
     run(async || {
         let budget = Budget::new(1);
