@@ -1,6 +1,7 @@
 //! Pools of warm workers, seen from outside: how many there are, who waits for whom, what comes and goes. What
 //! happens when they misbehave is in `faults::workers`.
 
+mod closed;
 mod includes;
 mod logged;
 mod one_shot;

@@ -29,6 +29,7 @@ pub(crate) fn is_open(request: &Request) -> bool {
 
 /// Checks access; may log the user in.
 pub(crate) async fn check(request: &mut Request) -> Phase {
+    phases::guard(request)?;
     if !crate::filter::methods_allowed(request) {
         return Err(Halt::Status(405));
     }

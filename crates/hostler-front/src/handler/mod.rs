@@ -49,7 +49,10 @@ async fn respond(request: &mut Request) -> Result<Body, Halt> {
     match handler.as_deref() {
         None | Some(b"default-handler") => file::handle(request).await,
         Some(DIRECTORY) => directory::handle(request).await,
-        Some(b"cgi-script") if request.dir.pool.isolation("cgi-script") == Isolation::Fork => {
+        Some(b"cgi-script")
+            if request.dir.pool.isolation("cgi-script") == Isolation::Fork
+                && !worker::phases::are_disabled(request) =>
+        {
             worker::script(request).await
         }
         Some(b"cgi-script") => cgi::handle(request).await,

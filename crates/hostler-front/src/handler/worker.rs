@@ -95,6 +95,13 @@ enum Answer {
 
 /// Runs the request's response phase in a worker.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    if phases::are_disabled(request) {
+        let handler = String::from_utf8_lossy(request.handler.as_deref().unwrap_or_default()).into_owned();
+        let message =
+            format!("this virtual host runs no Perl (PerlOptions -Enable): nothing answers for {handler}");
+        log::request(request, Severity::Error, "perl", &message);
+        return Err(Halt::Status(500));
+    }
     if is_declined_beforehand(request) {
         return file::handle(request).await;
     }

@@ -141,7 +141,8 @@ impl Handlers {
 }
 
 /// Notes what the name of a handler betrays and asks for, and takes off its sign: `+` loads it beforehand.
-fn named<'a>(cmd: &mut Command<'_>, word: &'a str) -> Result<&'a str, String> {
+fn named<'a>(cmd: &mut Command<'_>, phase: Option<Phase>, word: &'a str) -> Result<&'a str, String> {
+    cmd.server.perl.options.takes(phase, cmd.directive.name)?;
     let name = word.trim_start_matches(['+', '-']);
     if name.trim().is_empty() {
         return Err("needs the name of a function or package".to_owned());
@@ -159,13 +160,13 @@ fn named<'a>(cmd: &mut Command<'_>, word: &'a str) -> Result<&'a str, String> {
 }
 
 fn of_directory(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
-    let name = named(cmd, args.first())?;
+    let name = named(cmd, Some(phase), args.first())?;
     super::dir(cmd).handlers.push(phase, name);
     Ok(())
 }
 
 fn of_server(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
-    let name = named(cmd, args.first())?;
+    let name = named(cmd, Some(phase), args.first())?;
     cmd.server.perl.handlers.push(phase, name);
     Ok(())
 }
@@ -179,19 +180,19 @@ fn init(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn child_init(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = named(cmd, args.first())?;
+    let name = named(cmd, None, args.first())?;
     cmd.server.perl.child_init.push(name.into());
     Ok(())
 }
 
 fn child_exit(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = named(cmd, args.first())?;
+    let name = named(cmd, None, args.first())?;
     cmd.server.perl.child_exit.push(name.into());
     Ok(())
 }
 
 fn late(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = named(cmd, args.first())?;
+    let name = named(cmd, None, args.first())?;
     load::add(cmd, PreloadKind::LateCall, name);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::generation;
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
-use hostler_wire::work::{Phase, directory_flag};
+use hostler_wire::work::{Phase, PhaseSet, directory_flag};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -107,6 +107,8 @@ impl DirOptions {
 pub struct HostOptions {
     merge_handlers: Option<bool>,
     enable: Option<bool>,
+    /// `PerlOptions -Phase`, which holds where it is written and from there on.
+    off: PhaseSet,
     own_interpreter: bool,
 }
 
@@ -123,6 +125,22 @@ impl HostOptions {
         self.enable == Some(false)
     }
 
+    /// Whether handlers of this phase may still be named here: mod_perl refuses them where `PerlOptions` has switched
+    /// off the phase, or Perl as a whole.
+    pub(super) fn takes(self, phase: Option<Phase>, directive: &str) -> Result<(), String> {
+        if self.disabled() {
+            return Err(
+                "names Perl in a virtual host that runs none: PerlOptions -Enable stands before".to_owned()
+            );
+        }
+        match phase {
+            Some(phase) if self.off.contains(phase) => {
+                Err(format!("is disabled here: PerlOptions -{phase:?} stands before {directive}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether handlers of the virtual host follow the main server's instead of replacing them.
     #[must_use]
     pub fn merges_handlers(self) -> bool {
@@ -135,6 +153,7 @@ impl HostOptions {
         Self {
             merge_handlers: over.merge_handlers.or(self.merge_handlers),
             enable: over.enable.or(self.enable),
+            off: PhaseSet(self.off.0 | over.off.0),
             own_interpreter: self.own_interpreter || over.own_interpreter,
         }
     }
@@ -202,8 +221,13 @@ fn of_host(cmd: &mut Command<'_>, sign: Option<u8>, name: &str) -> bool {
         "Enable" => cmd.server.perl.options.enable = Some(on),
         "Parent" | "Clone" => cmd.server.perl.options.own_interpreter |= on,
         _ => {
-            return WITHOUT_EFFECT.contains(&name)
-                || Phase::ALL.into_iter().any(|phase| format!("{phase:?}") == name);
+            let Some(phase) = Phase::ALL.into_iter().find(|phase| format!("{phase:?}") == name) else {
+                return WITHOUT_EFFECT.contains(&name);
+            };
+            let mut this = PhaseSet::default();
+            this.insert(phase);
+            let off = &mut cmd.server.perl.options.off;
+            off.0 = if on { off.0 & !this.0 } else { off.0 | this.0 };
         }
     }
     true

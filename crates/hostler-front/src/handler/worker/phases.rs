@@ -9,6 +9,7 @@ use super::directory::Programs;
 use super::head::Task;
 use super::{Answer, fail, trip};
 use crate::access;
+use crate::log::{self, Severity};
 use crate::map::{self, fixup, types};
 use crate::request::Request;
 use crate::serve::{Halt, Phase as Outcome};
@@ -67,7 +68,33 @@ fn of_server(request: &Request) -> PhaseSet {
 
 /// Whether functions have a say in this request that its answer from memory would pass over.
 pub(crate) fn are_any(request: &Request) -> bool {
-    configured(request).0 != 0 || of_server(request).0 != 0
+    configured(request).0 != 0 || of_server(request).0 != 0 || is_unguarded(request)
+}
+
+/// Whether nothing of Perl runs in the request's virtual host (`PerlOptions -Enable`).
+pub(crate) fn are_disabled(request: &Request) -> bool {
+    request.server.conf.perl.options.disabled()
+}
+
+/// Whether functions that are switched off would have had a say in who sees this: the main server's sections hold in
+/// its virtual hosts, too.
+fn is_unguarded(request: &Request) -> bool {
+    are_disabled(request) && BEFORE.into_iter().any(|phase| !request.dir.perl.handlers.of(phase).is_empty())
+}
+
+/// Refuses what only functions that are switched off may grant. mod_perl serves it to everybody.
+pub(crate) fn guard(request: &Request) -> Outcome {
+    if !is_unguarded(request) {
+        return Ok(());
+    }
+    let phase = BEFORE.into_iter().find(|phase| !request.dir.perl.handlers.of(*phase).is_empty());
+    let phase = phase.map_or_else(String::new, |phase| format!("{phase:?}"));
+    let message = format!(
+        "this virtual host runs no Perl (PerlOptions -Enable), but Perl{phase}Handler has a say in who may see this: \
+         nobody may"
+    );
+    log::request(request, Severity::Error, "perl", &message);
+    Err(Halt::Status(500))
 }
 
 fn both(a: PhaseSet, b: PhaseSet) -> PhaseSet {
@@ -105,6 +132,7 @@ pub(crate) async fn of_mapping(request: &mut Request, phase: Phase) -> Result<Sa
 
 /// The phases from HeaderParser to Fixup, of the front's own means and of the configured functions.
 pub(crate) async fn prepare(request: &mut Request) -> Outcome {
+    guard(request)?;
     let phases = both(configured(request), set(&BEFORE));
     crate::names::look_up(request).await;
     if fits_one_trip(request) {
