@@ -56,3 +56,44 @@ fn handlers_of_what_is_switched_off_are_mistakes_as_in_mod_perl() {
     let back = "PerlOptions -Access\nPerlOptions +Access\nPerlAccessHandler W";
     assert!(site(&without_perl(back)).try_start().is_ok());
 }
+
+/// What a tenant may write, and the last line of which the ErrorLog has to tell.
+const PEEPHOLES: [(&str, &str); 6] = [
+    ("SetHandler server-status", "shows figures of all sites"),
+    ("SetHandler Hostler-Metrics", "shows figures of all sites"),
+    ("AddHandler server-status .txt", "shows figures of all sites"),
+    ("<If \"true\">\nSetHandler hostler-metrics\n</If>", "shows figures of all sites"),
+    ("SetHandler %{tolower:SERVER-STATUS}", "figures of all sites are shown where"),
+    (
+        "PerlFixupHandler \"sub { $_[0]->handler('hostler-metrics'); 0 }\"",
+        "figures of all sites are shown where",
+    ),
+];
+
+#[test]
+fn a_site_cannot_show_itself_the_figures_of_all() {
+    let all = "<Directory @ROOT@/htdocs>\nAllowOverride All\n</Directory>";
+    for (text, told) in PEEPHOLES {
+        let server = site(all)
+            .file("htdocs/t/.htaccess", text)
+            .file("htdocs/t/x.txt", "x")
+            .file("htdocs/x.txt", "x")
+            .start();
+        let answer = server.get("/t/x.txt");
+        assert_eq!(answer.status, 500, "{text}: {}", answer.text());
+        let _ = server.await_error(told);
+        assert_eq!(server.get("/x.txt").status, 200, "{text}");
+        assert_eq!(server.get("/metrics").status, 200, "{text}");
+    }
+}
+
+#[test]
+fn the_server_s_configuration_shows_figures_by_any_means() {
+    let server = site(
+        "AddHandler server-status .st\n<Location /named>\nSetHandler %{tolower:HOSTLER-METRICS}\n</Location>",
+    )
+    .file("htdocs/page.st", "x")
+    .start();
+    assert!(server.get("/page.st?auto").text().contains("Scoreboard: "));
+    assert!(server.get("/named").text().contains("hostler_pool_workers"));
+}

@@ -248,6 +248,9 @@ fn key(extension: &str) -> Box<str> {
 
 /// A `Remove...` of the same section wins, whatever the order of the lines; except for types, see [`remove`].
 fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
+    if attribute == Attribute::Handler && super::core::figures(command, args.first())? {
+        command.dir.core.shows_figures = Some(true);
+    }
     let dir = &mut *command.dir.mime;
     let extension = key(args.word(1).unwrap_or_default());
     if !dir.removed.iter().any(|(name, removed)| *name == extension && *removed == attribute) {

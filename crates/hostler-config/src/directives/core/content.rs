@@ -163,9 +163,30 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
         );
     }
     if word.contains("%{") {
+        // What it comes to in an access file is seen when a request asks for it.
+        if !cmd.is_htaccess() {
+            cmd.dir.core.shows_figures = Some(true);
+        }
         return Ok(Setting::Expr(cmd.string_expr(word)?));
     }
+    let shows = figures(cmd, word)?;
+    if !cmd.is_htaccess() {
+        cmd.dir.core.shows_figures = Some(shows);
+    }
     Ok(Setting::word(word))
+}
+
+/// Whether a handler shows figures and users of all sites. Sites are closed to each other: their access files can't
+/// have it, as they can in Apache.
+pub(in crate::directives) fn figures(cmd: &Command<'_>, word: &str) -> Result<bool, String> {
+    const FIGURES: [&str; 3] = ["server-status", "server-info", "hostler-metrics"];
+    let shows = FIGURES.iter().any(|name| name.eq_ignore_ascii_case(word));
+    if shows && cmd.is_htaccess() {
+        return Err(format!(
+            "{word} shows figures of all sites: the server's configuration alone may have it"
+        ));
+    }
+    Ok(shows)
 }
 
 fn filters(word: &str) -> Vec<String> {

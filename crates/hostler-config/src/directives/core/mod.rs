@@ -11,6 +11,7 @@ mod sections;
 mod types;
 pub(crate) mod values;
 
+pub(in crate::directives) use content::figures;
 pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options};
 pub use types::{
     AcceptPathInfo, AssignUser, CanonicalName, DefaultCharset, EncodedSlashes, ErrorDocument, EtagParts,
@@ -73,6 +74,8 @@ pub struct Dir {
     pub content_digest: Option<bool>,
     /// `SetHandler`
     pub handler: Option<Setting>,
+    /// Whether the server's own configuration, no access file and no program, has the figures of all sites shown here.
+    pub shows_figures: Option<bool>,
     /// `ForceType`
     pub force_type: Option<Setting>,
     /// `SetOutputFilter`: names in order, as written.
@@ -144,6 +147,7 @@ impl Merge for Dir {
             enable_mmap: other.enable_mmap.or(self.enable_mmap),
             content_digest: other.content_digest.or(self.content_digest),
             handler: over(&self.handler, &other.handler),
+            shows_figures: other.shows_figures.or(self.shows_figures),
             force_type: over(&self.force_type, &other.force_type),
             output_filters: over(&self.output_filters, &other.output_filters),
             input_filters: over(&self.input_filters, &other.input_filters),

@@ -9,6 +9,7 @@ pub(crate) mod report;
 
 use crate::body::Body;
 use crate::counters::{self, Totals};
+use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::Halt;
 use crate::settings;
@@ -124,8 +125,15 @@ pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
     answer(request, "text/plain; version=0.0.4; charset=utf-8", text)
 }
 
-/// Figures are only asked for.
+/// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
+/// file, or a site's program, may have named the handler.
 fn check(request: &Request) -> Result<(), Halt> {
+    if request.dir.core.shows_figures != Some(true) {
+        let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
+                       outside of .htaccess), not where an access file or a program of one site does";
+        log::request(request, Severity::Error, "status", message);
+        return Err(Halt::Status(500));
+    }
     if request.is_get() { Ok(()) } else { Err(Halt::Status(405)) }
 }
 
