@@ -67,6 +67,8 @@ pub enum Kind {
     QueueFull,
     /// The request has waited for a worker for too long.
     QueueTimeout,
+    /// The request has waited for too long for a worker that can't be made.
+    WorkerNotMade,
     /// The engine's parent process can't be started.
     EngineFailed,
     /// Two of the server's programs are not of one build.
@@ -118,6 +120,7 @@ impl Kind {
             Self::System =>           row(Front,  503, Error, false, "a system call failed"),
             Self::QueueFull =>        row(Worker, 503, Error, true,  "all workers are busy and the queue is full"),
             Self::QueueTimeout =>     row(Worker, 503, Error, true,  "all workers were busy for too long"),
+            Self::WorkerNotMade =>    row(Worker, 503, Error, true,  "no further worker can be made"),
             Self::EngineFailed =>     row(Worker, 503, Error, true,  "the engine can't be started"),
             Self::OtherBuild =>       row(Config, 503, Error, true,  "the server's programs are of different builds"),
             Self::EngineNotLoaded =>  row(Script, 500, Error, true,  "the engine can't load what it is to load"),

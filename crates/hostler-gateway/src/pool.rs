@@ -216,10 +216,18 @@ impl Pool {
             Ok(Ok(begun)) => begun,
             Ok(Err(_)) => Err(Error::because(Kind::EngineFailed, "the server is stopping")),
             // Dropping the guard withdraws the request.
-            Err(_) => return Err(Error::new(Kind::QueueTimeout).retry_after(5)),
+            Err(_) => return Err(self.late().retry_after(5)),
         };
         waiting.receiver = None;
         begun
+    }
+
+    /// Why a request has got no worker in time: all were busy, or no further one could be made.
+    fn late(&self) -> Error {
+        match &self.lock().unmade {
+            Some(why) => Error::because(Kind::WorkerNotMade, why.clone()),
+            None => Error::new(Kind::QueueTimeout),
+        }
     }
 
     /// Runs with the state; then tells those who wait.

@@ -1,15 +1,16 @@
 //! What a pool counts: written by all threads without a lock, read for the status page.
 
-use super::maintain::End;
+use super::farewell::End;
 use super::status::{BUCKETS, Histogram};
 use crate::Kind;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Causes that are counted one by one.
-const CAUSES: [Kind; 9] = [
+const CAUSES: [Kind; 10] = [
     Kind::QueueFull,
     Kind::QueueTimeout,
+    Kind::WorkerNotMade,
     Kind::EngineFailed,
     Kind::EngineNotLoaded,
     Kind::OtherBuild,
@@ -68,7 +69,7 @@ impl Counters {
         let count = match end {
             End::Evicted => &self.evicted,
             End::Idle => &self.idled,
-            End::Gone | End::Closed => return,
+            End::Gone | End::Stuck | End::Closed => return,
         };
         count.fetch_add(1, Relaxed);
     }

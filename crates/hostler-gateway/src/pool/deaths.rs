@@ -1,15 +1,63 @@
 //! The deaths of workers, each told once: by the request that it took with it, or else here.
 
+use super::maintain::FAREWELL;
 use super::parent::Host;
-use super::worker::Worker;
+use super::state::State;
+use super::worker::{Record, Worker};
+use super::{WorkerId, WorkerState};
 use hostler_wire::site::Exit;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a request may take to notice that its worker is gone.
 const NOTICED: Duration = Duration::from_secs(1);
+
+/// How long a parent may take to tell that a worker has ended.
+const TELLING: Duration = Duration::from_secs(3);
+
+/// Looks for what a parent should have told and has not: one that is stopped would keep it from the pool for ever.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// Workers that are dead, and since when this is known.
+    untold: HashMap<WorkerId, Instant>,
+}
+
+impl Watch {
+    /// Whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose standard
+    /// error nobody holds any more; one that lives may have closed it.
+    pub(super) fn is_stuck(&mut self, state: &State, closed: &[WorkerId], now: Instant) -> bool {
+        let dead = |id: &&WorkerId| {
+            state.records.get(id).is_some_and(|record| is_unburied(record.worker.pid.load(Relaxed)))
+        };
+        let known = std::mem::take(&mut self.untold);
+        self.untold = closed.iter().filter(dead).map(|id| (*id, *known.get(id).unwrap_or(&now))).collect();
+        let late = |record: &Record| {
+            record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
+        };
+        self.untold.values().any(|since| now.duration_since(*since) >= TELLING)
+            || state.records.values().any(late)
+    }
+}
+
+/// The state of a process (proc(5)): `Z` is dead, and its parent has not taken note.
+fn state_of(pid: u32) -> Option<u8> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // What is in parentheses is the program's choice.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    stat.get(end + 2).copied()
+}
+
+fn is_unburied(pid: u32) -> bool {
+    matches!(state_of(pid), Some(b'Z' | b'X'))
+}
+
+/// Whether a process is alive.
+pub(super) fn runs(pid: u32) -> bool {
+    std::fs::metadata(format!("/proc/{pid}")).is_ok() && !is_unburied(pid)
+}
 
 /// Has a worker's end told that nobody asked for. `busy`: it had a request, which tells it, unless the worker had not
 /// begun it, or had answered it: then the request is not lost, and says nothing.

@@ -1,5 +1,6 @@
 //! The end of a parent: its workers finish what they are at, and go.
 
+use super::deaths;
 use super::lines::Lines;
 use super::maintain::FAREWELL;
 use super::state::Phase;
@@ -16,6 +17,32 @@ use tokio::time::{sleep, timeout};
 
 /// How often is looked who is still there. Nobody tells, without a parent.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Why a parent is no longer kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has ended, or makes no sense.
+    Gone,
+    /// It does not do, or tell, what it has to.
+    Stuck,
+    /// The pool is closed.
+    Closed,
+    /// Its memory is needed elsewhere.
+    Evicted,
+    /// Nobody has used it for long.
+    Idle,
+}
+
+impl End {
+    /// What the log tells of one that nobody has asked for.
+    pub(super) fn unasked(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Gone => Some(b"the warm parent ended unasked; another takes its place"),
+            Self::Stuck => Some(b"the warm parent is stopped or stuck; another takes its place"),
+            Self::Closed | Self::Evicted | Self::Idle => None,
+        }
+    }
+}
 
 /// What is left of a parent and its workers.
 pub(super) struct Farewell {
@@ -60,7 +87,7 @@ impl Farewell {
                 gone = exit.await.is_ok();
             }
             for (id, pid) in self.orphans() {
-                if !runs(pid) {
+                if !deaths::runs(pid) {
                     self.bury(id);
                 }
             }
@@ -85,8 +112,4 @@ impl Farewell {
         let theirs = state.records.values().filter(|record| record.worker.parent == self.generation);
         theirs.map(|record| (record.worker.id, record.worker.pid.load(Relaxed))).collect()
     }
-}
-
-fn runs(pid: u32) -> bool {
-    std::fs::metadata(format!("/proc/{pid}")).is_ok()
 }

@@ -1,7 +1,7 @@
 //! What the processes of a pool write to their standard error: line by line to the log, the last ones kept.
 
 use crate::register;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -22,13 +22,19 @@ pub(super) struct Lines {
     /// The beginning of a line.
     partial: RefCell<Vec<u8>>,
     sink: Sink,
+    ended: Cell<bool>,
 }
 
 impl Lines {
     /// Reads a pipe to its end, in the background. The descriptor must not block.
     pub(super) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
         let pipe = register(pipe, Interest::READABLE)?;
-        let lines = Rc::new(Self { pipe, partial: RefCell::default(), sink: Box::new(sink) });
+        let lines = Rc::new(Self {
+            pipe,
+            partial: RefCell::default(),
+            sink: Box::new(sink),
+            ended: Cell::new(false),
+        });
         tokio::task::spawn_local(lines.clone().read());
         Ok(lines)
     }
@@ -39,9 +45,17 @@ impl Lines {
             match self.take_now() {
                 Taken::Nothing => ready.clear_ready(),
                 Taken::Much => tokio::task::yield_now().await,
-                Taken::End => return,
+                Taken::End => {
+                    self.ended.set(true);
+                    return;
+                }
             }
         }
+    }
+
+    /// Whether all writers have closed it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.get()
     }
 
     /// Takes what is there.

@@ -3,8 +3,8 @@
 //! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
 //! the requests that wait for it, and again to those that come before the next attempt.
 
-use super::deaths::{self, describe};
-use super::farewell::Farewell;
+use super::deaths::{self, Watch, describe};
+use super::farewell::{End, Farewell};
 use super::fork::{self, Pace};
 use super::lines::Lines;
 use super::memories::Memories;
@@ -61,14 +61,14 @@ impl Pool {
             match life.await {
                 Ok((end, lived)) => {
                     self.counters.ended(end);
-                    if end == End::Gone && lived < LONG {
+                    if end.unasked().is_some() && lived < LONG {
                         // One that ends again and again must not be started in a circle.
                         tokio::time::sleep(pause).await;
                         pause = (pause * 2).min(PAUSES.1);
                     } else {
                         pause = PAUSES.0;
                     }
-                    again = end == End::Gone;
+                    again = end.unasked().is_some();
                 }
                 Err(error) => {
                     self.failed(&error, pause);
@@ -128,21 +128,9 @@ struct Keeper<H> {
     outlets: Outlets,
     /// Workers that the parent was told to kill, and when.
     doomed: HashMap<WorkerId, Instant>,
+    watch: Watch,
     next_second: Instant,
     seconds: u32,
-}
-
-/// Why a parent is no longer kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It has ended, or makes no sense.
-    Gone,
-    /// The pool is closed.
-    Closed,
-    /// Its memory is needed elsewhere.
-    Evicted,
-    /// Nobody has used it for long.
-    Idle,
 }
 
 impl<H: Host + 'static> Keeper<H> {
@@ -168,6 +156,7 @@ impl<H: Host + 'static> Keeper<H> {
             memories: Memories::default(),
             outlets: Outlets::of(pool, host),
             doomed: HashMap::new(),
+            watch: Watch::default(),
             next_second: Instant::now(),
             seconds: 0,
         };
@@ -248,14 +237,15 @@ impl<H: Host + 'static> Keeper<H> {
                 () = sleep_until(due.into()) => {}
             }
         };
-        if end == End::Gone {
-            self.host.line(self.pid, b"the warm parent ended unasked; another takes its place");
+        // At the end of the server nothing takes its place.
+        if let Some(line) = end.unasked().filter(|_| !self.pool.lock().closing) {
+            self.host.line(self.pid, line);
         }
         let Self { pool, link, process, generation, outlets, .. } = self;
         // That tells it to end, if it has not.
         drop(link);
         let lines = outlets.into_lines();
-        Farewell { pool, process, generation, lines }.begin(end == End::Gone);
+        Farewell { pool, process, generation, lines }.begin(end.unasked().is_some());
         end
     }
 
@@ -361,6 +351,7 @@ impl<H: Host + 'static> Keeper<H> {
 
     fn not_made(&mut self, why: &io::Error) {
         self.stumbled();
+        self.pool.lock().unmade = Some(why.to_string());
         if self.pace.tells(Instant::now()) {
             self.host.line(self.pid, format!("no further worker can be made: {why}").as_bytes());
         }
@@ -376,7 +367,10 @@ impl<H: Host + 'static> Keeper<H> {
         }
         if self.doomed.values().any(|since| now.duration_since(*since) >= FAREWELL) {
             // The parent does not do what it is told.
-            return Err(End::Gone);
+            return Err(End::Stuck);
+        }
+        if self.watch.is_stuck(&self.pool.lock(), &self.outlets.ended(), now) {
+            return Err(End::Stuck);
         }
         let pool = &self.pool;
         pool.locked(|state, _| {

@@ -86,6 +86,11 @@ impl Outlets {
         }
     }
 
+    /// The workers that have closed theirs, all of them alike: whoever has ended, and not been told of.
+    pub(super) fn ended(&self) -> Vec<WorkerId> {
+        self.used.iter().filter(|(_, outlet)| outlet.lines.has_ended()).map(|(worker, _)| *worker).collect()
+    }
+
     /// A worker has not come to be.
     pub(super) fn forget(&mut self, worker: WorkerId) {
         self.used.remove(&worker);

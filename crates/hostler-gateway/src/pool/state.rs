@@ -73,6 +73,8 @@ pub(super) struct State {
     /// Its memory is needed elsewhere.
     pub(super) evicted: bool,
     pub(super) next_worker: WorkerId,
+    /// Why the last worker that was wanted could not be made.
+    pub(super) unmade: Option<String>,
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
@@ -158,6 +160,7 @@ impl State {
             closing: false,
             evicted: false,
             next_worker: 1,
+            unmade: None,
         }
     }
 
@@ -254,6 +257,7 @@ impl State {
             return false;
         };
         record.worker.pid.store(pid, Relaxed);
+        self.unmade = None;
         self.assign(pool, id, out);
         true
     }

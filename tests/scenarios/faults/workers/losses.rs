@@ -2,12 +2,12 @@
 //! status page and in the metrics. Who is killed is known to be busy, or known to be idle.
 
 use super::super::{await_that, process};
-use crate::workers::{await_idle, count, metric, pool, workers};
+use crate::workers::{await_idle, count, metric, parents, pool, workers};
 use hostler_tests::{Response, Server};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const WORKERS: usize = 6;
 const CAUSE: &str = "the worker ended while it served the request";
@@ -80,4 +80,22 @@ fn as_many_requests_are_lost_as_workers_were_killed_at_one() {
     let page = server.get("/server-status").text();
     assert!(page.contains(&format!("Errors: {lost} × {CAUSE}<")), "{page}");
     assert!(page.contains(&format!(" {crashed} died")), "{page}");
+}
+
+#[test]
+fn a_parent_that_is_stopped_hides_no_death_and_is_replaced() {
+    let server = pool("StartServers 2\nMinSpareServers 1\nMaxRequestWorkers 2").start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    await_idle(&server, 2);
+    let stopped = parents(&server);
+    stopped.iter().for_each(|pid| process::kill(*pid, Signal::STOP));
+    workers(&server).into_iter().for_each(|pid| process::kill(pid, Signal::KILL));
+    // What the front has given to a dead worker before it can know is told after seconds, not after Timeout.
+    let begun = Instant::now();
+    let answer = server.get("/w/hello");
+    assert!(answer.status == 502 || answer.status == 200, "{}", answer.text());
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    let _ = server.await_error("the warm parent is stopped or stuck; another takes its place");
+    await_that("it is killed", || !stopped.iter().any(|pid| process::runs(*pid)));
 }

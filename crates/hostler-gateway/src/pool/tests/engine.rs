@@ -32,6 +32,8 @@ pub(super) struct Shared {
     pub(super) fails: AtomicBool,
     /// Workers die as soon as they are forked.
     pub(super) stillborn: AtomicBool,
+    /// No worker can be forked (EAGAIN).
+    pub(super) barren: AtomicBool,
     pub(super) forked: AtomicU32,
     /// What has been begun, in order, with the worker that did it.
     pub(super) log: Mutex<Vec<(WorkerId, String)>>,
@@ -143,6 +145,10 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
                 return;
             }
             ToEngine::Setup(_) => send(control, &FromEngine::Ready { version: "false".into() }),
+            ToEngine::Fork { worker } if shared.barren.load(Relaxed) => {
+                let errno = rustix::io::Errno::AGAIN.raw_os_error();
+                send(control, &FromEngine::ForkFailed { worker, errno });
+            }
             ToEngine::Fork { worker } => {
                 shared.forked.fetch_add(1, Relaxed);
                 let [memory, stderr] = <[OwnedFd; 2]>::try_from(with).unwrap();

@@ -145,3 +145,24 @@ fn another_parent_takes_the_place_of_one_that_ended() {
         busy.await.unwrap().unwrap();
     });
 }
+
+#[test]
+fn a_request_is_told_why_no_worker_was_made_for_it() {
+    run(async || {
+        let site = Site::new(Settings { queue_timeout: Duration::from_millis(300), ..exactly(1) });
+        site.engine.shared.barren.store(true, Relaxed);
+        let error = site.ask("one").await.unwrap_err();
+        assert_eq!((error.kind, error.status()), (Kind::WorkerNotMade, 503));
+        let told = error.to_string();
+        assert!(told.contains("no further worker can be made (Resource temporarily unavailable"), "{told}");
+        assert!(error.retry_after.is_some());
+        // Once they are made again, waiting has other reasons.
+        site.engine.shared.barren.store(false, Relaxed);
+        while site.ask("two").await.is_err() {}
+        let busy = site.ask_later("wait gate");
+        site.until_busy(1).await;
+        assert_eq!(site.ask("three").await.unwrap_err().kind, Kind::QueueTimeout);
+        site.engine.open("gate");
+        busy.await.unwrap().unwrap();
+    });
+}
