@@ -32,7 +32,7 @@ pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess};
 pub use lexer::{first_word, words};
 pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
 pub use part::{Merge, Part, over};
-pub use read::{LoadOptions, load, read, read_text};
+pub use read::{Asked, LoadOptions, Made, RunAs, RunPerl, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use table::{Action, Args, Arity, Contexts, Directive, Module, Overrides};
 pub use tree::{Facts, Kept, Node, Origin, Tree};

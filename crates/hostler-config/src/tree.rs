@@ -42,6 +42,8 @@ pub struct Facts {
     pub attached: BTreeMap<String, String>,
     /// Variables of the reader's environment that PassEnv and expressions name; one that is not set is missing.
     pub environment: BTreeMap<String, Kept>,
+    /// `<Perl>` sections that were run when the configuration was read: what they build stands behind them.
+    pub configured: BTreeSet<Origin>,
 }
 
 /// A variable of the environment in which the configuration was read. The configuration's own lines may use each;

@@ -201,7 +201,6 @@ fn errors_name_file_line_directive_and_form() {
         ("RewriteEngine On", "rewriting is not implemented yet"),
         ("RewriteRule ^ -", "rewriting is not implemented yet"),
         ("<Proxy *>\n</Proxy>", "proxying is not implemented yet"),
-        ("<Perl>\nwhatever <\n%Location = ();\n</Perl>", "would build configuration in line 3 (%Location)"),
         ("LimitUIDRange 5 4", "the range is empty"),
     ] {
         assert!(errors(text)[0].contains(says), "{text}: {:?}", errors(text));

@@ -18,7 +18,7 @@ fn tree(files: &[(&str, &str)], defines: &[&str]) -> Result<Tree, Vec<String>> {
     let defines = defines.iter().map(|define| (*define).to_owned()).collect();
     let options = LoadOptions { file, defines, ..LoadOptions::default() };
     let prefix = format!("{}/", root.path().display());
-    read(&options)
+    read(&options, None)
         .map_err(|errors| errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect())
 }
 
@@ -186,7 +186,7 @@ fn debians_files_are_understood() {
 fn understood(path: &Path) {
     let options =
         LoadOptions { file: path.into(), root: Some("/etc/apache2".into()), ..LoadOptions::default() };
-    if let Err(errors) = load(&options) {
+    if let Err(errors) = load(&options, None) {
         panic!("{}", errors[0]);
     }
 }

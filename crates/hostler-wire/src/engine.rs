@@ -135,6 +135,8 @@ pub enum PreloadKind {
     LateCall,
     /// Code (`<Perl>`).
     Code,
+    /// Code whose configuration was taken when the configuration was read: it is run once more for what it defines.
+    ConfiguredCode,
 }
 
 /// What programs may ask of a virtual host.

@@ -4,6 +4,7 @@ use hostler_config::{Config, ConfigError, LoadOptions, Tree};
 
 use crate::Failed;
 use crate::cli::{Configuration, Serve};
+use crate::perl_sections::PerlSections;
 use crate::serve;
 
 /// A configuration and the tree that it was built from.
@@ -23,7 +24,8 @@ pub(crate) fn files(configuration: &Configuration) -> Result<Loaded, Failed> {
         before: configuration.before.clone(),
         after: configuration.after.clone(),
     };
-    let (tree, config) = hostler_config::load(&options).map_err(|errors| all_of(&errors))?;
+    let (tree, config) = hostler_config::load(&options, Some(Box::new(PerlSections::default())))
+        .map_err(|errors| all_of(&errors))?;
     Ok(Loaded { tree, config })
 }
 

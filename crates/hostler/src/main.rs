@@ -10,6 +10,7 @@ mod docs;
 mod explain;
 mod load;
 mod open_as;
+mod perl_sections;
 mod plan;
 mod run;
 mod serve;

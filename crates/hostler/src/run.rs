@@ -43,17 +43,25 @@ pub(crate) fn become_master(planner: Vec<OsString>) -> Result<(), Failed> {
 /// # Errors
 /// It is not there.
 pub(crate) fn master() -> Result<PathBuf, Failed> {
-    beside(&std::env::current_exe()?)
+    program("hostler-master")
+}
+
+/// A program that belongs to this command.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn program(name: &str) -> Result<PathBuf, Failed> {
+    beside(&std::env::current_exe()?, name)
 }
 
 /// Where the daemons may be, seen from the directory of this command.
 const PLACES: [&str; 2] = ["", "../libexec/hostler"];
 
-fn beside(own: &Path) -> Result<PathBuf, Failed> {
+fn beside(own: &Path, name: &str) -> Result<PathBuf, Failed> {
     let directory = own.parent().unwrap_or(Path::new("/"));
-    let candidates = PLACES.iter().map(|place| directory.join(place).join("hostler-master"));
+    let candidates = PLACES.iter().map(|place| directory.join(place).join(name));
     let found = candidates.into_iter().find(|path| path.is_file());
     found.ok_or_else(|| {
-        Failed(format!("hostler-master is neither in {} nor in ../libexec/hostler", directory.display()))
+        Failed(format!("{name} is neither in {} nor in ../libexec/hostler", directory.display()))
     })
 }

@@ -213,6 +213,11 @@ void hp_exit_after_request(void);
 int hp_perl_boot(const hp_setup *setup, char **error);
 /* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code). */
 int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error);
+/* In the process that runs <Perl> sections while the configuration is read: before a section; `in_host`: it stands in
+ * <VirtualHost>. */
+void hp_perl_configure(int in_host);
+/* After it: the configuration that it has built, and what it warned of, both kept until the next call. */
+int hp_perl_configured(hp_str *text, hp_str *warnings, char **error);
 /* When all is loaded, in a parent whose workers serve one request each: makes forking them cheap. */
 void hp_prepare_forks(void);
 /* In a new worker, before its first request: reseeds random numbers, $$ is right, PerlChildInitHandler, CLONE-like

@@ -161,10 +161,10 @@ typedef struct {
     SV *why; /* NULL: all is well */
 } loading;
 
-enum { LOAD_MODULE, LOAD_FILE, LOAD_LATE_FILE, LOAD_LATE_CALL, LOAD_CODE };
+enum { LOAD_MODULE, LOAD_FILE, LOAD_LATE_FILE, LOAD_LATE_CALL, LOAD_CODE, LOAD_CONFIGURED_CODE };
 
 static const char *const directives[] = {"PerlModule ", "PerlRequire ", "PerlPostConfigRequire ",
-                                         "PerlPostConfigHandler ", "<Perl>"};
+                                         "PerlPostConfigHandler ", "<Perl>", "<Perl>"};
 
 static int is_module_name(hp_str text)
 {
@@ -183,6 +183,9 @@ static SV *section_code(pTHX_ const loading *l)
     if (colon)
         sv_catpvf(code, "#line %.*s \"%.*s\"\n", (int)(l->origin.ptr + l->origin.len - colon - 1), colon + 1,
                   (int)(colon - l->origin.ptr), l->origin.ptr);
+    /* A section's lines begin below the directive; `Perl code` is one line. */
+    if (l->text.len && l->text.ptr[l->text.len - 1] == '\n')
+        sv_catpvs(code, "\n");
     sv_catpvn(code, l->text.ptr, l->text.len);
     return sv_2mortal(code);
 }
@@ -236,6 +239,11 @@ static void load_one(pTHX_ void *context)
     case LOAD_LATE_CALL:
         call_late(aTHX_ l);
         break;
+    case LOAD_CONFIGURED_CODE:
+        /* $s->add_config and the like have had their effect when the configuration was read. */
+        save_item(get_sv("Hostler::configured", GV_ADD));
+        sv_setiv(get_sv("Hostler::configured", GV_ADD), 1);
+        /* FALLTHROUGH */
     case LOAD_CODE:
         code = section_code(aTHX_ l);
         break;
@@ -263,12 +271,56 @@ int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error)
     if (!l.why)
         return 0;
     whole = newSVpvf("%.*s: %s%.*s: %" SVf, (int)origin.len, origin.ptr, directives[kind],
-                     kind == LOAD_CODE ? 0 : (int)text.len, text.ptr, SVfARG(l.why));
+                     kind >= LOAD_CODE ? 0 : (int)text.len, text.ptr, SVfARG(l.why));
     *error = message_of(aTHX_ whole);
     SvREFCNT_dec(whole);
     SvREFCNT_dec(l.why);
     sv_setpvs(ERRSV, "");
     return -1;
+}
+
+/* ---- configuration ---- */
+
+void hp_perl_configure(int in_host)
+{
+    dTHX;
+    sv_setiv(get_sv("Hostler::Configure::in_host", GV_ADD), in_host);
+}
+
+typedef struct {
+    SV *why;
+} built;
+
+static void walk(pTHX_ void *context)
+{
+    built *b = context;
+    eval_pv("Hostler::Configure::built()", FALSE);
+    if (SvTRUE(ERRSV))
+        b->why = newSVsv(ERRSV);
+}
+
+static hp_str bytes_of(pTHX_ SV *sv)
+{
+    hp_str text;
+    text.ptr = SvPV(sv, text.len);
+    return text;
+}
+
+int hp_perl_configured(hp_str *text, hp_str *warnings, char **error)
+{
+    dTHX;
+    built b = {NULL};
+    if (hp_guarded(aTHX_ walk, &b))
+        b.why = newSVpvs("what it has built called exit");
+    if (b.why) {
+        *error = message_of(aTHX_ b.why);
+        SvREFCNT_dec(b.why);
+        sv_setpvs(ERRSV, "");
+        return -1;
+    }
+    *text = bytes_of(aTHX_ get_sv("Hostler::Configure::text", GV_ADD));
+    *warnings = bytes_of(aTHX_ get_sv("Hostler::Configure::warnings", GV_ADD));
+    return 0;
 }
 
 /* ---- workers ---- */

@@ -1,6 +1,8 @@
 //! hostler-perl: the Perl engine. A warm parent loads the interpreter and what a site preloads, then forks workers,
 //! which serve requests that the front hands over through shared memory.
 //!
+//! As `hostler-perl configure` it runs `<Perl>` sections while a configuration is read ([`configure`]).
+//!
 //! **Runs as** the site's user; started by the site's process with a socket as descriptor 0, whose other end is the
 //! front's (`hostler_wire::engine`). It ends when that socket is closed, and so do its workers, each after the
 //! request it is at.
@@ -10,6 +12,8 @@
 
 #[cfg(with_perl)]
 mod callbacks;
+#[cfg(with_perl)]
+mod configure;
 #[cfg(with_perl)]
 mod control;
 #[cfg(with_perl)]
@@ -37,7 +41,10 @@ use std::process::ExitCode;
 
 #[cfg(with_perl)]
 fn main() -> ExitCode {
-    match process::settle().and_then(parent::run) {
+    let configures = std::env::args().nth(1).is_some_and(|word| word == "configure");
+    let done = process::settle()
+        .and_then(|socket| if configures { configure::run(&socket) } else { parent::run(socket) });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("hostler-perl: {e}");

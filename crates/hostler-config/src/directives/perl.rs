@@ -15,6 +15,7 @@ pub use generation::{Marks, generation};
 pub use handlers::Handlers;
 pub use load::Preload;
 pub use options::{DirOptions, HostOptions};
+pub(crate) use section::builds_configuration;
 pub use vars::Vars;
 
 use crate::{Command, Inside, Kind, Merge, Module, Place, unset_part};

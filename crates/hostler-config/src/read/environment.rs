@@ -15,7 +15,7 @@ impl Reader {
     /// Keeps variables that expressions and rewrite rules in a directive's arguments name, as `osenv('NAME')`,
     /// `%{osenv:NAME}`, or with `env`, which falls back to this environment. A computed name finds nothing.
     pub(super) fn keep_named_variables(&mut self, args: &str) {
-        if !self.htaccess {
+        if !self.htaccess && !self.made {
             // Which requests a section is about shows only when they come.
             named(args).for_each(|name| self.keep_variable(name, self.host.is_none()));
         }

@@ -4,7 +4,8 @@
 use super::condition;
 use super::macros::Macro;
 use super::parse::{is_raw, parse};
-use super::{LoadOptions, modules};
+use super::perl::Perl;
+use super::{LoadOptions, made, modules};
 use crate::error::{ConfigError, Warning};
 use crate::lexer::{first_word, words};
 use crate::{Facts, Node, Origin, Tree, directives};
@@ -38,6 +39,10 @@ pub(crate) struct Reader {
     pub(super) htaccess: bool,
     /// What an .htaccess file may know of the server's environment.
     environment: BTreeMap<String, String>,
+    /// The line comes from a `<Perl>` section's code.
+    pub(super) made: bool,
+    /// For `<Perl>` sections.
+    pub(super) perl: Perl,
     /// The virtual host around the line.
     pub(super) host: Option<Origin>,
     /// Sections around the line, conditions aside.
@@ -146,6 +151,10 @@ impl Reader {
         }
     }
 
+    pub(super) fn file_name(&self, at: Origin) -> &str {
+        self.files.get(at.file as usize).map_or("", String::as_str)
+    }
+
     /// Registers a file.
     pub(super) fn add_file(&mut self, name: &str) -> u32 {
         self.files.push(name.to_owned());
@@ -206,13 +215,18 @@ impl Reader {
     }
 
     fn node(&mut self, node: &Node, out: &mut Vec<Node>) {
+        let name = self.variables(&node.name, node.origin);
+        if self.made
+            && let Err(message) = made::may_be_built(&name)
+        {
+            return self.error(node.origin, &name, message);
+        }
         // What a macro's lines say is settled where it is used.
         if node.name.eq_ignore_ascii_case("Macro") && node.children.is_some() {
             return self.define_macro(node);
         }
-        let name = self.variables(&node.name, node.origin);
         if name.eq_ignore_ascii_case("Perl") && node.children.is_none() {
-            return out.push(one_line_of_perl(node));
+            return self.perl_section(one_line_of_perl(node), out);
         }
         let args = self.variables(&node.args, node.origin);
         if self.htaccess && modules::is_read(&name) && !modules::is_read_in_htaccess(&name) {
@@ -220,8 +234,10 @@ impl Reader {
         }
         if let Some(children) = &node.children {
             if is_raw(&name) {
+                let is_perl = name.eq_ignore_ascii_case("Perl");
                 let children = Some(children.clone());
-                return out.push(Node { name, args, origin: node.origin, children });
+                let node = Node { name, args, origin: node.origin, children };
+                return if is_perl { self.perl_section(node, out) } else { out.push(node) };
             }
             return self.section(node.origin, name, args, children, out);
         }
@@ -236,9 +252,12 @@ impl Reader {
             Some(Ok(false)) => {}
             Some(Err(message)) => self.error(at, &name, message),
             None => {
-                let outside = self.host;
+                let (outside, assigned) = (self.host, self.perl.assigned.clone());
                 if name.eq_ignore_ascii_case("VirtualHost") && !self.htaccess {
-                    self.resolve_hosts(&args);
+                    // Whom to ask about a host's name is not for code to say; such a name has no address.
+                    if !self.made {
+                        self.resolve_hosts(&args);
+                    }
                     self.host = Some(at);
                 }
                 self.keep_named_variables(&args);
@@ -246,7 +265,7 @@ impl Reader {
                 let mut inside = Vec::with_capacity(children.len());
                 self.expand(children, &mut inside);
                 self.depth -= 1;
-                self.host = outside;
+                (self.host, self.perl.assigned) = (outside, assigned);
                 out.push(Node { name, args, origin: at, children: Some(inside) });
             }
         }
@@ -269,6 +288,9 @@ impl Reader {
                 Ok(())
             }
             lower => {
+                if !self.htaccess {
+                    self.note_for_perl(lower, args, at)?;
+                }
                 match lower {
                     "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
                     "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),
@@ -357,6 +379,7 @@ impl Reader {
             Some(Some(value)) => Some(value.clone()),
             // What of the server's environment is not meant for a tenant is none of its business.
             _ if self.htaccess => self.environment.get(name).cloned(),
+            _ if self.made => None,
             _ => std::env::var(name).ok(),
         }
     }

@@ -9,12 +9,15 @@ mod environment;
 mod expand;
 mod files;
 mod macros;
+mod made;
 mod modules;
 mod parse;
+mod perl;
 mod version;
 
 pub(crate) use expand::Reader;
 pub(crate) use modules::MODULE;
+pub use perl::{Asked, Made, RunAs, RunPerl};
 
 use crate::{Config, ConfigError, Tree};
 use std::path::PathBuf;
@@ -34,22 +37,27 @@ pub struct LoadOptions {
     pub after: Vec<String>,
 }
 
-/// Reads the files and builds the configuration.
+/// Reads the files and builds the configuration. `perl` runs `<Perl>` sections that build some; without it they are
+/// errors.
 ///
 /// # Errors
 /// All errors that could be found in one go.
-pub fn load(options: &LoadOptions) -> Result<(Tree, Config), Vec<ConfigError>> {
-    let tree = read(options)?;
+pub fn load(
+    options: &LoadOptions,
+    perl: Option<Box<dyn RunPerl>>,
+) -> Result<(Tree, Config), Vec<ConfigError>> {
+    let tree = read(options, perl)?;
     let config = Config::build(&tree)?;
     Ok((tree, config))
 }
 
-/// Reads the files.
+/// Reads the files; `perl` as in [`load`].
 ///
 /// # Errors
 /// All errors that could be found in one go.
-pub fn read(options: &LoadOptions) -> Result<Tree, Vec<ConfigError>> {
+pub fn read(options: &LoadOptions, perl: Option<Box<dyn RunPerl>>) -> Result<Tree, Vec<ConfigError>> {
     let mut reader = Reader::for_files(options);
+    reader.perl.runner = perl;
     let mut nodes = Vec::new();
     reader.text("-C", &options.before, &mut nodes);
     reader.main_file(&options.file, &mut nodes);

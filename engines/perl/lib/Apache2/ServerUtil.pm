@@ -75,7 +75,9 @@ sub error_log2stderr      { return }
 sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
 sub is_perl_option_enabled { return $_[1] =~ /\A(?:Enable|AutoLoad|Autoload)\z/ ? 1 : 0 }
 
+# A section's code is run twice: once while the configuration is read, where this is another's (Hostler::Configure).
 sub add_config {
+    return if $Hostler::configured;
     require Carp;
     Carp::croak('$s->add_config cannot change the configuration: the server has read it before Perl is started. Write '
             . 'these lines into the configuration: see docs/perl-calls.md');

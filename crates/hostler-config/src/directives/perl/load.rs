@@ -65,7 +65,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::section(
         "Perl",
         "<Perl>",
-        "Code to run beforehand, as the site's user; it cannot build configuration",
+        "Code to run beforehand, as the site's user; what it builds of configuration stands in its place",
         section::open,
     ),
     Directive::new(

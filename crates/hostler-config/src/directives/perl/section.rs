@@ -1,6 +1,6 @@
 //! `<Perl>` sections. Their code runs in the warm parent of the site, as the site's user, where it can load and
-//! define what programs use. It cannot build configuration: that is read before any of a site's code runs, so a
-//! section that means to is refused rather than half obeyed.
+//! define what programs use. A section that builds configuration is run once more, before, while the configuration is
+//! read (`crate::read`): it is known by its text.
 
 use super::load;
 use crate::{Args, Command, Node};
@@ -12,14 +12,9 @@ pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result
         return Err(format!("takes no arguments here, not \"{}\": its code is Perl's alone", args.raw));
     }
     let code = nodes.first().map_or("", |node| node.args.as_str());
-    if let Some((line, word)) = builds_configuration(code) {
-        let line = cmd.origin.line + line;
-        return Err(format!(
-            "would build configuration in line {line} ({word}), which is not possible: write the directives \
-             themselves into the file, or generate a file and Include it"
-        ));
-    }
-    load::add(cmd, PreloadKind::Code, code);
+    let is_configured = cmd.builder.facts.configured.contains(&cmd.origin);
+    let kind = if is_configured { PreloadKind::ConfiguredCode } else { PreloadKind::Code };
+    load::add(cmd, kind, code);
     Ok(())
 }
 
@@ -47,7 +42,7 @@ const SECTIONS: &[&str] = &[
 
 /// The first word of the code by which it would build configuration, and its line from 1. Variables that are called
 /// as directives count until a `package` statement, because only those of the section's own package are taken.
-fn builds_configuration(code: &str) -> Option<(u32, String)> {
+pub(crate) fn builds_configuration(code: &str) -> Option<(u32, String)> {
     let mut own_package = true;
     for (line, number) in code.lines().zip(1..) {
         let line = without_comment(line);

@@ -1,0 +1,157 @@
+//! Directives that code may build (`<Perl>` sections). The code can come from modules that others than root may write,
+//! so what root acts on is not its to say: who processes run as, what is opened, read or bound as root, what holds for
+//! all sites. What may stand in .htaccess may be built, and what is named here; a new directive may not until somebody
+//! has thought about it.
+
+use crate::directives;
+use crate::table::Action;
+
+/// What is no matter of .htaccess and can be built all the same: sections, mapping of URLs, names of hosts, Perl.
+const ALLOWED: &[&str] = &[
+    "VirtualHost",
+    "Directory",
+    "DirectoryMatch",
+    "Location",
+    "LocationMatch",
+    "Files",
+    "FilesMatch",
+    "If",
+    "ElseIf",
+    "Else",
+    "Limit",
+    "LimitExcept",
+    "Proxy",
+    "ProxyMatch",
+    "AllowOverride",
+    "AllowOverrideList",
+    "AccessFileName",
+    "ServerName",
+    "ServerAlias",
+    "ServerAdmin",
+    "ServerPath",
+    "ServerSignature",
+    "UseCanonicalName",
+    "UseCanonicalPhysicalPort",
+    "NameVirtualHost",
+    "DocumentRoot",
+    "Alias",
+    "AliasMatch",
+    "AliasPreservePath",
+    "ScriptAlias",
+    "ScriptAliasMatch",
+    "RedirectRelative",
+    "Script",
+    "HostnameLookups",
+    "KeepAlive",
+    "KeepAliveTimeout",
+    "MaxKeepAliveRequests",
+    "Timeout",
+    "LimitRequestLine",
+    "LimitRequestFields",
+    "LimitRequestFieldSize",
+    "LimitInternalRecursion",
+    "MergeSlashes",
+    "PerlModule",
+    "PerlRequire",
+    "PerlPostConfigRequire",
+    "PerlSetEnv",
+    "PerlSetVar",
+    "PerlAddVar",
+    "PerlOptions",
+    "PerlHandler",
+    "PerlTransHandler",
+    "PerlMapToStorageHandler",
+    "PerlPostReadRequestHandler",
+    "PerlInitHandler",
+    "PerlChildInitHandler",
+    "PerlChildExitHandler",
+    "PerlPostConfigHandler",
+    "PerlOpenLogsHandler",
+];
+
+/// Conditions that look at nothing but the configuration.
+const CONDITIONS: &[&str] = &["IfModule", "IfDefine", "IfDirective", "IfSection", "IfVersion"];
+
+/// Whether code may build this line.
+///
+/// # Errors
+/// Why not, and what to do.
+pub(super) fn may_be_built(name: &str) -> Result<(), String> {
+    // What is unknown is told of when it is carried out.
+    let Some((_, directive)) = directives::find(name) else { return Ok(()) };
+    let named = |names: &[&str]| names.contains(&directive.name);
+    let settled_here = matches!(directive.action, Action::Read);
+    // It names variables of root's environment.
+    let is_roots = matches!(directive.name, "PassEnv" | "PerlPassEnv");
+    if named(CONDITIONS) || named(ALLOWED) || (directive.contexts.in_htaccess() && !settled_here && !is_roots)
+    {
+        return Ok(());
+    }
+    Err("can't come from a <Perl> section, whose code is not root's alone: write it into the file itself"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_root_acts_on_cannot_be_built() {
+        for name in [
+            "Include",
+            "IncludeOptional",
+            "LoadModule",
+            "LoadFile",
+            "User",
+            "Group",
+            "AssignUserID",
+            "HostlerUser",
+            "Listen",
+            "PidFile",
+            "ErrorLog",
+            "CustomLog",
+            "TransferLog",
+            "ScriptLog",
+            "SSLCertificateFile",
+            "SSLCertificateKeyFile",
+            "SSLEngine",
+            "TypesConfig",
+            "ServerRoot",
+            "Define",
+            "UnDefine",
+            "Macro",
+            "Use",
+            "PassEnv",
+            "PerlPassEnv",
+            "IfFile",
+            "Perl",
+            "PerlSwitches",
+            "HostlerSiteMemory",
+            "HostlerSiteTasks",
+            "LimitUIDRange",
+            "EnableCapabilities",
+            "MaxRequestWorkers",
+            "ServerLimit",
+            "Mutex",
+            "CoreDumpDirectory",
+            "PerlLoadModule",
+            "PerlConfigRequire",
+            "GlobalLog",
+            "LogFormat",
+        ] {
+            assert!(may_be_built(name).is_err(), "{name}");
+        }
+        for name in
+            ["SetHandler", "location", "VirtualHost", "Alias", "Require", "PerlResponseHandler", "NoSuchName"]
+        {
+            assert_eq!(may_be_built(name), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_directive_s() {
+        for name in ALLOWED.iter().chain(CONDITIONS) {
+            assert!(directives::find(name).is_some_and(|(_, known)| known.name == *name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `<Perl>` sections that build configuration, as the reader sees them: what is asked to be run, by whom, in which order,
+//! and what is taken of the answer. Here the code itself is what it builds.
+
+use hostler_config::{Asked, Config, ConfigError, LoadOptions, Made, RunPerl, Tree, load, read, read_text};
+use hostler_wire::engine::PreloadKind;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Lines `#= ...` of the code are the configuration; `#! ...` is a failure.
+struct Echo(Rc<RefCell<Vec<String>>>);
+
+impl RunPerl for Echo {
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
+        let (user, text) = (asked.run_as.user.as_deref().unwrap_or("-"), asked.preload.text.trim());
+        let line = asked.preload.origin.rsplit(':').next().unwrap_or_default();
+        self.0.borrow_mut().push(format!("{line} {user} {}", text.lines().next().unwrap_or_default()));
+        if let Some((_, why)) = text.split_once("#! ") {
+            return Err(why.to_owned());
+        }
+        let lines = text.lines().filter_map(|line| line.strip_prefix("#= "));
+        let text = lines.map(|line| format!("{line}\n")).collect();
+        Ok(Made { text, warnings: String::new() })
+    }
+}
+
+type Loaded = Result<(Tree, Config), Vec<ConfigError>>;
+
+/// What came of it, and what was run: line, user, first line of code.
+fn loaded(text: &str) -> (Loaded, Vec<String>) {
+    let asked = Rc::default();
+    let file = Empty::new();
+    let before = vec![text.to_owned()];
+    let options =
+        LoadOptions { root: Some("/srv".into()), before, file: file.0.clone(), ..LoadOptions::default() };
+    let result = load(&options, Some(Box::new(Echo(Rc::clone(&asked)))));
+    let asked = asked.borrow().clone();
+    (result, asked)
+}
+
+/// An empty configuration file.
+struct Empty(PathBuf);
+
+impl Empty {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("hostler-sections-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "").expect("an empty file");
+        Self(path)
+    }
+}
+
+impl Drop for Empty {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn errors(text: &str) -> Vec<String> {
+    loaded(text).0.expect_err(text).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_a_section_builds_stands_in_its_place() {
+    let (result, asked) = loaded(
+        "User www\nGroup www\nAlias /1 /a\n<Perl>\n$Alias = 1;\n#= Alias /2 /b\n#= <Location /x>\n#= SetHandler y\n#= </Location>\n</Perl>\nAlias /3 /c\n<Perl>\nsub late { 1 }\n</Perl>",
+    );
+    let (tree, config) = result.unwrap();
+    let names: Vec<_> = tree.nodes.iter().map(|node| format!("{} {}", node.name, node.args)).collect();
+    let from = names.iter().position(|name| name == "Alias /1 /a").unwrap();
+    assert_eq!(names[from..], ["Alias /1 /a", "Perl ", "Alias /2 /b", "Location /x", "Alias /3 /c", "Perl "]);
+    assert_eq!(asked, ["4 www $Alias = 1;", "12 www sub late { 1 }"]);
+    let kinds: Vec<_> = config.main().conf.perl.preload.iter().map(|preload| preload.kind).collect();
+    assert_eq!(kinds, [PreloadKind::ConfiguredCode, PreloadKind::ConfiguredCode]);
+    // The front builds the same without running anything.
+    let again = Config::build(&Tree::decode(&tree.encode().unwrap()).unwrap()).unwrap();
+    assert_eq!(again.main().conf.perl.preload, config.main().conf.perl.preload);
+}
+
+#[test]
+fn nothing_is_run_where_nothing_builds() {
+    let (result, asked) = loaded("PerlModule X\n<Perl>\nsub f { 1 }\n</Perl>\nPerl use Y;");
+    assert!(result.is_ok() && asked.is_empty(), "{asked:?}");
+}
+
+#[test]
+fn what_stands_before_is_run_first_and_hosts_have_their_own_users() {
+    let (result, asked) = loaded(
+        "User www\nGroup www\nPerlRequire /a.pl\n<Perl>\nsub f {}\n</Perl>\n<VirtualHost 1.1.1.1>\nAssignUserID anna anna\nPerlModule Hers\n<Perl>\n$Alias=1;\n#= Alias /a /b\n</Perl>\n</VirtualHost>\n<Perl>\n%Location=f();\n</Perl>",
+    );
+    result.unwrap();
+    assert_eq!(
+        asked,
+        [
+            "3 anna /a.pl",
+            "4 anna sub f {}",
+            "9 anna Hers",
+            "10 anna $Alias=1;",
+            "3 www /a.pl",
+            "4 www sub f {}",
+            "15 www %Location=f();"
+        ]
+    );
+}
+
+#[test]
+fn what_root_acts_on_is_refused_wherever_it_comes_from() {
+    let built = |line: &str| format!("<Perl>\n$Alias = 1;\n#= {line}\n</Perl>");
+    for line in [
+        "Include /etc/passwd",
+        "Listen 99",
+        "User root",
+        "ErrorLog |/bin/sh",
+        "Use Something",
+        "Define X y",
+        "SSLCertificateFile /x",
+        "PassEnv HOME",
+    ] {
+        let found = errors(&built(line));
+        assert!(
+            found[0].contains("-C:1 <Perl>:1: ") && found[0].contains("write it into the file itself"),
+            "{found:?}"
+        );
+    }
+    for line in [
+        "<IfModule mod_alias.c>\n#= Include /etc/passwd\n#= </IfModule>",
+        "<VirtualHost *>\n#= CustomLog /x y\n#= </VirtualHost>",
+    ] {
+        assert!(errors(&built(line))[0].contains("<Perl>:2: "), "{line}");
+    }
+    // A name that only variables make, and the end of a section that is not the code's.
+    let host = format!("Define what Include\n{}", built("${what} /etc/passwd"));
+    assert!(errors(&host)[0].contains("Include: can't come from"), "{:?}", errors(&host));
+    let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("</VirtualHost>"));
+    assert!(errors(&host)[0].contains("</VirtualHost> without"), "{:?}", errors(&host));
+    assert!(errors(&built("<Perl>\n#= 1;\n#= </Perl>"))[0].contains("Perl: can't come from"));
+}
+
+#[test]
+fn the_environment_of_who_reads_is_not_the_code_s() {
+    let text =
+        "<Perl>\n$Alias = 1;\n#= SetEnv P \"${PATH}\"\n#= Header set X \"expr=%{osenv:PATH}\"\n</Perl>";
+    let (tree, _) = loaded(text).0.unwrap();
+    assert!(tree.facts.environment.is_empty());
+    assert!(tree.nodes.iter().any(|node| node.args.contains("${PATH}")));
+}
+
+#[test]
+fn failures_name_the_section() {
+    assert_eq!(errors("\n<Perl>\n$Alias = 1; #! it broke\n</Perl>"), ["-C:2: <Perl> it broke"]);
+    let late = "<Perl>\n$Alias = 1;\n</Perl>\nUser x";
+    assert!(
+        errors(late)[0].contains("-C:4: User: must stand before the <Perl> section"),
+        "{:?}",
+        errors(late)
+    );
+    let hidden = "<Perl>\nhidden();\n#= Alias /a /b\n</Perl>\n<Perl>\n$Alias = 1;\n</Perl>";
+    assert!(errors(hidden)[0].contains("-C:1: builds configuration in a way"), "{:?}", errors(hidden));
+}
+
+#[test]
+fn without_somebody_to_run_it_a_section_that_builds_is_an_error() {
+    let text = "<Perl>\nwhatever <\n%Location = ();\n</Perl>";
+    let found = read_text(text, "/srv").unwrap_err()[0].to_string();
+    assert!(found.contains("would build configuration in line 3 (%Location)"), "{found}");
+    let file = Empty::new();
+    let options =
+        LoadOptions { file: file.0.clone(), before: vec![text.to_owned()], ..LoadOptions::default() };
+    assert!(read(&options, None).is_err());
+}

@@ -1,0 +1,50 @@
+//! What the planner and the process that runs `<Perl>` sections for it (`hostler-perl configure`) say to each other:
+//! frames ([`crate::frame`]) without descriptors, one answer for each question.
+//!
+//! The process runs code that others than root may have written. The planner believes nothing of what it says, but
+//! takes it for text of a configuration in which only some directives may stand.
+
+use crate::build::Build;
+use crate::engine::Preload;
+use serde::{Deserialize, Serialize};
+
+/// Longest answer that the planner takes, in bytes.
+pub const LONGEST_ANSWER: usize = 1 << 20;
+
+/// From the planner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToConfigure {
+    /// The first frame: what the interpreter is made with. Answered by [`FromConfigure::Hello`].
+    Begin {
+        /// `ServerRoot`.
+        server_root: String,
+        /// Arguments of the interpreter (`PerlSwitches`).
+        switches: Vec<String>,
+    },
+    /// Runs one thing: a section's code, or what is to be loaded before it.
+    Run {
+        /// It.
+        preload: Preload,
+        /// It stands in `<VirtualHost>`: what is meant for the whole server is refused.
+        in_host: bool,
+    },
+}
+
+/// From the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromConfigure {
+    /// The interpreter is ready.
+    Hello(Build),
+    /// It was run.
+    Done {
+        /// The configuration that it has built.
+        text: String,
+        /// What it warned of.
+        warnings: String,
+    },
+    /// It could not be run.
+    Failed {
+        /// Perl's words, with the place.
+        why: String,
+    },
+}

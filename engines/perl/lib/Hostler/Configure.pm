@@ -1,0 +1,149 @@
+# Hostler::Configure: the configuration that <Perl> sections build, as text. Only in the process that runs them while the
+# configuration is read (hostler-perl configure).
+#
+# A section's variables are directives: $Name and @Name are lines, %Name is sections, $PerlConfig and @PerlConfig are
+# configuration as it stands. What they mean is mod_perl's rule (Apache2::PerlSections); what comes of it is sorted by
+# name, so that the same code builds the same configuration each time.
+package Hostler::Configure;
+
+use strict;
+use warnings;
+
+require Apache2::ServerRec;
+require Apache2::ServerUtil;
+
+# Whose variables count: mod_perl's package for sections, of both generations.
+my @packages = qw(Apache2::ReadConfig Apache::ReadConfig);
+
+# The longest text, in bytes, that the server would take.
+my $longest = 1_000_000;
+
+# $in_host: where the section stands that is run; negative: none is.
+our ($in_host, $text, $warnings) = (-1, '', '');
+my (@lines, $length);
+
+sub _line {
+    my $line = shift;
+    $length += length($line) + 1;
+    die "it builds more than $longest bytes of configuration\n" if $length > $longest;
+    push @lines, $line;
+    return;
+}
+
+# A line that was meant to be one.
+sub _directive {
+    my ($name, $arguments) = @_;
+    die "the value of $name contains the end of a line\n" if $arguments =~ /[\n\0]./s;
+    chomp $arguments;
+    return _line("$name $arguments");
+}
+
+sub _section {
+    my ($name, $argument, $contents) = @_;
+    die "<$name $argument> needs a hash of directives\n" if ref $contents ne 'HASH';
+    die "the argument of <$name> contains the end of a line\n" if $argument =~ /\n/;
+    _line("<$name $argument>");
+    _entry($_, $contents->{$_}) for sort keys %$contents;
+    return _line("</$name>");
+}
+
+# %Location = ('/a' => {...}, '/b' => [{...}, {...}]): other values are ignored, as in mod_perl.
+sub _sections {
+    my ($name, $all) = @_;
+    for my $argument (sort keys %$all) {
+        my $contents = $all->{$argument};
+        my @each = ref $contents eq 'ARRAY' ? @$contents : ref $contents eq 'HASH' ? $contents : ();
+        _section($name, $argument, $_) for @each;
+    }
+    return;
+}
+
+# A list within a list is one line; a list of words alone is one too.
+sub _entry {
+    my ($name, $value) = @_;
+    my $type = ref $value;
+    return defined $value ? _directive($name, $value) : () if !$type;
+    return _directive($name, $$value) if $type eq 'SCALAR';
+    return _sections($name, $value) if $type eq 'HASH';
+    die "a value of type $type cannot be a directive ($name)\n" if $type ne 'ARRAY';
+    return _directive($name, join ' ', map { $_ // '' } @$value) if !grep { ref } @$value;
+    _entry($name, $_) for @$value;
+    return;
+}
+
+sub _lines_as_they_are {
+    _line($_) for map { split /\n/ } grep { defined } @_;
+    return;
+}
+
+# The variables of a package, taken and emptied: the next section begins anew.
+sub _take {
+    my $package = shift;
+    my (%scalars, %arrays, %hashes);
+    no strict 'refs';
+    my $stash = \%{"${package}::"};
+    for my $name (grep { !/::\z/ && ref \$stash->{$_} eq 'GLOB' } keys %$stash) {
+        my $glob = \$stash->{$name};
+        # Emptied, not removed: code that was compiled before holds on to it.
+        if (defined ${ *$glob{SCALAR} }) { $scalars{$name} = ${ *$glob{SCALAR} }; _empty(sub { undef ${ *$glob{SCALAR} } }) }
+        if (my $array = *$glob{ARRAY}) { $arrays{$name} = [@$array] if @$array; _empty(sub { @$array = () }) }
+        if (my $hash = *$glob{HASH}) { $hashes{$name} = {%$hash} if %$hash; _empty(sub { %$hash = () }) }
+    }
+    return (\%scalars, \%arrays, \%hashes);
+}
+
+# Constants and imported variables may be read-only.
+sub _empty { my $code = shift; eval { $code->(); 1 }; return }
+
+sub _walk {
+    my ($scalars, $arrays, $hashes) = _take(shift);
+    my @as_they_are = (@{ delete $arrays->{PerlConfig} // [] }, delete $scalars->{PerlConfig});
+    my %names = map { $_ => 1 } keys %$scalars, keys %$arrays, keys %$hashes;
+    # Perl's own: what makes a package a class, and what `use` leaves in it.
+    delete @names{qw(ISA EXPORT EXPORT_OK EXPORT_TAGS VERSION AUTOLOAD BEGIN END a b)};
+    for my $name (sort grep { !/PerlConfig/ && /\A[A-Za-z]\w*\z/ } keys %names) {
+        _entry($name, $scalars->{$name});
+        _entry($name, $_) for @{ $arrays->{$name} // [] };
+        _sections($name, $hashes->{$name} // {});
+    }
+    return _lines_as_they_are(@as_they_are);
+}
+
+# After a section: its text is in $text, what it warned of in $warnings.
+sub built {
+    my @ready = @lines;
+    @lines   = ();
+    $in_host = -1;
+    $length //= 0;
+    my $done = eval { _walk($_) for @packages; 1 };
+    my $why = $@;
+    $text = join '', map { "$_\n" } @ready, @lines;
+    utf8::encode($text) if utf8::is_utf8($text);
+    @lines  = ();
+    $length = 0;
+    return 1 if $done;
+    chomp $why;
+    die "$why\n";
+}
+
+# ---- calls ----
+
+# What a program adds while a section is run stands before what its variables say.
+sub _add {
+    require Carp;
+    Carp::croak('add_config can build configuration in a <Perl> section alone') if $in_host < 0;
+    Carp::croak('add_config in <VirtualHost> would change the whole server: use $PerlConfig, or move the section out of it')
+        if $in_host > 0;
+    _lines_as_they_are(map { ref $_ eq 'ARRAY' ? @$_ : $_ } @_);
+    return;
+}
+
+{
+    no warnings qw(redefine once);
+    *Apache2::ServerRec::add_config = sub { my $s = shift; return _add(@_) };
+    *Apache::httpd_conf             = sub { my $class = shift; return _add(@_) };
+}
+
+$SIG{__WARN__} = sub { $warnings .= $_[0] if length $warnings < 10_000; return };
+
+1;

@@ -1,0 +1,65 @@
+//! `hostler-perl configure`: runs `<Perl>` sections while a configuration is read, and gives back the configuration
+//! that they build. It serves nothing and forks nothing.
+//!
+//! **Runs as** the user that `User` names, or `AssignUserID` of the virtual host that the sections stand in; started by
+//! the planner with a socket as descriptor 0 (`hostler_wire::configure`). It ends when that is closed; the planner ends
+//! it, and all that it may have started, when it takes too long.
+//!
+//! **Diagnostics** go to the planner as [`FromConfigure::Failed`].
+
+use hostler_sys::fdpass;
+use hostler_wire::build::Build;
+use hostler_wire::configure::{FromConfigure, ToConfigure};
+use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
+use hostler_wire::frame::{self, HEAD, Head};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::{perl, process};
+
+/// Answers the planner until it closes the socket.
+pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
+    process::title("hostler-perl: <Perl> sections");
+    while let Some(asked) = receive(socket)? {
+        let answer = match asked {
+            ToConfigure::Begin { server_root, switches } => begin(server_root, switches),
+            ToConfigure::Run { preload, in_host } => one(&preload, in_host),
+        };
+        let mut bytes = Vec::new();
+        frame::encode(&answer.unwrap_or_else(|why| FromConfigure::Failed { why }), 0, &mut bytes)
+            .map_err(io::Error::other)?;
+        fdpass::send_all(socket.as_fd(), &bytes, &[])?;
+    }
+    Ok(())
+}
+
+/// The next question; `None`: the planner has closed.
+fn receive(socket: &OwnedFd) -> io::Result<Option<ToConfigure>> {
+    let mut head = [0; HEAD];
+    let mut none = Vec::new();
+    match fdpass::recv_exact(socket.as_fd(), &mut head, &mut none) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut body = vec![0; Head::decode(head).map_err(io::Error::other)?.body];
+    fdpass::recv_exact(socket.as_fd(), &mut body, &mut none)?;
+    frame::decode(&body).map(Some).map_err(io::Error::other)
+}
+
+/// The interpreter of the second generation; calls of the first that build configuration are there as well.
+fn begin(server_root: String, switches: Vec<String>) -> Result<FromConfigure, String> {
+    let main = ServerFacts { log_level: 4, timeout: 60, ..ServerFacts::default() };
+    let setup = Setup { generation: 2, server_root, switches, servers: vec![main], ..Setup::default() };
+    perl::boot(&setup)?;
+    Ok(FromConfigure::Hello(Build::own()))
+}
+
+/// Modules and files that stand before a section are loaded as they are; code is asked for what it has built.
+fn one(preload: &Preload, in_host: bool) -> Result<FromConfigure, String> {
+    if preload.kind != PreloadKind::Code {
+        perl::preload(preload)?;
+        return Ok(FromConfigure::Done { text: String::new(), warnings: String::new() });
+    }
+    let (text, warnings) = perl::configure(preload, in_host)?;
+    Ok(FromConfigure::Done { text, warnings })
+}

@@ -1,0 +1,170 @@
+//! `hostler-perl configure`, with the planner's end of the socket in this test: what configuration code builds.
+
+use hostler_sys::process::{Pid, Program, Signal, Spawn, kill, spawn, wait};
+use hostler_wire::build::Build;
+use hostler_wire::configure::{FromConfigure, ToConfigure};
+use hostler_wire::engine::{Preload, PreloadKind};
+use hostler_wire::frame::{self, HEAD, Head};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+struct Sections {
+    pid: Pid,
+    socket: UnixStream,
+}
+
+impl Sections {
+    fn start() -> Self {
+        let (ours, theirs) = hostler_sys::socket::stream_pair().unwrap();
+        let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+        let pid = spawn(&Spawn {
+            program: &Program::open(Path::new(env!("CARGO_BIN_EXE_hostler-perl"))).unwrap(),
+            args: &[c"hostler-perl".to_owned(), c"configure".to_owned()],
+            env: &[],
+            fds: &[(theirs.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2)],
+            identity: None,
+            group: None,
+            limits: &[],
+            directory: Some(c"/"),
+            no_new_privs: true,
+            dies_with_parent: false,
+            own_session: true,
+        })
+        .unwrap();
+        let mut sections = Self { pid, socket: UnixStream::from(ours) };
+        let begin = ToConfigure::Begin { server_root: "/srv".into(), switches: vec![] };
+        assert_eq!(sections.ask(&begin), FromConfigure::Hello(Build::own()));
+        sections
+    }
+
+    fn ask(&mut self, question: &ToConfigure) -> FromConfigure {
+        let mut bytes = Vec::new();
+        frame::encode(question, 0, &mut bytes).unwrap();
+        self.socket.write_all(&bytes).unwrap();
+        let mut head = [0; HEAD];
+        self.socket.read_exact(&mut head).unwrap();
+        let mut body = vec![0; Head::decode(head).unwrap().body];
+        self.socket.read_exact(&mut body).unwrap();
+        frame::decode(&body).unwrap()
+    }
+
+    fn run(&mut self, code: &str, in_host: bool) -> FromConfigure {
+        let preload =
+            Preload { kind: PreloadKind::Code, text: format!("{code}\n"), origin: "/etc/h.conf:7".into() };
+        self.ask(&ToConfigure::Run { preload, in_host })
+    }
+
+    /// What code builds, lines joined by `;`.
+    fn built(&mut self, code: &str) -> String {
+        match self.run(code, false) {
+            FromConfigure::Done { text, warnings } if warnings.is_empty() => {
+                text.trim_end().replace('\n', ";")
+            }
+            other => panic!("{code}: {other:?}"),
+        }
+    }
+
+    fn failure(&mut self, code: &str) -> String {
+        match self.run(code, false) {
+            FromConfigure::Failed { why } => why,
+            other => panic!("{code}: {other:?}"),
+        }
+    }
+}
+
+impl Drop for Sections {
+    fn drop(&mut self) {
+        kill(self.pid, Signal::KILL);
+        let _ = wait(self.pid);
+    }
+}
+
+#[test]
+fn variables_are_directives() {
+    let mut sections = Sections::start();
+    for (code, text) in [
+        ("1;", ""),
+        ("$ServerAdmin = 'a@b';", "ServerAdmin a@b"),
+        ("$Timeout = \\5; @ISA = ('X'); our $VERSION = 2;", "Timeout 5"),
+        ("@Alias = ('/a /b', ['/c', '/d']);", "Alias /a /b;Alias /c /d"),
+        ("push @PerlModule, qw(A B); $PerlModule = 'C';", "PerlModule C;PerlModule A;PerlModule B"),
+        (
+            "%Location = ('/b' => { B => 1, A => [1, 2] }, '/a' => {});",
+            "<Location /a>;</Location>;<Location /b>;A 1 2;B 1;</Location>",
+        ),
+        (
+            "$Files{x} = [{ A => 1 }, { A => [[1, 2], 3] }];",
+            "<Files x>;A 1;</Files>;<Files x>;A 1 2;A 3;</Files>",
+        ),
+        (
+            "$Directory{'/'} = { Files => { x => { A => undef, B => 0 } } };",
+            "<Directory />;<Files x>;B 0;</Files>;</Directory>",
+        ),
+        ("$Location{x} = 'not a section';", ""),
+        ("$PerlConfig = \"A 1\\nB 2\\n\"; @PerlConfig = ('C', \"D\\nE\"); $Z = 1;", "Z 1;C;D;E;A 1;B 2"),
+        ("$Apache::ReadConfig::A = 1; $Apache2::ReadConfig::B = 2; $Other::C = 3;", "B 2;A 1"),
+        (
+            "$A = 1; Apache2::ServerUtil->server->add_config(['B 2', \"C 3\\n\"]); Apache->httpd_conf(\"D 4\\nE 5\");",
+            "B 2;C 3;D 4;E 5;A 1",
+        ),
+        ("my $Alias = 1; our ($x, @y, %z);", ""),
+        ("$A = \"\\x{e9}\\x{263a}\";", "A \u{e9}\u{263a}"),
+    ] {
+        assert_eq!(sections.built(code), text, "{code}");
+    }
+}
+
+#[test]
+fn each_section_begins_anew_but_for_what_it_has_defined() {
+    let mut sections = Sections::start();
+    assert_eq!(
+        sections.built("sub make { return { A => shift } } $kept::here = 5; $A = 1; @B = 2; %C = (x => {});"),
+        "A 1;B 2;<C x>;</C>"
+    );
+    assert_eq!(
+        sections.built("$Location{x} = make($kept::here); die if defined $A or @B or %C;"),
+        "<Location x>;A 5;</Location>"
+    );
+    assert!(sections.failure("$A = 7; die 'no';").starts_with("no at /etc/h.conf line 8"));
+    assert_eq!(sections.built("$B = 1;"), "B 1");
+}
+
+#[test]
+fn what_is_no_configuration_is_told() {
+    let mut sections = Sections::start();
+    for (code, why) in [
+        ("die 'deliberately'", "deliberately at /etc/h.conf line 8."),
+        ("\n1 +) 2;", "syntax error at /etc/h.conf line 9"),
+        ("exit 0", "it called exit"),
+        ("$A = \"x\\nUser root\"", "the value of A contains the end of a line"),
+        ("%A = (\"x>\\nUser root\\n<A\" => {})", "the argument of <A> contains the end of a line"),
+        ("$A = sub { 1 }", "a value of type CODE cannot be a directive (A)"),
+        ("$Location{x} = [1]", "<Location x> needs a hash"),
+        ("$PerlConfig = 'x' x 2_000_000", "more than 1000000 bytes"),
+    ] {
+        let found = sections.failure(code);
+        assert!(found.contains(why), "{code}: {found}");
+    }
+    let refused = sections.run("Apache2::ServerUtil->server->add_config(['A'])", true);
+    assert!(
+        matches!(&refused, FromConfigure::Failed { why } if why.contains("<VirtualHost>")),
+        "{refused:?}"
+    );
+    let warned = sections.run("warn 'careful'", false);
+    assert!(
+        matches!(&warned, FromConfigure::Done { warnings, .. } if warnings.contains("careful at /etc/h.conf line 8"))
+    );
+    let file = std::env::temp_dir().join(format!("hostler-configure-{}.pl", std::process::id()));
+    std::fs::write(&file, "Apache2::ServerUtil->server->add_config(['A 1']); 1;").unwrap();
+    let text = file.to_string_lossy().into_owned();
+    let preload = Preload { kind: PreloadKind::File, text, origin: "/etc/h.conf:3".into() };
+    let refused = sections.ask(&ToConfigure::Run { preload, in_host: false });
+    std::fs::remove_file(&file).unwrap();
+    assert!(
+        matches!(&refused, FromConfigure::Failed { why } if why.contains("<Perl> section alone")),
+        "{refused:?}"
+    );
+}
