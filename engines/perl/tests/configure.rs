@@ -18,10 +18,10 @@ struct Sections {
 
 impl Sections {
     fn start() -> Self {
-        let (ours, theirs) = hostler_sys::socket::stream_pair().unwrap();
-        let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+        let (ours, theirs) = hostler_sys::socket::stream_pair().expect("a pair of sockets");
+        let null = File::options().read(true).write(true).open("/dev/null").expect("it works");
         let pid = spawn(&Spawn {
-            program: &Program::open(Path::new(env!("CARGO_BIN_EXE_hostler-perl"))).unwrap(),
+            program: &Program::open(Path::new(env!("CARGO_BIN_EXE_hostler-perl"))).expect("the program"),
             args: &[c"hostler-perl".to_owned(), c"configure".to_owned()],
             env: &[],
             fds: &[(theirs.as_fd(), 0), (null.as_fd(), 1), (null.as_fd(), 2)],
@@ -33,7 +33,7 @@ impl Sections {
             dies_with_parent: false,
             own_session: true,
         })
-        .unwrap();
+        .expect("it works");
         let mut sections = Self { pid, socket: UnixStream::from(ours) };
         let begin = ToConfigure::Begin { server_root: "/srv".into(), switches: vec![] };
         assert_eq!(sections.ask(&begin), FromConfigure::Hello(Build::own()));
@@ -42,13 +42,13 @@ impl Sections {
 
     fn ask(&mut self, question: &ToConfigure) -> FromConfigure {
         let mut bytes = Vec::new();
-        frame::encode(question, 0, &mut bytes).unwrap();
-        self.socket.write_all(&bytes).unwrap();
+        frame::encode(question, 0, &mut bytes).expect("a frame");
+        self.socket.write_all(&bytes).expect("the process is there");
         let mut head = [0; HEAD];
-        self.socket.read_exact(&mut head).unwrap();
-        let mut body = vec![0; Head::decode(head).unwrap().body];
-        self.socket.read_exact(&mut body).unwrap();
-        frame::decode(&body).unwrap()
+        self.socket.read_exact(&mut head).expect("the process is there");
+        let mut body = vec![0; Head::decode(head).expect("it works").body];
+        self.socket.read_exact(&mut body).expect("the process is there");
+        frame::decode(&body).expect("a frame")
     }
 
     fn run(&mut self, code: &str, in_host: bool) -> FromConfigure {
@@ -158,11 +158,11 @@ fn what_is_no_configuration_is_told() {
         matches!(&warned, FromConfigure::Done { warnings, .. } if warnings.contains("careful at /etc/h.conf line 8"))
     );
     let file = std::env::temp_dir().join(format!("hostler-configure-{}.pl", std::process::id()));
-    std::fs::write(&file, "Apache2::ServerUtil->server->add_config(['A 1']); 1;").unwrap();
+    std::fs::write(&file, "Apache2::ServerUtil->server->add_config(['A 1']); 1;").expect("it works");
     let text = file.to_string_lossy().into_owned();
     let preload = Preload { kind: PreloadKind::File, text, origin: "/etc/h.conf:3".into() };
     let refused = sections.ask(&ToConfigure::Run { preload, in_host: false });
-    std::fs::remove_file(&file).unwrap();
+    std::fs::remove_file(&file).expect("it works");
     assert!(
         matches!(&refused, FromConfigure::Failed { why } if why.contains("<Perl> section alone")),
         "{refused:?}"
