@@ -15,7 +15,9 @@ impl RunPerl for Echo {
     fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
         let (user, text) = (asked.run_as.user.as_deref().unwrap_or("-"), asked.preload.text.trim());
         let line = asked.preload.origin.rsplit(':').next().unwrap_or_default();
-        self.0.borrow_mut().push(format!("{line} {user} {}", text.lines().next().unwrap_or_default()));
+        let first = text.lines().next().unwrap_or_default();
+        let generation = if asked.generation == 1 { " 1" } else { "" };
+        self.0.borrow_mut().push(format!("{line} {user} {first}{generation}"));
         if let Some((_, why)) = text.split_once("#! ") {
             return Err(why.to_owned());
         }
@@ -170,4 +172,20 @@ fn without_somebody_to_run_it_a_section_that_builds_is_an_error() {
     let options =
         LoadOptions { file: file.0.clone(), before: vec![text.to_owned()], ..LoadOptions::default() };
     assert!(read(&options, None).is_err());
+}
+
+#[test]
+fn the_generation_is_the_configuration_s_and_a_module_that_fails_is_only_warned_of() {
+    for (before, end) in [
+        ("PerlModule Apache::Registry", "= 1; 1"),
+        ("PerlModule Apache2::Reload", "= 1;"),
+        ("PerlHandler X", "= 1; 1"),
+        ("PerlApiVersion 1", "= 1; 1"),
+        ("ServerAdmin x", "= 1;"),
+    ] {
+        let (result, asked) =
+            loaded(&format!("{before}\nPerlModule \"#! no\"\n<Perl>\n$Alias = 1;\n</Perl>"));
+        let last = asked.last().expect("the section is run");
+        assert!(result.is_ok() && last.ends_with(end), "{before}: {asked:?}");
+    }
 }

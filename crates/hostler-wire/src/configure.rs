@@ -16,6 +16,8 @@ pub const LONGEST_ANSWER: usize = 1 << 20;
 pub enum ToConfigure {
     /// The first frame: what the interpreter is made with. Answered by [`FromConfigure::Hello`].
     Begin {
+        /// Of mod_perl's API: 1 or 2.
+        generation: u8,
         /// `ServerRoot`.
         server_root: String,
         /// Arguments of the interpreter (`PerlSwitches`).

@@ -84,8 +84,8 @@ impl Sections {
         let pid = pid.map_err(|e| failed(&e))?;
         let mut sections = Self { pid, socket: UnixStream::from(ours), lost: false };
         let (server_root, switches) = (asked.server_root.to_owned(), asked.switches.to_vec());
-        let begun =
-            sections.exchange(&ToConfigure::Begin { server_root, switches }, Instant::now() + PATIENCE);
+        let begin = ToConfigure::Begin { generation: asked.generation, server_root, switches };
+        let begun = sections.exchange(&begin, Instant::now() + PATIENCE);
         let unable = |e| failed(&format!("hostler-perl does not begin ({e}); was it built with Perl?"));
         match begun.map_err(unable)? {
             FromConfigure::Hello(build) => {

@@ -22,7 +22,9 @@ pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
     process::title("hostler-perl: <Perl> sections");
     while let Some(asked) = receive(socket)? {
         let answer = match asked {
-            ToConfigure::Begin { server_root, switches } => begin(server_root, switches),
+            ToConfigure::Begin { generation, server_root, switches } => {
+                begin(generation, server_root, switches)
+            }
             ToConfigure::Run { preload, in_host } => one(&preload, in_host),
         };
         let mut bytes = Vec::new();
@@ -46,10 +48,10 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<ToConfigure>> {
     frame::decode(&body).map(Some).map_err(io::Error::other)
 }
 
-/// The interpreter of the second generation; calls of the first that build configuration are there as well.
-fn begin(server_root: String, switches: Vec<String>) -> Result<FromConfigure, String> {
+/// Makes the interpreter. The calls that build configuration are there in both generations.
+fn begin(generation: u8, server_root: String, switches: Vec<String>) -> Result<FromConfigure, String> {
     let main = ServerFacts { log_level: 4, timeout: 60, ..ServerFacts::default() };
-    let setup = Setup { generation: 2, server_root, switches, servers: vec![main], ..Setup::default() };
+    let setup = Setup { generation, server_root, switches, servers: vec![main], ..Setup::default() };
     perl::boot(&setup)?;
     Ok(FromConfigure::Hello(Build::own()))
 }

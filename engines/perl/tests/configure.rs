@@ -35,7 +35,7 @@ impl Sections {
         })
         .expect("it works");
         let mut sections = Self { pid, socket: UnixStream::from(ours) };
-        let begin = ToConfigure::Begin { server_root: "/srv".into(), switches: vec![] };
+        let begin = ToConfigure::Begin { generation: 2, server_root: "/srv".into(), switches: vec![] };
         assert_eq!(sections.ask(&begin), FromConfigure::Hello(Build::own()));
         sections
     }

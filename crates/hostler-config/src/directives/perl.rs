@@ -12,6 +12,7 @@ mod section;
 mod vars;
 
 pub use generation::{Marks, generation};
+pub(crate) use generation::{of_class, of_directive};
 pub use handlers::Handlers;
 pub use load::Preload;
 pub use options::{DirOptions, HostOptions};

@@ -5,7 +5,8 @@
 //! run first, in its order: it may have defined what the section uses.
 
 use super::expand::Reader;
-use crate::directives::perl::builds_configuration;
+use crate::directives::find;
+use crate::directives::perl::{Marks, builds_configuration, of_class, of_directive};
 use crate::lexer::words;
 use crate::{Node, Origin};
 use hostler_wire::engine::{Preload, PreloadKind};
@@ -37,6 +38,8 @@ pub struct Asked<'a> {
     pub run_as: &'a RunAs,
     /// `ServerRoot`.
     pub server_root: &'a str,
+    /// Of mod_perl's API, as far as the configuration so far betrays it: 1 or 2.
+    pub generation: u8,
     /// `PerlSwitches` so far.
     pub switches: &'a [String],
     /// What.
@@ -64,6 +67,9 @@ pub(super) struct Perl {
     /// Of the virtual host around the line, or the main server's.
     pub(super) assigned: Option<RunAs>,
     switches: Vec<String>,
+    /// `PerlApiVersion`
+    version: Option<u8>,
+    marks: Marks,
     /// Everything that is loaded before requests, in its order.
     seen: Vec<Seen>,
     /// How much of it each interpreter has run.
@@ -91,10 +97,15 @@ impl Reader {
             );
         }
         let mut words = words(args).into_iter();
+        if let Some((_, directive)) = find(lower).filter(|_| lower.starts_with("perl")) {
+            let class = args.split_whitespace().next().unwrap_or_default();
+            self.perl.marks = self.perl.marks | of_directive(directive, class) | of_class(class);
+        }
         match lower {
             "user" => self.perl.user = words.next(),
             "group" => self.perl.group = words.next(),
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
+            "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
             "perlswitches" => self.perl.switches.extend(words),
             "perlmodule" => words.for_each(|word| self.see(PreloadKind::Module, word, at)),
             "perlrequire" | "perlconfigrequire" => {
@@ -119,6 +130,7 @@ impl Reader {
         // Where it may not stand, or not so, is told when the tree is carried out.
         let Some(code) = code.filter(|_| is_plain && !self.htaccess) else { return };
         let word = builds_configuration(&code);
+        self.perl.marks = self.perl.marks | of_code(&code);
         self.see(PreloadKind::Code, code, at);
         let run_as = self.run_as();
         if word.is_none() && !self.perl.run.contains_key(&run_as) {
@@ -148,14 +160,22 @@ impl Reader {
         let done = self.perl.run.insert(run_as.clone(), self.perl.seen.len()).unwrap_or_default();
         self.perl.settled.insert(self.host);
         let of_here = |seen: &&Seen| seen.host.is_none() || seen.host == self.host;
-        let mut made = Ok(Made::default());
+        let (mut made, mut said) = (Ok(Made::default()), Vec::new());
         for seen in self.perl.seen[done..].iter().filter(of_here) {
             if made.is_err() {
                 break;
             }
             made = self.run_one(runner.as_mut(), run_as, seen);
+            // A mistake in what is loaded is told when it is loaded to serve; the section may do without.
+            if seen.preload.kind != PreloadKind::Code
+                && let Err(why) = &made
+            {
+                said.push((seen.at, format!("before a <Perl> section: {why}")));
+                made = Ok(Made::default());
+            }
         }
         self.perl.runner = Some(runner);
+        said.into_iter().for_each(|(at, why)| self.warn(at, why));
         made.map(Some)
     }
 
@@ -163,6 +183,7 @@ impl Reader {
         let made = runner.run(&Asked {
             run_as,
             server_root: &self.facts.server_root,
+            generation: self.perl.version.unwrap_or_else(|| self.perl.marks.generation()),
             switches: &self.perl.switches,
             preload: &seen.preload,
             in_host: seen.host.is_some(),
@@ -186,5 +207,14 @@ impl Reader {
             reader.contents(made.text.as_bytes(), file, out);
             reader.made = false;
         });
+    }
+}
+
+/// Which generation's classes the code calls.
+fn of_code(code: &str) -> Marks {
+    match (code.contains("Apache2::"), code.contains("Apache->") || code.contains("Apache::ReadConfig")) {
+        (true, _) => Marks::SECOND_CLASS,
+        (false, true) => Marks::FIRST_CLASS,
+        _ => Marks::default(),
     }
 }

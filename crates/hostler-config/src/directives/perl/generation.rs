@@ -25,7 +25,8 @@ impl Marks {
         self.0 & mark.0 != 0
     }
 
-    fn generation(self) -> u8 {
+    /// The generation that the signs are of.
+    pub(crate) fn generation(self) -> u8 {
         let first = if self.has(Self::FIRST_CLASS) || self.has(Self::SECOND_CLASS) {
             !self.has(Self::SECOND_CLASS)
         } else {
@@ -69,7 +70,7 @@ fn serves_both(class: &str) -> bool {
 }
 
 /// What naming a class or function betrays.
-pub(super) fn of_class(name: &str) -> Marks {
+pub(crate) fn of_class(name: &str) -> Marks {
     let class = name.trim_start_matches(['+', '-']);
     if ["Apache2::", "ModPerl::", "APR::", "Plack::Handler::Apache2"]
         .iter()
@@ -84,7 +85,7 @@ pub(super) fn of_class(name: &str) -> Marks {
 }
 
 /// What using a directive betrays; `name` is the class that it names, if it names one.
-pub(super) fn of_directive(directive: &Directive, name: &str) -> Marks {
+pub(crate) fn of_directive(directive: &Directive, name: &str) -> Marks {
     match directive.name {
         "PerlHandler" if serves_both(name.trim_start_matches(['+', '-'])) => Marks::default(),
         "PerlHandler" | "PerlSendHeader" | "PerlTaintCheck" | "PerlFreshRestart" => Marks::FIRST_WORD,
