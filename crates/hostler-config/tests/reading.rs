@@ -108,7 +108,20 @@ fn ifmodule_answers_truthfully_under_both_spellings() {
     {
         assert_eq!(text(&format!("<IfModule {there}>\nX\n</IfModule>")), ["X "], "{there}");
     }
-    for absent in ["mod_rewrite.c", "!alias_module", "mod_lua.c", "php_module", "nonsense"] {
+    // Of the MPMs one is true, as in Apache: the one whose words size pools.
+    for there in ["mpm_prefork_module", "prefork.c", "!mpm_event_module", "!mpm_worker_module"] {
+        assert_eq!(text(&format!("<IfModule {there}>\nX\n</IfModule>")), ["X "], "{there}");
+    }
+    for absent in [
+        "mpm_event_module",
+        "event.c",
+        "worker.c",
+        "mod_rewrite.c",
+        "!alias_module",
+        "mod_lua.c",
+        "php_module",
+        "nonsense",
+    ] {
         assert!(text(&format!("<IfModule {absent}>\nX\n</IfModule>")).is_empty(), "{absent}");
     }
 }

@@ -27,7 +27,7 @@ static DIRECTIVES: &[Directive] = &[
         "number",
         "Workers that a pool begins with (default 1)",
         |cmd, args| {
-            cmd.server.pool.start = Some(number(args.first(), 0..=MOST)?);
+            cmd.server.pool.start = Some(raised(cmd, args, 0, MOST)?);
             Ok(())
         },
     ),
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "number",
         "Idle workers that a pool keeps ready while it is in use (default 1)",
         |cmd, args| {
-            cmd.server.pool.min_spare = Some(number(args.first(), 0..=MOST)?);
+            cmd.server.pool.min_spare = Some(raised(cmd, args, 0, MOST)?);
             Ok(())
         },
     ),
@@ -47,7 +47,9 @@ static DIRECTIVES: &[Directive] = &[
         "number",
         "Idle workers above which a pool lets some go (default 10)",
         |cmd, args| {
-            cmd.server.pool.max_spare = Some(number(args.first(), 1..=MOST)?);
+            // Quirk(apache): one that is too small is raised above MinSpareServers without a word.
+            let count = whole(args.first())?.unwrap_or(0).max(1);
+            cmd.server.pool.max_spare = Some(number(&count.to_string(), 1..=MOST)?);
             Ok(())
         },
     ),
@@ -204,7 +206,7 @@ impl Merge for Server {
 }
 
 fn max_workers(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let count = number(args.first(), 1..=i32::MAX.unsigned_abs())?;
+    let count = raised(cmd, args, 1, i32::MAX.unsigned_abs())?;
     if cmd.context == Context::Main {
         cmd.process.max_request_workers = Some(count);
     }
@@ -213,8 +215,35 @@ fn max_workers(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn max_requests(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    cmd.server.pool.max_requests = Some(number(args.first(), 0..=u32::MAX)?);
+    let count = whole(args.first())?;
+    if count.is_none() {
+        let word = args.first();
+        cmd.warn(format!("{word} means that no worker is replaced for its age, as 0 does"));
+    }
+    cmd.server.pool.max_requests = Some(count.unwrap_or(0));
     Ok(())
+}
+
+/// A number of workers; one below `least` is raised to 1 with a warning, as prefork does.
+fn raised(cmd: &mut Command<'_>, args: &Args, least: u32, most: u32) -> Result<u32, String> {
+    match whole(args.first())? {
+        Some(count) if count >= least => number(args.first(), least..=most),
+        _ => {
+            let (name, word) = (cmd.directive.name, args.first());
+            cmd.warn(format!("{name} of {word} not allowed, increasing to 1"));
+            Ok(1)
+        }
+    }
+}
+
+/// A number; `None`: one below nothing.
+fn whole(word: &str) -> Result<Option<u32>, String> {
+    match word.strip_prefix('-') {
+        Some(digits) => {
+            number(digits, 0..=u32::MAX).map(|_| None).map_err(|_| format!("\"{word}\" is no number"))
+        }
+        None => number(word, 0..=u32::MAX).map(Some),
+    }
 }
 
 fn isolation(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
@@ -242,6 +271,14 @@ fn bytes(word: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_below_nothing_are_told_from_words() {
+        assert_eq!((whole("7"), whole("0"), whole("-1")), (Ok(Some(7)), Ok(Some(0)), Ok(None)));
+        for bad in ["", "-", "--1", "x", "-x", "1.5", "+1"] {
+            assert!(whole(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn bytes_take_suffixes() {

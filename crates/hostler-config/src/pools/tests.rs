@@ -83,4 +83,8 @@ fn sizes_have_defaults_that_fit_together() {
     assert_eq!((usual.queue_length, usual.queue_timeout, usual.idle), (1000, 30, 300));
     let odd = settings(config("MaxClients 4\nStartServers 9\nMinSpareServers 7\nMaxSpareServers 2").main());
     assert_eq!((odd.start, odd.min_spare, odd.max_spare, odd.max_workers), (4, 4, 5, 4));
+    // Numbers that prefork takes and corrects.
+    let text = "StartServers -1\nMinSpareServers -2\nMaxSpareServers 0\nMaxRequestWorkers 0\nMaxConnectionsPerChild -1";
+    let raised = settings(config(text).main());
+    assert_eq!((raised.start, raised.min_spare, raised.max_workers, raised.max_requests), (1, 1, 1, 0));
 }

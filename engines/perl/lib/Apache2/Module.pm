@@ -6,15 +6,12 @@ use warnings;
 
 our $VERSION = '2.000012';
 
-my %there = map { ("mod_$_" => 1) } qw(perl alias auth_basic authn_file authz_host authz_user autoindex cgi deflate dir
-    env expires headers include log_config mime negotiation rewrite setenvif so ssl status userdir);
+my %there = map { ($_ => 1) } qw(core http_core prefork), map { "mod_$_" } qw(perl alias auth_basic authn_file
+    authz_core authz_host authz_user autoindex cgi deflate dir env expires headers include log_config logio mime
+    negotiation rewrite setenvif so ssl status unixd userdir version);
 
-# 2: part of the server.
-sub loaded {
-    my $name = $_[-1];
-    $name =~ s/\.c\z//;
-    return $there{$name} ? 2 : 0;
-}
+# 1: there, as Debian's Apache says of all that it has.
+sub loaded { return $there{ $_[-1] =~ s/\.c\z//r } ? 1 : 0 }
 
 sub top_module            { return bless { name => 'mod_perl.c' }, __PACKAGE__ }
 sub name                  { return $_[0]{name} }

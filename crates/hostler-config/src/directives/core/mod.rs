@@ -34,7 +34,7 @@ pub static MODULES: &[&Module] = &[
     &Module { name: "http_module", file: "http_core.c", directives: protocol::DIRECTIVES },
     &Module { name: "so_module", file: "mod_so.c", directives: &[] },
     &Module { name: "unixd_module", file: "mod_unixd.c", directives: mpm::UNIXD },
-    &Module { name: "mpm_event_module", file: "event.c", directives: mpm::MPM },
+    &Module { name: "mpm_prefork_module", file: "prefork.c", directives: mpm::MPM },
     &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK },
     &Module { name: "reqtimeout_module", file: "mod_reqtimeout.c", directives: protocol::REQTIMEOUT },
     &Module { name: "allowmethods_module", file: "mod_allowmethods.c", directives: protocol::ALLOWMETHODS },
