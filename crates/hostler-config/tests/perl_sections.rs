@@ -139,6 +139,10 @@ fn what_root_acts_on_is_refused_wherever_it_comes_from() {
     let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("</VirtualHost>"));
     assert!(errors(&host)[0].contains("</VirtualHost> without"), "{:?}", errors(&host));
     assert!(errors(&built("<Perl>\n#= 1;\n#= </Perl>"))[0].contains("Perl: can't come from"));
+    // One site's code does not take another's requests; that of the main server makes whole virtual hosts.
+    let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("ServerAlias other.test"));
+    assert!(errors(&host)[0].contains("must not take another site's requests"), "{:?}", errors(&host));
+    assert!(errors(&built("<VirtualHost *>\n#= ServerAlias other.test\n#= </VirtualHost>")).is_empty());
 }
 
 #[test]

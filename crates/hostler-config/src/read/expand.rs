@@ -41,6 +41,8 @@ pub(crate) struct Reader {
     environment: BTreeMap<String, String>,
     /// The line comes from a `<Perl>` section's code.
     pub(super) made: bool,
+    /// That was in a virtual host of the file.
+    pub(super) made_in_host: bool,
     /// For `<Perl>` sections.
     pub(super) perl: Perl,
     /// The virtual host around the line.
@@ -217,7 +219,7 @@ impl Reader {
     fn node(&mut self, node: &Node, out: &mut Vec<Node>) {
         let name = self.variables(&node.name, node.origin);
         if self.made
-            && let Err(message) = made::may_be_built(&name)
+            && let Err(message) = made::may_be_built(&name, self.made_in_host)
         {
             return self.error(node.origin, &name, message);
         }

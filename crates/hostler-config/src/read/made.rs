@@ -69,20 +69,30 @@ const ALLOWED: &[&str] = &[
     "PerlOpenLogsHandler",
 ];
 
+/// Names by which a virtual host takes requests. A section in one would take another site's, too.
+const NAMES: &[&str] = &["ServerName", "ServerAlias", "ServerPath", "NameVirtualHost"];
+
 /// Conditions that look at nothing but the configuration.
 const CONDITIONS: &[&str] = &["IfModule", "IfDefine", "IfDirective", "IfSection", "IfVersion"];
 
-/// Whether code may build this line.
+/// Whether code may build this line; `in_host`: code of a section in a virtual host.
 ///
 /// # Errors
 /// Why not, and what to do.
-pub(super) fn may_be_built(name: &str) -> Result<(), String> {
+pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     // What is unknown is told of when it is carried out.
     let Some((_, directive)) = directives::find(name) else { return Ok(()) };
     let named = |names: &[&str]| names.contains(&directive.name);
     let settled_here = matches!(directive.action, Action::Read);
     // It names variables of root's environment.
     let is_roots = matches!(directive.name, "PassEnv" | "PerlPassEnv");
+    if in_host && named(NAMES) {
+        return Err(
+            "can't come from a <Perl> section in a virtual host, whose code must not take another site's \
+                    requests: write it into the file itself"
+                .to_owned(),
+        );
+    }
     if named(CONDITIONS) || named(ALLOWED) || (directive.contexts.in_htaccess() && !settled_here && !is_roots)
     {
         return Ok(());
@@ -139,18 +149,27 @@ mod tests {
             "GlobalLog",
             "LogFormat",
         ] {
-            assert!(may_be_built(name).is_err(), "{name}");
+            assert!(may_be_built(name, false).is_err(), "{name}");
         }
         for name in
             ["SetHandler", "location", "VirtualHost", "Alias", "Require", "PerlResponseHandler", "NoSuchName"]
         {
-            assert_eq!(may_be_built(name), Ok(()), "{name}");
+            assert_eq!(may_be_built(name, false), Ok(()), "{name}");
         }
     }
 
     #[test]
+    fn a_section_in_a_virtual_host_names_none() {
+        for name in NAMES {
+            assert_eq!(may_be_built(name, false), Ok(()), "{name}");
+            assert!(may_be_built(name, true).is_err(), "{name}");
+        }
+        assert_eq!(may_be_built("Alias", true), Ok(()));
+    }
+
+    #[test]
     fn every_name_is_a_directive_s() {
-        for name in ALLOWED.iter().chain(CONDITIONS) {
+        for name in ALLOWED.iter().chain(CONDITIONS).chain(NAMES) {
             assert!(directives::find(name).is_some_and(|(_, known)| known.name == *name), "{name}");
         }
     }

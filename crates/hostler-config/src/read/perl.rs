@@ -202,8 +202,9 @@ impl Reader {
         made.warnings.lines().for_each(|line| self.warn(at, format!("<Perl>: {line}")));
         self.facts.configured.insert(at);
         let file = self.add_file(&format!("{}:{} <Perl>", self.file_name(at), at.line));
+        let in_host = self.host.is_some();
         self.nested(at, "Perl", |reader| {
-            reader.made = true;
+            (reader.made, reader.made_in_host) = (true, in_host);
             reader.contents(made.text.as_bytes(), file, out);
             reader.made = false;
         });
