@@ -137,6 +137,7 @@ fn judge(
 
 fn observe(server: &Server, case: &Case) -> Observed {
     let tree = &server.tree;
+    thread::sleep(Duration::from_millis(case.request.after_ms));
     for name in &case.request.remove {
         let _ = fs::remove_file(tree.root.join(name));
     }

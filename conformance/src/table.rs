@@ -99,6 +99,8 @@ pub struct Request {
     pub write: BTreeMap<String, FileSpec>,
     /// Files to remove before the request.
     pub remove: Vec<String>,
+    /// Milliseconds to wait before the request, for what the server does after the answer before (log handlers).
+    pub after_ms: u64,
 }
 
 /// The expectation half of a case. Also what a difference puts in its place.
@@ -166,7 +168,7 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 12] = [
+const REQUEST_KEYS: [&str; 13] = [
     "get",
     "request",
     "raw",
@@ -178,6 +180,7 @@ const REQUEST_KEYS: [&str; 12] = [
     "port2",
     "write",
     "remove",
+    "after_ms",
     "body_times",
 ];
 
