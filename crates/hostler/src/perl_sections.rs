@@ -85,7 +85,7 @@ impl Sections {
         let mut sections = Self { pid, socket: UnixStream::from(ours), lost: false };
         let (server_root, switches) = (asked.server_root.to_owned(), asked.switches.to_vec());
         let begin = ToConfigure::Begin { generation: asked.generation, server_root, switches };
-        let begun = sections.exchange(&begin, Instant::now() + PATIENCE);
+        let begun = sections.exchange(&begin);
         let unable = |e| failed(&format!("hostler-perl does not begin ({e}); was it built with Perl?"));
         match begun.map_err(unable)? {
             FromConfigure::Hello(build) => {
@@ -101,14 +101,15 @@ impl Sections {
         if self.lost {
             return Err("was not run: one before it broke off".to_owned());
         }
-        let answer = self.exchange(question, Instant::now() + PATIENCE);
+        let answer = self.exchange(question);
         answer.map_err(|e| {
             self.lost = true;
             self.end(&e)
         })
     }
 
-    fn exchange(&mut self, question: &ToConfigure, deadline: Instant) -> io::Result<FromConfigure> {
+    fn exchange(&mut self, question: &ToConfigure) -> io::Result<FromConfigure> {
+        let deadline = Instant::now() + PATIENCE;
         let mut bytes = Vec::new();
         frame::encode(question, 0, &mut bytes).map_err(io::Error::other)?;
         self.socket.set_write_timeout(Some(PATIENCE))?;

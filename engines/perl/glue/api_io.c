@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The body is the main request's. */
 static STRLEN print_list(pTHX_ hp_request *r, SV **list, SSize_t count)
 {
     STRLEN total = 0;
@@ -98,7 +97,7 @@ static STRLEN receive(pTHX_ hp_request *r, char *into, STRLEN length)
 STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length)
 {
     STRLEN waiting;
-    r = hp_request_base(r);
+    r = hp_request_base(r); /* whose the body is */
     if (ahead_of != r) {
         ahead_of = r;
         ahead_from = ahead_to = 0;

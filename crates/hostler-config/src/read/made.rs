@@ -6,7 +6,7 @@
 use crate::directives;
 use crate::table::Action;
 
-/// What is no matter of .htaccess and can be built all the same: sections, mapping of URLs, names of hosts, Perl.
+/// What is no matter of .htaccess and can be built all the same: sections, mapping of URLs, Perl.
 const ALLOWED: &[&str] = &[
     "VirtualHost",
     "Directory",
@@ -25,14 +25,10 @@ const ALLOWED: &[&str] = &[
     "AllowOverride",
     "AllowOverrideList",
     "AccessFileName",
-    "ServerName",
-    "ServerAlias",
     "ServerAdmin",
-    "ServerPath",
     "ServerSignature",
     "UseCanonicalName",
     "UseCanonicalPhysicalPort",
-    "NameVirtualHost",
     "DocumentRoot",
     "Alias",
     "AliasMatch",
@@ -69,7 +65,8 @@ const ALLOWED: &[&str] = &[
     "PerlOpenLogsHandler",
 ];
 
-/// Names by which a virtual host takes requests. A section in one would take another site's, too.
+/// Names by which a virtual host takes requests: for sections of the main server. One in a virtual host would take
+/// another site's, too.
 const NAMES: &[&str] = &["ServerName", "ServerAlias", "ServerPath", "NameVirtualHost"];
 
 /// Conditions that look at nothing but the configuration.
@@ -93,8 +90,8 @@ pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if named(CONDITIONS) || named(ALLOWED) || (directive.contexts.in_htaccess() && !settled_here && !is_roots)
-    {
+    let is_listed = [CONDITIONS, ALLOWED, NAMES].into_iter().any(named);
+    if is_listed || (directive.contexts.in_htaccess() && !settled_here && !is_roots) {
         return Ok(());
     }
     Err("can't come from a <Perl> section, whose code is not root's alone: write it into the file itself"

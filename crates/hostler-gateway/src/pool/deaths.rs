@@ -2,9 +2,8 @@
 
 use super::maintain::FAREWELL;
 use super::parent::Host;
-use super::state::State;
 use super::worker::{Record, Worker};
-use super::{WorkerId, WorkerState};
+use super::{Pool, WorkerId, WorkerState};
 use hostler_wire::site::Exit;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -28,17 +27,20 @@ pub(super) struct Watch {
 impl Watch {
     /// Whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose standard
     /// error nobody holds any more; one that lives may have closed it.
-    pub(super) fn is_stuck(&mut self, state: &State, closed: &[WorkerId], now: Instant) -> bool {
-        let dead = |id: &&WorkerId| {
-            state.records.get(id).is_some_and(|record| is_unburied(record.worker.pid.load(Relaxed)))
-        };
-        let known = std::mem::take(&mut self.untold);
-        self.untold = closed.iter().filter(dead).map(|id| (*id, *known.get(id).unwrap_or(&now))).collect();
+    pub(super) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
         let late = |record: &Record| {
             record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
         };
-        self.untold.values().any(|since| now.duration_since(*since) >= TELLING)
-            || state.records.values().any(late)
+        let (suspects, is_late) = {
+            let state = pool.lock();
+            let pid = |id| Some((id, state.records.get(&id)?.worker.pid.load(Relaxed)));
+            let suspects: Vec<_> = closed.iter().copied().filter_map(pid).collect();
+            (suspects, state.records.values().any(late))
+        };
+        let known = std::mem::take(&mut self.untold);
+        let dead = suspects.into_iter().filter(|(_, pid)| is_unburied(*pid));
+        self.untold = dead.map(|(id, _)| (id, *known.get(&id).unwrap_or(&now))).collect();
+        is_late || self.untold.values().any(|since| now.duration_since(*since) >= TELLING)
     }
 }
 

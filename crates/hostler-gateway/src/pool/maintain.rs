@@ -369,7 +369,7 @@ impl<H: Host + 'static> Keeper<H> {
             // The parent does not do what it is told.
             return Err(End::Stuck);
         }
-        if self.watch.is_stuck(&self.pool.lock(), &self.outlets.ended(), now) {
+        if self.watch.is_stuck(&self.pool, &self.outlets.ended(), now) {
             return Err(End::Stuck);
         }
         let pool = &self.pool;
