@@ -11,11 +11,13 @@ mod codec;
 mod directory;
 mod reply;
 mod request;
+mod usual;
 
 pub use codec::{Decoder, Encoder, Fields, Malformed};
 pub use directory::{Directory, Phase, PhaseSet, directory_flag};
 pub use reply::{Changes, FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
 pub use request::{FileFacts, Nested, RequestHead, Role, ToWorker, request_flag};
+pub use usual::Usual;
 
 /// Length of a message's head, in bytes.
 pub const HEAD: usize = 8;

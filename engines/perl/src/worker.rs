@@ -2,6 +2,7 @@
 
 use hostler_ring::worker::Worker;
 use hostler_wire::engine::Setup;
+use hostler_wire::work::Usual;
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,10 +17,6 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// What requests take on average, in microseconds, as long as answers may wait for the next ones to be told together.
 const LIGHT: u32 = 60;
-/// Times above count as this one, as for the front: one that had to wait for a processor must not count for many.
-const LONGEST: u32 = 250;
-/// The average is kept in this fraction of a microsecond, and each request counts as much.
-const FRACTION: u32 = 32;
 
 /// What a worker begins with.
 pub(crate) struct Start<'a> {
@@ -55,15 +52,15 @@ pub(crate) fn run(start: Start<'_>) -> ! {
 fn serve_all(mut worker: Worker, setup: &Setup) {
     let most = if setup.one_shot { 1 } else { setup.max_requests };
     let mut serving = Serving::new(Processor::new(setup));
-    let (mut count, mut usual) = (0, LIGHT * FRACTION);
+    let (mut count, mut usual) = (0, Usual::of(LIGHT));
     while !process::is_terminated() {
         let Some(conversation) = worker.next(Some(LOOK)) else { continue };
         count += 1;
         match serving.serve(conversation, Instant::now(), most != 0 && count >= most) {
             Served::Goes => break,
             Served::Stays(conversation) => {
-                usual = usual - usual / FRACTION + serving.micros().min(LONGEST);
-                if usual < LIGHT * FRACTION {
+                usual.add(serving.micros());
+                if usual.micros() < LIGHT {
                     worker.finish(conversation, Instant::now());
                 }
             }

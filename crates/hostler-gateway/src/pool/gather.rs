@@ -12,38 +12,16 @@ use super::state::{Deliveries, Start, State};
 use super::ticket::Ticket;
 use super::worker::Record;
 use super::{Pool, Work, WorkerId, WorkerState};
+use hostler_wire::work::Usual;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
 /// How long a request may have to wait behind others by what they usually take, in microseconds: a few times what it
 /// costs to wake a worker for it.
 const AHEAD: u32 = 60;
-/// Times above count as this one: a worker that had to wait for a processor says little about the next request, and
-/// must not make short ones look long for more than a few.
-const LONGEST: u32 = 250;
-
-/// What requests of a pool take, in microseconds: a moving average. Begins as much.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usual(u32);
-
-/// The average is kept in this fraction of a microsecond, and each request counts as much.
-const FRACTION: u32 = 32;
-
-impl Default for Usual {
-    fn default() -> Self {
-        Self(LONGEST * FRACTION)
-    }
-}
-
-impl Usual {
-    pub(super) fn add(&mut self, micros: u32) {
-        self.0 = self.0 - self.0 / FRACTION + micros.min(LONGEST);
-    }
-
-    /// Whether so many requests are done soon.
-    fn allows(self, requests: u32) -> bool {
-        (self.0 / FRACTION).saturating_mul(requests) <= AHEAD
-    }
+/// Whether so many requests are done soon.
+fn allows(usual: Usual, requests: u32) -> bool {
+    usual.micros().saturating_mul(requests) <= AHEAD
 }
 
 impl Record {
@@ -55,7 +33,7 @@ impl Record {
             && self.defining == 0
             && self.told.contains(&work.directory.0)
             && self.has_room()
-            && usual.allows(self.held.count_ones())
+            && allows(usual, self.held.count_ones())
             && self.worker.opening.load(Acquire) == 0
             && !self.worker.is_dead()
     }
@@ -130,7 +108,7 @@ impl State {
 
     /// Whether requests are so short that others may be placed behind them.
     pub(super) fn are_short(&self) -> bool {
-        self.usual.allows(1)
+        allows(self.usual, 1)
     }
 
     /// Requests of the queue join those that run, first with this worker.

@@ -6,7 +6,6 @@
 //! taken back. So no request waits behind a busy worker while another is idle, but for about a millisecond where that
 //! one was believed to be almost done.
 
-use super::gather::Usual;
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
@@ -14,6 +13,7 @@ use super::{Pool, Work, WorkerId, WorkerState, thread};
 use crate::backend::ring::{Cutter, Unsent};
 use crate::{Error, Kind};
 use hostler_ring::front::Channel;
+use hostler_wire::work::Usual;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -148,7 +148,7 @@ impl State {
             records: HashMap::default(),
             idle: Vec::new(),
             gathering: vec![None; threads as usize],
-            usual: Usual::default(),
+            usual: Usual::LONG,
             placed: VecDeque::new(),
             queue: VecDeque::new(),
             abandoned: Vec::new(),
