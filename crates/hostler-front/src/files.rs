@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::io::Interest;
 
 /// Paths remembered per thread and site.
@@ -47,9 +47,6 @@ pub(crate) struct AccessFiles {
     pub(crate) from: u32,
 }
 
-/// How long a process that did not answer is left alone: its requests fail at once instead of piling up.
-const RESPITE: Duration = Duration::from_secs(3);
-
 #[derive(Default)]
 struct Watched {
     /// The directory's path as requests name it (several where links lead to it).
@@ -64,8 +61,8 @@ pub(crate) struct Site {
     hub: Arc<Hub>,
     link: RefCell<Option<Rc<Link>>>,
     connecting: tokio::sync::Mutex<()>,
-    /// The process did not answer: nobody waits for it until then.
-    silent_until: Cell<Option<Instant>>,
+    /// When a new process was last given up that said nothing.
+    silent: Cell<Option<Instant>>,
     facts: RefCell<BTreeMap<Vec<u8>, Rc<Facts>>>,
     watches: RefCell<HashMap<i32, Watched>>,
     access_names: RefCell<Vec<Vec<u8>>>,
@@ -84,7 +81,7 @@ impl Site {
             hub,
             link: RefCell::default(),
             connecting: tokio::sync::Mutex::new(()),
-            silent_until: Cell::new(None),
+            silent: Cell::new(None),
             facts: RefCell::default(),
             watches: RefCell::default(),
             access_names: RefCell::default(),
@@ -115,23 +112,28 @@ impl Site {
 
     /// The connection to the site's process, which is started if need be.
     pub(crate) async fn link(self: &Rc<Self>) -> Result<Rc<Link>, SiteError> {
-        if let Some(link) = self.link.borrow().as_ref().filter(|l| !l.is_dead()) {
-            return Ok(link.clone());
+        if let Some(link) = self.living_link() {
+            return Ok(link);
         }
+        let asked = Instant::now();
         let _one_at_a_time = self.connecting.lock().await;
-        if let Some(link) = self.link.borrow().as_ref().filter(|l| !l.is_dead()) {
-            return Ok(link.clone());
+        if let Some(link) = self.living_link() {
+            return Ok(link);
         }
-        if self.is_silent() {
+        // Who has waited while another was left waiting need not wait as long again.
+        if self.silent.get().is_some_and(|at| at > asked) {
             return Err(SiteError::Silent);
         }
         self.forget();
+        if let Some(former) = self.link.take() {
+            former.close();
+        }
         let spawn = |error: io::Error| SiteError::Spawn(error.to_string());
         let mut last = SiteError::Gone;
         // A connection handed out just as the process ends is one more try, not an error.
         for _ in 0..3 {
-            let socket = self.hub.connect(self.id).await.map_err(spawn)?;
-            match Link::open(socket).await {
+            let connection = self.hub.connect(self.id).await.map_err(spawn)?;
+            match Link::open(connection).await {
                 Ok((link, inotify)) => {
                     if let Some(inotify) = inotify {
                         tokio::task::spawn_local(self.clone().follow(inotify, Rc::downgrade(&link)));
@@ -140,7 +142,7 @@ impl Site {
                     return Ok(link);
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                    self.was_silent();
+                    self.silent.set(Some(Instant::now()));
                     return Err(SiteError::Silent);
                 }
                 Err(error) => match error.get_ref().and_then(|e| e.downcast_ref::<OtherBuild>()) {
@@ -152,19 +154,8 @@ impl Site {
         Err(last)
     }
 
-    /// Whether the process has left somebody waiting a moment ago.
-    fn is_silent(&self) -> bool {
-        let last = self.link.borrow_mut().take_if(|link| link.is_silent());
-        if last.is_some() {
-            self.forget();
-            self.was_silent();
-        }
-        self.silent_until.get().is_some_and(|until| Instant::now() < until)
-    }
-
-    fn was_silent(&self) {
-        self.silent_until.set(Some(Instant::now() + RESPITE));
-        self.hub.give_up(self.id);
+    fn living_link(&self) -> Option<Rc<Link>> {
+        self.link.borrow().as_ref().filter(|link| !link.is_dead()).cloned()
     }
 
     /// What stands at `path`, from memory if it is known to be so.

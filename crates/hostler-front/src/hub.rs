@@ -4,7 +4,6 @@
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
 use crate::handler::server_status::report::Told;
-use crate::site::PATIENCE;
 use crate::site_limits::{self, SiteLimits};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
@@ -31,17 +30,50 @@ const SPAWN_TIMEOUT: Duration = Duration::from_secs(20);
 enum Ask {
     /// A connection to the site's process.
     Connect(SiteId, Reply),
-    /// The site's process does not answer: whoever asks next gets another one.
-    GiveUp(SiteId),
+    /// This process of the site's does not answer: whoever asks next gets another one.
+    GiveUp(SiteId, u32),
 }
 
-type Reply = oneshot::Sender<io::Result<OwnedFd>>;
+type Reply = oneshot::Sender<io::Result<Connection>>;
+
+/// A thread's connection to a site's process.
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    pub(crate) process: Process,
+}
+
+/// One of the processes that a site has had one after the other.
+pub(crate) struct Process {
+    hub: Arc<Hub>,
+    site: SiteId,
+    /// The master's number for it, which grows.
+    number: u32,
+}
+
+impl Process {
+    /// It has left somebody waiting: it is stopped, or stuck. The master ends it, and from now on all threads speak
+    /// with another one.
+    pub(crate) fn give_up(&self) {
+        let Some(last) = self.hub.given_up.get(self.site as usize) else { return };
+        if last.fetch_max(self.number, Ordering::Relaxed) < self.number {
+            let _ = self.hub.asks.send(Ask::GiveUp(self.site, self.number));
+        }
+    }
+
+    /// Whether a thread has given it up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        let last = self.hub.given_up.get(self.site as usize);
+        last.is_some_and(|last| last.load(Ordering::Relaxed) >= self.number)
+    }
+}
 
 /// The threads' handle.
 pub(crate) struct Hub {
     asks: mpsc::UnboundedSender<Ask>,
     /// Second of the last use, by site; seconds since the front's start.
     last_used: Vec<AtomicU32>,
+    /// The number of the last process that was given up, by site.
+    given_up: Vec<AtomicU32>,
     /// By site.
     limits: Vec<SiteLimits>,
     /// Why they do not hold on this machine, if so.
@@ -59,6 +91,7 @@ impl Hub {
         let hub = Self {
             asks,
             last_used: limits.iter().map(|_| AtomicU32::new(0)).collect(),
+            given_up: limits.iter().map(|_| AtomicU32::new(0)).collect(),
             limits: limits.iter().copied().map(SiteLimits::new).collect(),
             why_no_limits: site_limits::why_not_here(limits),
             idle_secs,
@@ -67,7 +100,7 @@ impl Hub {
     }
 
     /// A new connection to the site's process, which is started if need be.
-    pub(crate) async fn connect(&self, site: SiteId) -> io::Result<OwnedFd> {
+    pub(crate) async fn connect(&self, site: SiteId) -> io::Result<Connection> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the server is stopping");
         self.asks.send(Ask::Connect(site, reply)).map_err(|_| gone())?;
@@ -75,12 +108,6 @@ impl Hub {
             Ok(answer) => answer.map_err(|_| gone())?,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
-    }
-
-    /// The site's process has left somebody waiting: it is stopped, or stuck. Connections to another one are handed out
-    /// from now on; should it go on, it finds that nobody speaks with it, and ends.
-    pub(crate) fn give_up(&self, site: SiteId) {
-        let _ = self.asks.send(Ask::GiveUp(site));
     }
 
     /// Whether the kernel has just ended a process of the site for want of memory.
@@ -114,9 +141,15 @@ impl Hub {
 struct Control {
     socket: AsyncFd<OwnedFd>,
     hub: Arc<Hub>,
-    /// Sockets of the sites' processes, and since when.
-    roots: RefCell<HashMap<SiteId, (Rc<OwnedFd>, Instant)>>,
+    roots: RefCell<HashMap<SiteId, Root>>,
     waiting: RefCell<HashMap<SiteId, Vec<Reply>>>,
+}
+
+/// A site's process that takes connections.
+#[derive(Clone)]
+struct Root {
+    socket: Rc<OwnedFd>,
+    number: u32,
 }
 
 /// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so, `status`
@@ -151,7 +184,7 @@ pub(crate) async fn control(
             }
             ask = asks.0.recv() => match ask {
                 Some(Ask::Connect(site, reply)) => control.ask(site, reply)?,
-                Some(Ask::GiveUp(site)) => control.give_up(site),
+                Some(Ask::GiveUp(site, number)) => control.give_up(site, number)?,
                 None => return Ok(()),
             },
             _ = ticks.tick() => {
@@ -180,17 +213,17 @@ impl Control {
 
     fn take(self: &Rc<Self>, message: FromMaster, fds: Vec<OwnedFd>) {
         match message {
-            FromMaster::Site(site) => {
+            FromMaster::Site { site, number } => {
                 let mut fds = fds.into_iter();
-                let Some(root) = fds.next() else { return self.not_started(site, Errno::MFILE) };
+                let Some(socket) = fds.next() else { return self.not_started(site, Errno::MFILE) };
                 if let Some(limits) = self.hub.limits.get(site as usize) {
                     limits.started(fds.next());
                 }
-                let root = Rc::new(root);
-                self.roots.borrow_mut().insert(site, (root.clone(), Instant::now()));
-                self.watch_root(site, &root);
+                let root = Root { socket: Rc::new(socket), number };
+                self.roots.borrow_mut().insert(site, root.clone());
+                self.watch_root(site, &root.socket);
                 for reply in self.waiting.borrow_mut().remove(&site).unwrap_or_default() {
-                    let _ = reply.send(attach(&root));
+                    let _ = reply.send(self.attach(site, &root));
                 }
             }
             FromMaster::SiteFailed(site, errno) => self.not_started(site, Errno::from_raw_os_error(errno)),
@@ -205,9 +238,9 @@ impl Control {
     }
 
     fn ask(&self, site: SiteId, reply: Reply) -> io::Result<()> {
-        let root = self.roots.borrow().get(&site).map(|(root, _)| root.clone());
+        let root = self.roots.borrow().get(&site).cloned();
         if let Some(root) = root {
-            let attached = attach(&root);
+            let attached = self.attach(site, &root);
             if attached.is_ok() || attached.as_ref().is_err_and(is_want_of_descriptors) {
                 let _ = reply.send(attached);
                 return Ok(());
@@ -223,12 +256,22 @@ impl Control {
         if queue.len() == 1 { self.tell(FromFront::SpawnSite(site)) } else { Ok(()) }
     }
 
-    /// Forgets the site's process, unless it is younger than the silence that somebody tells of: then it was another's.
-    fn give_up(&self, site: SiteId) {
-        let mut roots = self.roots.borrow_mut();
-        if roots.get(&site).is_some_and(|(_, since)| since.elapsed() >= PATIENCE) {
-            roots.remove(&site);
+    /// A further connection to a site's process.
+    fn attach(&self, site: SiteId, root: &Root) -> io::Result<Connection> {
+        let (socket, theirs) = hostler_sys::socket::stream_pair()?;
+        let mut bytes = Vec::new();
+        frame::encode(&ToSite::Attach, 1, &mut bytes).map_err(io::Error::other)?;
+        let sent = fdpass::send(root.socket.as_fd(), &bytes, &[theirs.as_fd()], Wait::No)?;
+        if sent < bytes.len() {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        Ok(Connection { socket, process: Process { hub: self.hub.clone(), site, number: root.number } })
+    }
+
+    /// Has this process of the site's ended. Another that has taken its place stays.
+    fn give_up(&self, site: SiteId, number: u32) -> io::Result<()> {
+        self.roots.borrow_mut().retain(|other, root| *other != site || root.number != number);
+        self.tell(FromFront::EndSite(number))
     }
 
     /// Forgets the site's process when it ends. What it sends here (its Hello) is of no use to us.
@@ -254,7 +297,8 @@ impl Control {
             }
             if let Some(control) = control.upgrade() {
                 let mut roots = control.roots.borrow_mut();
-                if roots.get(&site).is_some_and(|(root, _)| std::ptr::eq(Rc::as_ptr(root), mine.as_ptr())) {
+                if roots.get(&site).is_some_and(|root| std::ptr::eq(Rc::as_ptr(&root.socket), mine.as_ptr()))
+                {
                     roots.remove(&site);
                 }
             }
@@ -265,15 +309,6 @@ impl Control {
 /// Whether this process has too many open, and the other side nothing to do with it.
 fn is_want_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
-}
-
-/// A further connection to a site's process.
-fn attach(root: &OwnedFd) -> io::Result<OwnedFd> {
-    let (ours, theirs) = hostler_sys::socket::stream_pair()?;
-    let mut bytes = Vec::new();
-    frame::encode(&ToSite::Attach, 1, &mut bytes).map_err(io::Error::other)?;
-    let sent = fdpass::send(root.as_fd(), &bytes, &[theirs.as_fd()], Wait::No)?;
-    if sent == bytes.len() { Ok(ours) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
 /// One message of the master, where one that brings more descriptors than may be open comes without any: the front

@@ -3,6 +3,7 @@
 //! The process belongs to a tenant. Its frames are bounded and decoded once; an answer that nobody asked for, or
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
+use crate::hub::{Connection, Process};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;
@@ -47,7 +48,7 @@ impl From<SiteError> for Error {
 
 /// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
 /// program's own time is not in it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
@@ -58,12 +59,11 @@ enum Waiter {
 /// The connection.
 pub(crate) struct Link {
     socket: AsyncFd<OwnedFd>,
+    process: Process,
     unsent: RefCell<VecDeque<Unsent>>,
     waiting: RefCell<HashMap<u64, Waiter>>,
     next: Cell<u64>,
     dead: Cell<bool>,
-    /// It was given up because no answer came.
-    silent: Cell<bool>,
     writable: tokio::sync::Notify,
 }
 
@@ -115,31 +115,31 @@ impl Running {
 impl Link {
     /// Takes over a connection; returns it with its inotify descriptor once the site has said hello. `TimedOut`: it
     /// says nothing; with an [`OtherBuild`] inside: it says something else than a process of our build.
-    pub(crate) async fn open(socket: OwnedFd) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
+    pub(crate) async fn open(connection: Connection) -> io::Result<(Rc<Self>, Option<OwnedFd>)> {
         let link = Rc::new(Self {
-            socket: hostler_gateway::register(socket, Interest::READABLE | Interest::WRITABLE)?,
+            socket: hostler_gateway::register(connection.socket, Interest::READABLE | Interest::WRITABLE)?,
+            process: connection.process,
             unsent: RefCell::default(),
             waiting: RefCell::default(),
             next: Cell::new(1),
             dead: Cell::new(false),
-            silent: Cell::new(false),
             writable: tokio::sync::Notify::new(),
         });
         let mut reader = Reader::default();
         let hello = tokio::time::timeout(PATIENCE, reader.next(&link)).await;
-        let hello = hello.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+        let hello = hello.map_err(|_| {
+            link.process.give_up();
+            io::Error::from(io::ErrorKind::TimedOut)
+        })?;
         let fds = check_hello(hello)?;
         tokio::task::spawn_local(link.clone().read(reader));
         tokio::task::spawn_local(link.clone().write());
         Ok((link, fds.into_iter().next()))
     }
 
+    /// Whether nothing can be asked any more: it is closed, or the process has been given up, on whichever thread.
     pub(crate) fn is_dead(&self) -> bool {
-        self.dead.get()
-    }
-
-    pub(crate) fn is_silent(&self) -> bool {
-        self.silent.get()
+        self.dead.get() || self.process.is_given_up()
     }
 
     /// Whether nothing is under way.
@@ -190,7 +190,7 @@ impl Link {
             Ok(answer) => answer.map_err(|_| SiteError::Gone),
             Err(_) => {
                 // What it still says is for nobody.
-                self.silent.set(true);
+                self.process.give_up();
                 self.close();
                 Err(SiteError::Silent)
             }

@@ -57,7 +57,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
             }
             FromMaster::Drain => return Err(bad("Drain before Go")),
             FromMaster::Build(_)
-            | FromMaster::Site(_)
+            | FromMaster::Site { .. }
             | FromMaster::SiteFailed(..)
             | FromMaster::Status { .. } => {}
         }

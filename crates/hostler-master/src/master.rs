@@ -41,6 +41,8 @@ pub(crate) struct Master {
     pub(crate) generations: Vec<Generation>,
     /// The site processes of all generations.
     pub(crate) sites: Vec<SiteProcess>,
+    /// How many there have been.
+    pub(crate) sites_started: u32,
     /// A planner that runs.
     pub(crate) planning: Option<Planning>,
     /// A reload was asked for while another was under way.
@@ -82,6 +84,7 @@ impl Master {
             root: hostler_sys::process::is_root(),
             generations: Vec::new(),
             sites: Vec::new(),
+            sites_started: 0,
             planning: None,
             reload_wanted: false,
             next_number: 1,

@@ -110,6 +110,7 @@ impl Master {
                         );
                     }
                 }
+                Heard::Message(FromFront::EndSite(process)) => self.end_site(number, process),
                 Heard::Malformed(why) => return self.condemn_front(number, why, now),
                 Heard::Closed => return self.front_closed(number, now),
             }

@@ -20,6 +20,8 @@ const EAGAIN: i32 = 11;
 pub(crate) struct SiteProcess {
     /// Its process id.
     pub(crate) pid: Pid,
+    /// What the front calls it.
+    pub(crate) number: u32,
     /// Its generation's number.
     pub(crate) generation: u64,
     /// The front that it works for.
@@ -56,9 +58,12 @@ impl Master {
                     .flatten()
                     .map(Rc::new)
                     .collect();
-                front.channel.queue(FromMaster::Site(site), fds);
+                self.sites_started = self.sites_started.wrapping_add(1);
+                let started = self.sites_started;
+                front.channel.queue(FromMaster::Site { site, number: started }, fds);
                 self.sites.push(SiteProcess {
                     pid,
+                    number: started,
                     generation: number,
                     front: front_pid,
                     site,
@@ -92,6 +97,17 @@ impl Master {
             throttle.ended(process.since, now);
         }
         true
+    }
+
+    /// The front of a generation is left waiting by one of its site processes. It may name one that has just ended.
+    pub(crate) fn end_site(&self, generation: u64, number: u32) {
+        let stuck = self.sites.iter().find(|p| p.generation == generation && p.number == number);
+        let Some(process) = stuck else { return };
+        let plan = self.generations.iter().find(|g| g.number == generation).map(|g| &g.plan);
+        let name = plan.and_then(|plan| plan.sites.get(process.site as usize)).map_or("?", |site| &site.name);
+        let pid = process.pid.as_raw_nonzero();
+        report::error(&format_args!("the site process of {name} (pid {pid}) doesn't answer, and is killed"));
+        kill(process.pid, Signal::KILL);
     }
 
     /// A front has gone: its sites get time to end.

@@ -15,6 +15,8 @@ pub enum FromFront {
     Ready,
     /// Start the site process of this site and send me its socket.
     SpawnSite(u32),
+    /// This site process, by its number, leaves its callers waiting: it is stopped, or stuck. End it.
+    EndSite(u32),
 }
 
 /// From master to front.
@@ -45,7 +47,12 @@ pub enum FromMaster {
     Go,
     /// The site's socket travels with this message; behind it, where the site is in a control group for its limits,
     /// the directory of that.
-    Site(u32),
+    Site {
+        /// Which site.
+        site: u32,
+        /// The process's number, of all that the master has started; no two of one front's are the same.
+        number: u32,
+    },
     /// The site could not be started: site and errno. It may be asked for again.
     SiteFailed(u32, i32),
     /// A newer generation serves: accept no more, finish what is open, exit.
@@ -86,6 +93,7 @@ impl FromFront {
         match self {
             Self::Ready => pack(1, 0, 0),
             Self::SpawnSite(site) => pack(2, site, 0),
+            Self::EndSite(number) => pack(3, number, 0),
         }
     }
 
@@ -95,6 +103,7 @@ impl FromFront {
         match unpack(bytes)? {
             (1, 0, 0) => Ok(Self::Ready),
             (2, site, 0) => Ok(Self::SpawnSite(site)),
+            (3, number, 0) => Ok(Self::EndSite(number)),
             _ => Err(Malformed),
         }
     }
@@ -113,7 +122,7 @@ impl FromMaster {
             Self::Listeners { index, count } => pack(2, index, u64::from(count)),
             Self::Logs { index, count } => pack(3, index, u64::from(count)),
             Self::Go => pack(4, 0, 0),
-            Self::Site(site) => pack(5, site, 0),
+            Self::Site { site, number } => pack(5, site, u64::from(number)),
             Self::SiteFailed(site, errno) => pack(6, site, u64::from(errno.unsigned_abs())),
             Self::Drain => pack(7, 0, 0),
             Self::Status { generation, uptime_ms } => pack(8, generation, uptime_ms),
@@ -129,7 +138,7 @@ impl FromMaster {
             (2, index, n) => Ok(Self::Listeners { index, count: count(n)? }),
             (3, index, n) => Ok(Self::Logs { index, count: count(n)? }),
             (4, 0, 0) => Ok(Self::Go),
-            (5, site, 0) => Ok(Self::Site(site)),
+            (5, site, n) => Ok(Self::Site { site, number: count(n)? }),
             (6, site, errno) => Ok(Self::SiteFailed(site, i32::try_from(errno).map_err(|_| Malformed)?)),
             (7, 0, 0) => Ok(Self::Drain),
             (8, generation, uptime_ms) => Ok(Self::Status { generation, uptime_ms }),
@@ -150,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_message_comes_back_as_it_went() {
-        for message in [FromFront::Ready, FromFront::SpawnSite(7)] {
+        for message in [FromFront::Ready, FromFront::SpawnSite(7), FromFront::EndSite(9)] {
             assert_eq!(FromFront::decode(&message.encode()), Ok(message));
         }
         for message in [
@@ -159,7 +168,7 @@ mod tests {
             FromMaster::Listeners { index: 3, count: 9 },
             FromMaster::Logs { index: 0, count: 1 },
             FromMaster::Go,
-            FromMaster::Site(4),
+            FromMaster::Site { site: 4, number: 9 },
             FromMaster::SiteFailed(4, 11),
             FromMaster::Drain,
             FromMaster::Status { generation: 3, uptime_ms: 1 << 40 },

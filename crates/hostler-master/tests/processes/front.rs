@@ -144,7 +144,7 @@ impl Front {
         self.say(&FromFront::SpawnSite(number).encode(), false);
         let answer = self.control.borrow().as_ref().and_then(message);
         match answer {
-            Some((FromMaster::Site(n), mut fds)) if n == number => {
+            Some((FromMaster::Site { site, .. }, mut fds)) if site == number => {
                 let socket = fds.remove(0);
                 let mut said = vec![0; 8192];
                 let n = recv(socket.as_fd(), &mut said, &mut Vec::new(), Wait::Yes).unwrap();
