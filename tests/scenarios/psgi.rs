@@ -88,6 +88,73 @@ fn a_file_is_an_application_by_its_handler() {
     assert_eq!(server.get("/hello.psgi/more").text(), "/hello.psgi|/more");
 }
 
+/// What the application is told of the path, and what the client asked for.
+const PATHS: &str = "sub { my $env = shift; [200, ['Content-Type', 'text/plain'], \
+    [join '|', @$env{qw(SCRIPT_NAME PATH_INFO REQUEST_URI)}]] }";
+
+fn assert_paths(server: &Server, cases: &[(&str, &str)]) {
+    for (target, told) in cases {
+        assert_eq!(server.get(target).text(), format!("{told}|{target}"), "{target}");
+    }
+}
+
+#[test]
+fn an_application_at_the_root_sees_the_path_as_it_came() {
+    assert_paths(
+        &mounted(PATHS),
+        &[
+            ("/", "|/"),
+            ("/env//x/../y", "|/env//x/../y"),
+            ("//x", "|//x"),
+            ("/a/%2e%2e/b%20c;d?e", "|/a/../b c;d"),
+            ("/a/.", "|/a/."),
+        ],
+    );
+}
+
+#[test]
+fn an_application_below_a_location_sees_the_path_as_it_came_as_long_as_it_stays_there() {
+    let location = |path: &str, who: &str| {
+        format!("<Location {path}>\nSetHandler psgi\nPSGIApp app.psgi\nRequire all {who}\n</Location>\n")
+    };
+    let config = location("/app", "granted") + &location("/closed", "denied") + "ErrorDocument 404 /app/none";
+    let server = application(PATHS).config(&config).start();
+    assert_paths(
+        &server,
+        &[
+            ("/app", "/app|"),
+            ("/app/", "/app|/"),
+            ("/app//x/../y", "/app|//x/../y"),
+            ("/%61pp/x/./y", "/app|/x/./y"),
+            // As it came it would be of no location, or of another one.
+            ("//app/x", "/app|/x"),
+            ("/closed/../app/x", "/app|/x"),
+            ("/app/../closed/../app//x", "/app|/x"),
+            ("/app/%2e%2e/app/x", "/app|/x"),
+            // What the request was redirected from is not the application's.
+            ("/nowhere//x", "/app|/none"),
+            ("/app/a%2fb", "/app|/none"),
+        ],
+    );
+    for target in ["/app/../closed/x", "/app/%2e%2e/closed/x", "//closed", "/app/x/../../closed"] {
+        assert_eq!(server.get(target).status, 403, "{target}");
+    }
+}
+
+#[test]
+fn an_application_that_is_a_file_sees_what_follows_its_name_as_it_came() {
+    let server = Site::new().file("htdocs/x.psgi", PATHS).config("AddHandler psgi .psgi").start();
+    assert_paths(
+        &server,
+        &[
+            ("/x.psgi", "/x.psgi|"),
+            ("/x.psgi//a/../b", "/x.psgi|//a/../b"),
+            ("//x.psgi/a//b", "/x.psgi|/a/b"),
+            ("/d/../x.psgi/../x.psgi/a", "/x.psgi|/a"),
+        ],
+    );
+}
+
 #[test]
 fn a_body_may_be_read_twice_whatever_its_size() {
     let app = r#"sub {

@@ -45,13 +45,13 @@ static int hex(char c) {
     return -1;
 }
 
-/* The path of the request target, decoded once (RFC 3875 4.1.5), slashes as the client wrote them; NULL if dot
- * segments make it another path than the one that the configuration was chosen by. */
+/* The path of the request target, decoded once (RFC 3875 4.1.5), slashes and dot segments as the client wrote them;
+ * NULL if the target has no path of its own. */
 static SV *raw_path(pTHX_ const hp_request_in *in) {
     const char *at = in->unparsed_uri.ptr, *end = at + in->unparsed_uri.len;
     SV *path;
     char *out;
-    STRLEN n = 0, i;
+    STRLEN n = 0;
     if (!at || at == end || *at != '/')
         return NULL;
     path = newSV(in->unparsed_uri.len + 1);
@@ -72,16 +72,58 @@ static SV *raw_path(pTHX_ const hp_request_in *in) {
     }
     out[n] = '\0';
     SvCUR_set(path, n);
-    for (i = 0; i + 1 < n; i++) {
-        if (out[i] == '/' && out[i + 1] == '.') {
-            char after = out[i + 2], last = after == '.' ? out[i + 3] : after;
-            if (last == '/' || last == '\0') {
-                SvREFCNT_dec(path);
-                return NULL;
-            }
-        }
-    }
     return path;
+}
+
+/* Resolves a path in place: no empty segments, no dots. 0 if it leads above where it begins, at any point. */
+static int resolve(char *path, STRLEN *length) {
+    STRLEN in = 0, out = 0, end = *length;
+    while (in < end) {
+        STRLEN segment = ++in, size; /* behind its slash */
+        while (in < end && path[in] != '/')
+            in++;
+        size = in - segment;
+        if (size == 2 && memEQ(path + segment, "..", 2)) {
+            if (!out)
+                return 0;
+            while (path[--out] != '/')
+                ;
+        } else if (size && !(size == 1 && path[segment] == '.')) {
+            path[out] = '/';
+            Move(path + segment, path + out + 1, size, char);
+            out += size + 1;
+            continue;
+        }
+        if (in == end) /* what ends with a slash or dots is a folder */
+            path[out++] = '/';
+    }
+    *length = out;
+    return 1;
+}
+
+/* The length of `root` (of a location, without a slash at its end) where a path is it, or is below it; else 0. */
+static STRLEN below(const char *path, STRLEN length, hp_str root) {
+    if (root.len && length >= root.len && memEQ(path, root.ptr, root.len)
+        && (length == root.len || path[root.len] == '/'))
+        return root.len;
+    return 0;
+}
+
+/* Whether a path as the client wrote it may be shown to the application: it is another spelling of the one that the
+ * configuration was chosen by (`uri`), not of one that it was redirected from; and it never leaves `root`. */
+static int spells(pTHX_ SV *path, hp_str uri, hp_str root) {
+    STRLEN length, resolved, of_uri = uri.len;
+    const char *text = SvPV_const(path, length);
+    char *copy, *same;
+    if (length == uri.len && memEQ(text, uri.ptr, length))
+        return 1;
+    if (root.len && !below(text, length, root))
+        return 0;
+    resolved = length - root.len;
+    copy = SvPVX(sv_2mortal(newSVpvn(text + root.len, resolved)));
+    same = SvPVX(sv_2mortal(newSVpvn(uri.ptr, uri.len)));
+    return resolve(copy, &resolved) && resolve(same, &of_uri) && of_uri == root.len + resolved
+        && memEQ(same, root.ptr ? root.ptr : "", root.len) && memEQ(same + root.len, copy, resolved);
 }
 
 /* SCRIPT_NAME and PATH_INFO: a location is the application's root; a file that is the application has its own URL; an
@@ -90,26 +132,24 @@ static void put_paths(pTHX_ HV *env, const hp_request_in *in, const hp_directory
     hp_str root = directory->location;
     SV *path = raw_path(aTHX_ in);
     const char *text;
-    STRLEN length;
-    if (!path)
-        path = newSVpvn(in->uri.ptr, in->uri.len);
-    text = SvPV_const(path, length);
+    STRLEN length, script;
     if (!directory->psgi_app.ptr) {
-        STRLEN script = in->uri.len - (in->path_info.len <= in->uri.len ? in->path_info.len : 0);
-        put(aTHX_ env, SCRIPT_NAME, newSVpvn(in->uri.ptr, script));
-        put_str(aTHX_ env, PATH_INFO, in->path_info);
-        SvREFCNT_dec(path);
-        return;
+        root.ptr = in->uri.ptr;
+        root.len = in->uri.len - (in->path_info.len <= in->uri.len ? in->path_info.len : 0);
     }
     while (root.len && root.ptr[root.len - 1] == '/')
         root.len--;
-    if (root.len && root.ptr[0] == '/' && length >= root.len && memEQ(text, root.ptr, root.len)
-        && (length == root.len || text[root.len] == '/')) {
-        put(aTHX_ env, SCRIPT_NAME, newSVpvn(root.ptr, root.len));
-        sv_chop(path, text + root.len);
-    } else {
-        put(aTHX_ env, SCRIPT_NAME, newSVpvs(""));
+    if (!below(in->uri.ptr, in->uri.len, root))
+        root.len = 0;
+    if (!path || !spells(aTHX_ path, in->uri, root)) {
+        SvREFCNT_dec(path);
+        path = newSVpvn(in->uri.ptr, in->uri.len);
     }
+    text = SvPV_const(path, length);
+    script = below(text, length, root);
+    put(aTHX_ env, SCRIPT_NAME, newSVpvn(script ? root.ptr : "", script));
+    if (script)
+        sv_chop(path, text + script);
     put(aTHX_ env, PATH_INFO, path);
 }
 
