@@ -83,24 +83,30 @@ impl<'a> Lexer<'a> {
     /// Everything up to the line that closes a section whose contents are not directives (`<Perl>`).
     /// `None`: the text ended first.
     pub(crate) fn raw(&mut self, name: &str) -> Option<String> {
-        self.until(|line| {
-            let close = line.strip_prefix("</").and_then(|line| line.strip_suffix('>'));
-            close.is_some_and(|close| close.trim().eq_ignore_ascii_case(name))
-        })
-    }
-
-    /// Everything up to a line of which this is true, white space around it aside.
-    pub(crate) fn until(&mut self, ends: impl Fn(&str) -> bool) -> Option<String> {
         let mut text = String::new();
         while let Some(line) = self.physical() {
             let line = String::from_utf8_lossy(line);
-            if ends(line.trim()) {
+            let close = line.trim().strip_prefix("</").and_then(|line| line.strip_suffix('>'));
+            if close.is_some_and(|close| close.trim().eq_ignore_ascii_case(name)) {
                 return Some(text);
             }
             text.push_str(&line);
             text.push('\n');
         }
         None
+    }
+
+    /// Skips documentation: up to `=cut`, or to a line like `=over apache`, below which configuration goes on until
+    /// `=back` (mod_perl's rule; the end of the file ends it, too).
+    pub(crate) fn skip_pod(&mut self) {
+        let has = |line: &[u8], word: &[u8]| line.windows(word.len()).any(|part| part == word);
+        while let Some(line) = self.logical() {
+            let line = line.trim_ascii();
+            let goes_on = line.starts_with(b"=over") && (has(line, b"apache") || has(line, b"httpd"));
+            if line == b"=cut" || goes_on {
+                return;
+            }
+        }
     }
 
     fn parse(&self, line: &[u8]) -> Result<LineKind, String> {

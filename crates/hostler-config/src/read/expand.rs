@@ -173,7 +173,7 @@ impl Reader {
 
     /// Parses a file's contents and carries them out.
     pub(super) fn contents(&mut self, text: &[u8], file: u32, out: &mut Vec<Node>) {
-        let (nodes, problems) = parse(text, file);
+        let (nodes, problems) = parse(text, file, self.htaccess);
         for (origin, directive, message) in problems {
             self.error(origin, &directive, message);
         }

@@ -31,20 +31,44 @@ struct Parser {
     problems: Vec<Problem>,
 }
 
+/// Perl's documentation between the lines, which mod_perl lets configurations have.
+enum Pod {
+    /// Documentation begins, or goes on.
+    Skip,
+    /// The rest of the file is none of the configuration's.
+    End,
+}
+
+fn is_of_pod(name: &str) -> bool {
+    ["=pod", "=back", "=cut", "__END__"].iter().any(|word| word.eq_ignore_ascii_case(name))
+}
+
+/// What mod_perl says to these words; `=over apache` is for [`Lexer::skip_pod`].
+fn pod(name: &str, args: &str, in_htaccess: bool) -> Result<Pod, String> {
+    // Words that may follow `=pod` and `=back`.
+    let is_known = || args.contains("apache") || args.contains("httpd") || "pod".contains(args);
+    match name.to_ascii_lowercase().as_str() {
+        _ if in_htaccess => Err("is not allowed in .htaccess files".to_owned()),
+        "__end__" => Ok(Pod::End),
+        "=cut" => Err("there is no =pod before it".to_owned()),
+        _ if is_known() => Ok(Pod::Skip),
+        _ => Err(format!("\"{args}\" may not follow it")),
+    }
+}
+
 /// Parses a file. Sections that are not closed are closed at its end, with a problem.
-pub(super) fn parse(text: &[u8], file: u32) -> (Vec<Node>, Vec<Problem>) {
+pub(super) fn parse(text: &[u8], file: u32, in_htaccess: bool) -> (Vec<Node>, Vec<Problem>) {
     let mut parser = Parser { file, stack: Vec::new(), top: Vec::new(), problems: Vec::new() };
     let mut lexer = Lexer::new(text);
     while let Some(line) = lexer.next() {
         match line {
             Err(error) => parser.problem(error.number, "", error.message),
             Ok(line) => match line.kind {
-                LineKind::Directive(name, _) if name == "__END__" => break,
-                LineKind::Directive(name, _) if matches!(name.as_str(), "=pod" | "=back") => {
-                    if lexer.until(|line| line.starts_with("=cut")).is_none() {
-                        parser.problem(line.number, &name, "there is no =cut after it".to_owned());
-                    }
-                }
+                LineKind::Directive(name, args) if is_of_pod(&name) => match pod(&name, &args, in_htaccess) {
+                    Ok(Pod::Skip) => lexer.skip_pod(),
+                    Ok(Pod::End) => break,
+                    Err(message) => parser.problem(line.number, &name, message),
+                },
                 LineKind::Directive(name, args) => {
                     let origin = Origin { file, line: line.number };
                     parser.add(Node { name, args, origin, children: None });
@@ -133,7 +157,7 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        parse(text.as_bytes(), 0)
+        parse(text.as_bytes(), 0, false)
             .1
             .into_iter()
             .map(|(at, _, message)| format!("{}: {message}", at.line))
@@ -142,7 +166,7 @@ mod tests {
 
     #[test]
     fn sections_nest() {
-        let (nodes, problems) = parse(b"<A x>\n<B>\nC d\n</b>\n</A>\nE", 3);
+        let (nodes, problems) = parse(b"<A x>\n<B>\nC d\n</b>\n</A>\nE", 3, false);
         assert!(problems.is_empty());
         assert_eq!(nodes.len(), 2);
         let inner = &nodes[0].children.as_ref().unwrap()[0];
@@ -160,7 +184,7 @@ mod tests {
 
     #[test]
     fn perl_sections_are_not_read() {
-        let (nodes, problems) = parse(b"<Perl>\nif ($x <\n1) { \\\n}\n</Perl>\nE", 0);
+        let (nodes, problems) = parse(b"<Perl>\nif ($x <\n1) { \\\n}\n</Perl>\nE", 0, false);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(nodes.len(), 2);
         let code = &nodes[0].children.as_ref().unwrap()[0].args;
@@ -169,9 +193,28 @@ mod tests {
 
     #[test]
     fn documentation_between_lines_is_skipped() {
-        let (nodes, problems) = parse(b"A\n=pod\n<B\n\n =cut\nC\n__END__\n<D>", 0);
-        assert!(problems.is_empty(), "{problems:?}");
-        assert_eq!(nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["A", "C"]);
-        assert_eq!(self::problems("A\n=pod\nB"), ["2: there is no =cut after it"]);
+        for (text, left) in [
+            ("A\n=pod\n<B\n\n =cut \nC\n__END__\n<D>", "A C"),
+            ("=pod\nA\n=over apache\nB\n=back\nC\n=over 4 httpd\nD\n=back\n=cut\nE", "B D E"),
+            ("=pod\n=over 4\nA\n=cut x\n=CUT\nB \\\n=cut\n=cut\nC", "C"),
+            ("=PoD\n=over \\\napache\nA\n=pod\nB\n=cut\nC", "A C"),
+            ("A\n=back apache\nB", "A"),
+            ("A\n__end__ x\nB", "A"),
+        ] {
+            let (nodes, problems) = parse(text.as_bytes(), 0, false);
+            assert!(problems.is_empty(), "{text}: {problems:?}");
+            let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+            assert_eq!(names.join(" "), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn documentation_that_mod_perl_refuses_is_refused() {
+        assert_eq!(problems("A\n=cut"), ["2: there is no =pod before it"]);
+        assert_eq!(problems("=pod\n=over apache\n=cut"), ["3: there is no =pod before it"]);
+        assert_eq!(problems("=pod x y"), ["1: \"x y\" may not follow it"]);
+        assert_eq!(problems("<A>\n__END__\n</A>"), ["1: <A> is not closed"]);
+        let (_, problems) = parse(b"=pod\n", 0, true);
+        assert_eq!(problems.len(), 1);
     }
 }
