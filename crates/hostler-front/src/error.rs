@@ -2,6 +2,7 @@
 //! tells the cause.
 
 use crate::body::Body;
+use crate::handler::options;
 use crate::log;
 use crate::request::Request;
 use crate::uri::escape_html;
@@ -21,6 +22,9 @@ pub(crate) enum Answer {
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     request.status = status;
+    if matches!(status, 405 | 501) {
+        options::allow(request);
+    }
     // An error while the error's document was made: the first error is answered, plainly.
     let nested = nested_status(request);
     if let Some(original) = nested {

@@ -49,6 +49,29 @@ pub(crate) fn allowed(request: &Request) -> Bytes {
     Bytes::from_static(if trace { b"OPTIONS,HEAD,GET,POST,TRACE" } else { b"OPTIONS,HEAD,GET,POST" })
 }
 
+/// The note in which a program's `allow_methods` are.
+const ALLOWED_METHODS: &str = "allowed-methods";
+
+/// The Allow field of 405 and 501 (RFC 9110 §15.5.6), where there is none yet: what a program allows, and TRACE, as in
+/// Apache.
+pub(crate) fn allow(request: &mut Request) {
+    if request.headers_out.contains("Allow") || request.err_headers_out.contains("Allow") {
+        return;
+    }
+    let note = request.notes.find(ALLOWED_METHODS).cloned().unwrap_or_default();
+    let trace = request.server.conf.core.trace.unwrap_or_default() != Trace::Off;
+    request.err_headers_out.set("Allow", methods(&note, trace));
+}
+
+/// A program may have written the note by itself: what is no method's name is left out.
+fn methods(note: &[u8], trace: bool) -> Vec<u8> {
+    let is_name = |name: &&[u8]| {
+        !name.is_empty() && *name != b"TRACE" && name.iter().all(|b| b.is_ascii_uppercase() || *b == b'-')
+    };
+    let named = note.split(|b| *b == b',').filter(is_name);
+    named.chain(trace.then_some(&b"TRACE"[..])).collect::<Vec<_>>().join(&b","[..])
+}
+
 /// `OPTIONS` on a file.
 pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     let allow = allowed(request);
@@ -126,4 +149,16 @@ pub(crate) fn check_expectation(request: &Request) -> Result<(), Halt> {
     let message = format!("client sent an unknown Expect value: {}", expectation.escape_ascii());
     log::request(request, Severity::Info, "core", &message);
     Err(Halt::Status(417))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_methods_are_allowed() {
+        assert_eq!(methods(b"GET,HEAD,VERSION-CONTROL", true), b"GET,HEAD,VERSION-CONTROL,TRACE");
+        assert_eq!(methods(b"TRACE,PUT", false), b"PUT");
+        assert_eq!(methods(b"PUT\r\nX: y,,get,P T", false), b"");
+    }
 }

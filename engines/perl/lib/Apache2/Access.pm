@@ -46,18 +46,20 @@ sub some_auth_required {
 sub allow_overrides     { return 0 }
 sub allow_override_opts { return 0 }
 
-# allow_methods($reset, @names): for the Allow header.
+# allow_methods($reset, @names): for the Allow field of an answer of 405 or 501. `allowed` is another list, which has no
+# say in it. The front makes the field from this note; names that are no methods of the server's are left out.
 sub allow_methods {
     my ($r, $reset, @names) = @_;
     require Apache2::Const;
-    my $bits = $reset ? 0 : $r->allowed;
-    for my $name (@names) {
-        my $number = eval { Hostler::Constants::make('Apache2::Const', 'M_' . ($name eq 'HEAD' ? 'GET' : $name =~ tr/-/_/r))->() };
-        $bits |= 1 << $number if defined $number;
+    my $notes = $r->notes;
+    my %number;
+    for my $name (@names, $reset ? () : split /,/, $notes->get('allowed-methods') // '') {
+        my $constant = 'M_' . ($name eq 'HEAD' ? 'GET' : $name =~ tr/-/_/r);
+        my $number   = eval { Hostler::Constants::make('Apache2::Const', $constant)->() };
+        $number{$name} = $number if defined $number && $name ne 'INVALID';
     }
-    $r->allowed($bits);
-    my %name = map { ($_ => 1) } $reset ? () : split(/, /, $r->err_headers_out->get('Allow') // ''), @names;
-    $r->err_headers_out->set(Allow => join ', ', sort keys %name);
+    $number{$_} = $number{GET} // $number{HEAD} for exists $number{GET} || exists $number{HEAD} ? qw(GET HEAD) : ();
+    $notes->set('allowed-methods' => join ',', sort { $number{$a} <=> $number{$b} || $a cmp $b } keys %number);
     return;
 }
 

@@ -127,14 +127,18 @@ pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
 
 /// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
 /// file, or a site's program, may have named the handler.
-fn check(request: &Request) -> Result<(), Halt> {
+fn check(request: &mut Request) -> Result<(), Halt> {
     if request.dir.core.shows_figures != Some(true) {
         let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
                        outside of .htaccess), not where an access file or a program of one site does";
         log::request(request, Severity::Error, "status", message);
         return Err(Halt::Status(500));
     }
-    if request.is_get() { Ok(()) } else { Err(Halt::Status(405)) }
+    if request.is_get() {
+        return Ok(());
+    }
+    request.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
+    Err(Halt::Status(405))
 }
 
 fn answer(request: &mut Request, content_type: &'static str, text: String) -> Result<Body, Halt> {
