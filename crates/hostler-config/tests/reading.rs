@@ -149,6 +149,9 @@ fn loadmodule_of_what_is_built_in_or_harmless_is_fine() {
     assert!(
         text("LoadModule alias_module modules/mod_alias.so\nLoadModule mpm_prefork_module x.so").is_empty()
     );
+    // A module that is a handler and little else.
+    let status = "<IfModule mod_status.c>\nLoadModule status_module x.so\nServerName there\n</IfModule>";
+    assert_eq!(text(status), ["ServerName there"]);
     let tree = read_text("LoadModule rewrite_module a.so\nLoadModule cache_module b.so", "/nowhere").unwrap();
     assert_eq!(tree.warnings.len(), 1);
     assert!(tree.warnings[0].1.contains("rewrite_module cache_module"));

@@ -110,7 +110,7 @@ pub(super) static MPM: &[Directive] = &[
     ignored("FlushMaxThreshold", "the system sizes the buffers"),
     ignored("FlushMaxPipelined", NONE_SUCH),
     ignored("ScoreBoardFile", NONE_SUCH),
-    ignored("ExtendedStatus", NONE_SUCH),
+    ignored("ExtendedStatus", "server-status always shows it"),
     ignored("SeeRequestTail", NONE_SUCH),
     ignored("CoreDumpDirectory", "the system decides where core dumps go"),
     ignored("DefaultRuntimeDir", NONE_SUCH),
