@@ -13,6 +13,7 @@ mod perl;
 mod perl_sections;
 mod psgi;
 mod readme;
+mod serve;
 mod showcase;
 mod ssi;
 mod status;

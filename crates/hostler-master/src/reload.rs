@@ -141,6 +141,9 @@ impl Master {
         generation.phase = Phase::Serving;
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
         report::info(&format_args!("generation {number} serves"));
+        if let Some(text) = self.say.take() {
+            report::plainly(&text);
+        }
         for older in self.generations.iter_mut().filter(|g| g.number < number && g.phase == Phase::Serving) {
             older.drain(now);
         }

@@ -5,8 +5,12 @@ use std::fmt::Display;
 use std::io::Write;
 
 fn say(severity: &str, message: &dyn Display) {
-    let line = format!("hostler-master: {severity}: {message}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    plainly(&format_args!("hostler-master: {severity}: {message}"));
+}
+
+/// A line in the words of whoever started us.
+pub(crate) fn plainly(message: &dyn Display) {
+    let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
 /// What an operator may want to know.
