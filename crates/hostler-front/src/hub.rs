@@ -3,6 +3,7 @@
 //!
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
+use crate::descriptors::Descriptors;
 use crate::handler::server_status::report::Told;
 use crate::site_limits::{self, SiteLimits};
 use hostler_sys::fdpass::{self, Wait};
@@ -79,6 +80,7 @@ pub(crate) struct Hub {
     /// Why they do not hold on this machine, if so.
     why_no_limits: Option<String>,
     idle_secs: u32,
+    descriptors: Arc<Descriptors>,
 }
 
 /// The other end of a [`Hub`], for the control task.
@@ -86,7 +88,11 @@ pub(crate) struct Asks(mpsc::UnboundedReceiver<Ask>);
 
 impl Hub {
     /// `limits`: of each site.
-    pub(crate) fn new(limits: &[plan::SiteLimits], idle_secs: u32) -> (Arc<Self>, Asks) {
+    pub(crate) fn new(
+        limits: &[plan::SiteLimits],
+        idle_secs: u32,
+        descriptors: Arc<Descriptors>,
+    ) -> (Arc<Self>, Asks) {
         let (asks, receiver) = mpsc::unbounded_channel();
         let hub = Self {
             asks,
@@ -95,6 +101,7 @@ impl Hub {
             limits: limits.iter().copied().map(SiteLimits::new).collect(),
             why_no_limits: site_limits::why_not_here(limits),
             idle_secs,
+            descriptors,
         };
         (Arc::new(hub), Asks(receiver))
     }
@@ -247,6 +254,14 @@ impl Control {
             }
             // It has died, and we notice before the watcher does.
             drop(self.roots.borrow_mut().remove(&site));
+        } else if !self
+            .hub
+            .descriptors
+            .suffice_for_another_site(self.socket.get_ref().as_fd())
+            .unwrap_or(false)
+        {
+            let _ = reply.send(Err(Errno::MFILE.into()));
+            return Ok(());
         }
         let mut waiting = self.waiting.borrow_mut();
         let queue = waiting.entry(site).or_default();

@@ -6,6 +6,7 @@
 
 use crate::connection::{self, Peer, Settings, Tls};
 use crate::deadline;
+use crate::descriptors::Descriptors;
 use crate::http1;
 use crate::io::Io;
 use crate::names::Names;
@@ -14,6 +15,7 @@ use crate::thread::{Shared, Thread};
 use hostler_config::Server;
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,6 +64,7 @@ pub(crate) async fn accept(
                 continue;
             }
         };
+        let short = !thread.shared.room.descriptors.suffice_for_connections(&stream);
         let target = least_loaded(&balance.loads, mine);
         // From now on, so that none is missing in the count that another thread has yet to look at.
         let counted = Counted::new(&thread.shared, &balance, target);
@@ -71,8 +74,16 @@ pub(crate) async fn accept(
             let _ = balance.senders[target].send(Accepted { stream, bound, remote, https, counted });
         }
         thread.shared.room.wait(&thread.shared.connections).await;
+        if short {
+            thread.shared.room.wait_for_descriptors(&listener, &thread.shared.connections).await;
+        }
     }
 }
+
+/// How long to wait before descriptors are looked for again.
+const SHORTAGE: Duration = Duration::from_millis(20);
+/// How often, where connections have few of them.
+const LOOKS: u32 = 5;
 
 /// EMFILE and its like pass; a loop that spins on them would not let them.
 async fn pause_after(thread: &Thread, error: &std::io::Error) {
@@ -91,13 +102,26 @@ async fn pause_after(thread: &Thread, error: &std::io::Error) {
 /// Bounds open connections: further clients wait in the kernel's queue.
 pub(crate) struct Room {
     most: usize,
+    descriptors: Arc<Descriptors>,
     freed: Notify,
 }
 
 impl Room {
-    /// Leaves as many of the descriptors again for what requests need: files, pipes, sockets of sites.
-    pub(crate) fn of_descriptors(descriptors: u64) -> Self {
-        Self { most: usize::try_from(descriptors / 2).unwrap_or(usize::MAX).max(1), freed: Notify::new() }
+    pub(crate) fn new(descriptors: Arc<Descriptors>) -> Self {
+        Self { most: descriptors.connections(), descriptors, freed: Notify::new() }
+    }
+
+    /// The last descriptors are for those who are here. Where it is not connections that have taken the others, waiting
+    /// for theirs is of little use, and a client must not wait for ever.
+    async fn wait_for_descriptors(&self, any: &TcpListener, connections: &AtomicUsize) {
+        let suffice = || Ok(self.descriptors.suffice_for_connections(&any.as_fd().try_clone_to_owned()?));
+        let mut looks = 0;
+        while !suffice().unwrap_or_else(|_: std::io::Error| false)
+            && (looks < LOOKS || connections.load(Ordering::SeqCst) > self.most / 2)
+        {
+            tokio::time::sleep(SHORTAGE).await;
+            looks += 1;
+        }
     }
 
     async fn wait(&self, connections: &AtomicUsize) {
@@ -260,7 +284,7 @@ mod tests {
 
     #[test]
     fn when_there_are_too_many_connections_the_next_waits_until_one_has_closed() {
-        let (room, open) = (Room::of_descriptors(4), AtomicUsize::new(1));
+        let (room, open) = (Room::new(Arc::new(Descriptors::new(4))), AtomicUsize::new(1));
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(pin!(room.wait(&open)).poll(&mut context), Poll::Ready(()));
         open.fetch_add(1, Ordering::SeqCst);

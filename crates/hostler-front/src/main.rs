@@ -13,6 +13,7 @@ mod conditional;
 mod connection;
 mod counters;
 mod deadline;
+mod descriptors;
 mod engines;
 mod error;
 mod expr_host;

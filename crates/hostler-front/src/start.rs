@@ -2,6 +2,7 @@
 //! ready, and stay until drained.
 
 use crate::counters::Counters;
+use crate::descriptors::Descriptors;
 use crate::engines::Engines;
 use crate::handler::server_status::report;
 use crate::hub::{self, Hub};
@@ -83,7 +84,8 @@ pub(crate) fn run() -> io::Result<()> {
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
-    let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs);
+    let descriptors = Arc::new(Descriptors::new(raise_descriptor_limit()));
+    let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs, descriptors.clone());
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -91,7 +93,7 @@ pub(crate) fn run() -> io::Result<()> {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &plan.sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
-        room: Room::of_descriptors(raise_descriptor_limit()),
+        room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),
         site_of: plan.sites,
