@@ -19,6 +19,7 @@ pub mod process;
 pub mod shared;
 pub mod signal;
 pub mod socket;
+pub mod stat;
 pub mod time;
 pub mod trusted;
 pub mod users;

@@ -5,6 +5,7 @@
 
 use hostler_config::Config;
 use hostler_sys::process::{self, Pid, Signal};
+use hostler_sys::stat::Stat;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -108,13 +109,12 @@ pub(crate) fn find(config: &Config) -> Result<Running, Absent> {
 }
 
 fn is_master(pid: Pid) -> bool {
-    std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
-        .is_ok_and(|stat| is_of_master(&stat))
+    Stat::of(pid.as_raw_nonzero().get().unsigned_abs()).is_some_and(|stat| is_of_master(&stat))
 }
 
-/// `/proc/PID/stat` of a master, unless it has ended and its parent has not taken note yet.
-fn is_of_master(stat: &str) -> bool {
-    stat.split_once(" (hostler-master) ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+/// Not of one that has ended and whose parent has not taken note yet.
+fn is_of_master(stat: &Stat) -> bool {
+    stat.name == b"hostler-master" && !stat.is_dead()
 }
 
 /// Whether the master runs from another file than the one that would be started now; if that can be told, which takes
@@ -167,10 +167,11 @@ mod tests {
 
     #[test]
     fn a_master_that_has_ended_does_not_run() {
-        for (state, runs) in [("S", true), ("R", true), ("T", true), ("Z", false), ("X", false)] {
-            assert_eq!(is_of_master(&format!("17 (hostler-master) {state} 1 17 17 0 -1")), runs, "{state}");
+        let stat = |name: &str, state| Stat { name: name.into(), state };
+        for (state, runs) in [(b'S', true), (b'R', true), (b'T', true), (b'Z', false), (b'X', false)] {
+            assert_eq!(is_of_master(&stat("hostler-master", state)), runs, "{state}");
         }
-        assert!(!is_of_master("17 (hostler-front) S 1 17 17 0 -1"));
+        assert!(!is_of_master(&stat("hostler-front", b'S')));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::maintain::FAREWELL;
 use super::parent::Host;
 use super::worker::{Record, Worker};
 use super::{Pool, WorkerId, WorkerState};
+use hostler_sys::stat::Stat;
 use hostler_wire::site::Exit;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -38,27 +39,15 @@ impl Watch {
             (suspects, state.records.values().any(late))
         };
         let known = std::mem::take(&mut self.untold);
-        let dead = suspects.into_iter().filter(|(_, pid)| is_unburied(*pid));
+        let dead = suspects.into_iter().filter(|(_, pid)| Stat::of(*pid).is_some_and(|stat| stat.is_dead()));
         self.untold = dead.map(|(id, _)| (id, *known.get(&id).unwrap_or(&now))).collect();
         is_late || self.untold.values().any(|since| now.duration_since(*since) >= TELLING)
     }
 }
 
-/// The state of a process (proc(5)): `Z` is dead, and its parent has not taken note.
-fn state_of(pid: u32) -> Option<u8> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // What is in parentheses is the program's choice.
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    stat.get(end + 2).copied()
-}
-
-fn is_unburied(pid: u32) -> bool {
-    matches!(state_of(pid), Some(b'Z' | b'X'))
-}
-
 /// Whether a process is alive.
 pub(super) fn runs(pid: u32) -> bool {
-    std::fs::metadata(format!("/proc/{pid}")).is_ok() && !is_unburied(pid)
+    Stat::of(pid).is_some_and(|stat| !stat.is_dead())
 }
 
 /// Has a worker's end told that nobody asked for. `busy`: it had a request, which tells it, unless the worker had not
