@@ -53,7 +53,7 @@ print <<'EOT';
 | call | difference |
 |---|---|
 | `$r->add_config` | `AuthName`, `AuthType`, `Require`, `PerlSetVar`, `PerlAddVar`, `SetHandler`, `ErrorDocument` and `Perl*Handler` can be set while a request is served; everything else dies. |
-| `$s->add_config`, `Apache->httpd_conf` | build configuration in `<Perl>` sections (docs/moving-from-mod_perl.md); elsewhere they die: the front has read the configuration before Perl is started. |
+| `$s->add_config`, `Apache->httpd_conf` | build configuration in `<Perl>` sections and in files while they are loaded (docs/moving-from-mod_perl.md); elsewhere they die: the front has read the configuration before. |
 | `$s->push_handlers`, `$s->set_handlers` | `PerlChildInitHandler` and `PerlChildExitHandler`, at startup; another phase dies: the configuration says which phases a worker is asked for. |
 | `$r->dir_config($name, $value)` | is true for this request only. |
 | `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |

@@ -1,4 +1,4 @@
-//! `<Perl>` sections that build configuration: who runs them, and what they can't do. (What they build is compared with
+//! `<Perl>` sections and files that build configuration: who runs them, and what they can't do. (What they build is compared with
 //! Apache in `conformance/cases/perl-sections.toml`.)
 
 use hostler_tests::{SITE_UID, Site, hostler, is_root};
@@ -76,10 +76,7 @@ fn what_root_would_act_on_is_refused_by_name() {
     {
         let printed = refusal(&format!("<Perl>\n$PerlConfig = '{line}';\n</Perl>\n"));
         let name = line.split(' ').next().unwrap_or_default();
-        assert!(
-            printed.contains(&format!("<Perl>:1: {name}: can't come from a <Perl> section")),
-            "{printed}"
-        );
+        assert!(printed.contains(&format!("<Perl>:1: {name}: can't come from Perl code")), "{printed}");
     }
 }
 
@@ -114,5 +111,65 @@ fn a_mistake_in_the_code_is_one_of_the_configuration() {
         if code.contains("die") {
             assert!(printed.contains(&format!("line {}", line + 2)), "{printed}");
         }
+    }
+}
+
+/// A site whose file adds what the text shows.
+fn with_file(directive: &str, code: &str) -> Site {
+    let config = format!("PerlSwitches -I@ROOT@/lib\n{directive}\n");
+    site(&config).file("lib/startup.pl", code).file("lib/Deep.pm", "package Deep;\nuse Deeper;\n1;\n").file(
+        "lib/Deeper.pm",
+        "package Deeper;\nuse Apache2::ServerUtil;\nApache2::ServerUtil->server->add_config(['Header set X-Added yes']);\n1;\n",
+    )
+}
+
+#[test]
+fn a_file_that_adds_configuration_is_run_while_it_is_read() {
+    for (directive, code) in [
+        (
+            "PerlConfigRequire @ROOT@/lib/startup.pl",
+            "my $s = Apache2::ServerUtil->server;\n$s->add_config(['Header set X-Added yes']);\n1;\n",
+        ),
+        ("PerlPostConfigRequire @ROOT@/lib/startup.pl", "use Deep;\n1;\n"),
+        ("PerlModule Deep", ""),
+        ("<Perl>\nuse Deep;\n</Perl>", ""),
+    ] {
+        let server = with_file(directive, code).start();
+        assert_eq!(server.get("/index.html").field("X-Added"), Some("yes"), "{directive}");
+    }
+}
+
+#[test]
+fn a_file_that_fails_to_add_stops_the_start() {
+    let code = "die 'no database';\nApache2::ServerUtil->server->add_config(['A']);\n";
+    let printed = match with_file("PerlConfigRequire @ROOT@/lib/startup.pl", code).try_start() {
+        Ok(_) => panic!("it starts"),
+        Err(printed) => printed,
+    };
+    assert!(
+        printed.contains("PerlConfigRequire: its code failed: no database at ")
+            && printed.contains("startup.pl line 1"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_builds_unseen_says_so_when_the_pool_starts() {
+    let handler = "\n<Location /h>\nSetHandler modperl\nPerlResponseHandler X\n</Location>";
+    for (directive, code, says) in [
+        (
+            "PerlRequire @ROOT@/lib/startup.pl",
+            "my $call = 'add_' . 'config';\nApache2::ServerUtil->server->$call(['A']);\n1;\n",
+            "Write a comment with the word add_config into the file",
+        ),
+        (
+            "<Perl>\neval q($) . 'Lo' . q(cation{'/x'} = {}; 1) or die;\n</Perl>",
+            "",
+            "it builds configuration, which its text does not show",
+        ),
+    ] {
+        let server = with_file(&format!("{directive}{handler}"), code).start();
+        assert_eq!(server.get("/h").status, 500);
+        let _ = server.await_error(says);
     }
 }

@@ -42,7 +42,8 @@ pub struct Facts {
     pub attached: BTreeMap<String, String>,
     /// Variables of the reader's environment that PassEnv and expressions name; one that is not set is missing.
     pub environment: BTreeMap<String, Kept>,
-    /// `<Perl>` sections that were run when the configuration was read: what they build stands behind them.
+    /// `<Perl>` sections, and directives that load code, which were run when the configuration was read: what they build
+    /// stands behind them.
     pub configured: BTreeSet<Origin>,
 }
 

@@ -2,6 +2,7 @@
 //! and what is taken of the answer. Here the code itself is what it builds.
 
 use hostler_config::{Asked, Config, ConfigError, LoadOptions, Made, RunPerl, Tree, load, read, read_text};
+use hostler_wire::configure::Shown;
 use hostler_wire::engine::PreloadKind;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -21,9 +22,22 @@ impl RunPerl for Echo {
         if let Some((_, why)) = text.split_once("#! ") {
             return Err(why.to_owned());
         }
+        if text.starts_with("Adds") {
+            let text =
+                if asked.in_host { Err("not here".to_owned()) } else { Ok(format!("Alias /{text} /x\n")) };
+            return text.map(|text| Made { text, warnings: String::new() });
+        }
         let lines = text.lines().filter_map(|line| line.strip_prefix("#= "));
         let text = lines.map(|line| format!("{line}\n")).collect();
         Ok(Made { text, warnings: String::new() })
+    }
+
+    /// Names tell: of modules, files, and what code loads.
+    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown {
+        let text = &asked.preload.text;
+        let learned = text.contains("Learn").then(|| "/learned".to_owned());
+        let (adds, fills) = (text.contains("Adds"), text.contains("Fills"));
+        Shown { adds, fills, places: places.iter().cloned().chain(learned).collect() }
     }
 }
 
@@ -75,8 +89,9 @@ fn what_a_section_builds_stands_in_its_place() {
     let from = names.iter().position(|name| name == "Alias /1 /a").unwrap();
     assert_eq!(names[from..], ["Alias /1 /a", "Perl ", "Alias /2 /b", "Location /x", "Alias /3 /c", "Perl "]);
     assert_eq!(asked, ["4 www $Alias = 1;", "12 www sub late { 1 }"]);
-    let kinds: Vec<_> = config.main().conf.perl.preload.iter().map(|preload| preload.kind).collect();
-    assert_eq!(kinds, [PreloadKind::ConfiguredCode, PreloadKind::ConfiguredCode]);
+    let kinds: Vec<_> =
+        config.main().conf.perl.preload.iter().map(|preload| (preload.kind, preload.configured)).collect();
+    assert_eq!(kinds, [(PreloadKind::Code, true), (PreloadKind::Code, true)]);
     // The front builds the same without running anything.
     let again = Config::build(&Tree::decode(&tree.encode().unwrap()).unwrap()).unwrap();
     assert_eq!(again.main().conf.perl.preload, config.main().conf.perl.preload);
@@ -123,7 +138,8 @@ fn what_root_acts_on_is_refused_wherever_it_comes_from() {
     ] {
         let found = errors(&built(line));
         assert!(
-            found[0].contains("-C:1 <Perl>:1: ") && found[0].contains("write it into the file itself"),
+            found[0].contains("-C:1 <Perl>:1: ")
+                && found[0].contains("write it into the configuration itself"),
             "{found:?}"
         );
     }
@@ -159,11 +175,7 @@ fn the_environment_of_who_reads_is_not_the_code_s() {
 fn failures_name_the_section() {
     assert_eq!(errors("\n<Perl>\n$Alias = 1; #! it broke\n</Perl>"), ["-C:2: <Perl> it broke"]);
     let late = "<Perl>\n$Alias = 1;\n</Perl>\nUser x";
-    assert!(
-        errors(late)[0].contains("-C:4: User: must stand before the <Perl> section"),
-        "{:?}",
-        errors(late)
-    );
+    assert!(errors(late)[0].contains("-C:4: User: must stand before the Perl code"), "{:?}", errors(late));
     let hidden = "<Perl>\nhidden();\n#= Alias /a /b\n</Perl>\n<Perl>\n$Alias = 1;\n</Perl>";
     assert!(errors(hidden)[0].contains("-C:1: builds configuration in a way"), "{:?}", errors(hidden));
 }
@@ -193,4 +205,81 @@ fn the_generation_is_the_configuration_s_and_a_module_that_fails_is_only_warned_
         let last = asked.last().expect("the section is run");
         assert!(result.is_ok() && last.ends_with(end), "{before}: {asked:?}");
     }
+}
+
+fn lines(tree: &Tree) -> Vec<String> {
+    tree.nodes.iter().map(|node| format!("{} {}", node.name, node.args).trim().to_owned()).collect()
+}
+
+#[test]
+fn what_files_and_modules_add_stands_behind_them() {
+    let (result, asked) = loaded(
+        "PerlModule Plain\nPerlRequire plain.pl Adds.pl\nAlias /c /d\nPerlSwitches -I/lib\nPerlModule Adds\nPerlPostConfigRequire Adds2.pl",
+    );
+    let (tree, config) = result.unwrap();
+    let all = lines(&tree);
+    let from = all.iter().position(|line| line == "PerlModule Plain").unwrap();
+    let expected = [
+        "PerlModule Plain",
+        "PerlRequire plain.pl Adds.pl",
+        "Alias /Adds.pl /x",
+        "Alias /c /d",
+        "PerlSwitches -I/lib",
+        "PerlModule Adds",
+        "Alias /Adds /x",
+        "PerlPostConfigRequire Adds2.pl",
+        "Alias /Adds2.pl /x",
+    ];
+    assert_eq!(all[from..], expected);
+    assert_eq!(asked, ["1 - Plain", "2 - plain.pl", "2 - Adds.pl", "5 - Adds", "6 - Adds2.pl"]);
+    let preload = &config.main().conf.perl.preload;
+    let configured: Vec<_> = preload.iter().map(|one| one.configured).collect();
+    assert_eq!(configured, [false, true, true, true, true]);
+    // Nothing is run for what adds nothing, nor looked at without a place for it.
+    let (result, asked) = loaded("PerlModule Adds\nPerlRequire plain.pl\nPerlConfigRequire x.pl");
+    assert!(result.is_ok() && asked.is_empty(), "{asked:?}");
+    // A file tells where modules are.
+    let (result, asked) = loaded("PerlRequire Learn.pl\nPerlModule Adds");
+    assert!(result.is_ok() && asked.len() == 2, "{asked:?}");
+}
+
+#[test]
+fn what_a_file_in_a_virtual_host_adds_is_the_main_server_s() {
+    let (result, _) = loaded(
+        "<VirtualHost *>\nServerName a\nPerlRequire Adds.pl\nAlias /a /b\n</VirtualHost>\nAlias /c /d",
+    );
+    let (tree, config) = result.unwrap();
+    let all = lines(&tree);
+    assert_eq!(all[all.len() - 2..], ["Alias /Adds.pl /x", "Alias /c /d"]);
+    assert_eq!(config.servers.len(), 2);
+    // Another user's code does not change the main server, nor may it become another user's later.
+    let others = errors("<VirtualHost *>\nAssignUserID anna anna\nPerlRequire Adds.pl\n</VirtualHost>");
+    assert!(others[0].contains("-C:3: PerlRequire: not here"), "{others:?}");
+    let late = errors("<VirtualHost *>\nPerlRequire Adds.pl\nAssignUserID anna anna\n</VirtualHost>");
+    assert!(late[0].contains("-C:3: AssignUserID: must stand before"), "{late:?}");
+    let late = errors("<VirtualHost *>\nPerlRequire Adds.pl\n</VirtualHost>\nUser x");
+    assert!(late[0].contains("-C:4: User: must stand before"), "{late:?}");
+}
+
+#[test]
+fn sections_build_through_what_they_load_and_through_variables_set_before() {
+    let (result, asked) = loaded("PerlSwitches -I/lib\n<Perl>\nuse AddsMore;\n#= Alias /a /b\n</Perl>");
+    assert!(result.is_ok() && asked == ["2 - use AddsMore;"], "{asked:?}");
+    let (_, asked) = loaded("PerlRequire Fills.pl\n<Perl>\n1;\n</Perl>\n");
+    assert_eq!(asked, ["1 - Fills.pl", "2 - 1;"]);
+    let (_, asked) = loaded("PerlRequire plain.pl\n<Perl>\n1;\n</Perl>\n");
+    assert!(asked.is_empty(), "{asked:?}");
+}
+
+#[test]
+fn what_is_built_stays_untrusted_behind_a_file_that_builds_more() {
+    let text = "<Perl>\n$Alias = 1;\n#= PerlRequire Adds.pl\n#= Include /etc/passwd\n</Perl>";
+    let found = errors(text);
+    assert!(found[0].contains("<Perl>:2: Include: can't come from Perl code"), "{found:?}");
+}
+
+#[test]
+fn what_builds_unseen_is_told_with_what_to_do() {
+    let found = errors("<Perl>\nhidden();\n#= Alias /a /b\n</Perl>\nPerlRequire Adds.pl");
+    assert!(found[0].contains("does not show: write a comment with the word add_config"), "{found:?}");
 }

@@ -1,4 +1,4 @@
-//! What the planner and the process that runs `<Perl>` sections for it (`hostler-perl configure`) say to each other:
+//! What the planner and the process that runs Perl code for it while the configuration is read (`hostler-perl configure`) say to each other:
 //! frames ([`crate::frame`]) without descriptors, one answer for each question.
 //!
 //! The process runs code that others than root may have written. The planner believes nothing of what it says, but
@@ -14,7 +14,17 @@ pub const LONGEST_ANSWER: usize = 1 << 20;
 /// From the planner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToConfigure {
-    /// The first frame: what the interpreter is made with. Answered by [`FromConfigure::Hello`].
+    /// Reads something that is to be loaded, without running it: whether its text shows that it builds configuration.
+    /// Answered by [`FromConfigure::Saw`]. No interpreter is needed for it.
+    Look {
+        /// What.
+        preload: Preload,
+        /// `ServerRoot`.
+        server_root: String,
+        /// Directories in which modules are looked for.
+        places: Vec<String>,
+    },
+    /// Before anything is run: what the interpreter is made with. Answered by [`FromConfigure::Hello`].
     Begin {
         /// Of mod_perl's API: 1 or 2.
         generation: u8,
@@ -27,14 +37,27 @@ pub enum ToConfigure {
     Run {
         /// It.
         preload: Preload,
-        /// It stands in `<VirtualHost>`: what is meant for the whole server is refused.
+        /// What is meant for the whole server is refused.
         in_host: bool,
     },
+}
+
+/// What the text of something that is to be loaded shows, with that of the tenant's own modules that it loads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// It calls `add_config` or `httpd_conf`.
+    pub adds: bool,
+    /// It sets variables of `Apache2::ReadConfig`, which count at the end of the next section.
+    pub fills: bool,
+    /// Directories in which modules are looked for from now on (`use lib`).
+    pub places: Vec<String>,
 }
 
 /// From the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromConfigure {
+    /// What the text shows.
+    Saw(Shown),
     /// The interpreter is ready.
     Hello(Build),
     /// It was run.

@@ -120,6 +120,9 @@ pub struct Preload {
     pub text: String,
     /// `file:line` of the directive, for error messages.
     pub origin: String,
+    /// It was run when the configuration was read, and what it has built was taken: it is run once more for what it
+    /// defines.
+    pub configured: bool,
 }
 
 /// Kinds of [`Preload`].
@@ -135,8 +138,6 @@ pub enum PreloadKind {
     LateCall,
     /// Code (`<Perl>`).
     Code,
-    /// Code whose configuration was taken when the configuration was read: it is run once more for what it defines.
-    ConfiguredCode,
 }
 
 /// What programs may ask of a virtual host.

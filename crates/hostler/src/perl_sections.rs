@@ -1,7 +1,8 @@
-//! `<Perl>` sections that build configuration: their code is run by `hostler-perl configure`, one process for each user
-//! who runs some, for as long as the configuration is read.
+//! Perl code that builds configuration: `<Perl>` sections, and files that call `add_config`. It is run by `hostler-perl
+//! configure`, one process for each user who runs some, for as long as the configuration is read. That process also reads
+//! files for us, to see which of them are such.
 //!
-//! Code of sections may come from files that others than root write. So the process has the ids of `User` and `Group`
+//! The code may come from files that others than root write. So the process has the ids of `User` and `Group`
 //! (or `AssignUserID` of the virtual host around the section), never root's, no supplementary groups, nothing but its
 //! end of a socket, an empty environment, limits, a session of its own; and it has so much time. Without root it is who
 //! we are. What it says is text for the reader, which takes only some directives from it.
@@ -11,7 +12,8 @@
 use hostler_config::{Asked, Made, RunAs, RunPerl};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::{self, Identity, Pid, Program, Signal, Spawn, spawn};
-use hostler_wire::configure::{FromConfigure, LONGEST_ANSWER, ToConfigure};
+use hostler_wire::configure::{FromConfigure, LONGEST_ANSWER, Shown, ToConfigure};
+use hostler_wire::engine::PreloadKind;
 use hostler_wire::frame::{self, HEAD, Head};
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,10 +25,12 @@ use std::time::{Duration, Instant};
 use crate::plan::users;
 use crate::run;
 
-/// How long a section, or what is loaded before it, may take.
+/// How long a section may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Seconds of processor time for all sections of a user.
-const CPU: u64 = 30;
+/// How long the loading of a file or module may take: large programs are loaded whole.
+const PATIENCE_TO_LOAD: Duration = Duration::from_secs(60);
+/// Seconds of processor time for all that a user runs.
+const CPU: u64 = 60;
 /// Bytes of address space.
 const MEMORY: u64 = 1 << 30;
 /// Where programs of sections are searched.
@@ -38,16 +42,40 @@ pub(crate) struct PerlSections(HashMap<RunAs, Sections>);
 
 impl RunPerl for PerlSections {
     fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
-        if !self.0.contains_key(asked.run_as) {
-            self.0.insert(asked.run_as.clone(), Sections::start(asked)?);
-        }
-        let sections = self.0.get_mut(asked.run_as).ok_or("has no process")?;
+        let sections = self.of(asked)?;
+        sections.begin(asked)?;
         let question = ToConfigure::Run { preload: asked.preload.clone(), in_host: asked.in_host };
         match sections.ask(&question)? {
             FromConfigure::Done { text, warnings } => Ok(Made { text, warnings }),
             FromConfigure::Failed { why } => Err(format!("its code failed: {why}")),
-            FromConfigure::Hello(_) => Err("the process that runs it misbehaves".to_owned()),
+            FromConfigure::Hello(_) | FromConfigure::Saw(_) => {
+                Err("the process that runs it misbehaves".to_owned())
+            }
         }
+    }
+
+    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown {
+        let question = ToConfigure::Look {
+            preload: asked.preload.clone(),
+            server_root: asked.server_root.to_owned(),
+            places: places.to_vec(),
+        };
+        // Without a process nothing is seen. What builds all the same says so when it is loaded to serve.
+        match self.of(asked).and_then(|sections| sections.ask(&question)) {
+            Ok(FromConfigure::Saw(shown)) => shown,
+            _ => Shown::default(),
+        }
+    }
+}
+
+impl PerlSections {
+    /// The process of who runs this. One that has only looked at files so far makes room for another's.
+    fn of(&mut self, asked: &Asked<'_>) -> Result<&mut Sections, String> {
+        if !self.0.contains_key(asked.run_as) {
+            self.0.retain(|_, sections| sections.begun);
+            self.0.insert(asked.run_as.clone(), Sections::start(asked.run_as)?);
+        }
+        self.0.get_mut(asked.run_as).ok_or_else(|| "has no process".to_owned())
     }
 }
 
@@ -55,13 +83,17 @@ impl RunPerl for PerlSections {
 struct Sections {
     pid: Pid,
     socket: UnixStream,
+    /// It has an interpreter.
+    begun: bool,
     /// It has failed once: nothing it says counts any more.
     lost: bool,
+    /// How long it may take for what it was asked last.
+    patience: Duration,
 }
 
 impl Sections {
-    fn start(asked: &Asked<'_>) -> Result<Self, String> {
-        let identity = identity(asked.run_as)?;
+    fn start(run_as: &RunAs) -> Result<Self, String> {
+        let identity = identity(run_as)?;
         let failed = |e: &dyn std::fmt::Display| format!("can't be run: {e}");
         let path = run::program("hostler-perl").map_err(|why| failed(&why.0))?;
         let program = Program::open(&path).map_err(|e| format!("can't be run: {}: {e}", path.display()))?;
@@ -82,18 +114,25 @@ impl Sections {
             own_session: true,
         });
         let pid = pid.map_err(|e| failed(&e))?;
-        let mut sections = Self { pid, socket: UnixStream::from(ours), lost: false };
+        Ok(Self { pid, socket: UnixStream::from(ours), begun: false, lost: false, patience: PATIENCE })
+    }
+
+    /// Makes the interpreter, once.
+    fn begin(&mut self, asked: &Asked<'_>) -> Result<(), String> {
+        if self.begun {
+            return Ok(());
+        }
+        self.begun = true;
+        let failed = |e: &dyn std::fmt::Display| format!("can't be run: {e}");
         let (server_root, switches) = (asked.server_root.to_owned(), asked.switches.to_vec());
         let begin = ToConfigure::Begin { generation: asked.generation, server_root, switches };
-        let begun = sections.exchange(&begin);
+        let begun = self.exchange(&begin);
+        self.lost = begun.is_err();
         let unable = |e| failed(&format!("hostler-perl does not begin ({e}); was it built with Perl?"));
         match begun.map_err(unable)? {
-            FromConfigure::Hello(build) => {
-                build.check("hostler-perl", "hostler").map_err(|e| failed(&e))?;
-                Ok(sections)
-            }
+            FromConfigure::Hello(build) => build.check("hostler-perl", "hostler").map_err(|e| failed(&e)),
             FromConfigure::Failed { why } => Err(failed(&why)),
-            FromConfigure::Done { .. } => Err(failed(&"hostler-perl misbehaves")),
+            FromConfigure::Done { .. } | FromConfigure::Saw(_) => Err(failed(&"hostler-perl misbehaves")),
         }
     }
 
@@ -109,7 +148,11 @@ impl Sections {
     }
 
     fn exchange(&mut self, question: &ToConfigure) -> io::Result<FromConfigure> {
-        let deadline = Instant::now() + PATIENCE;
+        self.patience = match question {
+            ToConfigure::Run { preload, .. } if preload.kind != PreloadKind::Code => PATIENCE_TO_LOAD,
+            _ => PATIENCE,
+        };
+        let deadline = Instant::now() + self.patience;
         let mut bytes = Vec::new();
         frame::encode(question, 0, &mut bytes).map_err(io::Error::other)?;
         self.socket.set_write_timeout(Some(PATIENCE))?;
@@ -150,7 +193,7 @@ impl Sections {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
         match error.kind() {
             TimedOut | WouldBlock => {
-                format!("its code was ended: it took longer than {} seconds", PATIENCE.as_secs())
+                format!("its code was ended: it took longer than {} seconds", self.patience.as_secs())
             }
             UnexpectedEof | BrokenPipe | ConnectionReset => {
                 "its code ended the process that runs it (exec, a signal, too much memory or processor time)"

@@ -211,11 +211,12 @@ void hp_exit_after_request(void);
 
 /* Makes the interpreter (perl_alloc, switches, @INC hook, XS modules); 0, or -1 with a malloc'ed message. */
 int hp_perl_boot(const hp_setup *setup, char **error);
-/* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code). */
-int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error);
-/* In the process that runs <Perl> sections while the configuration is read: before a section; `in_host`: it stands in
- * <VirtualHost>. */
-void hp_perl_configure(int in_host);
+/* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code);
+ * `configured`: what it builds of configuration was taken when the configuration was read. */
+int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char **error);
+/* In the process that runs code while the configuration is read: before a section, or something else that is loaded;
+ * `in_host`: it is not to build what is the whole server's. */
+void hp_perl_configure(int in_host, int is_section);
 /* After it: the configuration that it has built, and what it warned of, both kept until the next call. */
 int hp_perl_configured(hp_str *text, hp_str *warnings, char **error);
 /* When all is loaded, in a parent whose workers serve one request each: makes forking them cheap. */

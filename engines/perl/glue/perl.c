@@ -96,7 +96,7 @@ static char **command_line(const hp_setup *setup, int *count)
     return line;
 }
 
-static char *message_of(pTHX_ SV *sv)
+char *hp_message_of(pTHX_ SV *sv)
 {
     STRLEN length;
     const char *text = SvPV(sv, length);
@@ -114,7 +114,7 @@ static int load_own(pTHX_ const char *file, char **error)
     eval_sv(sv_2mortal(newSVpvf("require '%s'; 1", file)), G_SCALAR | G_DISCARD);
     if (!SvTRUE(ERRSV))
         return 0;
-    *error = message_of(aTHX_ ERRSV);
+    *error = hp_message_of(aTHX_ ERRSV);
     return -1;
 }
 
@@ -158,13 +158,14 @@ int hp_perl_boot(const hp_setup *setup, char **error)
 typedef struct {
     int kind;
     hp_str text, origin;
+    int configured;
     SV *why; /* NULL: all is well */
 } loading;
 
-enum { LOAD_MODULE, LOAD_FILE, LOAD_LATE_FILE, LOAD_LATE_CALL, LOAD_CODE, LOAD_CONFIGURED_CODE };
+enum { LOAD_MODULE, LOAD_FILE, LOAD_LATE_FILE, LOAD_LATE_CALL, LOAD_CODE };
 
 static const char *const directives[] = {"PerlModule ", "PerlRequire ", "PerlPostConfigRequire ",
-                                         "PerlPostConfigHandler ", "<Perl>", "<Perl>"};
+                                         "PerlPostConfigHandler ", "<Perl>"};
 
 static int is_module_name(hp_str text)
 {
@@ -229,6 +230,9 @@ static void load_one(pTHX_ void *context)
     SV *code = NULL;
     ENTER;
     SAVETMPS;
+    /* $s->add_config and the like have had their effect when the configuration was read. */
+    save_item(get_sv("Hostler::configured", GV_ADD));
+    sv_setiv(get_sv("Hostler::configured", GV_ADD), l->configured);
     switch (l->kind) {
     case LOAD_MODULE:
         if (is_module_name(l->text))
@@ -239,11 +243,6 @@ static void load_one(pTHX_ void *context)
     case LOAD_LATE_CALL:
         call_late(aTHX_ l);
         break;
-    case LOAD_CONFIGURED_CODE:
-        /* $s->add_config and the like have had their effect when the configuration was read. */
-        save_item(get_sv("Hostler::configured", GV_ADD));
-        sv_setiv(get_sv("Hostler::configured", GV_ADD), 1);
-        /* FALLTHROUGH */
     case LOAD_CODE:
         code = section_code(aTHX_ l);
         break;
@@ -254,17 +253,21 @@ static void load_one(pTHX_ void *context)
         sv_catpvn(code, "\0", 1);
     }
     if (code) {
+        size_t before = hp_configuration_built(aTHX);
         eval_sv(code, G_SCALAR | G_DISCARD);
         if (SvTRUE(ERRSV))
             l->why = newSVsv(ERRSV);
+        else if (l->kind == LOAD_CODE && !l->configured && !hp_configuring && hp_configuration_built(aTHX) != before)
+            l->why = newSVpvs("it builds configuration, which its text does not show, so that it was not run while the "
+                              "configuration was read: write $PerlConfig .= ''; into it");
     }
     FREETMPS;
     LEAVE;
 }
 
-int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error)
+int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char **error)
 {
-    loading l = {kind, text, origin, NULL};
+    loading l = {kind, text, origin, configured, NULL};
     SV *whole;
     if (hp_guarded(aTHX_ load_one, &l))
         l.why = newSVpvs("it called exit");
@@ -272,55 +275,11 @@ int hp_perl_preload(int kind, hp_str text, hp_str origin, char **error)
         return 0;
     whole = newSVpvf("%.*s: %s%.*s: %" SVf, (int)origin.len, origin.ptr, directives[kind],
                      kind >= LOAD_CODE ? 0 : (int)text.len, text.ptr, SVfARG(l.why));
-    *error = message_of(aTHX_ whole);
+    *error = hp_message_of(aTHX_ whole);
     SvREFCNT_dec(whole);
     SvREFCNT_dec(l.why);
     sv_setpvs(ERRSV, "");
     return -1;
-}
-
-/* ---- configuration ---- */
-
-void hp_perl_configure(int in_host)
-{
-    dTHX;
-    sv_setiv(get_sv("Hostler::Configure::in_host", GV_ADD), in_host);
-}
-
-typedef struct {
-    SV *why;
-} built;
-
-static void walk(pTHX_ void *context)
-{
-    built *b = context;
-    eval_pv("Hostler::Configure::built()", FALSE);
-    if (SvTRUE(ERRSV))
-        b->why = newSVsv(ERRSV);
-}
-
-static hp_str bytes_of(pTHX_ SV *sv)
-{
-    hp_str text;
-    text.ptr = SvPV(sv, text.len);
-    return text;
-}
-
-int hp_perl_configured(hp_str *text, hp_str *warnings, char **error)
-{
-    dTHX;
-    built b = {NULL};
-    if (hp_guarded(aTHX_ walk, &b))
-        b.why = newSVpvs("what it has built called exit");
-    if (b.why) {
-        *error = message_of(aTHX_ b.why);
-        SvREFCNT_dec(b.why);
-        sv_setpvs(ERRSV, "");
-        return -1;
-    }
-    *text = bytes_of(aTHX_ get_sv("Hostler::Configure::text", GV_ADD));
-    *warnings = bytes_of(aTHX_ get_sv("Hostler::Configure::warnings", GV_ADD));
-    return 0;
 }
 
 /* ---- workers ---- */
@@ -378,7 +337,7 @@ int hp_perl_child_init(const hp_str *functions, size_t count, char **error)
         c.why = newSVpvs("a child init handler called exit");
     if (!c.why)
         return 0;
-    *error = message_of(aTHX_ c.why);
+    *error = hp_message_of(aTHX_ c.why);
     SvREFCNT_dec(c.why);
     return -1;
 }

@@ -55,6 +55,18 @@ hp_handler *hp_handler_of(pTHX_ SV *given);
  * An error gives 500 and stays in $@, unless it was `exit`. */
 int hp_handler_call(pTHX_ hp_handler *handler, SV **arguments, int count);
 
+/* ---- perl.c ---- */
+
+/* A copy of an error's text without the ends of its lines, for Rust to free. */
+char *hp_message_of(pTHX_ SV *sv);
+
+/* ---- configured.c ---- */
+
+/* This process runs code while the configuration is read. */
+extern int hp_configuring;
+/* How much is in the variables by which sections build configuration. */
+size_t hp_configuration_built(pTHX);
+
 /* ---- phases.c ---- */
 
 /* Logs what a handler died of, where a program looks for it as well. */

@@ -1,5 +1,5 @@
-//! `hostler-perl configure`: runs `<Perl>` sections while a configuration is read, and gives back the configuration
-//! that they build. It serves nothing and forks nothing.
+//! `hostler-perl configure`: runs `<Perl>` sections, and files that call `add_config`, while a configuration is read, and
+//! gives back the configuration that they build. It serves nothing and forks nothing.
 //!
 //! **Runs as** the user that `User` names, or `AssignUserID` of the virtual host that the sections stand in; started by
 //! the planner with a socket as descriptor 0 (`hostler_wire::configure`). It ends when that is closed; the planner ends
@@ -10,18 +10,21 @@
 use hostler_sys::fdpass;
 use hostler_wire::build::Build;
 use hostler_wire::configure::{FromConfigure, ToConfigure};
-use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
+use hostler_wire::engine::{Preload, ServerFacts, Setup};
 use hostler_wire::frame::{self, HEAD, Head};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::{perl, process};
+use crate::{look, perl, process};
 
 /// Answers the planner until it closes the socket.
 pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
     process::title("hostler-perl: <Perl> sections");
     while let Some(asked) = receive(socket)? {
         let answer = match asked {
+            ToConfigure::Look { preload, server_root, places } => {
+                Ok(FromConfigure::Saw(look::look(&preload, &server_root, places)))
+            }
             ToConfigure::Begin { generation, server_root, switches } => {
                 begin(generation, server_root, switches)
             }
@@ -56,12 +59,8 @@ fn begin(generation: u8, server_root: String, switches: Vec<String>) -> Result<F
     Ok(FromConfigure::Hello(Build::own()))
 }
 
-/// Modules and files that stand before a section are loaded as they are; code is asked for what it has built.
+/// Runs one thing. Of modules and files only what they add counts: their variables are the next section's.
 fn one(preload: &Preload, in_host: bool) -> Result<FromConfigure, String> {
-    if preload.kind != PreloadKind::Code {
-        perl::preload(preload)?;
-        return Ok(FromConfigure::Done { text: String::new(), warnings: String::new() });
-    }
     let (text, warnings) = perl::configure(preload, in_host)?;
     Ok(FromConfigure::Done { text, warnings })
 }

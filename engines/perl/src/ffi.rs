@@ -280,8 +280,14 @@ impl Told {
 unsafe extern "C" {
     pub(crate) fn hp_perl_boot(setup: *const Setup, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_perl_version() -> *const c_char;
-    pub(crate) fn hp_perl_preload(kind: c_int, text: Str, origin: Str, error: *mut *mut c_char) -> c_int;
-    pub(crate) fn hp_perl_configure(in_host: c_int);
+    pub(crate) fn hp_perl_preload(
+        kind: c_int,
+        text: Str,
+        origin: Str,
+        configured: c_int,
+        error: *mut *mut c_char,
+    ) -> c_int;
+    pub(crate) fn hp_perl_configure(in_host: c_int, is_section: c_int);
     pub(crate) fn hp_perl_configured(text: *mut Str, warnings: *mut Str, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_prepare_forks();
     pub(crate) fn hp_perl_child_init(functions: *const Str, count: usize, error: *mut *mut c_char) -> c_int;

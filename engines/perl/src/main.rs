@@ -1,7 +1,7 @@
 //! hostler-perl: the Perl engine. A warm parent loads the interpreter and what a site preloads, then forks workers,
 //! which serve requests that the front hands over through shared memory.
 //!
-//! As `hostler-perl configure` it runs `<Perl>` sections while a configuration is read ([`configure`]).
+//! As `hostler-perl configure` it runs `<Perl>` sections, and files that build configuration, while one is read ([`configure`]).
 //!
 //! **Runs as** the site's user; started by the site's process with a socket as descriptor 0, whose other end is the
 //! front's (`hostler_wire::engine`). It ends when that socket is closed, and so do its workers, each after the
@@ -24,6 +24,8 @@ mod directory;
 mod ffi;
 #[cfg(with_perl)]
 mod incoming;
+#[cfg(with_perl)]
+mod look;
 #[cfg(with_perl)]
 mod parent;
 #[cfg(with_perl)]

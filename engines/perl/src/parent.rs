@@ -67,8 +67,12 @@ fn load(setup: &Setup) -> Result<(), String> {
     // What workers would else load one by one; those that serve one request, with each request.
     let own: &[&str] =
         if setup.one_shot { &["PerlIO::scalar", "Hostler::Script"] } else { &["PerlIO::scalar"] };
-    let module =
-        |name: &&str| Preload { kind: PreloadKind::Module, text: (*name).to_owned(), origin: String::new() };
+    let module = |name: &&str| Preload {
+        kind: PreloadKind::Module,
+        text: (*name).to_owned(),
+        origin: String::new(),
+        configured: false,
+    };
     own.iter().map(module).try_for_each(|module| perl::preload(&module))
 }
 

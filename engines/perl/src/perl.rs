@@ -61,37 +61,38 @@ pub(crate) fn preload(preload: &Preload) -> Result<(), String> {
         PreloadKind::LateFile => 2,
         PreloadKind::LateCall => 3,
         PreloadKind::Code => 4,
-        PreloadKind::ConfiguredCode => 5,
     };
     let (text, origin) = (Str::new(preload.text.as_bytes()), Str::new(preload.origin.as_bytes()));
     // SAFETY: the strings live until the call returns.
-    answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, error) })
+    answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, preload.configured.into(), error) })
 }
 
-/// Runs a section for the configuration that it builds: its text, and what it warned of.
+/// Runs a section, or loads something, for the configuration that it builds: its text, and what it warned of.
 pub(crate) fn configure(preload: &Preload, in_host: bool) -> Result<(String, String), String> {
     self::preload(&Preload {
         kind: PreloadKind::Module,
         text: "Hostler::Configure".into(),
         origin: String::new(),
+        configured: false,
     })?;
-    begin_section(in_host);
+    begin_section(in_host, preload.kind == PreloadKind::Code);
     let ran = self::preload(preload);
     let (mut text, mut warnings) = (ffi::Str::ABSENT, ffi::Str::ABSENT);
     // SAFETY: both are written; they belong to the interpreter until the next call.
     let built = answered(|error| unsafe { ffi::hp_perl_configured(&raw mut text, &raw mut warnings, error) });
-    // The planner knows where the section stands.
-    let place = format!("{}: <Perl>: ", preload.origin);
-    ran.map_err(|why| why.strip_prefix(&place).map(str::to_owned).unwrap_or(why))?;
+    // The planner knows where the section, or the directive, stands.
+    let place = if preload.kind == PreloadKind::Code { "<Perl>: " } else { &format!("{}: ", preload.text) };
+    let bare = |why: &str| Some(why.strip_prefix(&preload.origin)?.split_once(place)?.1.to_owned());
+    ran.map_err(|why| bare(&why).unwrap_or(why))?;
     built?;
     // SAFETY: as above.
     let owned = |bytes: Str| String::from_utf8_lossy(unsafe { bytes.bytes() }).into_owned();
     Ok((owned(text), owned(warnings)))
 }
 
-fn begin_section(in_host: bool) {
-    // SAFETY: sets a variable of the interpreter.
-    unsafe { ffi::hp_perl_configure(in_host.into()) }
+fn begin_section(in_host: bool, is_section: bool) {
+    // SAFETY: sets variables of the interpreter.
+    unsafe { ffi::hp_perl_configure(in_host.into(), is_section.into()) }
 }
 
 /// The last of what a parent does whose workers serve one request each: from here on forks are cheap.

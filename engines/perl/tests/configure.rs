@@ -52,8 +52,12 @@ impl Sections {
     }
 
     fn run(&mut self, code: &str, in_host: bool) -> FromConfigure {
-        let preload =
-            Preload { kind: PreloadKind::Code, text: format!("{code}\n"), origin: "/etc/h.conf:7".into() };
+        let preload = Preload {
+            kind: PreloadKind::Code,
+            text: format!("{code}\n"),
+            origin: "/etc/h.conf:7".into(),
+            configured: false,
+        };
         self.ask(&ToConfigure::Run { preload, in_host })
     }
 
@@ -157,14 +161,30 @@ fn what_is_no_configuration_is_told() {
     assert!(
         matches!(&warned, FromConfigure::Done { warnings, .. } if warnings.contains("careful at /etc/h.conf line 8"))
     );
+}
+
+#[test]
+fn files_add_lines_and_leave_their_variables_to_the_next_section() {
+    let mut sections = Sections::start();
     let file = std::env::temp_dir().join(format!("hostler-configure-{}.pl", std::process::id()));
-    std::fs::write(&file, "Apache2::ServerUtil->server->add_config(['A 1']); 1;").expect("it works");
+    let code = "Apache2::ServerUtil->server->add_config(['A 1']); $Apache2::ReadConfig::B = 2; warn 'w'; 1;";
+    std::fs::write(&file, code).expect("it works");
     let text = file.to_string_lossy().into_owned();
-    let preload = Preload { kind: PreloadKind::File, text, origin: "/etc/h.conf:3".into() };
-    let refused = sections.ask(&ToConfigure::Run { preload, in_host: false });
-    std::fs::remove_file(&file).expect("it works");
+    let preload =
+        Preload { kind: PreloadKind::File, text, origin: "/etc/h.conf:3".into(), configured: false };
+    let look = ToConfigure::Look { preload: preload.clone(), server_root: "/".into(), places: vec![] };
+    let shown = sections.ask(&look);
+    assert!(matches!(&shown, FromConfigure::Saw(shown) if shown.adds && shown.fills), "{shown:?}");
+    let refused = Sections::start().ask(&ToConfigure::Run { preload: preload.clone(), in_host: true });
     assert!(
-        matches!(&refused, FromConfigure::Failed { why } if why.contains("<Perl> section alone")),
+        matches!(&refused, FromConfigure::Failed { why } if why.contains("<VirtualHost>")),
         "{refused:?}"
     );
+    let added = sections.ask(&ToConfigure::Run { preload, in_host: false });
+    std::fs::remove_file(&file).expect("it works");
+    assert!(
+        matches!(&added, FromConfigure::Done { text, warnings } if text == "A 1\n" && warnings.starts_with("w at ")),
+        "{added:?}"
+    );
+    assert_eq!(sections.built("$C = 3;"), "B 2;C 3");
 }

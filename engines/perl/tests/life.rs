@@ -39,7 +39,12 @@ fn what_cannot_be_loaded_is_told_in_perls_words() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("startup.pl");
     std::fs::write(&file, "my $x = ;\n").unwrap();
-    let preload = |kind, text: &str| Preload { kind, text: text.into(), origin: "httpd.conf:12".into() };
+    let preload = |kind, text: &str| Preload {
+        kind,
+        text: text.into(),
+        origin: "httpd.conf:12".into(),
+        configured: false,
+    };
     let why = failure(preload(PreloadKind::File, file.to_str().unwrap()));
     assert!(why.starts_with("httpd.conf:12: PerlRequire "), "{why}");
     assert!(why.contains("syntax error at") && why.contains("startup.pl line 1"), "{why}");
@@ -56,8 +61,12 @@ fn what_cannot_be_loaded_is_told_in_perls_words() {
 #[test]
 fn late_things_are_loaded_last() {
     let mut late = setup("push @main::order, 'code'");
-    let call =
-        Preload { kind: PreloadKind::LateCall, text: "main::late".into(), origin: "test.conf:1".into() };
+    let call = Preload {
+        kind: PreloadKind::LateCall,
+        text: "main::late".into(),
+        origin: "test.conf:1".into(),
+        configured: false,
+    };
     late.preload.insert(0, call);
     late.preload.push(code("sub main::late { push @main::order, 'late'; 0 } push @main::order, 'more'"));
     late.preload.push(code("sub main::h { $_[0]->print(join ',', @main::order); 0 }"));

@@ -146,6 +146,7 @@ fn objects_of_the_parent_are_not_the_worker_s_to_end() {
         kind: PreloadKind::Code,
         text: "package Kept; our $thing = bless []; sub DESTROY { print STDERR 'ended' } 1;".into(),
         origin: "x.conf:1".into(),
+        configured: false,
     });
     let mut engine = Engine::start(pool).unwrap();
     for _ in 0..3 {

@@ -52,7 +52,12 @@ fn apps(config: &Config, members: &[&Server]) -> Vec<engine::Preload> {
     let load = |app: &psgi::App| {
         let file = app.file.replace('\\', "\\\\").replace('\'', "\\'");
         let text = format!("sub {{ require Hostler::PSGI; Hostler::PSGI::preload('{file}') }}");
-        engine::Preload { kind: PreloadKind::LateCall, text, origin: config.place(app.origin) }
+        engine::Preload {
+            kind: PreloadKind::LateCall,
+            text,
+            origin: config.place(app.origin),
+            configured: false,
+        }
     };
     apps.into_iter().map(load).collect()
 }
@@ -78,7 +83,7 @@ fn to_load(config: &Config, preload: &Preload) -> engine::Preload {
         }
         (kind, _) => (kind, preload.text.to_string()),
     };
-    engine::Preload { kind, text, origin: config.place(preload.origin) }
+    engine::Preload { kind, text, origin: config.place(preload.origin), configured: preload.configured }
 }
 
 /// Of `Some::name` only loading it tells whether it is a package or a function in one.

@@ -39,7 +39,7 @@ pub(crate) struct Reader {
     pub(super) htaccess: bool,
     /// What an .htaccess file may know of the server's environment.
     environment: BTreeMap<String, String>,
-    /// The line comes from a `<Perl>` section's code.
+    /// The line comes from Perl code.
     pub(super) made: bool,
     /// That was in a virtual host of the file.
     pub(super) made_in_host: bool,
@@ -269,6 +269,9 @@ impl Reader {
                 self.depth -= 1;
                 (self.host, self.perl.assigned) = (outside, assigned);
                 out.push(Node { name, args, origin: at, children: Some(inside) });
+                if self.host.is_none() {
+                    out.append(&mut self.perl.for_main);
+                }
             }
         }
     }
@@ -291,7 +294,7 @@ impl Reader {
             }
             lower => {
                 if !self.htaccess {
-                    self.note_for_perl(lower, args, at)?;
+                    self.note_for_perl(lower, args)?;
                 }
                 match lower {
                     "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
@@ -300,6 +303,9 @@ impl Reader {
                     _ => self.keep_named_variables(args),
                 }
                 out.push(Node { name: name.to_owned(), args: args.to_owned(), origin: at, children: None });
+                if !self.htaccess {
+                    self.perl_loads(lower, args, at, out);
+                }
                 Ok(())
             }
         }

@@ -1,4 +1,4 @@
-//! Directives that code may build (`<Perl>` sections). The code can come from modules that others than root may write,
+//! Directives that code may build (`<Perl>` sections, `add_config`). The code can come from modules that others than root may write,
 //! so what root acts on is not its to say: who processes run as, what is opened, read or bound as root, what holds for
 //! all sites. What may stand in .htaccess may be built, and what is named here; a new directive may not until somebody
 //! has thought about it.
@@ -85,8 +85,8 @@ pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     let is_roots = matches!(directive.name, "PassEnv" | "PerlPassEnv");
     if in_host && named(NAMES) {
         return Err(
-            "can't come from a <Perl> section in a virtual host, whose code must not take another site's \
-                    requests: write it into the file itself"
+            "can't come from Perl code in a virtual host, which must not take another site's requests: write it \
+             into the configuration itself"
                 .to_owned(),
         );
     }
@@ -94,7 +94,7 @@ pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     if is_listed || (directive.contexts.in_htaccess() && !settled_here && !is_roots) {
         return Ok(());
     }
-    Err("can't come from a <Perl> section, whose code is not root's alone: write it into the file itself"
+    Err("can't come from Perl code, which is not root's alone: write it into the configuration itself"
         .to_owned())
 }
 

@@ -1,14 +1,16 @@
-//! `<Perl>` sections that build configuration. Their code is run by somebody else ([`RunPerl`]), never here: reading is
-//! root's. What comes back is read in the section's place, with the directives that `super::made` lets through.
+//! Perl code that builds configuration: `<Perl>` sections, and files and modules that call `add_config` when they are
+//! loaded. It is run by somebody else ([`RunPerl`]), never here: reading is root's. What comes back is read in the place
+//! of the section or directive, with the directives that `super::made` lets through.
 //!
-//! Sections that build nothing stay as they are, for the site's warm parent. Where one builds, what stands before it is
-//! run first, in its order: it may have defined what the section uses.
+//! What builds nothing stays as it is, for the site's warm parent: its text tells. Where something builds, what stands
+//! before it is run first, in its order: it may have defined what the code uses.
 
 use super::expand::Reader;
 use crate::directives::find;
 use crate::directives::perl::{Marks, builds_configuration, of_class, of_directive};
 use crate::lexer::words;
 use crate::{Node, Origin};
+use hostler_wire::configure::Shown;
 use hostler_wire::engine::{Preload, PreloadKind};
 use std::collections::{HashMap, HashSet};
 
@@ -20,6 +22,10 @@ pub trait RunPerl {
     /// # Errors
     /// Why it could not be run, as a sentence with the place in the code.
     fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String>;
+
+    /// Reads the text of something that is to be loaded, and of what it loads, without running it. `places` are the
+    /// directories of modules. What can't be read shows nothing.
+    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown;
 }
 
 /// The words of `User` and `Group`, or of `AssignUserID`; `None` where there was none yet.
@@ -44,7 +50,7 @@ pub struct Asked<'a> {
     pub switches: &'a [String],
     /// What.
     pub preload: &'a Preload,
-    /// In `<VirtualHost>`.
+    /// In a `<VirtualHost>` whose code is not the main server's.
     pub in_host: bool,
 }
 
@@ -76,6 +82,12 @@ pub(super) struct Perl {
     run: HashMap<RunAs, usize>,
     /// Where configuration was made: from here on it is settled who runs sections.
     settled: HashSet<Option<Origin>>,
+    /// Directories of modules that files have named (`use lib`).
+    places: Vec<String>,
+    /// Something has set variables that count at the end of the next section.
+    filled: bool,
+    /// What files in a virtual host have added to the main server.
+    pub(super) for_main: Vec<Node>,
 }
 
 /// Something that is loaded before requests.
@@ -89,11 +101,11 @@ struct Seen {
 
 impl Reader {
     /// Notes a directive that sections depend on.
-    pub(super) fn note_for_perl(&mut self, lower: &str, args: &str, at: Origin) -> Result<(), String> {
+    pub(super) fn note_for_perl(&mut self, lower: &str, args: &str) -> Result<(), String> {
         let identity = matches!(lower, "user" | "group" | "assignuserid");
         if identity && self.perl.settled.contains(&self.host) {
             return Err(
-                "must stand before the <Perl> section that builds configuration, which is run with it".into(),
+                "must stand before the Perl code that builds configuration, which is run with it".into()
             );
         }
         let mut words = words(args).into_iter();
@@ -107,18 +119,66 @@ impl Reader {
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
             "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
             "perlswitches" => self.perl.switches.extend(words),
-            "perlmodule" => words.for_each(|word| self.see(PreloadKind::Module, word, at)),
-            "perlrequire" | "perlconfigrequire" => {
-                words.for_each(|word| self.see(PreloadKind::File, word, at));
-            }
             _ => {}
         }
         Ok(())
     }
 
-    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) {
+    /// Something is loaded: the directive stays, and what it adds follows it.
+    pub(super) fn perl_loads(&mut self, lower: &str, args: &str, at: Origin, out: &mut Vec<Node>) {
+        let kind = match lower {
+            "perlmodule" => PreloadKind::Module,
+            "perlrequire" | "perlconfigrequire" => PreloadKind::File,
+            "perlpostconfigrequire" => PreloadKind::LateFile,
+            _ => return,
+        };
+        for word in words(args) {
+            let shown = self.see(kind, word, at);
+            if !shown.adds {
+                continue;
+            }
+            match self.run_sections(&self.run_as()) {
+                Ok(Some(made)) => self.take(at, &made, out),
+                Ok(None) => {}
+                Err(why) => {
+                    let name = find(lower).map_or(lower, |(_, directive)| directive.name);
+                    self.error(at, "", format!("{name}: {why}"));
+                }
+            }
+        }
+    }
+
+    /// Notes what is to be loaded, and looks at it.
+    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) -> Shown {
         let origin = format!("{}:{}", self.file_name(at), at.line);
-        self.perl.seen.push(Seen { host: self.host, at, preload: Preload { kind, text, origin } });
+        let preload = Preload { kind, text, origin, configured: false };
+        self.perl.seen.push(Seen { host: self.host, at, preload });
+        let shown = self.look();
+        self.perl.filled |= shown.fills;
+        shown
+    }
+
+    /// What the text of the last that was seen shows.
+    fn look(&mut self) -> Shown {
+        let mut places: Vec<String> = include_switches(&self.perl.switches);
+        places.extend(self.perl.places.iter().cloned());
+        let Some(seen) = self.perl.seen.last() else { return Shown::default() };
+        let is_file = matches!(seen.preload.kind, PreloadKind::File | PreloadKind::LateFile);
+        // A module of the system's builds nothing, and without own places there are no others.
+        if places.is_empty() && !is_file || is_silent(&seen.preload) {
+            return Shown::default();
+        }
+        let Some(mut runner) = self.perl.runner.take() else { return Shown::default() };
+        let run_as = self.run_as();
+        let seen = self.perl.seen.last();
+        let shown = seen.map(|seen| runner.look(&self.asked(&run_as, seen), &places)).unwrap_or_default();
+        self.perl.runner = Some(runner);
+        for place in &shown.places {
+            if !places.contains(place) {
+                self.perl.places.push(place.clone());
+            }
+        }
+        shown
     }
 
     /// A section: it stays, and what it builds follows it.
@@ -131,9 +191,10 @@ impl Reader {
         let Some(code) = code.filter(|_| is_plain && !self.htaccess) else { return };
         let word = builds_configuration(&code);
         self.perl.marks = self.perl.marks | of_code(&code);
-        self.see(PreloadKind::Code, code, at);
+        let shown = self.see(PreloadKind::Code, code, at);
         let run_as = self.run_as();
-        if word.is_none() && !self.perl.run.contains_key(&run_as) {
+        let builds = word.is_some() || shown.adds || std::mem::take(&mut self.perl.filled);
+        if !builds && !self.perl.run.contains_key(&run_as) {
             return;
         }
         match self.run_sections(&run_as) {
@@ -159,19 +220,27 @@ impl Reader {
         let Some(mut runner) = self.perl.runner.take() else { return Ok(None) };
         let done = self.perl.run.insert(run_as.clone(), self.perl.seen.len()).unwrap_or_default();
         self.perl.settled.insert(self.host);
+        if self.perl.assigned.is_none() {
+            self.perl.settled.insert(None);
+        }
         let of_here = |seen: &&Seen| seen.host.is_none() || seen.host == self.host;
         let (mut made, mut said) = (Ok(Made::default()), Vec::new());
-        for seen in self.perl.seen[done..].iter().filter(of_here) {
-            if made.is_err() {
+        for (index, seen) in self.perl.seen.iter().enumerate().skip(done).filter(|(_, seen)| of_here(seen)) {
+            made = runner.run(&self.asked(run_as, seen));
+            if index + 1 == self.perl.seen.len() {
                 break;
             }
-            made = self.run_one(runner.as_mut(), run_as, seen);
-            // A mistake in what is loaded is told when it is loaded to serve; the section may do without.
-            if seen.preload.kind != PreloadKind::Code
-                && let Err(why) = &made
-            {
-                said.push((seen.at, format!("before a <Perl> section: {why}")));
-                made = Ok(Made::default());
+            made = match made {
+                Ok(made) => self.already_taken(seen, &made).map(|()| Made::default()),
+                Err(why) if seen.preload.kind == PreloadKind::Code => Err(why),
+                // A mistake in what is loaded is told when it is loaded to serve; what follows may do without.
+                Err(why) => {
+                    said.push((seen.at, format!("before Perl code that builds configuration: {why}")));
+                    Ok(Made::default())
+                }
+            };
+            if made.is_err() {
+                break;
             }
         }
         self.perl.runner = Some(runner);
@@ -179,36 +248,78 @@ impl Reader {
         made.map(Some)
     }
 
-    fn run_one(&self, runner: &mut dyn RunPerl, run_as: &RunAs, seen: &Seen) -> Result<Made, String> {
-        let made = runner.run(&Asked {
+    fn asked<'a>(&'a self, run_as: &'a RunAs, seen: &'a Seen) -> Asked<'a> {
+        Asked {
             run_as,
             server_root: &self.facts.server_root,
             generation: self.perl.version.unwrap_or_else(|| self.perl.marks.generation()),
             switches: &self.perl.switches,
             preload: &seen.preload,
-            in_host: seen.host.is_some(),
-        })?;
-        let is_last = self.perl.seen.last().is_some_and(|last| std::ptr::eq(last, seen));
-        // Told of when it shows: it would be lost, or stand in another's place.
-        if !is_last && !made.text.is_empty() && !self.facts.configured.contains(&seen.at) {
-            let origin = &seen.preload.origin;
-            return Err(format!("{origin}: builds configuration in a way that its text does not show"));
+            in_host: seen.host.is_some() && !self.is_for_main(seen.preload.kind),
         }
-        Ok(made)
     }
 
-    /// Reads what a section has built, in its place.
-    fn take(&mut self, at: Origin, made: &Made, out: &mut Vec<Node>) {
-        made.warnings.lines().for_each(|line| self.warn(at, format!("<Perl>: {line}")));
-        self.facts.configured.insert(at);
-        let file = self.add_file(&format!("{}:{} <Perl>", self.file_name(at), at.line));
-        let in_host = self.host.is_some();
-        self.nested(at, "Perl", |reader| {
-            (reader.made, reader.made_in_host) = (true, in_host);
-            reader.contents(made.text.as_bytes(), file, out);
-            reader.made = false;
-        });
+    /// Whether what is added in a virtual host is the main server's, as in mod_perl: its code is the main server's user's.
+    /// What a section builds stands in its place.
+    fn is_for_main(&self, kind: PreloadKind) -> bool {
+        kind != PreloadKind::Code && self.perl.assigned.is_none()
     }
+
+    /// What was run before its own turn must not have built anything, unless it was taken then: it would be lost, or
+    /// stand in another's place.
+    fn already_taken(&self, seen: &Seen, made: &Made) -> Result<(), String> {
+        if made.text.is_empty() || self.facts.configured.contains(&seen.at) {
+            return Ok(());
+        }
+        let origin = &seen.preload.origin;
+        Err(format!("{origin}: builds configuration in a way that its text does not show: {REMEDY}"))
+    }
+
+    /// Reads what a section has built, or a file has added, in its place.
+    fn take(&mut self, at: Origin, made: &Made, out: &mut Vec<Node>) {
+        let kind = self.perl.seen.last().map_or(PreloadKind::Code, |seen| seen.preload.kind);
+        let what = if kind == PreloadKind::Code { "<Perl>" } else { "add_config" };
+        made.warnings.lines().for_each(|line| self.warn(at, format!("{what}: {line}")));
+        self.facts.configured.insert(at);
+        let file = self.add_file(&format!("{}:{} {what}", self.file_name(at), at.line));
+        let (host, depth) = (self.host, self.depth);
+        let is_for_main = host.is_some() && self.is_for_main(kind);
+        let mut added = Vec::new();
+        if is_for_main {
+            (self.host, self.depth) = (None, 0);
+        }
+        // What is built may load what builds more: the rest of it is no more trusted then.
+        let outside = (self.made, self.made_in_host);
+        (self.made, self.made_in_host) = (true, self.host.is_some());
+        self.nested(at, "Perl", |reader| reader.contents(made.text.as_bytes(), file, &mut added));
+        (self.made, self.made_in_host) = outside;
+        (self.host, self.depth) = (host, depth);
+        if is_for_main { self.perl.for_main.append(&mut added) } else { out.append(&mut added) }
+    }
+}
+
+/// What to do where the text does not show that code builds configuration.
+const REMEDY: &str =
+    "write a comment with the word add_config into the file, or $PerlConfig .= ''; into the section";
+
+/// The directories of `-I`.
+fn include_switches(switches: &[String]) -> Vec<String> {
+    let mut places = Vec::new();
+    let mut switches = switches.iter();
+    while let Some(switch) = switches.next() {
+        match switch.strip_prefix("-I") {
+            Some("") => places.extend(switches.next().cloned()),
+            Some(place) => places.push(place.to_owned()),
+            None => {}
+        }
+    }
+    places
+}
+
+/// Code that loads nothing shows all that it does itself.
+fn is_silent(preload: &Preload) -> bool {
+    let loads = |word| preload.text.contains(word);
+    preload.kind == PreloadKind::Code && !["use ", "require ", "do "].into_iter().any(loads)
 }
 
 /// Which generation's classes the code calls.

@@ -75,12 +75,14 @@ sub error_log2stderr      { return }
 sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
 sub is_perl_option_enabled { return $_[1] =~ /\A(?:Enable|AutoLoad|Autoload)\z/ ? 1 : 0 }
 
-# A section's code is run twice: once while the configuration is read, where this is another's (Hostler::Configure).
+# What builds configuration is run twice: once while the configuration is read, where this is another's
+# (Hostler::Configure).
 sub add_config {
     return if $Hostler::configured;
     require Carp;
-    Carp::croak('$s->add_config cannot change the configuration: the server has read it before Perl is started. Write '
-            . 'these lines into the configuration: see docs/perl-calls.md');
+    Carp::croak('$s->add_config has no effect any more: the configuration was read before, and nothing showed then that '
+            . 'it is called here. Write a comment with the word add_config into the file that PerlRequire, PerlModule or '
+            . 'PerlConfigRequire names, or $PerlConfig .= \'\'; into the <Perl> section: see docs/moving-from-mod_perl.md');
 }
 
 require Apache2::RequestUtil;

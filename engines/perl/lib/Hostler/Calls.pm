@@ -26,7 +26,7 @@ Apache2::SubRequest Apache2::SubRequest: run
 Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip !bucket_alloc !client_socket !conn_config !input_filters !output_filters !sbh
 Apache2::Connection Apache2::ConnectionUtil: pnotes pnotes_kill
 Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names !addrs !context !lookup_defaults !module_config
-Apache2::ServerRec Apache2::ServerUtil: add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers !add_config
+Apache2::ServerRec Apache2::ServerUtil: add_config add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers
 Apache2::ServerRec Apache2::Log: log log_error log_serror warn
 Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner get_server_description get_server_version group_id restart_count server server_root server_root_relative server_shutdown_cleanup_register user_id
 Apache2::Log Apache2::Log: LOG_MARK alert crit debug emerg error info log_pid notice warn

@@ -1,5 +1,5 @@
-# Hostler::Configure: the configuration that <Perl> sections build, as text. Only in the process that runs them while the
-# configuration is read (hostler-perl configure).
+# Hostler::Configure: the configuration that <Perl> sections build, as text, and that files add which are loaded while
+# the configuration is read. Only in the process that runs them then (hostler-perl configure).
 #
 # A section's variables are directives: $Name and @Name are lines, %Name is sections, $PerlConfig and @PerlConfig are
 # configuration as it stands. What they mean is mod_perl's rule (Apache2::PerlSections); what comes of it is sorted by
@@ -18,8 +18,8 @@ my @packages = qw(Apache2::ReadConfig Apache::ReadConfig);
 # The longest text, in bytes, that the server would take.
 my $longest = 1_000_000;
 
-# $in_host: where the section stands that is run; negative: none is.
-our ($in_host, $text, $warnings) = (-1, '', '');
+# $in_host: what is run may not add to the whole server; negative: nothing is run. $is_section: it is a section.
+our ($in_host, $is_section, $text, $warnings) = (-1, 0, '', '');
 my (@lines, $length);
 
 sub _line {
@@ -109,13 +109,13 @@ sub _walk {
     return _lines_as_they_are(@as_they_are);
 }
 
-# After a section: its text is in $text, what it warned of in $warnings.
+# After something was run: its text is in $text, what it warned of in $warnings.
 sub built {
     my @ready = @lines;
     @lines   = ();
     $in_host = -1;
     $length //= 0;
-    my $done = eval { _walk($_) for @packages; 1 };
+    my $done = eval { _walk($_) for $is_section ? @packages : (); 1 };
     my $why = $@;
     $text = join '', map { "$_\n" } @ready, @lines;
     utf8::encode($text) if utf8::is_utf8($text);
@@ -131,8 +131,8 @@ sub built {
 # What a program adds while a section is run stands before what its variables say.
 sub _add {
     require Carp;
-    Carp::croak('add_config can build configuration in a <Perl> section alone') if $in_host < 0;
-    Carp::croak('add_config in <VirtualHost> would change the whole server: use $PerlConfig, or move the section out of it')
+    Carp::croak('add_config can build configuration only while something is loaded') if $in_host < 0;
+    Carp::croak('add_config in <VirtualHost> would change the whole server: use $PerlConfig, or move it out of there')
         if $in_host > 0;
     _lines_as_they_are(map { ref $_ eq 'ARRAY' ? @$_ : $_ } @_);
     return;

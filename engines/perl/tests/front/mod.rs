@@ -29,7 +29,7 @@ pub struct Engine {
 
 /// What is loaded: code, as if in a `<Perl>` section.
 pub fn code(text: &str) -> Preload {
-    Preload { kind: PreloadKind::Code, text: text.into(), origin: "test.conf:7".into() }
+    Preload { kind: PreloadKind::Code, text: text.into(), origin: "test.conf:7".into(), configured: false }
 }
 
 /// A pool of generation 2 that preloads code.

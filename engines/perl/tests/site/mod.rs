@@ -32,11 +32,16 @@ pub fn scripts(class: &str) -> Directory {
 
 /// `PerlModule`, `PerlRequire`.
 pub fn module(name: &str) -> Preload {
-    Preload { kind: PreloadKind::Module, text: name.into(), origin: "test.conf:1".into() }
+    Preload { kind: PreloadKind::Module, text: name.into(), origin: "test.conf:1".into(), configured: false }
 }
 
 pub fn file(path: &Path) -> Preload {
-    Preload { kind: PreloadKind::File, text: path.display().to_string(), origin: "test.conf:2".into() }
+    Preload {
+        kind: PreloadKind::File,
+        text: path.display().to_string(),
+        origin: "test.conf:2".into(),
+        configured: false,
+    }
 }
 
 impl Site {

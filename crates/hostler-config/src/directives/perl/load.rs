@@ -117,18 +117,22 @@ pub struct Preload {
     pub origin: Origin,
     /// It is a handler with a `+`: if there is no such module, one of that name without its last part.
     pub handler: bool,
+    /// What it builds of configuration stands behind the directive: it was run when the configuration was read.
+    pub configured: bool,
 }
 
 /// Adds something to load.
 pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
-    push(cmd, Preload { kind, text: text.into(), origin: cmd.origin, handler: false });
+    let configured = cmd.builder.facts.configured.contains(&cmd.origin);
+    push(cmd, Preload { kind, text: text.into(), origin: cmd.origin, handler: false, configured });
 }
 
 /// Adds the package of a handler. `package->method` names it; of `package::function` only the end is to guess.
 pub(super) fn add_handler(cmd: &mut Command<'_>, name: &str) {
     let package = name.split_once("->").map_or(name, |(package, _)| package).trim_end_matches("::");
     let handler = !name.contains("->");
-    push(cmd, Preload { kind: PreloadKind::Module, text: package.into(), origin: cmd.origin, handler });
+    let (kind, text) = (PreloadKind::Module, package.into());
+    push(cmd, Preload { kind, text, origin: cmd.origin, handler, configured: false });
 }
 
 /// In .htaccess nothing is loaded beforehand.

@@ -12,9 +12,7 @@ pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result
         return Err(format!("takes no arguments here, not \"{}\": its code is Perl's alone", args.raw));
     }
     let code = nodes.first().map_or("", |node| node.args.as_str());
-    let is_configured = cmd.builder.facts.configured.contains(&cmd.origin);
-    let kind = if is_configured { PreloadKind::ConfiguredCode } else { PreloadKind::Code };
-    load::add(cmd, kind, code);
+    load::add(cmd, PreloadKind::Code, code);
     Ok(())
 }
 
