@@ -56,6 +56,7 @@ print <<'EOT';
 | `$s->add_config`, `Apache->httpd_conf` | build configuration in `<Perl>` sections and in files while they are loaded (docs/moving-from-mod_perl.md); elsewhere they die: the front has read the configuration before. |
 | `$s->push_handlers`, `$s->set_handlers` | `PerlChildInitHandler` and `PerlChildExitHandler`, at startup; another phase dies: the configuration says which phases a worker is asked for. |
 | `$r->dir_config($name, $value)` | is true for this request only. |
+| `$s->server_admin($text)`, `server_hostname`, `port`, `loglevel`, `timeout`, `$s->dir_config($name, $value)` | set what Perl in this process sees; what the front does by them stays. |
 | `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |
 | `$r->prev` | after an internal redirect: the request before it as it was left, but not its `pnotes`. |

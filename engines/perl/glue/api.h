@@ -61,14 +61,20 @@ STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);
 ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
+/* What the program has added to %ENV is in subprocess_env as well, for the log and whoever asks. */
+void hp_env_of_program(pTHX_ hp_request *r);
 /* Only what PerlSetEnv and PerlPassEnv say: all that a program finds before it asks for CGI's variables. */
 void hp_env_put_configured(pTHX_ hp_request *r);
 /* The hash that is %ENV during a request (environ.c): begin, put every variable, end; again if end answers 0. */
 void hp_environ_begin(pTHX);
 void hp_environ_put(pTHX_ const char *name, size_t length, hp_str value);
 int hp_environ_end(pTHX);
-/* From now on, put goes into whatever hash is %ENV. */
-void hp_environ_direct(pTHX);
+/* What follows goes into %ENV as it is; hp_environ_restore() takes it out again. */
+void hp_environ_into_real(pTHX);
+/* %ENV of a request to which its program has added something; else NULL. */
+HV *hp_environ_changed(pTHX);
+/* Whether %ENV outside of requests has this variable with this value. */
+int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value);
 void hp_environ_restore(pTHX);
 /* Takes a request's %ENV away, NULL if it has none; and gives it back, in place of another's. */
 HV *hp_environ_put_aside(pTHX);
@@ -79,6 +85,9 @@ void hp_env_of_void_call(pTHX_ hp_request *r);
 void hp_env_export(pTHX_ hp_request *r);
 void hp_exported_begin(pTHX);
 void hp_exported_put(pTHX_ const char *name, size_t length, hp_str value);
+/* unparsed_uri after an internal redirect: the URL of that, as a client would write it (ap_internal_redirect parses it
+ * anew). */
+SV *hp_redirected_uri(pTHX_ const hp_request_in *in);
 int hp_method_number(const char *name, size_t length);
 /* The body bytes that are there already, read on first if `fill` and there are none; and how many are left of them. */
 STRLEN hp_request_ahead(pTHX_ hp_request *r, char **from, int fill);

@@ -38,6 +38,8 @@ static void put_text(pTHX_ hp_request *r, int which, SV *value)
 static SV *text_of(pTHX_ hp_request *r, int which)
 {
     SV *changed = *(SV **)((char *)r + texts[which].changed);
+    if (which == UNPARSED_URI && !changed && r->in->flags & HP_REDIRECTED && r->in->redirect_url.ptr)
+        return hp_redirected_uri(aTHX_ r->in);
     return changed ? newSVsv(changed) : hp_sv(aTHX_ *(const hp_str *)((const char *)r->in + texts[which].original));
 }
 
@@ -209,6 +211,7 @@ static hp_table *table_of(pTHX_ hp_request *r, int which)
             hp_env_common(aTHX_ r);
         else if (!r->subprocess_env && r->directory && r->directory->env.count)
             hp_env_put_configured(aTHX_ r);
+        hp_env_of_program(aTHX_ r);
         return HP_TABLE(r, subprocess_env);
     default: return HP_TABLE(r, notes);
     }

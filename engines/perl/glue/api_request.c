@@ -185,7 +185,7 @@ XS(hp_go_on)
     XSRETURN_EMPTY;
 }
 
-/* look_up(r, method, target, is a path): the sub-request, or undef. */
+/* look_up(r, method, target, its URL where the target is a path): the sub-request, or undef. */
 XS(hp_look_up_target)
 {
     HP_METHOD(4);
@@ -193,7 +193,7 @@ XS(hp_look_up_target)
     const char *method = SvPV(ST(1), method_length), *target = SvPV(ST(2), length);
     hp_request *sub;
     hp_told told;
-    hp_ask_look_up(method, method_length, target, length, SvTRUE(ST(3)));
+    hp_ask_look_up(method, method_length, target, length, SvOK(ST(3)));
     hp_serve_until_told(aTHX_ &told);
     if (told.kind != HP_TOLD_ANSWER)
         XSRETURN_UNDEF;
@@ -201,6 +201,12 @@ XS(hp_look_up_target)
     sub->main = r;
     SvREFCNT_dec(sub->target);
     sub->target = newSVsv(ST(2));
+    SvREFCNT_dec(sub->unparsed_uri);
+    sub->unparsed_uri = newSVsv(SvOK(ST(3)) ? ST(3) : ST(2));
+    if (SvOK(ST(3))) { /* not changed: the front need not hear of it */
+        SvREFCNT_dec(sub->uri);
+        sub->uri = newSVsv(ST(3));
+    }
     HP_ANSWER(hp_request_sv(aTHX_ sub));
 }
 

@@ -35,6 +35,16 @@ const hp_server *hp_server_of(pTHX_ SV *object)
 
 enum { HOSTNAME, ADMIN, ERROR_FNAME, DOCUMENT_ROOT, PATH };
 
+/* A process may set these for itself, as with mod_perl; what the front does by them it does not change. The old text is
+ * not freed: there may be who has it. */
+static void put_text(pTHX_ const hp_server *s, int which, SV *value)
+{
+    hp_server *own = (hp_server *)s;
+    STRLEN length;
+    const char *text = SvPV(value, length);
+    *(which == HOSTNAME ? &own->name : &own->admin) = (hp_str){savepvn(text, length), length};
+}
+
 XS(hp_server_text)
 {
     dXSARGS;
@@ -42,6 +52,11 @@ XS(hp_server_text)
     if (items < 1)
         croak("too few arguments");
     s = hp_server_of(aTHX_ ST(0));
+    if (items > 1 && (XSANY.any_i32 == HOSTNAME || XSANY.any_i32 == ADMIN)) {
+        SV *old = XSANY.any_i32 == HOSTNAME ? hp_sv(aTHX_ s->name) : hp_sv(aTHX_ s->admin);
+        put_text(aTHX_ s, XSANY.any_i32, ST(1));
+        HP_ANSWER(old);
+    }
     switch (XSANY.any_i32) {
     case HOSTNAME: HP_ANSWER(hp_sv(aTHX_ s->name));
     case ADMIN: HP_ANSWER(hp_sv(aTHX_ s->admin));
@@ -52,6 +67,16 @@ XS(hp_server_text)
 }
 
 enum { PORT, IS_VIRTUAL, LOGLEVEL, TIMEOUT, KEEP_ALIVE, KEEP_ALIVE_MAX, LIMIT_LINE, LIMIT_FIELD_SIZE, LIMIT_FIELDS, ID };
+
+static void put_number(hp_server *s, int which, IV value)
+{
+    switch (which) {
+    case PORT: s->port = (uint16_t)value; break;
+    case LOGLEVEL: s->log_level = value < 0 ? 0 : value > 7 ? 7 : value; break;
+    case TIMEOUT: s->timeout = value / 1000000; break;
+    default:; /* the front's alone */
+    }
+}
 
 XS(hp_server_number)
 {
@@ -73,6 +98,8 @@ XS(hp_server_number)
     case LIMIT_FIELDS: answer = 100; break;
     default: answer = s->id;
     }
+    if (items > 1)
+        put_number((hp_server *)s, XSANY.any_i32, SvIV(ST(1)));
     HP_ANSWER(newSViv(answer));
 }
 
@@ -113,20 +140,26 @@ XS(hp_main_server)
     HP_ANSWER(hp_server_sv(aTHX_ hp_server_by_id(0)));
 }
 
-/* The server's own PerlSetVar table; made anew for each call. */
+/* The server's own PerlSetVar table, one for as long as the process lives: what programs set stays. */
+static hp_table *vars_of(pTHX_ const hp_server *s)
+{
+    static hp_table **tables;
+    size_t index = s - hp_settings.servers;
+    if (!tables)
+        Newxz(tables, hp_settings.server_count, hp_table *);
+    if (!tables[index])
+        tables[index] = hp_table_from(aTHX_ s->vars);
+    return tables[index];
+}
+
 XS(hp_server_vars)
 {
     dXSARGS;
-    const hp_server *s;
     hp_table *table;
-    SV *answer;
     if (items < 1)
         croak("too few arguments");
-    s = hp_server_of(aTHX_ ST(0));
-    table = hp_table_from(aTHX_ s->vars);
-    answer = items > 1 ? hp_table_access(aTHX_ table, ST(1), NULL) : hp_table_sv(aTHX_ table, NULL);
-    hp_table_free(aTHX_ table);
-    HP_ANSWER(answer);
+    table = vars_of(aTHX_ hp_server_of(aTHX_ ST(0)));
+    HP_ANSWER(items > 1 ? hp_table_access(aTHX_ table, ST(1), items > 2 ? ST(2) : NULL) : hp_table_sv(aTHX_ table, NULL));
 }
 
 /* ---- connection ---- */

@@ -125,7 +125,7 @@ static void set_request(pTHX_ hp_request *r, const sink *to)
     set(aTHX_ to, "REQUEST_METHOD", hp_request_text(aTHX_ r->method, in->method));
     args = hp_request_text(aTHX_ r->args, in->args);
     set(aTHX_ to, "QUERY_STRING", args.ptr ? args : hp_literal(""));
-    set(aTHX_ to, "REQUEST_URI", hp_request_text(aTHX_ r->unparsed_uri, in->unparsed_uri));
+    set(aTHX_ to, "REQUEST_URI", in->unparsed_uri); /* what the client asked for, also after internal redirects */
     set(aTHX_ to, "SCRIPT_FILENAME", hp_request_text(aTHX_ r->filename, in->filename));
     set(aTHX_ to, "SCRIPT_NAME", script_name(hp_request_text(aTHX_ r->uri, in->uri), path_info));
     if (path_info.len) {
@@ -197,8 +197,11 @@ static void fill(pTHX_ hp_request *r)
         set_text(aTHX_ &to, "MOD_PERL_API_VERSION", "2");
 }
 
+static int is_filled; /* %ENV is a CGI program's, and what it adds the request's; under modperl it is the process's */
+
 void hp_env_fill(pTHX_ hp_request *r)
 {
+    is_filled = 1;
     hp_environ_begin(aTHX);
     fill(aTHX_ r);
     while (!hp_environ_end(aTHX))
@@ -224,14 +227,63 @@ void hp_env_configured(pTHX_ hp_request *r)
     while (!hp_environ_end(aTHX));
 }
 
+/* Not the engine's own, nor what every request finds. */
+static int is_added(pTHX_ const char *name, I32 length, SV *value)
+{
+    return SvOK(value) && !(length >= 8 && memcmp(name, "MOD_PERL", 8) == 0) &&
+           !hp_environ_is_outer(aTHX_ name, length, value);
+}
+
+void hp_env_of_program(pTHX_ hp_request *r)
+{
+    HV *env = is_filled ? hp_environ_changed(aTHX) : NULL;
+    HE *each;
+    if (!env)
+        return;
+    if (r->env_wanted)
+        hp_env_common(aTHX_ r);
+    hv_iterinit(env);
+    while ((each = hv_iternext(env))) {
+        I32 name_length;
+        STRLEN length;
+        size_t old_length;
+        const char *name = hv_iterkey(each, &name_length), *old, *text;
+        SV *value = hv_iterval(env, each);
+        if (!is_added(aTHX_ name, name_length, value))
+            continue;
+        text = SvPV(value, length);
+        old = hp_table_get(HP_TABLE(r, subprocess_env), name, (size_t)name_length, &old_length);
+        if (!old || old_length != length || memcmp(old, text, length) != 0)
+            hp_table_set(aTHX_ r->subprocess_env, name, (size_t)name_length, text, length);
+    }
+}
+
 void hp_env_restore(pTHX)
 {
+    is_filled = 0;
     hp_environ_restore(aTHX);
 }
 
 void hp_env_of_void_call(pTHX_ hp_request *r)
 {
     hp_env_common(aTHX_ r);
-    hp_environ_direct(aTHX);
+    hp_environ_into_real(aTHX);
     fill(aTHX_ r);
+}
+
+SV *hp_redirected_uri(pTHX_ const hp_request_in *in)
+{
+    static const char plain[] = "-._~!$&'()*+,;=:@/";
+    SV *answer = newSVpvs("");
+    size_t i;
+    for (i = 0; i < in->uri.len; i++) {
+        unsigned char c = (unsigned char)in->uri.ptr[i];
+        if (isALNUM_A(c) || (c && strchr(plain, c)))
+            sv_catpvn(answer, in->uri.ptr + i, 1);
+        else
+            sv_catpvf(answer, "%%%02x", c);
+    }
+    if (in->args.ptr)
+        sv_catpvf(answer, "?%.*s", (int)in->args.len, in->args.ptr);
+    return answer;
 }

@@ -17,6 +17,7 @@ static variable *sequence;
 static size_t count, room, distinct;
 
 static HV *saved; /* %ENV outside of the request; NULL: no request has it */
+static size_t given; /* variables that the request began with */
 static size_t position;
 static enum { DIRECT, REPLAY, RECORD } mode;
 
@@ -164,17 +165,56 @@ int hp_environ_end(pTHX)
         GvHV(PL_envgv) = (HV *)SvREFCNT_inc((SV *)kept);
     }
     mode = DIRECT;
+    given = HvUSEDKEYS(GvHVn(PL_envgv));
     return 1;
 }
 
-void hp_environ_direct(pTHX)
+/* What a magical %ENV had before a request's variables were put into it. */
+static HV *before;
+static int inside; /* a request within the one that has done that */
+
+void hp_environ_into_real(pTHX)
 {
+    if (!saved && !before && !inside)
+        before = newHVhv(GvHVn(PL_envgv));
     mode = DIRECT;
+}
+
+/* Also what programs inherit that are started later: the magic sees to it. */
+static void take_out(pTHX)
+{
+    HV *env = GvHVn(PL_envgv);
+    HE *each;
+    hv_clear(env);
+    hv_iterinit(before);
+    while ((each = hv_iternext(before))) {
+        SV *value = newSVsv(HeVAL(each));
+        if (!hv_store_ent(env, HeSVKEY_force(each), value, 0))
+            SvREFCNT_dec(value);
+        else
+            SvSETMAGIC(value);
+    }
+    SvREFCNT_dec((SV *)before);
+    before = NULL;
+}
+
+HV *hp_environ_changed(pTHX)
+{
+    HV *env = GvHVn(PL_envgv);
+    return saved && HvUSEDKEYS(env) != given ? env : NULL;
+}
+
+int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value)
+{
+    SV **outer = saved ? hv_fetch(saved, name, length, 0) : NULL;
+    return outer && sv_eq(*outer, value);
 }
 
 void hp_environ_restore(pTHX)
 {
     HV *env;
+    if (before && !inside)
+        take_out(aTHX);
     if (!saved)
         return;
     env = GvHV(PL_envgv);
@@ -186,6 +226,7 @@ void hp_environ_restore(pTHX)
 HV *hp_environ_put_aside(pTHX)
 {
     HV *env = NULL;
+    inside++;
     if (saved) {
         env = GvHV(PL_envgv);
         GvHV(PL_envgv) = saved;
@@ -197,6 +238,7 @@ HV *hp_environ_put_aside(pTHX)
 void hp_environ_take_back(pTHX_ HV *env)
 {
     hp_environ_restore(aTHX);
+    inside--;
     if (!env)
         return;
     saved = GvHV(PL_envgv);

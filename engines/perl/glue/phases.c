@@ -283,7 +283,10 @@ static void was_redirected(hp_trip *t)
 static void conclude(pTHX_ hp_trip *t, int status)
 {
     hp_request *r = t->r;
-    int unsent = r->head_state == HP_HEAD_UNSENT;
+    int unsent;
+    hp_drain(aTHX);
+    hp_env_of_program(aTHX_ r);
+    unsent = r->head_state == HP_HEAD_UNSENT;
     if (is_own_page(t, status)) {
         r->status = status;
         status = HP_OK;

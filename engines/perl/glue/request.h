@@ -131,6 +131,8 @@ void hp_env_restore(pTHX);
 /* Ties STDIN and STDOUT to whatever request there is (perl-script), and unties them. */
 void hp_tie(pTHX);
 void hp_untie(pTHX);
+/* What a layer above STDOUT's still holds (binmode with ":encoding(...)" has a buffer) becomes output of the request. */
+void hp_drain(pTHX);
 /* Runs the cleanups of the request's pool; hp_request_free() does it if nobody has. */
 void hp_request_run_cleanups(pTHX_ hp_request *r);
 /* Number of a phase by its directive ("PerlLogHandler"), its mod_perl 1 name included; -1: unknown. */

@@ -106,10 +106,12 @@ static SSize_t write_out(pTHX_ PerlIO *f, const void *bytes, Size_t length)
     return (SSize_t)length;
 }
 
+static int draining;
+
 /* Perl flushes every handle before it forks; that must not send a head that nobody asked for. */
 static IV flush_out(pTHX_ PerlIO *f)
 {
-    if (hp_current && !is_script_s_child() && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
+    if (hp_current && !draining && !is_script_s_child() && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
         hp_request_push(aTHX_ hp_current);
     return 0;
 }
@@ -302,6 +304,15 @@ void hp_untie(pTHX)
     SvREFCNT_dec(saved_select);
     if (!SvPOK(PL_rs) || SvCUR(PL_rs) != 1 || *SvPVX(PL_rs) != '\n')
         sv_setpvs_mg(get_sv("/", GV_ADD), "\n");
+}
+
+void hp_drain(pTHX)
+{
+    if (!tied || !request_out || !PerlIOValid(request_out) || PerlIOBase(request_out)->tab == &layer)
+        return;
+    draining = 1;
+    PerlIO_flush(request_out);
+    draining = 0;
 }
 
 struct hp_handles {

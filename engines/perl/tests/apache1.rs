@@ -233,6 +233,26 @@ fn forms_uploads_and_cookies() {
 }
 
 #[test]
+fn uploads_leave_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "package Test; use Apache::Request; sub handler {{ my $r = shift; \
+         my $q = Apache::Request->new($r, POST_MAX => 2000, TEMP_DIR => '{}'); my $status = $q->parse; \
+         my @there = glob '{}/*'; $r->print($status, ' ', scalar @there); 0 }} 1;",
+        folder.path().display(),
+        folder.path().display()
+    );
+    let mut site = Site::with(1, "Test", tempfile::tempdir().unwrap(), vec![code(&text)]);
+    let place = handler("Test");
+    let mut post =
+        |body: &str| site.post_in(&place, "x", "", "multipart/form-data; boundary=XyZ", body.as_bytes());
+    assert_eq!(post(MULTIPART).body, "0 1", "the upload is in the folder");
+    assert_eq!(post(&MULTIPART[..MULTIPART.find("line").unwrap() + 4]).body, "400 0", "refused, and gone");
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 0, "the whole one has gone with its request");
+}
+
+#[test]
 fn escapes_dates_addresses_and_files() {
     assert_eq!(
         says(

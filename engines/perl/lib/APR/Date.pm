@@ -8,6 +8,7 @@ our $VERSION = '0.009000';
 
 my @days   = qw(Sun Mon Tue Wed Thu Fri Sat);
 my @months = qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec);
+my @days_in = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31);
 my %month  = map { ($months[$_] => $_) } 0 .. 11;
 
 # A time of HTTP, of seconds since the epoch.
@@ -18,7 +19,7 @@ sub http {
 
 sub _seconds {
     my ($year, $month, $day, $hour, $minute, $second) = @_;
-    return 0 unless defined $month{ ucfirst lc $month } && $day >= 1 && $day <= 31 && $hour < 24 && $minute < 60 && $second < 62;
+    return 0 unless defined $month{ ucfirst lc $month } && $day >= 1 && $day <= $days_in[ $month{ ucfirst lc $month } ] && $hour < 24 && $minute < 60 && $second < 62;
     $year += $year < 70 ? 2000 : 1900 if $year < 100;
     my ($m, $y) = ($month{ ucfirst lc $month } + 1, $year);
     ($m, $y) = $m > 2 ? ($m - 3, $y) : ($m + 9, $y - 1);

@@ -17,6 +17,8 @@ use overload
 # Numbers of APR's own; those below 20000 are the system's.
 my %text = (
     20014  => 'Internal error (specific information not available)',
+    20016  => 'The specified IP address is invalid.',
+    20017  => 'The specified network mask is invalid.',
     70007  => 'The timeout specified has expired',
     70008  => 'Partial results are valid but processing is incomplete',
     70014  => 'End of file found',

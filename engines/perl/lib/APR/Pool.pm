@@ -21,7 +21,11 @@ sub new {
     return $pool;
 }
 
-sub of_request { return bless { cleanups => [], below => {}, process => $$, shared => 1 }, __PACKAGE__ }
+# A request's lies in its connection's, and that in the process's, as far as programs can see.
+sub of_request {
+    return bless { cleanups => [], below => {}, process => $$, shared => 1, above => of_process() }, __PACKAGE__;
+}
+
 sub of_process { return $of_process ||= bless { cleanups => [], below => {}, process => $$, shared => 1 }, __PACKAGE__ }
 
 sub _alive {
@@ -31,10 +35,11 @@ sub _alive {
     Carp::croak('invalid pool object (already destroyed?)');
 }
 
-# cleanup_register(code or name, argument)
+# cleanup_register(code or name, argument); a name without a package is one of the caller's.
 sub cleanup_register {
     my ($pool, $code, @argument) = @_;
     _alive($pool);
+    $code = caller . "::$code" if defined $code && !ref $code && $code !~ /::|'/;
     push @{ $pool->{cleanups} }, [ $code, @argument ? $argument[0] : () ];
     return;
 }
@@ -85,14 +90,11 @@ sub end_of_request {
     return;
 }
 
-sub parent_get { return $_[0]{above} }
+sub parent_get { my $pool = shift; _alive($pool); return $pool->{above} }
 
 sub is_ancestor {
     my ($pool, $other) = @_;
-    while (my $above = $other->{above}) {
-        return 1 if $above == $pool;
-        $other = $above;
-    }
+    for (; $other; $other = $other->{above}) { return 1 if $other == $pool }
     return 0;
 }
 

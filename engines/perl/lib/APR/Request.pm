@@ -60,7 +60,7 @@ sub _read_body {
         type      => $r->headers_in->get('Content-Type') // '',
         uploads   => !$how->{disable_uploads},
         directory => $how->{temp_dir},
-        hook      => $hook && sub { $hook->(Apache2::Upload->_of({ %{ $_[0] }, owner => 0 }), $_[1], length $_[1], $how->{hook_data}) },
+        hook      => $hook && sub { $hook->(Apache2::Upload->_of($_[0]), $_[1], length $_[1], $how->{hook_data}) },
         read      => sub {
             $r->read(my $piece, $_[0]) or return '';
             $got += length $piece;
@@ -153,7 +153,7 @@ use overload '""' => sub { $_[0]->str }, 'bool' => sub { 1 }, fallback => 1;
 our @ISA = ('APR::Error');
 sub str { my $error = shift; return sprintf '%s at %s line %d', $error->{text}, $error->{file}, $error->{line} }
 
-# An upload; the file goes when nobody holds it.
+# An upload; the file goes when nobody holds it (Hostler::Form::File).
 package Apache2::Upload;
 
 sub _of { my ($class, $found) = @_; return bless {%$found}, $class }
@@ -196,7 +196,5 @@ sub link {
     require File::Copy;
     return File::Copy::copy($upload->fh, $path);
 }
-
-sub DESTROY { my $upload = shift; unlink $upload->{path} if defined $upload->{path} && ($upload->{owner} // $$) == $$; return }
 
 1;

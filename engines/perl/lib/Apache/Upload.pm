@@ -1,4 +1,4 @@
-# An uploaded file of a form (libapreq 1). The file is removed when the object is gone.
+# An uploaded file of a form (libapreq 1). The file is removed when nobody holds it (Hostler::Form::File).
 package Apache::Upload;
 
 use strict;
@@ -9,13 +9,13 @@ our $VERSION = '1.34';
 # Objects of what Hostler::Form found; each knows the next.
 sub chain {
     my ($class, @found) = @_;
-    my @uploads = map { bless { %$_, owner => $$ }, $class } @found;
+    my @uploads = map { bless {%$_}, $class } @found;
     $uploads[$_]{next} = $uploads[ $_ + 1 ] for 0 .. $#uploads - 1;
     return \@uploads;
 }
 
-# One that is still coming in, for a hook: its file is another object's to remove.
-sub passing { my ($class, $found) = @_; return bless { %$found, owner => 0 }, $class }
+# One that is still coming in, for a hook.
+sub passing { my ($class, $found) = @_; return bless {%$found}, $class }
 
 sub name     { return $_[0]{name} }
 sub filename { return $_[0]{filename} }
@@ -52,12 +52,6 @@ sub slurp {
     my $text = readline $self->{handle};
     $_[0] = $text if @_;
     return @_ ? length $text : $text;
-}
-
-sub DESTROY {
-    my $self = shift;
-    unlink $self->{path} if defined $self->{path} && $self->{owner} == $$;
-    return;
 }
 
 1;

@@ -7,7 +7,7 @@ use warnings;
 our $VERSION = '2.000012';
 
 # By Apache2::Const::MPMQ_ numbers: forked, with as many processes as the pool may have; no threads.
-my %answer = (1 => 0, 2 => 0, 3 => 0, 4 => 0, 6 => 1, 13 => 0);
+my %answer = (1 => 0, 2 => 0, 3 => 2, 4 => 0, 6 => 1, 13 => 0);
 
 sub query       { my $asked = pop; return exists $answer{$asked} ? $answer{$asked} : -1 }
 sub show        { return 'prefork' }

@@ -22,17 +22,28 @@ sub user_id              { return $> }
 sub group_id             { return 0 + $) }
 sub server_root          { return Hostler::settings()->{server_root} }
 
-# (pool, path), also as a method with a path: below ServerRoot unless it begins with a slash.
+# (pool, path), also as a method with a path: below ServerRoot unless it begins with a slash; `.` and `..` are resolved
+# (apr_filepath_merge), and ServerRoot alone ends with a slash.
 sub server_root_relative {
-    my $path = @_ > 1 ? $_[1] : '';
-    my $root = server_root() // '/';
-    return $root unless defined $path && length $path;
-    return $path =~ m{\A/} ? $path : $root =~ s{/\z}{}r . "/$path";
+    if (!@_) { require Carp; Carp::croak('Usage: Apache2::ServerUtil::server_root_relative(p, fname="")') }
+    my $path = $_[1] // '';
+    $path = (server_root() // '') . "/$path" unless $path =~ m{\A/};
+    my @parts;
+    for my $part (split m{/+}, $path) {
+        if    ($part eq '..')                 { pop @parts }
+        elsif ($part ne '.' && length $part) { push @parts, $part }
+    }
+    return '/' . join('/', @parts) . (@parts && $path =~ m{/\z} ? '/' : '');
 }
 
 # Called when the process ends.
 sub server_shutdown_cleanup_register {
     my ($code, $argument) = @_;
+    if (Hostler::Request::current()) {
+        require Carp;
+        Carp::croak(q(Can't run 'server_shutdown_cleanup_register' after server startup));
+    }
+    $code = caller . "::$code" unless ref $code || $code =~ /::|'/;
     require APR::Pool;
     APR::Pool::of_process()->cleanup_register($code, @_ > 1 ? $argument : ());
     return;

@@ -21,16 +21,24 @@ sub _full {
 }
 
 sub _look_up {
-    my ($r, $method, $target, $file) = @_;
-    my $sub = Hostler::Request::look_up($r, $method, $target, $file);
+    my ($r, $method, $target, $uri_of_file) = @_;
+    my $sub = Hostler::Request::look_up($r, $method, $target, $uri_of_file);
     return $sub if defined $sub;
     require Carp;
     Carp::croak("the server did not say what $target maps to");
 }
 
-sub lookup_uri        { my ($r, $uri) = @_; return _look_up($r, 'GET', _full($r->uri, $uri), 0) }
-sub lookup_method_uri { my ($r, $method, $uri) = @_; return _look_up($r, $method, _full($r->uri, $uri), 0) }
-sub lookup_file       { my ($r, $file) = @_; return _look_up($r, 'GET', _full($r->filename, $file), 1) }
+sub lookup_uri        { my ($r, $uri) = @_; return _look_up($r, 'GET', _full($r->uri, $uri), undef) }
+sub lookup_method_uri { my ($r, $method, $uri) = @_; return _look_up($r, $method, _full($r->uri, $uri), undef) }
+
+# A file beside this request's has a URL beside this request's; another has none (ap_sub_req_lookup_file).
+sub lookup_file {
+    my ($r, $file) = @_;
+    my $full   = _full($r->filename, $file);
+    my $folder = $r->filename =~ s{[^/]*\z}{}r;
+    my $uri    = index($full, $folder) == 0 ? _full($r->uri, substr $full, length $folder) : '';
+    return _look_up($r, 'GET', $full, $uri);
+}
 
 sub internal_redirect {
     my ($r, $uri) = @_;

@@ -37,13 +37,24 @@ sub parse_uri {
     my $parsed = APR::URI->parse($r->pool, $uri);
     $r->uri($parsed->path // '/');
     $r->args($parsed->query);
+    $r->unparsed_uri($uri);
+    $r->hostname($parsed->hostname) if defined $parsed->hostname;
     Hostler::Request::stash($r)->{parsed_uri} = $parsed;
     return;
 }
 
+# The port is the one of the Host field, without a name (ap_update_vhost_from_headers).
+sub _parsed {
+    my $r      = shift;
+    my $parsed = APR::URI->parse($r->pool, $r->unparsed_uri);
+    my ($port) = ($r->headers_in->get('Host') // '') =~ /:([0-9]+)\z/;
+    $parsed->{port} = $port if defined $port && !defined $parsed->{port};
+    return $parsed;
+}
+
 sub parsed_uri {
     my $r = shift;
-    my $parsed = Hostler::Request::stash($r)->{parsed_uri} ||= APR::URI->parse($r->pool, $r->unparsed_uri);
+    my $parsed = Hostler::Request::stash($r)->{parsed_uri} ||= _parsed($r);
     $parsed->{path_info} = $r->path_info;
     return $parsed;
 }

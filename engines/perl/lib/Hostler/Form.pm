@@ -28,7 +28,7 @@ sub wide {
 }
 
 # read(read => sub { bytes }, type =>, uploads =>, directory =>, hook =>): a body's fields and uploads, or an error.
-#   -> { fields => [[name, value], ...], uploads => [{name, filename, info => [[k, v]], handle, path, size}, ...] }
+#   -> { fields => [[name, value], ...], uploads => [{name, filename, info => [[k, v]], handle, path, size, file}, ...] }
 # Dies with an object of Hostler::Form::Refused: a status and a sentence.
 sub body {
     my %how  = @_;
@@ -81,6 +81,7 @@ sub upload {
     my $upload = {
         name => $name // '', filename => $filename, info => [ map { [ $_, $head->{$_} ] } @{ $head->{''} } ],
         type => $head->{'content-type'}, handle => $handle, path => $path, size => 0,
+        file => Hostler::Form::File->at($path),
     };
     push @{ $found->{uploads} }, $upload;
     my $hook = $how{hook};
@@ -160,6 +161,19 @@ sub part_head {
 sub refuse {
     my ($status, $why) = @_;
     die bless { status => $status, why => $why }, 'Hostler::Form::Refused';
+}
+
+# An upload's temporary file: gone when nobody holds it any more, also where the body is refused behind it. A forked
+# child leaves it to its parent.
+package Hostler::Form::File;
+
+sub at { my ($class, $path) = @_; return bless { path => $path, owner => $$ }, $class }
+
+sub DESTROY {
+    my $file = shift;
+    local ($!, $@);
+    unlink $file->{path} if $file->{owner} == $$;
+    return;
 }
 
 package Hostler::Form::Refused;
