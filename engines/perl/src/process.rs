@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::ffi;
 
+mod faults;
+
 /// First thing in `main`: confinement, no descriptors but the standard ones, and the control socket moved away from
 /// descriptor 0, where programs would read it as their input.
 pub(crate) fn settle() -> io::Result<OwnedFd> {
@@ -22,6 +24,7 @@ pub(crate) fn settle() -> io::Result<OwnedFd> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     catch_quietly();
+    faults::watch();
     Ok(control)
 }
 

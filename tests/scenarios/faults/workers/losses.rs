@@ -47,6 +47,28 @@ fn id(page: &Response) -> String {
 }
 
 #[test]
+fn a_fault_s_signal_from_outside_ends_a_worker_at_once() {
+    let server = pool("StartServers 1\nMaxRequestWorkers 1").start();
+    for signal in [Signal::SEGV, Signal::BUS] {
+        let idle: u32 = server.get("/w/pid").text().trim().parse().expect("its process id");
+        process::kill(idle, signal);
+        await_that("it has ended", || !std::path::Path::new(&format!("/proc/{idle}")).exists());
+        let answer = thread::scope(|scope| {
+            let asked = scope.spawn(|| server.get("/w/nap?5"));
+            await_that("it is in a worker", || in_state(&server, "W").len() == 1);
+            thread::sleep(Duration::from_millis(300));
+            in_state(&server, "W").into_iter().for_each(|pid| process::kill(pid, signal));
+            asked.join().expect("it was asked")
+        });
+        assert_eq!(answer.status, 502, "{signal:?}");
+        let name = if signal == Signal::SEGV { "(SEGV)" } else { "(BUS)" };
+        let log = server.await_error(&id(&answer));
+        let line = log.lines().find(|line| line.contains(CAUSE) && line.contains(&id(&answer)));
+        assert!(line.is_some_and(|line| line.contains(name)), "{signal:?}: {log}");
+    }
+}
+
+#[test]
 fn as_many_requests_are_lost_as_workers_were_killed_at_one() {
     let server =
         pool(&format!("StartServers {WORKERS}\nMinSpareServers 1\nMaxRequestWorkers {WORKERS}")).start();
