@@ -2,6 +2,7 @@
 //! arity, and carried out.
 
 use crate::command::{Context, Inside};
+use crate::directives::perl::declared;
 use crate::error::{ConfigError, Warning};
 use crate::lexer::words;
 use crate::section::Setting;
@@ -31,6 +32,8 @@ pub(crate) struct Builder {
     pub(crate) allow: Option<Arc<directives::core::Allow>>,
     /// The virtual host that an .htaccess file is read for; `None` in configuration files.
     pub(crate) host: Option<Origin>,
+    /// The virtual host whose lines are carried out, in configuration files.
+    pub(crate) filling: Option<Origin>,
     /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
     /// everybody else.
     pub(crate) deadline: Option<Instant>,
@@ -39,6 +42,8 @@ pub(crate) struct Builder {
     /// Virtual hosts, not yet merged.
     pub(crate) hosts: Vec<RawServer>,
     next_section: u32,
+    /// Of what sections say with directives of Perl modules.
+    layers: u32,
     depth: u32,
     warned: HashSet<String>,
 }
@@ -48,7 +53,7 @@ impl Builder {
         Self { facts, files, ..Self::default() }
     }
 
-    fn file(&self, origin: Origin) -> Arc<str> {
+    pub(crate) fn file(&self, origin: Origin) -> Arc<str> {
         self.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"))
     }
 
@@ -87,6 +92,12 @@ impl Builder {
         self.facts.attached.get(&self.server_path(path)).map(|text| Arc::from(text.as_str()))
     }
 
+    /// A new number, from 1.
+    pub(crate) fn layer(&mut self) -> u32 {
+        self.layers += 1;
+        self.layers
+    }
+
     pub(crate) fn section_id(&mut self) -> u32 {
         self.next_section += 1;
         self.next_section
@@ -119,9 +130,22 @@ pub(crate) fn run(cmd: &mut Command<'_>, nodes: &[Node]) {
 }
 
 fn step(cmd: &mut Command<'_>, node: &Node) {
-    let Some((_, directive)) = directives::find(&node.name) else {
+    let declared = declared::find(&cmd.builder.facts, &node.name, cmd.builder.host.or(cmd.builder.filling));
+    let own = directives::find(&node.name).map(|(_, directive)| directive);
+    let is_early = own.is_some()
+        && cmd.builder.host.is_none()
+        && !cmd.builder.facts.also_declared.contains(&node.origin);
+    let declared = declared.filter(|_| !is_early);
+    if own.is_none() && declared.is_none() {
         return unknown(cmd, node);
-    };
+    }
+    // A module may add what there is already: then both are carried out, as by Apache.
+    for directive in own.into_iter().chain(declared) {
+        one(cmd, directive, node);
+    }
+}
+
+fn one(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) {
     cmd.directive = directive;
     let done = match check(cmd, directive, node) {
         Verdict::Go => carry_out(cmd, directive, node),

@@ -35,4 +35,4 @@ pub use part::{Merge, Part, over};
 pub use read::{Asked, LoadOptions, Made, RunAs, RunPerl, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use table::{Action, Args, Arity, Contexts, Directive, Module, Overrides};
-pub use tree::{Facts, Kept, Node, Origin, Tree};
+pub use tree::{Declared, Facts, Kept, Node, Origin, Tree};

@@ -146,6 +146,11 @@ impl Contexts {
     /// Everywhere: `OR_FILEINFO`, `OR_INDEXES`, `OR_OPTIONS`, `OR_ALL`.
     pub const ANYWHERE: Self = Self(1 | 2 | 4 | 8);
 
+    /// The places of these bits.
+    pub(crate) const fn of(bits: u8) -> Self {
+        Self(bits)
+    }
+
     pub(crate) const MAIN_BIT: u8 = 1;
     pub(crate) const VHOST_BIT: u8 = 2;
     pub(crate) const DIR_BIT: u8 = 4;

@@ -45,6 +45,28 @@ pub struct Facts {
     /// `<Perl>` sections, and directives that load code, which were run when the configuration was read: what they build
     /// stands behind them.
     pub configured: BTreeSet<Origin>,
+    /// Directives that modules of `PerlLoadModule` add, by their names in lower case.
+    pub declared: BTreeMap<String, Declared>,
+    /// Lines of Hostler's own directives that a module has added, too, before them.
+    pub also_declared: BTreeSet<Origin>,
+}
+
+/// A directive that a Perl module adds (`Apache2::Module::add`). A directive of Hostler's own with the same name stays
+/// what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declared {
+    /// As the module writes it.
+    pub name: String,
+    /// The module.
+    pub module: String,
+    /// `args_how`: Apache's `cmd_how`.
+    pub args_how: u8,
+    /// `req_override`: Apache's bits.
+    pub req_override: u16,
+    /// `errmsg`: the accepted form.
+    pub form: String,
+    /// The virtual host in which it was loaded, and is known; `None`: everywhere.
+    pub host: Option<Origin>,
 }
 
 /// A variable of the environment in which the configuration was read. The configuration's own lines may use each;

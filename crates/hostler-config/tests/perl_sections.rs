@@ -1,12 +1,18 @@
 //! `<Perl>` sections that build configuration, as the reader sees them: what is asked to be run, by whom, in which order,
 //! and what is taken of the answer. Here the code itself is what it builds.
 
-use hostler_config::{Asked, Config, ConfigError, LoadOptions, Made, RunPerl, Tree, load, read, read_text};
+use hostler_config::directives::perl::layers_text;
+use hostler_config::pools::pools;
+use hostler_config::{
+    Asked, Config, ConfigError, HtaccessScope, LoadOptions, Made, Origin, RunPerl, Tree, load,
+    parse_htaccess, read, read_text,
+};
 use hostler_wire::configure::Shown;
 use hostler_wire::engine::PreloadKind;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Lines `#= ...` of the code are the configuration; `#! ...` is a failure.
@@ -22,14 +28,18 @@ impl RunPerl for Echo {
         if let Some((_, why)) = text.split_once("#! ") {
             return Err(why.to_owned());
         }
+        if text.starts_with("Words") {
+            let declared = "Words\tMyOne\t1\t31\tMyOne value\nWords\tMyFlag\t5\t128\tMyFlag command\nWords\tServerAdmin\t1\t128\t\n";
+            return Ok(Made { declared: declared.to_owned(), ..Made::default() });
+        }
         if text.starts_with("Adds") {
             let text =
                 if asked.in_host { Err("not here".to_owned()) } else { Ok(format!("Alias /{text} /x\n")) };
-            return text.map(|text| Made { text, warnings: String::new() });
+            return text.map(|text| Made { text, ..Made::default() });
         }
         let lines = text.lines().filter_map(|line| line.strip_prefix("#= "));
         let text = lines.map(|line| format!("{line}\n")).collect();
-        Ok(Made { text, warnings: String::new() })
+        Ok(Made { text, ..Made::default() })
     }
 
     /// Names tell: of modules, files, and what code loads.
@@ -282,4 +292,81 @@ fn what_is_built_stays_untrusted_behind_a_file_that_builds_more() {
 fn what_builds_unseen_is_told_with_what_to_do() {
     let found = errors("<Perl>\nhidden();\n#= Alias /a /b\n</Perl>\nPerlRequire Adds.pl");
     assert!(found[0].contains("does not show: write a comment with the word add_config"), "{found:?}");
+}
+
+/// What the warm parent is to say to modules.
+fn calls(config: &Config, server: usize) -> Vec<String> {
+    let said =
+        |text: &str| text.strip_prefix("require Apache2::Module; Apache2::Module::_said").map(str::to_owned);
+    config.servers[server].conf.perl.preload.iter().filter_map(|preload| said(&preload.text)).collect()
+}
+
+#[test]
+fn lines_with_directives_of_modules_are_calls() {
+    let (result, asked) = loaded(
+        "ServerAdmin early\nPerlLoadModule Words\nMyOne \"it's\"\nmyflag On\nServerAdmin both\n<Location /x>\nMyOne x\nMyOne y\n</Location>\n<VirtualHost 1.1.1.1>\nMyOne host\n</VirtualHost>",
+    );
+    let (tree, config) = result.unwrap();
+    assert_eq!(asked, ["2 - Words"]);
+    let said = calls(&config, 1);
+    assert_eq!(said[0], r#"(0, 0, ['Words','MyOne',undef,'-C',3,150,'"it\'s"',['it\'s']]);"#);
+    assert_eq!(said[1], "(0, 0, ['Words','MyFlag',undef,'-C',4,150,'On',['1']]);");
+    assert_eq!(said[2], "(0, 0, ['Words','ServerAdmin',undef,'-C',5,150,'both',['both']]);");
+    assert_eq!(said[3], "(1, 0, ['Words','MyOne','/x','-C',7,95,'x',['x']]);");
+    assert!(
+        said[4].starts_with("(1, 0, ") && said[5].starts_with("(2, 1, ['Words','MyOne',undef"),
+        "{said:?}"
+    );
+    assert_eq!((said.len(), calls(&config, 0).len()), (6, 5));
+    assert_eq!(config.main().conf.core.admin.as_deref(), Some("both"));
+    // They ask for no interpreter of their own, and the front builds the same.
+    let shared = pools(&config, &[0, 0]);
+    assert_eq!(shared.all.len(), 1);
+    let again = Config::build(&Tree::decode(&tree.encode().unwrap()).unwrap()).unwrap();
+    assert_eq!(calls(&again, 1), said);
+}
+
+#[test]
+fn directives_of_modules_have_their_place_and_form() {
+    for (text, why) in [
+        (
+            "MyOne x\nPerlLoadModule Words",
+            "-C:1: MyOne: stands before the PerlLoadModule whose module adds it",
+        ),
+        ("PerlLoadModule Words\nMyOne", "-C:2: MyOne: takes one argument, not 0; expected: MyOne value"),
+        ("PerlLoadModule Words\nMyFlag maybe", "neither On nor Off"),
+        ("PerlLoadModule Words\n<Location />\nMyFlag on\n</Location>", "is not allowed inside a section"),
+        ("PerlLoadModule Words\n<MyOne x>\n</MyOne>", "is not a section"),
+        ("PerlModule Words\nMyOne x", "there is no such directive"),
+        (
+            "<VirtualHost *>\nAssignUserID a a\nPerlLoadModule Words\nMyOne x\n</VirtualHost>\nMyOne y",
+            "-C:6: MyOne: there is no such directive",
+        ),
+    ] {
+        let found = errors(text);
+        assert!(found.len() == 1 && found[0].contains(why), "{text}: {found:?}");
+    }
+    let host = "<VirtualHost *>\nPerlLoadModule Words\nMyOne x\n</VirtualHost>\nMyOne y";
+    assert!(loaded(host).0.is_ok());
+}
+
+#[test]
+fn htaccess_files_carry_their_calls_with_them() {
+    let (result, _) = loaded("PerlLoadModule Words\n<Directory />\nAllowOverride FileInfo\n</Directory>");
+    let config = result.unwrap().1;
+    let allow = config.main().directories[0].conf.core.allow();
+    let scope = |file| HtaccessScope {
+        config: &config,
+        host: Origin::default(),
+        file,
+        directory: "/d",
+        allow: Arc::new(allow.clone()),
+    };
+    let read = parse_htaccess(b"MyOne a\nMyOne 'b\\\\'\n", &scope("/d/.htaccess")).unwrap();
+    let text = layers_text(&read.conf.perl.layers);
+    assert_eq!(
+        text,
+        r"[['Words','MyOne','/d/','/d/.htaccess',1,31,'a',['a']],['Words','MyOne','/d/','/d/.htaccess',2,31,'\'b\\\\\'',['b\\']]]"
+    );
+    assert!(parse_htaccess(b"MyFlag on", &scope("/d/.htaccess")).is_err());
 }

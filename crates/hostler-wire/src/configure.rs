@@ -66,6 +66,9 @@ pub enum FromConfigure {
         text: String,
         /// What it warned of.
         warnings: String,
+        /// Directives that modules have added so far: a line for each with the module, the name, `args_how`,
+        /// `req_override` and `errmsg`, tabulators between them.
+        declared: String,
     },
     /// It could not be run.
     Failed {

@@ -46,7 +46,7 @@ impl RunPerl for PerlSections {
         sections.begin(asked)?;
         let question = ToConfigure::Run { preload: asked.preload.clone(), in_host: asked.in_host };
         match sections.ask(&question)? {
-            FromConfigure::Done { text, warnings } => Ok(Made { text, warnings }),
+            FromConfigure::Done { text, warnings, declared } => Ok(Made { text, warnings, declared }),
             FromConfigure::Failed { why } => Err(format!("its code failed: {why}")),
             FromConfigure::Hello(_) | FromConfigure::Saw(_) => {
                 Err("the process that runs it misbehaves".to_owned())

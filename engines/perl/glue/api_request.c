@@ -56,7 +56,7 @@ XS(hp_handlers)
     HP_ANSWER(newRV_inc((SV *)r->pushed[phase]));
 }
 
-enum { LOCATION, AUTH_NAME, AUTH_TYPE, SIGNATURE, DEFAULT_CHARSET, SERVER_NAME, LOG_ID, PATH_TRANSLATED };
+enum { LOCATION, AUTH_NAME, AUTH_TYPE, SIGNATURE, DEFAULT_CHARSET, LAYERS, SERVER_NAME, LOG_ID, PATH_TRANSLATED };
 
 /* Texts of the configuration and of the front that programs cannot set. */
 XS(hp_fixed_text)
@@ -70,6 +70,7 @@ XS(hp_fixed_text)
     case AUTH_TYPE: HP_ANSWER(hp_sv(aTHX_ d ? d->auth_type : none));
     case SIGNATURE: HP_ANSWER(hp_sv(aTHX_ d ? d->signature : none));
     case DEFAULT_CHARSET: HP_ANSWER(hp_sv(aTHX_ d ? d->default_charset : none));
+    case LAYERS: HP_ANSWER(hp_sv(aTHX_ d ? d->layers : none));
     case SERVER_NAME: HP_ANSWER(hp_sv(aTHX_ r->in->server_name));
     case LOG_ID: HP_ANSWER(hp_sv(aTHX_ r->in->log_id));
     default: HP_ANSWER(hp_sv(aTHX_ r->in->path_translated));
@@ -351,6 +352,7 @@ void hp_boot_request(pTHX)
         {OWN "auth_type", hp_fixed_text, AUTH_TYPE},
         {OWN "signature", hp_fixed_text, SIGNATURE},
         {OWN "default_charset", hp_fixed_text, DEFAULT_CHARSET},
+        {OWN "layers", hp_fixed_text, LAYERS},
         {OWN "path_translated", hp_fixed_text, PATH_TRANSLATED},
         {OWN "satisfy_any", hp_fixed_number, SATISFY_ANY},
         {OWN "flags", hp_fixed_number, FLAGS},

@@ -57,7 +57,7 @@ static hp_str bytes_of(pTHX_ SV *sv)
     return text;
 }
 
-int hp_perl_configured(hp_str *text, hp_str *warnings, char **error)
+int hp_perl_configured(hp_str *texts, char **error)
 {
     dTHX;
     built b = {NULL};
@@ -69,7 +69,8 @@ int hp_perl_configured(hp_str *text, hp_str *warnings, char **error)
         sv_setpvs(ERRSV, "");
         return -1;
     }
-    *text = bytes_of(aTHX_ get_sv("Hostler::Configure::text", GV_ADD));
-    *warnings = bytes_of(aTHX_ get_sv("Hostler::Configure::warnings", GV_ADD));
+    texts[0] = bytes_of(aTHX_ get_sv("Hostler::Configure::text", GV_ADD));
+    texts[1] = bytes_of(aTHX_ get_sv("Hostler::Configure::warnings", GV_ADD));
+    texts[2] = bytes_of(aTHX_ get_sv("Hostler::Configure::declared", GV_ADD));
     return 0;
 }

@@ -88,6 +88,7 @@ typedef struct {
     uint32_t server;
     uint64_t limit_request_body;
     hp_str default_charset;
+    hp_str layers; /* what directives of modules say: Perl text (hostler_config::directives::perl::layers_text) */
     void *cache; /* the glue's own; NULL at first */
 } hp_directory;
 
@@ -217,8 +218,9 @@ int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char *
 /* In the process that runs code while the configuration is read: before a section, or something else that is loaded;
  * `in_host`: it is not to build what is the whole server's. */
 void hp_perl_configure(int in_host, int is_section);
-/* After it: the configuration that it has built, and what it warned of, both kept until the next call. */
-int hp_perl_configured(hp_str *text, hp_str *warnings, char **error);
+/* After it: the configuration that it has built, what it warned of, and the directives that modules have added so far;
+ * three texts, kept until the next call. */
+int hp_perl_configured(hp_str *texts, char **error);
 /* When all is loaded, in a parent whose workers serve one request each: makes forking them cheap. */
 void hp_prepare_forks(void);
 /* In a new worker, before its first request: reseeds random numbers, $$ is right, PerlChildInitHandler, CLONE-like

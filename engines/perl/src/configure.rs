@@ -61,6 +61,6 @@ fn begin(generation: u8, server_root: String, switches: Vec<String>) -> Result<F
 
 /// Runs one thing. Of modules and files only what they add counts: their variables are the next section's.
 fn one(preload: &Preload, in_host: bool) -> Result<FromConfigure, String> {
-    let (text, warnings) = perl::configure(preload, in_host)?;
-    Ok(FromConfigure::Done { text, warnings })
+    let [text, warnings, declared] = perl::configure(preload, in_host)?;
+    Ok(FromConfigure::Done { text, warnings, declared })
 }

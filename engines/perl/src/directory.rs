@@ -55,6 +55,7 @@ fn keep(directory: work::Directory) -> Directory {
         server: directory.server,
         limit_request_body: directory.limit_request_body,
         default_charset: optional(directory.default_charset.as_deref()),
+        layers: optional(directory.layers.as_deref()),
         cache: null_mut(),
     };
     for (phase, handlers) in &directory.handlers {

@@ -170,6 +170,7 @@ pub(crate) struct Directory {
     pub(crate) server: u32,
     pub(crate) limit_request_body: u64,
     pub(crate) default_charset: Str,
+    pub(crate) layers: Str,
     pub(crate) cache: *mut c_void,
 }
 
@@ -288,7 +289,7 @@ unsafe extern "C" {
         error: *mut *mut c_char,
     ) -> c_int;
     pub(crate) fn hp_perl_configure(in_host: c_int, is_section: c_int);
-    pub(crate) fn hp_perl_configured(text: *mut Str, warnings: *mut Str, error: *mut *mut c_char) -> c_int;
+    pub(crate) fn hp_perl_configured(texts: *mut Str, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_prepare_forks();
     pub(crate) fn hp_perl_child_init(functions: *const Str, count: usize, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_perl_serve(request: *const RequestIn, directory: *mut Directory, stays: c_int) -> c_int;

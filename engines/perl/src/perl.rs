@@ -67,8 +67,9 @@ pub(crate) fn preload(preload: &Preload) -> Result<(), String> {
     answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, preload.configured.into(), error) })
 }
 
-/// Runs a section, or loads something, for the configuration that it builds: its text, and what it warned of.
-pub(crate) fn configure(preload: &Preload, in_host: bool) -> Result<(String, String), String> {
+/// Runs a section, or loads something, for the configuration that it builds: its text, what it warned of, and the directives that
+/// modules have added so far.
+pub(crate) fn configure(preload: &Preload, in_host: bool) -> Result<[String; 3], String> {
     self::preload(&Preload {
         kind: PreloadKind::Module,
         text: "Hostler::Configure".into(),
@@ -77,9 +78,9 @@ pub(crate) fn configure(preload: &Preload, in_host: bool) -> Result<(String, Str
     })?;
     begin_section(in_host, preload.kind == PreloadKind::Code);
     let ran = self::preload(preload);
-    let (mut text, mut warnings) = (ffi::Str::ABSENT, ffi::Str::ABSENT);
-    // SAFETY: both are written; they belong to the interpreter until the next call.
-    let built = answered(|error| unsafe { ffi::hp_perl_configured(&raw mut text, &raw mut warnings, error) });
+    let mut texts = [ffi::Str::ABSENT; 3];
+    // SAFETY: all are written; they belong to the interpreter until the next call.
+    let built = answered(|error| unsafe { ffi::hp_perl_configured(texts.as_mut_ptr(), error) });
     // The planner knows where the section, or the directive, stands.
     let place = if preload.kind == PreloadKind::Code { "<Perl>: " } else { &format!("{}: ", preload.text) };
     let bare = |why: &str| Some(why.strip_prefix(&preload.origin)?.split_once(place)?.1.to_owned());
@@ -87,7 +88,7 @@ pub(crate) fn configure(preload: &Preload, in_host: bool) -> Result<(String, Str
     built?;
     // SAFETY: as above.
     let owned = |bytes: Str| String::from_utf8_lossy(unsafe { bytes.bytes() }).into_owned();
-    Ok((owned(text), owned(warnings)))
+    Ok(texts.map(owned))
 }
 
 fn begin_section(in_host: bool, is_section: bool) {

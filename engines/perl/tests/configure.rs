@@ -64,7 +64,7 @@ impl Sections {
     /// What code builds, lines joined by `;`.
     fn built(&mut self, code: &str) -> String {
         match self.run(code, false) {
-            FromConfigure::Done { text, warnings } if warnings.is_empty() => {
+            FromConfigure::Done { text, warnings, .. } if warnings.is_empty() => {
                 text.trim_end().replace('\n', ";")
             }
             other => panic!("{code}: {other:?}"),
@@ -183,8 +183,22 @@ fn files_add_lines_and_leave_their_variables_to_the_next_section() {
     let added = sections.ask(&ToConfigure::Run { preload, in_host: false });
     std::fs::remove_file(&file).expect("it works");
     assert!(
-        matches!(&added, FromConfigure::Done { text, warnings } if text == "A 1\n" && warnings.starts_with("w at ")),
+        matches!(&added, FromConfigure::Done { text, warnings, .. } if text == "A 1\n" && warnings.starts_with("w at ")),
         "{added:?}"
     );
     assert_eq!(sections.built("$C = 3;"), "B 2;C 3");
+}
+
+#[test]
+fn directives_that_modules_add_are_told() {
+    let mut sections = Sections::start();
+    let code = "require Apache2::Module; use Apache2::Const -compile => qw(FLAG RSRC_CONF); \
+                Apache2::Module::add('My::Words', [{ name => 'MyOne', errmsg => \"a\\tb\\n\" }, \
+                { name => 'MyFlag', args_how => Apache2::Const::FLAG(), req_override => Apache2::Const::RSRC_CONF() }]);";
+    let told = sections.run(code, false);
+    let expected = "My::Words\tMyOne\t1\t31\ta b \nMy::Words\tMyFlag\t5\t128\tMyFlag command\n";
+    assert!(matches!(&told, FromConfigure::Done { declared, .. } if declared == expected), "{told:?}");
+    // What was added stays, whoever asks.
+    let again = sections.run("1;", false);
+    assert!(matches!(&again, FromConfigure::Done { declared, .. } if declared == expected), "{again:?}");
 }

@@ -4,6 +4,7 @@
 //! Nothing is run here: handlers are names, preloads are a list, and `<Perl>` sections are kept as text for the
 //! warm parent of the site.
 
+pub(crate) mod declared;
 mod generation;
 mod handlers;
 mod load;
@@ -11,6 +12,7 @@ mod options;
 mod section;
 mod vars;
 
+pub use declared::{Layer, layers_text};
 pub use generation::{Marks, generation};
 pub(crate) use generation::{of_class, of_directive};
 pub use handlers::Handlers;
@@ -50,6 +52,8 @@ pub struct Dir {
     pub location: Option<Box<str>>,
     /// What betrays the generation.
     pub marks: Marks,
+    /// What directives of Perl modules say, from the outermost section on.
+    pub layers: Vec<Layer>,
 }
 
 impl Dir {
@@ -83,6 +87,7 @@ impl Merge for Dir {
             options,
             location: over.location.as_ref().or(self.location.as_ref()).cloned(),
             marks: self.marks | over.marks,
+            layers: [&self.layers[..], &over.layers[..]].concat(),
         }
     }
 
@@ -116,10 +121,12 @@ pub struct Server {
 
 impl Server {
     /// Whether the interpreter of `self` could not be that of `main`, its main server: it loads more, has other
-    /// switches, or asks for its own. Handlers that are to be loaded beforehand are no reason.
+    /// switches, or asks for its own. Handlers that are to be loaded beforehand are no reason, nor are directives of
+    /// modules.
     #[must_use]
     pub fn differs_in_interpreter(&self, main: &Self) -> bool {
-        let loads = |server: &Self| server.preload.iter().filter(|preload| !preload.handler).count();
+        let loads =
+            |server: &Self| server.preload.iter().filter(|preload| !preload.handler && !preload.call).count();
         loads(self) != loads(main)
             || self.switches.len() != main.switches.len()
             || self.child_init.len() != main.child_init.len()

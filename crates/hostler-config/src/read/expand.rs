@@ -304,6 +304,7 @@ impl Reader {
                 }
                 out.push(Node { name: name.to_owned(), args: args.to_owned(), origin: at, children: None });
                 if !self.htaccess {
+                    self.note_declared(lower, at);
                     self.perl_loads(lower, args, at, out);
                 }
                 Ok(())

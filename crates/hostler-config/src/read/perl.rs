@@ -7,7 +7,7 @@
 
 use super::expand::Reader;
 use crate::directives::find;
-use crate::directives::perl::{Marks, builds_configuration, of_class, of_directive};
+use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive};
 use crate::lexer::words;
 use crate::{Node, Origin};
 use hostler_wire::configure::Shown;
@@ -61,6 +61,8 @@ pub struct Made {
     pub text: String,
     /// What perl warned of.
     pub warnings: String,
+    /// Directives that modules have added so far (`Apache2::Module::add`).
+    pub declared: String,
 }
 
 /// What the reader knows of Perl.
@@ -86,6 +88,8 @@ pub(super) struct Perl {
     places: Vec<String>,
     /// Something has set variables that count at the end of the next section.
     filled: bool,
+    /// Names that are no directive's, and where they stood first.
+    unknown: HashMap<String, Origin>,
     /// What files in a virtual host have added to the main server.
     pub(super) for_main: Vec<Node>,
 }
@@ -124,21 +128,54 @@ impl Reader {
         Ok(())
     }
 
+    /// Notes a line that is, or may be meant for, a module's directive.
+    pub(super) fn note_declared(&mut self, lower: &str, at: Origin) {
+        let is_declared = declared::find(&self.facts, lower, self.host).is_some();
+        match find(lower) {
+            Some(_) if is_declared => drop(self.facts.also_declared.insert(at)),
+            None if !is_declared => drop(self.perl.unknown.entry(lower.to_owned()).or_insert(at)),
+            _ => {}
+        }
+    }
+
+    /// What a module adds to the language: from here on, and in a virtual host only there.
+    fn declare(&mut self, at: Origin, text: &str) {
+        let host = if self.perl.assigned.is_some() { self.host } else { None };
+        let all = match declared::parse(text, host) {
+            Ok(all) => all,
+            Err(why) => return self.error(at, "", format!("PerlLoadModule: {why}")),
+        };
+        for declared in all {
+            let lower = declared.name.to_ascii_lowercase();
+            if let Some(early) = self.perl.unknown.remove(&lower) {
+                let message = "stands before the PerlLoadModule whose module adds it";
+                self.error(early, &declared.name, message);
+            }
+            self.facts.declared.entry(lower).or_insert(declared);
+        }
+    }
+
     /// Something is loaded: the directive stays, and what it adds follows it.
     pub(super) fn perl_loads(&mut self, lower: &str, args: &str, at: Origin, out: &mut Vec<Node>) {
         let kind = match lower {
-            "perlmodule" => PreloadKind::Module,
+            "perlmodule" | "perlloadmodule" => PreloadKind::Module,
             "perlrequire" | "perlconfigrequire" => PreloadKind::File,
             "perlpostconfigrequire" => PreloadKind::LateFile,
             _ => return,
         };
         for word in words(args) {
             let shown = self.see(kind, word, at);
-            if !shown.adds {
+            let extends = lower == "perlloadmodule";
+            if !shown.adds && !extends {
                 continue;
             }
             match self.run_sections(&self.run_as()) {
-                Ok(Some(made)) => self.take(at, &made, out),
+                Ok(Some(made)) => {
+                    self.take(at, &made, out);
+                    if extends {
+                        self.declare(at, &made.declared);
+                    }
+                }
                 Ok(None) => {}
                 Err(why) => {
                     let name = find(lower).map_or(lower, |(_, directive)| directive.name);

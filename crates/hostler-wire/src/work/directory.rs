@@ -108,4 +108,6 @@ pub struct Directory {
     pub limit_request_body: u64,
     /// `DefaultType`/`ForceType` need nothing here; `AddDefaultCharset`, where set.
     pub default_charset: Option<String>,
+    /// What directives say that Perl modules have added, as Perl text: layers, from the outermost section on.
+    pub layers: Option<String>,
 }

@@ -1,5 +1,5 @@
 # Apache2::Directive: the configuration's tree is the front's. Programs look in it for the user they run as, and that can
-# be told; the other calls are not supported and say so.
+# be told; a module's directive is told its own line (Apache2::CmdParms). The other calls are not supported and say so.
 package Apache2::Directive;
 
 use strict;
@@ -9,7 +9,12 @@ use Hostler::Calls ();
 
 our $VERSION = '2.000012';
 
-Hostler::Calls::refuse_all('Apache2::Directive');
+# Of a module's directive.
+sub directive { return $_[0]{directive} }
+sub args      { return $_[0]{args} }
+sub filename  { return $_[0]{filename} }
+sub line_num  { return $_[0]{line_num} }
+sub as_string { return "$_[0]{directive} $_[0]{args}\n" }
 
 sub conftree { return bless {}, __PACKAGE__ }
 
@@ -26,5 +31,7 @@ sub lookup {
     my $answer = $known{ lc $name } or return;
     return $answer->();
 }
+
+Hostler::Calls::refuse_all('Apache2::Directive');
 
 1;

@@ -1,4 +1,9 @@
-# Apache2::Module: programs ask whether mod_perl and a few others are there. There is no chain of modules.
+# Apache2::Module: modules of Perl's that add directives to the configuration, and what their lines have said. Programs also
+# ask whether mod_perl and a few others are there; there is no chain of modules.
+#
+# The reader of the configuration learns the names (Hostler::Configure), and keeps the lines as calls. Each line belongs to
+# a layer: what a section says, or a server outside of sections; layer 0 is the main server's. The warm parent makes the
+# calls in the order of the lines; for a request the layers that apply are merged, from the outermost section on.
 package Apache2::Module;
 
 use strict;
@@ -11,7 +16,10 @@ my %there = map { ($_ => 1) } qw(core http_core prefork), map { "mod_$_" } qw(pe
     negotiation rewrite setenvif so ssl status unixd userdir version);
 
 # 1: there, as Debian's Apache says of all that it has.
-sub loaded { return $there{ $_[-1] =~ s/\.c\z//r } ? 1 : 0 }
+# Perl modules that add directives are, too, by their names.
+my %commands;    # class => { name in lower case => Apache2::Command }
+
+sub loaded { return exists $commands{ $_[-1] } || $there{ $_[-1] =~ s{\.c\z}{}r } ? 1 : 0 }
 
 sub top_module            { return bless { name => 'mod_perl.c' }, __PACKAGE__ }
 sub name                  { return $_[0]{name} }
@@ -22,11 +30,151 @@ sub ap_api_major_version  { return 20120211 }
 sub ap_api_minor_version  { return 140 }
 sub find_linked_module    { my $name = $_[-1]; return loaded($name) ? bless({ name => $name }, __PACKAGE__) : undef }
 
-# add(package, directives): PerlLoadModule; the configuration is the front's.
-sub add { Hostler::Calls::refuse('Apache2::Module::add') }
+my %layers;      # class => { layer => object }
+my %servers;     # class => { server's number => object }
+my %merged;      # class => { server's number => object }, once requests are served
 
-# get_config(package, server, dir_config): what a module's own directives have said.
-sub get_config { return }
+# A line is being carried out: servers are not merged yet.
+our $saying;
+
+# add(package, directives): each a hash with name, func, args_how, req_override, errmsg, cmd_data.
+sub add {
+    my ($class, $directives) = @_;
+    my $last;
+    for my $given (@$directives) {
+        my $name = $given->{name};
+        die "Apache2::Module::add: a directive of $class has no name\n" unless defined $name && length $name;
+        my $command = bless {
+            name         => $name,
+            func         => $given->{func} // $name,
+            args_how     => $given->{args_how} // 1,
+            req_override => $given->{req_override} // 31,
+            errmsg       => $given->{errmsg} // "$name command",
+            cmd_data     => $given->{cmd_data},
+        }, 'Apache2::Command';
+        $last->{next} = $command if $last;
+        $last = $commands{$class}{ lc $name } = $command;
+        _declare($class, $command);
+    }
+    require Apache2::Command;
+    require Apache2::CmdParms;
+    return;
+}
+
+# For the reader of the configuration.
+sub _declare {
+    my ($class, $command) = @_;
+    my @words = ($class, map { s/[\t\r\n]/ /gr } @$command{qw(name args_how req_override errmsg)});
+    no warnings 'once';
+    $Hostler::Configure::declared .= join("\t", @words) . "\n" if exists $INC{'Hostler/Configure.pm'};
+    return;
+}
+
+sub _server_of {
+    my $number = shift;
+    my ($main) = Apache2::ServerUtil->server;
+    for (my $s = $main; $s; $s = $s->next) { return $s if Hostler::Server::id($s) == $number }
+    return $main;
+}
+
+# What the class makes of a new section or server.
+sub _made {
+    my ($class, $method, $parms) = @_;
+    my $code = $class->can($method);
+    return $code ? $class->$code($parms) : bless {}, $class;
+}
+
+sub _main_parms {
+    require Apache2::ServerUtil;
+    return bless { server => scalar _server_of(0), override => 150 }, 'Apache2::CmdParms';
+}
+
+sub _layer  { my ($class, $n, $parms) = @_; return $layers{$class}{$n}  //= _made($class, 'DIR_CREATE',    $parms || _main_parms()) }
+sub _server { my ($class, $n, $parms) = @_; return $servers{$class}{$n} //= _made($class, 'SERVER_CREATE', $parms || _main_parms()) }
+
+# Without a method of its own the inner one replaces the outer one.
+sub _over {
+    my ($class, $method, $base, $add) = @_;
+    my $code = $class->can($method) or return $add;
+    return $code->($base, $add);
+}
+
+# A line of the configuration: [class, name, path, file, line, override, arguments as written, arguments].
+sub _say {
+    my ($object, $number, $call, $parms) = @_;
+    my ($class, $name) = @$call;
+    my $command  = $commands{$class}{ lc $name };
+    my $function = $command->{func};
+    no strict 'refs';
+    my $code = defined &$function ? \&$function : $class->can($function)
+        or die "$name: $class has no function $function\n";
+    local $saying = 1;
+    eval { $code->($object, $parms, @{ $call->[7] }); 1 } or die "$name: $@";
+    return;
+}
+
+sub _parms {
+    my ($number, $call) = @_;
+    my ($class, $name, $path, $file, $line, $override, $args) = @$call;
+    my $command = $commands{$class}{ lc $name } or die "$name: the module $class, which adds it, is not loaded\n";
+    require Apache2::ServerUtil;
+    require Apache2::Directive;
+    my $directive = bless { directive => $name, args => $args, filename => $file, line_num => $line }, 'Apache2::Directive';
+    return bless {
+        path     => $path,     server => scalar _server_of($number), info      => $command->{cmd_data},
+        override => $override, cmd    => $command,                   directive => $directive,
+    }, 'Apache2::CmdParms';
+}
+
+# In the warm parent, for each line.
+sub _said {
+    my ($layer, $number, $call) = @_;
+    my ($class, $parms) = ($call->[0], _parms($number, $call));
+    my $object = _layer($class, $layer, $parms);
+    _server($class, $number, $parms);
+    return _say($object, $number, $call, $parms);
+}
+
+# A layer of .htaccess: its lines are carried out for each request.
+sub _said_now {
+    my ($class, $number, $calls) = @_;
+    my $object;
+    for my $call (grep { $_->[0] eq $class } @$calls) {
+        my $parms = _parms($number, $call);
+        $object //= _made($class, 'DIR_CREATE', $parms);
+        _say($object, $number, $call, $parms);
+    }
+    return $object;
+}
+
+sub _directory {
+    my ($class, $vector) = @_;
+    return $vector->{merged}{$class} //= do {
+        my $merged = _layer($class, 0);
+        # The text is the front's: numbers, and quoted words.
+        my @layers = defined $vector->{layers} ? @{ eval "[$vector->{layers}]" || [] } : ();
+        for my $layer (grep { ref || $_ } @layers) {
+            my $add = ref $layer ? _said_now($class, $vector->{server}, $layer) : $layers{$class}{$layer};
+            $merged = _over($class, 'DIR_MERGE', $merged, $add) if defined $add;
+        }
+        $merged;
+    };
+}
+
+# get_config(package or object, server, directory): what the module's directives have said; without a directory, to the server.
+sub get_config {
+    my ($class, $s, $vector) = @_;
+    $class = ref $class || $class;
+    return undef unless $commands{$class};    # a scalar in lists as well, as in mod_perl
+    return _directory($class, $vector) if ref $vector && exists $vector->{layers};
+    my $number = $s ? Hostler::Server::id($s) : 0;
+    my $main = _server($class, 0);
+    return $main if !$number;
+    my $own = $servers{$class}{$number};
+    return $own if $saying;
+    return $main unless defined $own;
+    return $merged{$class}{$number} //= _over($class, 'SERVER_MERGE', $main, $own);
+}
 
 require Hostler::Calls;
 

@@ -26,8 +26,16 @@ sub range { return $_[0]->headers_in->get('Range') }
 # auth_name and auth_type stand in Apache2::Access; these are names that older programs use.
 sub is_tls { return Hostler::Connection::is_tls($_[0]) }
 
-# The configuration is the front's. A program passes this on (to get_remote_host, say) but cannot look into it.
-sub per_dir_config { return bless \my $nothing, 'Apache2::ConfVector' }
+# The configuration is the front's. A program passes this on (to get_remote_host, or Apache2::Module::get_config) but cannot
+# look into it. One for each request: what is merged for it belongs to it.
+sub per_dir_config {
+    my $r     = shift;
+    my $stash = Hostler::Request::stash($r);
+    return $stash->{per_dir_config} //= bless {
+        layers => scalar Hostler::Request::layers($r),
+        server => Hostler::Server::id($r->server),
+    }, 'Apache2::ConfVector';
+}
 sub request_config { return bless \my $nothing, 'Apache2::ConfVector' }
 
 1;

@@ -32,14 +32,14 @@ Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner 
 Apache2::Log Apache2::Log: LOG_MARK alert crit debug emerg error info log_pid notice warn
 Apache2::Process Apache2::Process: pconf pool short_name
 Apache2::MPM Apache2::MPM: is_threaded query show
-Apache2::Module Apache2::Module: ap_api_major_version ap_api_minor_version cmds find_linked_module get_config loaded module_index name next top_module !add !remove_loaded_module
+Apache2::Module Apache2::Module: add ap_api_major_version ap_api_minor_version cmds find_linked_module get_config loaded module_index name next top_module !remove_loaded_module
 Apache2::URI Apache2::URI: unescape_url
 Apache2::Util Apache2::Util: escape_path ht_time
 Apache2::Filter Apache2::Filter: !c !ctx !fflush !frec !get_brigade !next !pass_brigade !print !r !read !remove !seen_eos
 Apache2::FilterRec Apache2::FilterRec: !name
-Apache2::Command Apache2::Command: !args_how !errmsg !name !next !req_override
-Apache2::CmdParms Apache2::CmdParms: !add_config !check_cmd_context !cmd !context !directive !info !method_is_limited !override !override_opts !path !pool !server !temp_pool
-Apache2::Directive Apache2::Directive: conftree lookup !args !as_hash !as_string !directive !filename !first_child !line_num !next !parent
+Apache2::Command Apache2::Command: args_how errmsg name next req_override
+Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config !context
+Apache2::Directive Apache2::Directive: args as_string conftree directive filename line_num lookup !as_hash !first_child !next !parent
 Apache2::Provider Apache2::Provider: !register_provider
 Apache2::Request Apache2::Request: new args body body_status bucket_limit disable_uploads hook_data jar param parse post_max read_limit temp_dir upload upload_hook
 Apache2::Upload Apache2::Upload: fh filename info io link name size slurp tempname type

@@ -19,7 +19,8 @@ my @packages = qw(Apache2::ReadConfig Apache::ReadConfig);
 my $longest = 1_000_000;
 
 # $in_host: what is run may not add to the whole server; negative: nothing is run. $is_section: it is a section.
-our ($in_host, $is_section, $text, $warnings) = (-1, 0, '', '');
+# $declared: directives that modules have added (Apache2::Module).
+our ($in_host, $is_section, $text, $warnings, $declared) = (-1, 0, '', '', '');
 my (@lines, $length);
 
 sub _line {

@@ -230,7 +230,9 @@ fn virtual_host(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<()
     for word in &args.words {
         host.add_address(cmd, word)?;
     }
+    cmd.builder.filling = Some(cmd.origin);
     host.fill(cmd, nodes);
+    cmd.builder.filling = None;
     cmd.builder.hosts.push(host);
     Ok(())
 }

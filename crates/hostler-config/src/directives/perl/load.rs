@@ -59,7 +59,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlLoadModule",
         Arity::Iterate,
         "module ...",
-        "As PerlModule; directives that the module would add stay unknown",
+        "Modules to load beforehand that add directives (Apache2::Module::add)",
         module,
     ),
     Directive::section(
@@ -117,6 +117,8 @@ pub struct Preload {
     pub origin: Origin,
     /// It is a handler with a `+`: if there is no such module, one of that name without its last part.
     pub handler: bool,
+    /// It is what a line with a directive of a module says.
+    pub call: bool,
     /// What it builds of configuration stands behind the directive: it was run when the configuration was read.
     pub configured: bool,
 }
@@ -124,7 +126,16 @@ pub struct Preload {
 /// Adds something to load.
 pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
     let configured = cmd.builder.facts.configured.contains(&cmd.origin);
-    push(cmd, Preload { kind, text: text.into(), origin: cmd.origin, handler: false, configured });
+    push(
+        cmd,
+        Preload { kind, text: text.into(), origin: cmd.origin, handler: false, call: false, configured },
+    );
+}
+
+/// Adds a call of a module's function, for one of its directives.
+pub(super) fn add_call(cmd: &mut Command<'_>, code: &str) {
+    let (kind, text) = (PreloadKind::Code, code.into());
+    push(cmd, Preload { kind, text, origin: cmd.origin, handler: false, call: true, configured: false });
 }
 
 /// Adds the package of a handler. `package->method` names it; of `package::function` only the end is to guess.
@@ -132,7 +143,7 @@ pub(super) fn add_handler(cmd: &mut Command<'_>, name: &str) {
     let package = name.split_once("->").map_or(name, |(package, _)| package).trim_end_matches("::");
     let handler = !name.contains("->");
     let (kind, text) = (PreloadKind::Module, package.into());
-    push(cmd, Preload { kind, text, origin: cmd.origin, handler, configured: false });
+    push(cmd, Preload { kind, text, origin: cmd.origin, handler, call: false, configured: false });
 }
 
 /// In .htaccess nothing is loaded beforehand.

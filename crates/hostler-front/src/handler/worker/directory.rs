@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
+use hostler_config::directives::perl::layers_text;
 use hostler_config::{DirConfig, Server};
 use hostler_expr::Captures;
 use hostler_wire::work::{Directory, Phase, ToWorker};
@@ -122,6 +123,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         server: server.id,
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         default_charset: settings::default_charset(dir).map(str::to_owned),
+        layers: (!perl.layers.is_empty()).then(|| layers_text(&perl.layers)),
     }
 }
 
