@@ -6,6 +6,7 @@
 }
 use Apache2::Const -compile => qw(OK :methods DIR_MAGIC_TYPE);
 use APR::Const -compile     => qw(SUCCESS FILETYPE_REG);
+use Apache2::Const -compile => ':authn_status';
 use ModPerl::Const -compile => 'EXIT';
 
 is(Importer::DECLINED(), -1, 'DECLINED');
@@ -14,6 +15,7 @@ is(Importer::OPT_EXECCGI(), 8, 'a name with an ampersand');
 is(Importer::ENOENT(), 2, 'ENOENT');
 is(Importer::OVERLAP_TABLES_MERGE(), 1, 'a group');
 is(Apache2::Const::OK, 0, 'compiled only');
+is(Apache2::Const::AUTH_USER_FOUND, 2, 'of authentication providers');
 ok(!defined &Check::File::OK, 'not imported');
 is(Apache2::Const::M_POST, 2, 'M_POST');
 is(Apache2::Const::DIR_MAGIC_TYPE, 'httpd/unix-directory', 'a text');

@@ -117,6 +117,23 @@ fn the_environment_is_a_cgi_programs_and_ends_with_the_request() {
 }
 
 #[test]
+fn mod_perls_own_compatibility_reads_bodies_in_our_way() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("Apache2")).unwrap();
+    let stand_in = "package Apache2::compat; sub loaded { 'theirs' } \
+        package Apache2::RequestRec; sub content { die 'through brigades' } sub parse_args { map { split /=/ } split /&/, $_[1] } 1;";
+    fs::write(folder.path().join("Apache2/compat.pm"), stand_in).unwrap();
+    let program = format!(
+        "BEGIN {{ splice @INC, 1, 0, '{}' }} use Apache2::compat; package Old; sub handler {{ my $r = shift; \
+         my %form = $r->content; $r->print(join ' ', Apache2::compat::loaded(), map {{ \"$_=$form{{$_}}\" }} sort keys %form); 0 }} 1;",
+        folder.path().display()
+    );
+    let mut engine = Engine::start(setup(&program)).unwrap();
+    let answer = engine.fork().ask_in(&configured("Old"), request("modperl"), b"a=1&b=2");
+    assert_eq!(answer.body, "theirs a=1 b=2", "{answer:?}");
+}
+
+#[test]
 fn a_request_that_was_kept_says_so() {
     let program = "package Kept; our ($r, $headers); sub handler { my $now = shift; \
         $now->print(eval { $r->uri } // $@, ' ', $headers ? $headers->{Host} : ''); \

@@ -106,6 +106,9 @@ sub _throw {
 sub args_status { return 0 }
 sub body_status { my $self = shift; $self->_body; my $error = $self->_known->{body_error}; return $error ? $error->[0] : 0 }
 
+# Of both: what is wrong with the body, for a query string can't be.
+sub param_status { return $_[0]->body_status }
+
 # upload(): the names (or the table); (name): the upload, or all of it in list context.
 sub upload {
     my ($self, @name) = @_;

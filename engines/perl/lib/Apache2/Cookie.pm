@@ -10,7 +10,7 @@ use APR::Request::Cookie ();
 our $VERSION = '2.17';
 our @ISA     = ('APR::Request::Cookie');
 
-# fetch($r): a hash of name => cookie; a reference in scalar context.
+# fetch($r): a hash of name => cookie; a reference that is also a table in scalar context.
 sub fetch {
     my ($class, $r) = @_;
     $r = Apache2::RequestUtil->request unless defined $r;
@@ -18,7 +18,7 @@ sub fetch {
     for my $pair (APR::Request::Cookie::pairs($r->headers_in->get('Cookie'))) {
         $cookies{ $pair->[0] } //= $class->_parsed($r, @$pair);
     }
-    return wantarray ? %cookies : %cookies ? \%cookies : undef;
+    return wantarray ? %cookies : %cookies ? bless(\%cookies, 'APR::Request::Cookie::Table') : undef;
 }
 
 package Apache2::Cookie::Jar;

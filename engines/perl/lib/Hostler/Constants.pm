@@ -9,6 +9,8 @@ use warnings;
 
 my %groups = (
     'Apache2::Const' => {
+        authn_status => q(
+            AUTH_DENIED=0 AUTH_GENERAL_ERROR=4 AUTH_GRANTED=1 AUTH_USER_FOUND=2 AUTH_USER_NOT_FOUND=3),
         cmd_how => q(
             FLAG=5 ITERATE=3 ITERATE2=4 NO_ARGS=6 RAW_ARGS=0 TAKE1=1 TAKE12=7 TAKE123=10 TAKE13=11 TAKE2=2
             TAKE23=9 TAKE3=8 TAKE_ARGV=12),

@@ -22,7 +22,7 @@ sub new {
     my ($class, $r, %given) = @_;
     my %field = map { (lc(s/\A-//r) => $given{$_}) } keys %given;
     my $self = bless { r => $r, name => $field{name}, raw => $class->freeze($field{value} // '') }, $class;
-    for my $name (qw(path domain secure httponly version comment)) { $self->{$name} = $field{$name} if defined $field{$name} }
+    for my $name (qw(path domain secure httponly samesite version comment)) { $self->{$name} = $field{$name} if defined $field{$name} }
     $self->expires($field{expires}) if defined $field{expires};
     $self->{max_age} = $field{'max-age'} if defined $field{'max-age'};
     return $self;
@@ -48,7 +48,7 @@ sub name      { return $_[0]{name} }
 sub value     { return $_[0]->thaw }
 sub raw_value { return $_[0]{raw} }
 
-for my $field (qw(path domain secure httponly version comment)) {
+for my $field (qw(path domain secure httponly samesite version comment)) {
     no strict 'refs';
     *$field = sub {
         my ($cookie, @new) = @_;
@@ -82,6 +82,7 @@ sub as_string {
     $text .= "; max-age=$cookie->{max_age}" if defined $cookie->{max_age};
     $text .= '; secure'                     if $cookie->{secure};
     $text .= '; HttpOnly'                   if $cookie->{httponly};
+    $text .= "; SameSite=$cookie->{samesite}" if defined $cookie->{samesite};
     return $text;
 }
 
@@ -98,6 +99,18 @@ sub bake2 {
     my ($cookie, $r) = @_;
     ($r // $cookie->{r})->err_headers_out->add('Set-Cookie2' => $cookie->as_string);
     return;
+}
+
+# What fetch() finds, as a table: a hash of name => cookie with the methods of one.
+package APR::Request::Cookie::Table;
+
+sub get { return $_[0]{ $_[1] } }
+
+# do(code): with each name and cookie, until it answers false.
+sub do {
+    my ($table, $code) = @_;
+    for my $name (sort keys %$table) { $code->($name, $table->{$name}) or return 0 }
+    return 1;
 }
 
 1;
