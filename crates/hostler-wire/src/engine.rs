@@ -163,6 +163,12 @@ pub struct ServerFacts {
     pub log_level: u8,
     /// `Timeout`, in seconds.
     pub timeout: u32,
+    /// `KeepAlive`.
+    pub keep_alive: bool,
+    /// `KeepAliveTimeout`, in milliseconds.
+    pub keep_alive_timeout: u64,
+    /// `MaxKeepAliveRequests`; 0: any number.
+    pub keep_alive_max: u32,
     /// `PerlSetVar`, `PerlAddVar` outside of sections.
     pub vars: Vec<(String, String)>,
     /// `ServerAlias`.

@@ -66,14 +66,18 @@ XS(hp_server_text)
     }
 }
 
-enum { PORT, IS_VIRTUAL, LOGLEVEL, TIMEOUT, KEEP_ALIVE, KEEP_ALIVE_MAX, LIMIT_LINE, LIMIT_FIELD_SIZE, LIMIT_FIELDS, ID };
+enum { PORT, IS_VIRTUAL, LOGLEVEL, TIMEOUT, KEEP_ALIVE, KEEP_ALIVE_MAX, KEEP_ALIVE_TIMEOUT, LIMIT_LINE, LIMIT_FIELD_SIZE,
+       LIMIT_FIELDS, ID };
 
 static void put_number(hp_server *s, int which, IV value)
 {
     switch (which) {
     case PORT: s->port = (uint16_t)value; break;
     case LOGLEVEL: s->log_level = value < 0 ? 0 : value > 7 ? 7 : value; break;
-    case TIMEOUT: s->timeout = value / 1000000; break;
+    case TIMEOUT: s->timeout = value; break; /* what is kept here is not told to the front, which waits by its own */
+    case KEEP_ALIVE: s->keep_alive = (int)value; break;
+    case KEEP_ALIVE_MAX: s->keep_alive_max = (int)value; break;
+    case KEEP_ALIVE_TIMEOUT: s->keep_alive_timeout = value; break;
     default:; /* the front's alone */
     }
 }
@@ -90,9 +94,10 @@ XS(hp_server_number)
     case PORT: answer = s->port; break;
     case IS_VIRTUAL: answer = s->is_virtual; break;
     case LOGLEVEL: answer = s->log_level; break;
-    case TIMEOUT: answer = (IV)s->timeout * 1000000; break; /* microseconds, as APR counts */
-    case KEEP_ALIVE: answer = 1; break;
-    case KEEP_ALIVE_MAX: answer = 100; break;
+    case TIMEOUT: answer = (IV)s->timeout; break; /* microseconds, as APR counts */
+    case KEEP_ALIVE: answer = s->keep_alive; break;
+    case KEEP_ALIVE_MAX: answer = s->keep_alive_max; break;
+    case KEEP_ALIVE_TIMEOUT: answer = (IV)s->keep_alive_timeout; break;
     case LIMIT_LINE:
     case LIMIT_FIELD_SIZE: answer = 8190; break;
     case LIMIT_FIELDS: answer = 100; break;
@@ -174,13 +179,29 @@ XS(hp_connection_text)
 
 enum { ABORTED, KEEPALIVE, KEEPALIVES, CONNECTION_ID, DOUBLE_REVERSE, REMOTE_PORT, LOCAL_PORT, IS_TLS };
 
+/* conn_keepalive_e: CONN_UNKNOWN 0 (not decided yet), CONN_CLOSE 1, CONN_KEEPALIVE 2. A program's word for closing counts;
+ * what it says else is remembered, and the front decides. */
+static void put_keepalive(pTHX_ hp_request *r, UV value)
+{
+    if (value == 1)
+        hp_table_set(aTHX_ HP_TABLE(r, notes), "nokeepalive", 11, "1", 1);
+    else if (r->keepalive_set && r->keepalive == 1)
+        hp_table_unset(aTHX_ HP_TABLE(r, notes), "nokeepalive", 11);
+    r->keepalive = (uint32_t)value;
+    r->keepalive_set = 1;
+}
+
 XS(hp_connection_number)
 {
     HP_METHOD(1);
     IV answer;
     switch (XSANY.any_i32) {
     case ABORTED: answer = hp_current && hp_aborted(); break;
-    case KEEPALIVE: answer = r->in->flags & HP_KEEP_ALIVE ? 0 : 1; break; /* CONN_UNKNOWN: not decided yet; CONN_CLOSE */
+    case KEEPALIVE:
+        answer = r->keepalive_set ? r->keepalive : r->in->flags & HP_KEEP_ALIVE ? 0 : 1;
+        if (items > 1)
+            put_keepalive(aTHX_ r, (UV)SvIV(ST(1)));
+        break;
     case CONNECTION_ID: answer = (IV)r->in->number; break;
     case REMOTE_PORT: answer = r->in->remote_port; break;
     case LOCAL_PORT: answer = r->in->local_port; break;
@@ -223,7 +244,7 @@ void hp_boot_server(pTHX)
         {S "timeout", hp_server_number, TIMEOUT},
         {S "keep_alive", hp_server_number, KEEP_ALIVE},
         {S "keep_alive_max", hp_server_number, KEEP_ALIVE_MAX},
-        {S "keep_alive_timeout", hp_server_number, TIMEOUT},
+        {S "keep_alive_timeout", hp_server_number, KEEP_ALIVE_TIMEOUT},
         {S "limit_req_line", hp_server_number, LIMIT_LINE},
         {S "limit_req_fieldsize", hp_server_number, LIMIT_FIELD_SIZE},
         {S "limit_req_fields", hp_server_number, LIMIT_FIELDS},

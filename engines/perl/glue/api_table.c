@@ -10,9 +10,18 @@
     if (!table)                                                                                                        \
         croak("argument is not an APR::Table object")
 
+/* APR's strings end at a NUL: what stands behind one never was in a table. */
+static const char *text_of(pTHX_ SV *sv, STRLEN *length)
+{
+    const char *text = SvPV(sv, *length), *end = (const char *)memchr(text, '\0', *length);
+    if (end)
+        *length = (STRLEN)(end - text);
+    return text;
+}
+
 #define KEY(sv)                                                                                                        \
     STRLEN length;                                                                                                     \
-    const char *key = SvPV(sv, length)
+    const char *key = text_of(aTHX_ sv, &length)
 
 /* new(class, size), make(pool, size) */
 XS(hp_table_make)
@@ -80,7 +89,7 @@ XS(hp_table_put)
     TABLE_METHOD(3);
     KEY(ST(1));
     STRLEN value_length;
-    const char *value = SvPV(ST(2), value_length);
+    const char *value = text_of(aTHX_ ST(2), &value_length);
     switch (XSANY.any_i32) {
     case 0: hp_table_set(aTHX_ table, key, length, value, value_length); break;
     case 1: hp_table_add(aTHX_ table, key, length, value, value_length); break;

@@ -108,7 +108,8 @@ typedef struct {
     uint16_t port;
     int is_virtual;
     uint8_t log_level;
-    uint32_t timeout;
+    int64_t timeout, keep_alive_timeout; /* microseconds */
+    int keep_alive, keep_alive_max;
     hp_str name, admin, document_root, software, error_log;
     hp_fields vars;
     const hp_str *aliases;

@@ -69,6 +69,8 @@ struct hp_request {
     SV *connection;          /* the Apache2::Connection object */
     HV *connection_pnotes;
     hp_table *connection_notes;
+    uint32_t keepalive;      /* what the program has said of the connection, if it has */
+    int keepalive_set;
     SV *document_root;       /* for this request */
     uint64_t allowed;        /* methods for Allow, as bits 1 << M_... */
     int stat_again;          /* the filename was changed: finfo is to be asked for anew */

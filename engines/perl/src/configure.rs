@@ -53,7 +53,14 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<ToConfigure>> {
 
 /// Makes the interpreter. The calls that build configuration are there in both generations.
 fn begin(generation: u8, server_root: String, switches: Vec<String>) -> Result<FromConfigure, String> {
-    let main = ServerFacts { log_level: 4, timeout: 60, ..ServerFacts::default() };
+    let main = ServerFacts {
+        log_level: 4,
+        timeout: 60,
+        keep_alive: true,
+        keep_alive_timeout: 5000,
+        keep_alive_max: 100,
+        ..ServerFacts::default()
+    };
     let setup = Setup { generation, server_root, switches, servers: vec![main], ..Setup::default() };
     perl::boot(&setup)?;
     Ok(FromConfigure::Hello(Build::own()))

@@ -180,7 +180,12 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) is_virtual: c_int,
     pub(crate) log_level: u8,
-    pub(crate) timeout: u32,
+    /// Microseconds.
+    pub(crate) timeout: i64,
+    /// Microseconds.
+    pub(crate) keep_alive_timeout: i64,
+    pub(crate) keep_alive: c_int,
+    pub(crate) keep_alive_max: c_int,
     pub(crate) name: Str,
     pub(crate) admin: Str,
     pub(crate) document_root: Str,

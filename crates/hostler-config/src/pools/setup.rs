@@ -122,6 +122,9 @@ fn facts(config: &Config, server: &Server) -> ServerFacts {
         // Apache's trace levels are finer than syslog's last.
         log_level: log.levels.of("perl") as u8,
         timeout: core.timeout.unwrap_or(60),
+        keep_alive: core.keep_alive.unwrap_or(true),
+        keep_alive_timeout: core.keep_alive_timeout.unwrap_or(5000),
+        keep_alive_max: core.max_keep_alive_requests.unwrap_or(100),
         vars: owned(server.conf.perl.vars.iter()),
         aliases: core.aliases.iter().chain(&core.wild_aliases).cloned().collect(),
     }

@@ -133,8 +133,8 @@ my %option = (
 
 sub is_perl_option_enabled {
     my ($r, $name) = @_;
-    return 1 if $name =~ /\A(?:Enable|AutoLoad|Autoload|Parent|Clone)\z/ && $name ne 'Parent' && $name ne 'Clone';
-    return 0 unless $option{$name};
+    return $name eq 'Unset' ? 1 : 0 if $name eq 'Unset' || $name eq 'None';
+    $option{$name} or die "PerlOptions $name is not a directory option";
     return Hostler::Request::flags($r) & $option{$name} ? 1 : 0;
 }
 

@@ -84,7 +84,16 @@ sub method_register       { return 27 }
 sub add_version_component { return }
 sub error_log2stderr      { return }
 sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
-sub is_perl_option_enabled { return $_[1] =~ /\A(?:Enable|AutoLoad|Autoload)\z/ ? 1 : 0 }
+
+# What a server has by itself; where PerlOptions says otherwise its requests do not come to Perl.
+my %option = (
+    (map { ($_ => 0) } qw(None Clone Parent Autoload MergeHandlers)),
+    (map { ($_ => 1) } qw(Unset Enable ChildInit ChildExit PreConnection ProcessConnection OpenLogs PostConfig InputFilter
+            OutputFilter PostReadRequest Trans MapToStorage HeaderParser Access Authen Authz Type Fixup Response Log Cleanup)),
+);
+
+sub is_perl_option_enabled { return $option{ $_[1] } // die "PerlOptions $_[1] is not a server option" }
+
 
 # What builds configuration is run twice: once while the configuration is read, where this is another's
 # (Hostler::Configure).

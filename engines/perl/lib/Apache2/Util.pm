@@ -11,7 +11,7 @@ our $VERSION = '2.000012';
 sub escape_path {
     my ($path, undef, $partial) = @_;
     $partial = 1 unless defined $partial;
-    my $escaped = $path =~ s{([^A-Za-z0-9\$\-_.+!*'(),:@&=/~])}{sprintf '%%%02x', ord $1}ger;
+    my $escaped = $path =~ s{([^A-Za-z0-9\$\-_.+!*'(),:;@&=/~])}{sprintf '%%%02x', ord $1}ger;
     $escaped = "./$escaped" if !$partial && $path =~ m{\A[^/]*:};
     return $escaped;
 }
