@@ -15,16 +15,15 @@ my %there = map { ($_ => 1) } qw(core http_core prefork), map { "mod_$_" } qw(pe
     authz_core authz_host authz_user autoindex cgi deflate dir env expires headers include log_config logio mime
     negotiation rewrite setenvif so ssl status unixd userdir version);
 
-<<<<<<< HEAD
-# 1: there, as Debian's Apache says of all that it has.
-# Perl modules that add directives are, too, by their names.
+# Perl modules that add directives are there by their names.
 my %commands;    # class => { name in lower case => Apache2::Command }
 
-sub loaded { return exists $commands{ $_[-1] } || $there{ $_[-1] =~ s{\.c\z}{}r } ? 1 : 0 }
-=======
 # 1: there, as Debian's Apache says of all that it has. Of `mod_` names the file's ending may be missing.
-sub loaded { my $file = $_[-1]; return ($file =~ s/\.c\z// || $file =~ /\Amod_/) && $there{$file} ? 1 : 0 }
->>>>>>> 894dccc (Small calls of mod_perl's interface answer as mod_perl's do)
+sub loaded {
+    my $file = $_[-1];
+    return 1 if exists $commands{$file};
+    return ($file =~ s/\.c\z// || $file =~ /\Amod_/) && $there{$file} ? 1 : 0;
+}
 
 sub top_module            { return bless { name => 'mod_perl.c' }, __PACKAGE__ }
 sub name                  { return $_[0]{name} }
@@ -33,7 +32,11 @@ sub module_index          { return 0 }
 sub cmds                  { return }
 sub ap_api_major_version  { return 20120211 }
 sub ap_api_minor_version  { return 140 }
-sub find_linked_module    { my $name = $_[-1]; return $name =~ /\.c\z/ && loaded($name) ? bless({ name => $name }, __PACKAGE__) : undef }
+
+sub find_linked_module {
+    my $name = $_[-1];
+    return $name !~ /\Amod_\w+\z/ && loaded($name) ? bless({ name => $name }, __PACKAGE__) : undef;
+}
 
 my %layers;      # class => { layer => object }
 my %servers;     # class => { server's number => object }
