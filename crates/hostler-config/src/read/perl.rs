@@ -50,7 +50,7 @@ pub struct Asked<'a> {
     pub switches: &'a [String],
     /// What.
     pub preload: &'a Preload,
-    /// In a `<VirtualHost>` whose code is not the main server's.
+    /// A section in `<VirtualHost>`: it is not to add to the whole server.
     pub in_host: bool,
 }
 
@@ -140,8 +140,8 @@ impl Reader {
 
     /// What a module adds to the language: from here on, and in a virtual host only there.
     fn declare(&mut self, at: Origin, text: &str) {
-        let host = if self.perl.assigned.is_some() { self.host } else { None };
-        let all = match declared::parse(text, host) {
+        // The virtual host's interpreter alone has loaded it.
+        let all = match declared::parse(text, self.host) {
             Ok(all) => all,
             Err(why) => return self.error(at, "", format!("PerlLoadModule: {why}")),
         };
@@ -292,12 +292,12 @@ impl Reader {
             generation: self.perl.version.unwrap_or_else(|| self.perl.marks.generation()),
             switches: &self.perl.switches,
             preload: &seen.preload,
-            in_host: seen.host.is_some() && !self.is_for_main(seen.preload.kind),
+            in_host: seen.host.is_some() && seen.preload.kind == PreloadKind::Code,
         }
     }
 
-    /// Whether what is added in a virtual host is the main server's, as in mod_perl: its code is the main server's user's.
-    /// What a section builds stands in its place.
+    /// Whether what is added in a virtual host is the main server's, as in mod_perl: where its code is the main server's
+    /// user's. Another user's is the virtual host's own, and so is what a section builds.
     fn is_for_main(&self, kind: PreloadKind) -> bool {
         kind != PreloadKind::Code && self.perl.assigned.is_none()
     }
