@@ -146,7 +146,7 @@ XS(hp_read)
     HP_METHOD(3);
     SV *buffer = ST(1);
     IV wanted = SvIV(ST(2)), offset = items > 3 ? SvIV(ST(3)) : 0;
-    STRLEN total = 0, got;
+    STRLEN total = 0, got = 1;
     if (wanted < 0)
         croak("The LENGTH argument can't be negative");
     if (!SvOK(buffer))
@@ -158,11 +158,18 @@ XS(hp_read)
     if (offset < 0)
         croak("Offset outside string");
     pad(aTHX_ buffer, offset);
-    SvGROW(buffer, (STRLEN)offset + wanted + 1);
-    while (total < (STRLEN)wanted &&
-           (got = hp_request_read(aTHX_ r, SvPVX(buffer) + offset + total, wanted - total)))
+    SvGROW(buffer, (STRLEN)offset + 1);
+    SvCUR_set(buffer, offset);
+    /* Programs ask for as much as the client has promised: room is made for what comes, and about as much again. */
+    while (total < (STRLEN)wanted && got) {
+        STRLEN piece = wanted - total, room = total + 65536;
+        if (piece > room)
+            piece = room;
+        SvGROW(buffer, offset + total + piece + 1);
+        got = hp_request_read(aTHX_ r, SvPVX(buffer) + offset + total, piece);
         total += got;
-    SvCUR_set(buffer, offset + total);
+        SvCUR_set(buffer, offset + total);
+    }
     *SvEND(buffer) = 0;
     SvPOK_only(buffer);
     SvSETMAGIC(buffer);

@@ -90,3 +90,6 @@ is($r->auth_name . $r->dir_config('New'), 'Other1', 'what it set');
 eval { $r->add_config(['ServerName x']) };
 like($@, qr/ServerName cannot be set while a request is served/, 'what it cannot');
 $r->uri('/perl/test');
+
+# As much as a client has promised: there is room made for what comes.
+is($r->read(my $promised, 1 << 42), 0, 'nothing came');
