@@ -246,10 +246,10 @@ impl Exchange {
     fn fail(&mut self, failure: &Failure) -> Error {
         self.over = true;
         drop(thread::leave(self.slot));
-        let Begun { pool, worker, .. } = &self.begun;
+        let Begun { pool, worker, since, .. } = &self.begun;
         let error = match failure {
             Failure::Died => match worker.death.get() {
-                Some(death) => worker.died(*death),
+                Some(death) => worker.died(*death, *since),
                 None => Error::new(Kind::WorkerDied),
             },
             Failure::Late => self.about(Kind::WorkerTimeout, ""),
@@ -265,7 +265,7 @@ impl Exchange {
     fn about(&self, kind: Kind, what: &str) -> Error {
         let worker = &self.begun.worker;
         let mut error = Error::because(kind, format!("worker {}{what}", worker.pid.load(Relaxed)));
-        error.last_lines = worker.last_lines();
+        error.last_lines = worker.lines_since(self.begun.since);
         error
     }
 }

@@ -11,12 +11,15 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Lines of a worker's stderr that are kept for the cause of an error.
 const KEPT: usize = 10;
 /// Bytes kept of each.
 const KEPT_LINE: usize = 300;
+/// What arrived so long before a request is known to have begun may still be its own: a worker begins what was placed
+/// behind another request before the front has heard that this one has ended.
+const EARLY: Duration = Duration::from_millis(50);
 
 /// What all who speak with a worker share.
 pub(super) struct Worker {
@@ -37,7 +40,7 @@ pub(super) struct Worker {
     pub(super) told: AtomicBool,
     /// Memory of its own, in bytes, as last looked at.
     pub(super) bytes: AtomicU64,
-    last_lines: Mutex<VecDeque<String>>,
+    last_lines: Mutex<VecDeque<(Instant, String)>>,
 }
 
 /// How a worker has ended.
@@ -78,8 +81,8 @@ impl Worker {
         self.opening.fetch_sub(1, Release);
     }
 
-    /// The error for a request that it took with it.
-    pub(super) fn died(&self, death: Death) -> Error {
+    /// The error for a request, begun at `since`, that it took with it.
+    pub(super) fn died(&self, death: Death, since: Instant) -> Error {
         self.told.store(true, Relaxed);
         let why = match death {
             Death::Exit(exit) => super::deaths::describe(exit),
@@ -87,7 +90,7 @@ impl Worker {
         };
         let pid = self.pid.load(Relaxed);
         let mut error = Error::because(Kind::WorkerDied, format!("worker {pid}: {why}"));
-        error.last_lines = self.last_lines();
+        error.last_lines = self.lines_since(since);
         error
     }
 
@@ -97,11 +100,22 @@ impl Worker {
         if lines.len() == KEPT {
             lines.pop_front();
         }
-        lines.push_back(line[..line.len().min(KEPT_LINE)].escape_ascii().to_string());
+        lines.push_back((Instant::now(), line[..line.len().min(KEPT_LINE)].escape_ascii().to_string()));
     }
 
+    /// All that are kept.
     pub(super) fn last_lines(&self) -> Vec<String> {
-        self.last_lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.lines(|_| true)
+    }
+
+    /// Those of a request that was begun then, not those of earlier ones.
+    pub(super) fn lines_since(&self, since: Instant) -> Vec<String> {
+        self.lines(|arrived| arrived + EARLY >= since)
+    }
+
+    fn lines(&self, wanted: impl Fn(Instant) -> bool) -> Vec<String> {
+        let lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|(arrived, _)| wanted(*arrived)).map(|(_, line)| line.clone()).collect()
     }
 }
 

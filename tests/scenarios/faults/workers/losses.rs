@@ -121,3 +121,24 @@ fn a_parent_that_is_stopped_hides_no_death_and_is_replaced() {
     let _ = server.await_error("the warm parent is stopped or stuck; another takes its place");
     await_that("it is killed", || !stopped.iter().any(|pid| process::runs(*pid)));
 }
+
+#[test]
+fn what_an_earlier_request_has_written_is_not_the_cause_of_a_later_one_s_end() {
+    let handler = |name: &str, code: &str| {
+        format!(
+            "<Location /{name}>\nSetHandler modperl\nPerlResponseHandler \"sub {{ {code} }}\"\n</Location>\n"
+        )
+    };
+    let config = handler("says", "system 'echo earlier words >&2'; $_[0]->print('said'); 0")
+        + &handler("dies", "system 'echo own words >&2'; kill 9, $$; sleep 9");
+    let server = pool(&format!("StartServers 1\nMaxRequestWorkers 1\n{config}")).start();
+    assert_eq!(server.get("/says").text(), "said");
+    let _ = server.await_error("earlier words");
+    thread::sleep(Duration::from_millis(200));
+    let answer = server.get("/dies");
+    assert_eq!(answer.status, 502);
+    let log = server.await_error(CAUSE);
+    let line = log.lines().find(|line| line.contains(CAUSE)).expect("it was there");
+    assert!(line.contains("last on stderr: own words"), "{line}");
+    assert!(!line.contains("earlier"), "{line}");
+}
