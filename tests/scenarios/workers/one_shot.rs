@@ -162,6 +162,31 @@ fn scripts_answer_as_they_do_when_they_are_started() {
 }
 
 #[test]
+fn an_answer_is_as_long_as_it_is_whatever_the_script_says() {
+    let said = |length: u32, pause: &str| {
+        format!(
+            "$| = 1; print \"Content-Type: text/plain\\nContent-Length: {length}\\n\\n01234\"; {pause} print '56789';"
+        )
+    };
+    let pause = "select undef, undef, undef, .2;";
+    let mut site = scripts();
+    for (name, code) in [
+        ("short", said(5, "")),
+        ("late", said(5, pause)),
+        ("none", said(0, pause)),
+        ("long", said(20, pause)),
+    ] {
+        site = site.script(&format!("cgi/{name}"), format!("#!/usr/bin/perl\n{code}\n"));
+    }
+    let server = site.start();
+    for name in ["short", "late", "none", "long"] {
+        for way in ["exec", "fork"] {
+            assert_eq!(server.get(&format!("/{way}/{name}")).text(), "0123456789", "{way} {name}");
+        }
+    }
+}
+
+#[test]
 fn a_script_without_the_taint_checks_that_it_asks_for_is_not_run() {
     let script = "#!/usr/bin/perl -wT\nprint \"Content-Type: text/plain\\n\\n${^TAINT}\";\n";
     let configured = |taint: &str| {

@@ -95,7 +95,10 @@ impl Head {
         request.err_headers_out = self.err_headers_out;
         withdraw_connection(&mut request.headers_out, &mut request.notes);
         withdraw_connection(&mut request.err_headers_out, &mut request.notes);
-        if let Some(length) = self.content_length {
+        if request.progress.is_script && !request.env.contains("ap_trust_cgilike_cl") {
+            // As with a CGI program that is started: the answer is as long as it is.
+            request.headers_out.unset("Content-Length");
+        } else if let Some(length) = self.content_length {
             request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
         }
         if self.flags.has(HeadFlags::NO_CACHE) && !request.headers_out.contains("Expires") {
