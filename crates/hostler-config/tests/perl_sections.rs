@@ -50,7 +50,9 @@ impl RunPerl for Echo {
         let text = &asked.preload.text;
         let learned = text.contains("Learn").then(|| "/learned".to_owned());
         let (adds, fills) = (text.contains("Adds"), text.contains("Fills"));
-        Shown { adds, fills, places: places.iter().cloned().chain(learned).collect() }
+        let places = places.iter().cloned().chain(learned).collect();
+        let first = text.contains("Old");
+        Shown { adds, fills, first, second: false, places }
     }
 }
 
@@ -210,6 +212,8 @@ fn the_generation_is_the_configuration_s_and_a_module_that_fails_is_only_warned_
         ("PerlModule Apache::Registry", "= 1; 1"),
         ("PerlModule Apache2::Reload", "= 1;"),
         ("PerlHandler X", "= 1; 1"),
+        ("PerlRequire Old.pl", "= 1; 1"),
+        ("PerlRequire Old.pl\nPerlOptions +GlobalRequest", "= 1;"),
         ("PerlApiVersion 1", "= 1; 1"),
         ("ServerAdmin x", "= 1;"),
     ] {

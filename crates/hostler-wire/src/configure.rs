@@ -49,6 +49,10 @@ pub struct Shown {
     pub adds: bool,
     /// It sets variables of `Apache2::ReadConfig`, which count at the end of the next section.
     pub fills: bool,
+    /// It names classes of mod_perl 1.
+    pub first: bool,
+    /// It names classes of mod_perl 2.
+    pub second: bool,
     /// Directories in which modules are looked for from now on (`use lib`).
     pub places: Vec<String>,
 }

@@ -68,6 +68,9 @@ impl Look {
     fn line(&mut self, line: &str) {
         self.shown.adds |= line.contains("httpd_conf") || adds_to_server(line);
         self.shown.fills |= line.contains("ReadConfig::");
+        let names = |classes: &[&str]| classes.iter().any(|class| line.contains(class));
+        self.shown.first |= names(&["Apache->", "use Apache ", "Apache::Constants", "Apache::Registry"]);
+        self.shown.second |= names(&["Apache2::", "ModPerl::"]);
         for word in ["use", "require", "do"] {
             for rest in statements(line, word) {
                 self.loads(rest);
@@ -233,6 +236,10 @@ mod tests {
         }
         assert!(folder.look(PreloadKind::Module, "My::Setup").adds);
         assert!(!folder.look(PreloadKind::Module, "My::Other").adds);
+        let generations = |shown: Shown| (shown.first, shown.second);
+        assert_eq!(generations(folder.look(PreloadKind::File, "old.pl")), (true, false));
+        assert_eq!(generations(folder.look(PreloadKind::Code, "use Apache2::Const;")), (false, true));
+        assert_eq!(generations(folder.look(PreloadKind::File, "adds.pl")), (false, false));
         assert!(folder.look(PreloadKind::Code, "use My::Setup; My::Setup->f;\n").adds);
         let learned = folder.look(PreloadKind::File, "elsewhere.pl").places;
         assert!(learned.contains(&far.to_string_lossy().into_owned()), "{learned:?}");

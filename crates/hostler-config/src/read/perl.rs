@@ -78,6 +78,8 @@ pub(super) struct Perl {
     /// `PerlApiVersion`
     version: Option<u8>,
     marks: Marks,
+    /// Of what files show: where the configuration says nothing.
+    text_marks: Marks,
     /// Everything that is loaded before requests, in its order.
     seen: Vec<Seen>,
     /// How much of it each interpreter has run.
@@ -101,6 +103,13 @@ struct Seen {
     /// The directive.
     at: Origin,
     preload: Preload,
+}
+
+impl Perl {
+    fn generation(&self) -> u8 {
+        let marks = if self.marks == Marks::default() { self.text_marks } else { self.marks };
+        self.version.unwrap_or_else(|| marks.generation())
+    }
 }
 
 impl Reader {
@@ -192,6 +201,7 @@ impl Reader {
         self.perl.seen.push(Seen { host: self.host, at, preload });
         let shown = self.look();
         self.perl.filled |= shown.fills;
+        self.perl.text_marks = self.perl.text_marks | of_text(&shown);
         shown
     }
 
@@ -289,7 +299,7 @@ impl Reader {
         Asked {
             run_as,
             server_root: &self.facts.server_root,
-            generation: self.perl.version.unwrap_or_else(|| self.perl.marks.generation()),
+            generation: self.perl.generation(),
             switches: &self.perl.switches,
             preload: &seen.preload,
             in_host: seen.host.is_some() && seen.preload.kind == PreloadKind::Code,
@@ -357,6 +367,15 @@ fn include_switches(switches: &[String]) -> Vec<String> {
 fn is_silent(preload: &Preload) -> bool {
     let loads = |word| preload.text.contains(word);
     preload.kind == PreloadKind::Code && !["use ", "require ", "do "].into_iter().any(loads)
+}
+
+/// Which generation's classes the text names.
+fn of_text(shown: &Shown) -> Marks {
+    match (shown.second, shown.first) {
+        (true, _) => Marks::SECOND_CLASS,
+        (false, true) => Marks::FIRST_CLASS,
+        _ => Marks::default(),
+    }
 }
 
 /// Which generation's classes the code calls.
