@@ -28,7 +28,15 @@ fn main() -> Outcome<()> {
         return Ok(());
     };
     println!("cargo::rustc-cfg=with_perl");
+    println!("cargo::rustc-env=SYSTEM_PERL_PLACES={}", places());
     perl.compile(&out)
+}
+
+/// Where the system's modules are, with colons between.
+fn places() -> String {
+    const NAMES: &str = "qw(sitearchexp sitelibexp vendorarchexp vendorlibexp archlibexp privlibexp)";
+    let code = format!("print join q(:), grep {{ $_ }} @Config{{{NAMES}}}");
+    ask(&["-MConfig", "-e", &code]).unwrap_or_default()
 }
 
 /// What the build has to know of the installed perl.

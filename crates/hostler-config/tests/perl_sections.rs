@@ -252,12 +252,25 @@ fn what_files_and_modules_add_stands_behind_them() {
     let preload = &config.main().conf.perl.preload;
     let configured: Vec<_> = preload.iter().map(|one| one.configured).collect();
     assert_eq!(configured, [false, true, true, true, true]);
-    // Nothing is run for what adds nothing, nor looked at without a place for it.
-    let (result, asked) = loaded("PerlModule Adds\nPerlRequire plain.pl\nPerlConfigRequire x.pl");
+    // Nothing is run for what adds nothing.
+    let (result, asked) = loaded("PerlModule Plain\nPerlRequire plain.pl\nPerlConfigRequire x.pl");
+    assert!(result.is_ok() && asked.is_empty(), "{asked:?}");
+    // Nothing that others than a directive load is looked at without a place for it.
+    let (result, asked) = loaded("<Perl>\nuse Adds;\n</Perl>");
     assert!(result.is_ok() && asked.is_empty(), "{asked:?}");
     // A file tells where modules are.
     let (result, asked) = loaded("PerlRequire Learn.pl\nPerlModule Adds");
     assert!(result.is_ok() && asked.len() == 2, "{asked:?}");
+}
+
+#[test]
+fn what_is_loaded_finds_the_main_server_s_variables() {
+    let (result, asked) = loaded(
+        "PerlSetEnv A \"it's \\\\ it\"\n<Location />\nPerlSetEnv B 2\n</Location>\n<VirtualHost *>\nPerlSetEnv C 3\n\
+         </VirtualHost>\nPerlModule Adds",
+    );
+    assert!(result.is_ok(), "{:?}", result.err());
+    assert_eq!(asked, [r"1 - $ENV{'A'} = 'it\'s \\ it';", "8 - Adds"]);
 }
 
 #[test]

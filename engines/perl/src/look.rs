@@ -1,5 +1,5 @@
 //! Whether the text of something that is to be loaded shows that it builds configuration, with that of the tenant's own
-//! modules that it loads. Nothing is run, and no interpreter is needed: most of what is loaded builds nothing, and is
+//! modules that it loads; of the system's only the one that the directive names. Nothing is run, and no interpreter is needed: most of what is loaded builds nothing, and is
 //! not to be run twice. Where the text does not show it, the call says so when the pool is started.
 //!
 //! **Runs as** the site's user, in `hostler-perl configure`.
@@ -29,7 +29,7 @@ pub(crate) fn look(preload: &Preload, server_root: &str, places: Vec<String>) ->
     };
     match preload.kind {
         PreloadKind::Code => look.text(&preload.text),
-        PreloadKind::Module => look.module(&preload.text),
+        PreloadKind::Module => look.named_module(&preload.text),
         _ => look.file(&preload.text),
     }
     while let Some(path) = look.queue.pop_front() {
@@ -97,21 +97,27 @@ impl Look {
         }
     }
 
-    fn module(&mut self, name: &str) {
-        if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_of_name) {
-            let file = format!("{}.pm", name.replace("::", "/"));
-            let mut paths = self.shown.places.iter().map(|place| Path::new(place).join(&file));
-            let path = paths.find(|path| path.is_file());
-            self.queue(path);
-        }
+    /// A module that a directive names may be an installed program's.
+    fn named_module(&mut self, name: &str) {
+        let system = option_env!("SYSTEM_PERL_PLACES").unwrap_or_default().split(':').map(PathBuf::from);
+        let path = find_module(name, self.places().chain(system));
+        self.queue(path);
     }
 
-    /// As `require` finds it: `ServerRoot` is one of mod_perl's own places.
-    fn file(&mut self, name: &str) {
+    fn module(&mut self, name: &str) {
+        let path = find_module(name, self.places());
+        self.queue(path);
+    }
+
+    /// `ServerRoot` is one of mod_perl's own places.
+    fn places(&self) -> impl Iterator<Item = PathBuf> {
         let own = [self.server_root.clone(), self.server_root.join("lib/perl")];
-        let places = self.shown.places.iter().map(PathBuf::from).chain(own);
-        let mut paths = places.map(|place| place.join(name));
-        let path = paths.find(|path| path.is_file());
+        self.shown.places.iter().map(PathBuf::from).chain(own)
+    }
+
+    /// As `require` finds it.
+    fn file(&mut self, name: &str) {
+        let path = self.places().map(|place| place.join(name)).find(|path| path.is_file());
         self.queue(path);
     }
 
@@ -123,6 +129,14 @@ impl Look {
             self.queue.push_back(path);
         }
     }
+}
+
+fn find_module(name: &str, mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_of_name) {
+        return None;
+    }
+    let file = format!("{}.pm", name.replace("::", "/"));
+    places.find_map(|place| Some(place.join(&file)).filter(|path| path.is_file()))
 }
 
 fn is_of_name(c: char) -> bool {
@@ -240,6 +254,10 @@ mod tests {
         assert_eq!(generations(folder.look(PreloadKind::File, "old.pl")), (true, false));
         assert_eq!(generations(folder.look(PreloadKind::Code, "use Apache2::Const;")), (false, true));
         assert_eq!(generations(folder.look(PreloadKind::File, "adds.pl")), (false, false));
+        // Of the system's perl: found where the directive names it, and not searched for what others load.
+        let system = option_env!("SYSTEM_PERL_PLACES").unwrap_or_default().split(':').map(PathBuf::from);
+        assert!(find_module("strict", system).is_some());
+        assert_eq!(find_module("../tmp", [PathBuf::from("/")].into_iter()), None);
         assert!(folder.look(PreloadKind::Code, "use My::Setup; My::Setup->f;\n").adds);
         let learned = folder.look(PreloadKind::File, "elsewhere.pl").places;
         assert!(learned.contains(&far.to_string_lossy().into_owned()), "{learned:?}");

@@ -202,3 +202,34 @@ fn directives_that_modules_add_are_told() {
     let again = sections.run("1;", false);
     assert!(matches!(&again, FromConfigure::Done { declared, .. } if declared == expected), "{again:?}");
 }
+
+#[test]
+fn what_the_code_includes_is_read_by_its_own_process() {
+    let mut sections = Sections::start();
+    let root = std::env::temp_dir().join(format!("hostler-configure-include-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("all/below")).expect("it works");
+    let place = root.to_string_lossy().into_owned();
+    for (file, text) in [
+        ("all/b.conf", "B 1\n<C d>\n  E \\\n  f\n</C>\n".to_owned()),
+        ("all/below/a.conf", format!("include {place}/one.conf\n")),
+        ("one.conf", "A 1".to_owned()),
+        ("round.conf", format!("Include {place}/round.conf\n")),
+    ] {
+        std::fs::write(root.join(file), text).expect("it works");
+    }
+    let add = |line: &str| format!("Apache2::ServerUtil->server->add_config(['X', '{line}', 'Y']);");
+    let all = sections.built(&add(&format!("Include {place}/all")));
+    assert_eq!(all, "X;B 1;<C d>;  E   f;</C>;A 1;Y");
+    assert_eq!(sections.built(&add(&format!("Include \"{place}/o*.conf\""))), "X;A 1;Y");
+    assert_eq!(sections.built(&add("IncludeOptional /nowhere/x.conf")), "X;Y");
+    assert_eq!(sections.built(&add("Include /nowhere/*.conf")), "X;Y");
+    assert_eq!(sections.built(&format!("$PerlConfig = 'Include {place}/one.conf';")), "A 1");
+    for (line, why) in [
+        ("Include /nowhere/x.conf".to_owned(), "there is no such file"),
+        (format!("Include {place}/round.conf"), "include each other"),
+    ] {
+        let found = sections.failure(&add(&line));
+        assert!(found.contains(why), "{line}: {found}");
+    }
+    std::fs::remove_dir_all(&root).expect("it works");
+}

@@ -104,7 +104,7 @@ fn neither_new_sites_nor_new_connections_take_the_last_descriptors() {
     }
     let server = crowded();
     let ask = |connection: &mut Connection, host: u32, file: u32| {
-        connection.send(&format!("GET /{file} HTTP/1.1\r\nHost: s{host}.test\r\n\r\n"));
+        connection.send(format!("GET /{file} HTTP/1.1\r\nHost: s{host}.test\r\n\r\n"));
         connection.response().status
     };
     let mut first = server.connect();

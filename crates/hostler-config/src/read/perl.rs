@@ -88,6 +88,8 @@ pub(super) struct Perl {
     settled: HashSet<Option<Origin>>,
     /// Directories of modules that files have named (`use lib`).
     places: Vec<String>,
+    /// What modules of the system's have shown, by name.
+    system: HashMap<String, bool>,
     /// Something has set variables that count at the end of the next section.
     filled: bool,
     /// Names that are no directive's, and where they stood first.
@@ -166,6 +168,9 @@ impl Reader {
 
     /// Something is loaded: the directive stays, and what it adds follows it.
     pub(super) fn perl_loads(&mut self, lower: &str, args: &str, at: Origin, out: &mut Vec<Node>) {
+        if lower == "perlsetenv" && self.host.is_none() && self.depth == 0 {
+            self.perl_variable(args, at);
+        }
         let kind = match lower {
             "perlmodule" | "perlloadmodule" => PreloadKind::Module,
             "perlrequire" | "perlconfigrequire" => PreloadKind::File,
@@ -194,11 +199,24 @@ impl Reader {
         }
     }
 
-    /// Notes what is to be loaded, and looks at it.
-    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) -> Shown {
+    /// What is loaded after it finds the main server's variable in `%ENV`.
+    fn perl_variable(&mut self, args: &str, at: Origin) {
+        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+        if let [name, value] = &words(args)[..] {
+            let text = format!("$ENV{{{}}} = {};\n", quoted(name), quoted(value));
+            self.push_seen(PreloadKind::Code, text, at);
+        }
+    }
+
+    fn push_seen(&mut self, kind: PreloadKind, text: String, at: Origin) {
         let origin = format!("{}:{}", self.file_name(at), at.line);
         let preload = Preload { kind, text, origin, configured: false };
         self.perl.seen.push(Seen { host: self.host, at, preload });
+    }
+
+    /// Notes what is to be loaded, and looks at it.
+    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) -> Shown {
+        self.push_seen(kind, text, at);
         let shown = self.look();
         self.perl.filled |= shown.fills;
         self.perl.text_marks = self.perl.text_marks | of_text(&shown);
@@ -210,16 +228,23 @@ impl Reader {
         let mut places: Vec<String> = include_switches(&self.perl.switches);
         places.extend(self.perl.places.iter().cloned());
         let Some(seen) = self.perl.seen.last() else { return Shown::default() };
-        let is_file = matches!(seen.preload.kind, PreloadKind::File | PreloadKind::LateFile);
-        // A module of the system's builds nothing, and without own places there are no others.
-        if places.is_empty() && !is_file || is_silent(&seen.preload) {
+        let (kind, name) = (seen.preload.kind, seen.preload.text.clone());
+        // Without own places there are the system's modules alone: of them the one that a directive names may build.
+        if places.is_empty() && kind == PreloadKind::Code || is_silent(&seen.preload) {
             return Shown::default();
+        }
+        let is_system = places.is_empty() && kind == PreloadKind::Module;
+        if let Some(adds) = self.perl.system.get(&name).copied().filter(|_| is_system) {
+            return Shown { adds, ..Shown::default() };
         }
         let Some(mut runner) = self.perl.runner.take() else { return Shown::default() };
         let run_as = self.run_as();
         let seen = self.perl.seen.last();
         let shown = seen.map(|seen| runner.look(&self.asked(&run_as, seen), &places)).unwrap_or_default();
         self.perl.runner = Some(runner);
+        if is_system {
+            self.perl.system.insert(name, shown.adds);
+        }
         for place in &shown.places {
             if !places.contains(place) {
                 self.perl.places.push(place.clone());

@@ -72,9 +72,43 @@ sub _entry {
     return;
 }
 
+# What the code includes is read here, by the site's user. The server reads no file for it.
 sub _lines_as_they_are {
-    _line($_) for map { split /\n/ } grep { defined } @_;
+    for my $line (map { split /\n/ } grep { defined } @_) {
+        if ($line =~ /\A\s*Include(Optional)?\s+"?(.*?)"?\s*\z/i) { _include($2, $1) }
+        else                                                      { _line($line) }
+    }
     return;
+}
+
+our $depth = 0;
+
+# A file, a directory with all below it, or a pattern, as the server's own Include.
+sub _include {
+    my ($name, $optional) = @_;
+    require File::Spec;
+    my $path = File::Spec->rel2abs($name, Apache2::ServerUtil::server_root());
+    my @found = -e $path ? $path : do { require File::Glob; sort grep { -e } File::Glob::bsd_glob($path) };
+    die "Include $name: there is no such file\n" if !@found && !$optional && $name !~ /[*?\[]/;
+    die "Include $name: files include each other too deep\n" if $depth > 40;
+    local $depth = $depth + 1;
+    _include_one($_) for @found;
+    return;
+}
+
+sub _include_one {
+    my $path = shift;
+    if (-d $path) {
+        opendir my $all, $path or die "Include $path: $!\n";
+        my @names = sort grep { !/\A\.\.?\z/ } readdir $all;
+        _include_one("$path/$_") for @names;
+        return;
+    }
+    open my $file, '<', $path or die "Include $path: $!\n";
+    read $file, my $all, $longest + 1;
+    # Lines may go on with a backslash at their end, also if they say what to include.
+    $all =~ s/\\\r?\n//g;
+    return _lines_as_they_are($all);
 }
 
 # The variables of a package, taken and emptied: the next section begins anew.

@@ -55,6 +55,7 @@ const BOTH: &[&str] = &[
     "Apache::Singleton",
     "Apache::LogFormat",
     "Apache::Admin",
+    "Apache::Ocsinventory",
     "Embperl",
     "HTML::Mason",
     "MasonX",
