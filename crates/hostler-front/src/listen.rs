@@ -114,11 +114,10 @@ impl Room {
     /// The last descriptors are for those who are here. Where it is not connections that have taken the others, waiting
     /// for theirs is of little use, and a client must not wait for ever.
     async fn wait_for_descriptors(&self, any: &TcpListener, connections: &AtomicUsize) {
-        let suffice = || Ok(self.descriptors.suffice_for_connections(&any.as_fd().try_clone_to_owned()?));
+        let newest = || any.as_fd().try_clone_to_owned();
+        let suffice = || newest().is_ok_and(|newest| self.descriptors.suffice_for_connections(&newest));
         let mut looks = 0;
-        while !suffice().unwrap_or_else(|_: std::io::Error| false)
-            && (looks < LOOKS || connections.load(Ordering::SeqCst) > self.most / 2)
-        {
+        while !suffice() && (looks < LOOKS || connections.load(Ordering::SeqCst) > self.most / 2) {
             tokio::time::sleep(SHORTAGE).await;
             looks += 1;
         }
