@@ -89,7 +89,7 @@ pub(super) struct Perl {
     /// Directories of modules that files have named (`use lib`).
     places: Vec<String>,
     /// What modules of the system's have shown, by name.
-    system: HashMap<String, bool>,
+    system: HashMap<String, Shown>,
     /// Something has set variables that count at the end of the next section.
     filled: bool,
     /// Names that are no directive's, and where they stood first.
@@ -234,8 +234,8 @@ impl Reader {
             return Shown::default();
         }
         let is_system = places.is_empty() && kind == PreloadKind::Module;
-        if let Some(adds) = self.perl.system.get(&name).copied().filter(|_| is_system) {
-            return Shown { adds, ..Shown::default() };
+        if let Some(shown) = self.perl.system.get(&name).filter(|_| is_system) {
+            return shown.clone();
         }
         let Some(mut runner) = self.perl.runner.take() else { return Shown::default() };
         let run_as = self.run_as();
@@ -243,7 +243,7 @@ impl Reader {
         let shown = seen.map(|seen| runner.look(&self.asked(&run_as, seen), &places)).unwrap_or_default();
         self.perl.runner = Some(runner);
         if is_system {
-            self.perl.system.insert(name, shown.adds);
+            self.perl.system.insert(name, shown.clone());
         }
         for place in &shown.places {
             if !places.contains(place) {
