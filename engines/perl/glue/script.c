@@ -102,12 +102,24 @@ static void enter_folder(pTHX_ char *file)
         croak("chdir to the directory of %s: %s\n", file, Strerror(errno));
 }
 
-/* The lines of the program that perl is not given: the first, which says how to start it. Its switch -w holds; without
- * the checks that -T asks for it is not run, as perl itself would not. */
+/* One word of switches. Scripts with others than these are started anew, by the front. */
+static void obey(pTHX_ const char *word, size_t length)
+{
+    if (memchr(word, 'T', length) && !TAINTING_get)
+        croak("\"-T\" is on the first line, but the pool has no taint checks: add PerlTaintCheck On, or use Isolation "
+              "exec\n");
+    if (memchr(word, 'w', length))
+        PL_dowarn |= G_WARN_ON;
+    if (memchr(word, 'l', length) && !PL_ors_sv) /* $\ */
+        PL_ors_sv = newSVpvs("\n");
+}
+
+/* The lines of the program that perl is not given: the first, which says how to start it. Its switches -w and -l hold;
+ * without the checks that -T asks for it is not run, as perl itself would not. */
 static line_t skip_shebang(pTHX_ PerlIO *text)
 {
     SV *line = sv_2mortal(newSVpvs(""));
-    const char *first, *end, *at;
+    const char *first, *at;
     if (!sv_gets(line, text, 0))
         return 0;
     first = SvPVX(line);
@@ -115,14 +127,12 @@ static line_t skip_shebang(pTHX_ PerlIO *text)
         PerlIO_rewind(text);
         return 0;
     }
-    end = SvEND(line);
-    for (at = ninstr(first, end, "perl", "perl" + 4); at && (at = ninstr(at, end, " -", " -" + 2)); at += 2)
-    {
-        if (memchr(at + 2, 'T', strcspn(at + 2, " \t\r\n")) && !TAINTING_get)
-            croak("\"-T\" is on the first line, but the pool has no taint checks: add PerlTaintCheck On, or use Isolation "
-                  "exec\n");
-        if (at[2 + strspn(at + 2, "abcdefghijklmnopqrstuvxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] == 'w')
-            PL_dowarn |= G_WARN_ON;
+    at = ninstr(first, SvEND(line), "perl", "perl" + 4);
+    at = at ? at + 4 : SvEND(line);
+    for (at += strspn(at, " \t"); *at == '-'; at += strspn(at, " \t")) {
+        size_t length = strcspn(++at, " \t\r\n");
+        obey(aTHX_ at, length);
+        at += length;
     }
     return 1;
 }

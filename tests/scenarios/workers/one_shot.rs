@@ -187,6 +187,35 @@ fn an_answer_is_as_long_as_it_is_whatever_the_script_says() {
 }
 
 #[test]
+fn the_switches_of_a_first_line_hold_in_both_ways() {
+    let code = "our $say; print \"Content-Type: text/plain\\n\"; print \"$^W \", grep { $_ eq '/nowhere' } @INC; \
+        print $say // 'none'; print readlink('/proc/self/exe') =~ /hostler-perl/ ? 'forked' : 'started'";
+    let mut site = scripts();
+    let cases = [
+        ("-l", true),
+        ("-wl", true),
+        ("-w -l", true),
+        ("-l -- -n", true),
+        ("-l -I/nowhere", false),
+        ("-l -W", false),
+        ("-l012", false),
+        ("-sl", false),
+        ("-l -p", false),
+    ];
+    for (n, (switches, _)) in cases.iter().enumerate() {
+        site = site.script(&format!("cgi/switched{n}"), format!("#!/usr/bin/perl {switches}\n{code}\n"));
+    }
+    let server = site.start();
+    for (n, (switches, forked)) in cases.into_iter().enumerate() {
+        let ask = |way: &str| post(&server, &format!("/{way}/switched{n}"), "line");
+        let (started, other) = (ask("exec"), ask("fork"));
+        let way = if forked { "forked" } else { "started" };
+        let expected = (started.status, started.text().replace("started", way));
+        assert_eq!((other.status, other.text()), expected, "{switches}");
+    }
+}
+
+#[test]
 fn a_script_without_the_taint_checks_that_it_asks_for_is_not_run() {
     let script = "#!/usr/bin/perl -wT\nprint \"Content-Type: text/plain\\n\\n${^TAINT}\";\n";
     let configured = |taint: &str| {

@@ -31,7 +31,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await
 }
 
-/// Whether the file's first line names perl. A file that can't be read is left to the kernel, which may still run it.
+/// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be read is left to the kernel, which may still run it.
 fn is_perl(request: &Request) -> bool {
     let Found::File(_, Ok(file)) = &request.found else { return false };
     let Ok(start) = file.read(0, 128) else { return false };
@@ -42,12 +42,22 @@ fn is_perl(request: &Request) -> bool {
     let base = |word: &[u8]| word.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name == b"perl");
     let is_env = |word: &[u8]| word.ends_with(b"/env");
     match words.next() {
-        Some(word) if base(word) => !line.ends_with(b"\r"),
+        Some(word) if base(word) => !line.ends_with(b"\r") && words.take_while(is_switch).all(can_be_obeyed),
         Some(word) if is_env(word) => {
             words.next().is_some_and(|word| word == b"perl") && !line.ends_with(b"\r")
         }
         _ => false,
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "take_while asks so")]
+fn is_switch(word: &&[u8]) -> bool {
+    word.starts_with(b"-") && *word != b"--"
+}
+
+/// Others, such as -n or -I, change how a program is read, or what stands around it: perl is started for it.
+fn can_be_obeyed(switches: &[u8]) -> bool {
+    switches.len() > 1 && switches[1..].iter().all(|switch| b"wTl".contains(switch))
 }
 
 /// What the kernel would refuse, and what suexec would for a site with a user of its own.
