@@ -216,10 +216,27 @@ void hp_env_export(pTHX_ hp_request *r)
     set_given(aTHX_ r, &to);
 }
 
+/* Whether %ENV has all of it: what the server says, the process has had from its beginning. */
+static int is_configured(pTHX_ const hp_request *r)
+{
+    HV *env = GvHVn(PL_envgv);
+    size_t i;
+    for (i = 0; i < r->directory->env.count; i++) {
+        hp_field wanted = r->directory->env.list[i];
+        SV **found = hv_fetch(env, wanted.name.ptr, (I32)wanted.name.len, 0);
+        STRLEN length;
+        const char *text = found && SvOK(*found) ? SvPV(*found, length) : NULL;
+        if (!text || length != wanted.value.len || memcmp(text, wanted.value.ptr, length) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Only a place's own variables take another hash, which programs that are started do not inherit. */
 void hp_env_configured(pTHX_ hp_request *r)
 {
     sink to = {NULL, 0};
-    if (!r->directory || !r->directory->env.count)
+    if (!r->directory || is_configured(aTHX_ r))
         return;
     hp_environ_begin(aTHX);
     do
