@@ -148,3 +148,36 @@ fn programs_that_are_replaced_do_not_reach_a_running_server() {
     assert_eq!(server.get("/w/hello").text(), "hello");
     assert!(!server.error_log().contains("of different builds"), "{}", server.error_log());
 }
+
+#[test]
+fn sections_without_an_engine_to_run_them_stop_the_start_by_name() {
+    let section = "ServerAdmin someone@example.org\n<Perl>\n$ServerSignature = 'Off';\n</Perl>\n";
+    let start = |site: Site| with_programs(site.config(section));
+    let refused = |site: Site| match site.try_start() {
+        Ok(_) => panic!("it starts"),
+        Err(printed) => printed,
+    };
+    let plain = || Site::new().file("htdocs/x", "x");
+
+    let missing = start(plain());
+    fs::remove_file(missing.path("bin/hostler-perl")).expect("it was there");
+    let printed = refused(missing);
+    assert!(printed.contains("hostler-perl is neither in "), "{printed}");
+    assert!(printed.contains("httpd.conf:"), "the section's place: {printed}");
+
+    let mute = start(plain());
+    fs::remove_file(mute.path("bin/hostler-perl")).expect("it was there");
+    fs::copy("/bin/true", mute.path("bin/hostler-perl")).expect("a program that says nothing");
+    let printed = refused(mute);
+    assert!(printed.contains("hostler-perl does not begin"), "{printed}");
+
+    let other = start(plain());
+    replace(&other, "hostler-perl");
+    let printed = refused(other);
+    assert!(printed.contains("build") && printed.contains(ADVICE), "{printed}");
+
+    // Without a section to run, nobody misses it.
+    let unneeded = with_programs(plain());
+    fs::remove_file(unneeded.path("bin/hostler-perl")).expect("it was there");
+    assert_eq!(unneeded.start().get("/x").text(), "x");
+}
