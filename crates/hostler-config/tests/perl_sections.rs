@@ -392,3 +392,33 @@ fn htaccess_files_carry_their_calls_with_them() {
     );
     assert!(parse_htaccess(b"MyFlag on", &scope("/d/.htaccess")).is_err());
 }
+
+/// Tells what it is asked with.
+struct Facts(Rc<RefCell<String>>);
+
+impl RunPerl for Facts {
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
+        let main = asked.main;
+        *self.0.borrow_mut() =
+            format!("{} {} {} {:?} {:?}", main.name, main.admin, main.document_root, main.vars, asked.env);
+        Ok(Made::default())
+    }
+
+    fn look(&mut self, _: &Asked<'_>, _: &[String]) -> Shown {
+        Shown::default()
+    }
+}
+
+#[test]
+fn code_may_ask_what_the_main_server_has_been_told() {
+    let told = Rc::default();
+    let file = Empty::new();
+    let before = "ServerName http://a.test:81\nServerAdmin x@y\nDocumentRoot /srv\nPerlSetVar A 1\nPerlSetVar a 2\n\
+                  PerlAddVar B 3 4\nPerlSetEnv E 5\n<Location /x>\nPerlSetVar A 6\n</Location>\n\
+                  <VirtualHost *>\nServerName b\nPerlSetEnv E 7\n</VirtualHost>\n<Perl>\n$Alias = 1;\n</Perl>";
+    let options =
+        LoadOptions { before: vec![before.to_owned()], file: file.0.clone(), ..LoadOptions::default() };
+    assert!(load(&options, Some(Box::new(Facts(Rc::clone(&told))))).is_ok());
+    let expected = r#"a.test x@y /srv [("a", "2"), ("B", "3"), ("B", "4")] [("E", "5")]"#;
+    assert_eq!(*told.borrow(), expected);
+}

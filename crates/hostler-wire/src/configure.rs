@@ -5,7 +5,7 @@
 //! takes it for text of a configuration in which only some directives may stand.
 
 use crate::build::Build;
-use crate::engine::Preload;
+use crate::engine::{Preload, ServerFacts};
 use serde::{Deserialize, Serialize};
 
 /// Longest answer that the planner takes, in bytes.
@@ -32,6 +32,10 @@ pub enum ToConfigure {
         server_root: String,
         /// Arguments of the interpreter (`PerlSwitches`).
         switches: Vec<String>,
+        /// Its environment, as far as the configuration has said it (`PerlSetEnv`).
+        env: Vec<(String, String)>,
+        /// The main server, as far as the configuration has said it.
+        main: Box<ServerFacts>,
     },
     /// Runs one thing: a section's code, or what is to be loaded before it.
     Run {

@@ -25,8 +25,9 @@ pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
             ToConfigure::Look { preload, server_root, places } => {
                 Ok(FromConfigure::Saw(look::look(&preload, &server_root, places)))
             }
-            ToConfigure::Begin { generation, server_root, switches } => {
-                begin(generation, server_root, switches)
+            ToConfigure::Begin { generation, server_root, switches, env, main } => {
+                let servers = vec![with_defaults(*main)];
+                begin(&Setup { generation, server_root, switches, env, servers, ..Setup::default() })
             }
             ToConfigure::Run { preload, in_host } => one(&preload, in_host),
         };
@@ -52,18 +53,16 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<ToConfigure>> {
 }
 
 /// Makes the interpreter. The calls that build configuration are there in both generations.
-fn begin(generation: u8, server_root: String, switches: Vec<String>) -> Result<FromConfigure, String> {
-    let main = ServerFacts {
-        log_level: 4,
-        timeout: 60,
-        keep_alive: true,
-        keep_alive_timeout: 5000,
-        keep_alive_max: 100,
-        ..ServerFacts::default()
-    };
-    let setup = Setup { generation, server_root, switches, servers: vec![main], ..Setup::default() };
-    perl::boot(&setup)?;
+fn begin(setup: &Setup) -> Result<FromConfigure, String> {
+    perl::boot(setup)?;
     Ok(FromConfigure::Hello(Build::own()))
+}
+
+/// What the configuration has not said yet.
+fn with_defaults(main: ServerFacts) -> ServerFacts {
+    let (log_level, timeout) = (4, 60);
+    let (keep_alive, keep_alive_timeout, keep_alive_max) = (true, 5000, 100);
+    ServerFacts { log_level, timeout, keep_alive, keep_alive_timeout, keep_alive_max, ..main }
 }
 
 /// Runs one thing. Of modules and files only what they add counts: their variables are the next section's.

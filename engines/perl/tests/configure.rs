@@ -3,7 +3,7 @@
 use hostler_sys::process::{Pid, Program, Signal, Spawn, kill, spawn, wait};
 use hostler_wire::build::Build;
 use hostler_wire::configure::{FromConfigure, ToConfigure};
-use hostler_wire::engine::{Preload, PreloadKind};
+use hostler_wire::engine::{Preload, PreloadKind, ServerFacts};
 use hostler_wire::frame::{self, HEAD, Head};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -35,7 +35,18 @@ impl Sections {
         })
         .expect("it works");
         let mut sections = Self { pid, socket: UnixStream::from(ours) };
-        let begin = ToConfigure::Begin { generation: 2, server_root: "/srv".into(), switches: vec![] };
+        let main = ServerFacts {
+            name: "main.test".into(),
+            vars: vec![("Root".into(), "/app".into())],
+            ..ServerFacts::default()
+        };
+        let begin = ToConfigure::Begin {
+            generation: 2,
+            server_root: "/srv".into(),
+            switches: vec![],
+            env: vec![("SAID".into(), "so".into())],
+            main: Box::new(main),
+        };
         assert_eq!(sections.ask(&begin), FromConfigure::Hello(Build::own()));
         sections
     }
@@ -115,6 +126,10 @@ fn variables_are_directives() {
             "B 2;C 3;D 4;E 5;A 1",
         ),
         ("my $Alias = 1; our ($x, @y, %z);", ""),
+        (
+            "my $s = Apache2::ServerUtil->server; $A = join ' ', $s->server_hostname, $s->dir_config('root'), $ENV{SAID};",
+            "A main.test /app so",
+        ),
         ("$A = \"\\x{e9}\\x{263a}\";", "A \u{e9}\u{263a}"),
     ] {
         assert_eq!(sections.built(code), text, "{code}");

@@ -13,11 +13,12 @@ mod made;
 mod modules;
 mod parse;
 mod perl;
+mod run_perl;
 mod version;
 
 pub(crate) use expand::Reader;
 pub(crate) use modules::MODULE;
-pub use perl::{Asked, Made, RunAs, RunPerl};
+pub use run_perl::{Asked, Made, RunAs, RunPerl};
 
 use crate::{Config, ConfigError, Tree};
 use std::path::PathBuf;

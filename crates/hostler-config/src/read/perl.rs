@@ -6,64 +6,14 @@
 //! before it is run first, in its order: it may have defined what the code uses.
 
 use super::expand::Reader;
+use super::run_perl::{Asked, Made, RunAs, RunPerl};
 use crate::directives::find;
 use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive};
 use crate::lexer::words;
 use crate::{Node, Origin};
 use hostler_wire::configure::Shown;
-use hostler_wire::engine::{Preload, PreloadKind};
+use hostler_wire::engine::{Preload, PreloadKind, ServerFacts};
 use std::collections::{HashMap, HashSet};
-
-/// Who runs sections, wherever that is possible.
-pub trait RunPerl {
-    /// Runs one section, or what is to be loaded before it. All that is asked with the same [`RunAs`] is run by one
-    /// interpreter.
-    ///
-    /// # Errors
-    /// Why it could not be run, as a sentence with the place in the code.
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String>;
-
-    /// Reads the text of something that is to be loaded, and of what it loads, without running it. `places` are the
-    /// directories of modules. What can't be read shows nothing.
-    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown;
-}
-
-/// The words of `User` and `Group`, or of `AssignUserID`; `None` where there was none yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RunAs {
-    /// A user's name, or `#uid`.
-    pub user: Option<String>,
-    /// A group's name, or `#gid`.
-    pub group: Option<String>,
-}
-
-/// What is to be run.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// By whom.
-    pub run_as: &'a RunAs,
-    /// `ServerRoot`.
-    pub server_root: &'a str,
-    /// Of mod_perl's API, as far as the configuration so far betrays it: 1 or 2.
-    pub generation: u8,
-    /// `PerlSwitches` so far.
-    pub switches: &'a [String],
-    /// What.
-    pub preload: &'a Preload,
-    /// A section in `<VirtualHost>`: it is not to add to the whole server.
-    pub in_host: bool,
-}
-
-/// What has come of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
-    /// Configuration.
-    pub text: String,
-    /// What perl warned of.
-    pub warnings: String,
-    /// Directives that modules have added so far (`Apache2::Module::add`).
-    pub declared: String,
-}
 
 /// What the reader knows of Perl.
 #[derive(Default)]
@@ -75,6 +25,8 @@ pub(super) struct Perl {
     /// Of the virtual host around the line, or the main server's.
     pub(super) assigned: Option<RunAs>,
     switches: Vec<String>,
+    env: Vec<(String, String)>,
+    main: ServerFacts,
     /// `PerlApiVersion`
     version: Option<u8>,
     marks: Marks,
@@ -108,6 +60,26 @@ struct Seen {
 }
 
 impl Perl {
+    /// What code may ask of the main server ($s->dir_config, %ENV) while the configuration is read.
+    fn note_main(&mut self, lower: &str, args: &str) {
+        let words = words(args);
+        let (Some(first), second) = (words.first(), words.get(1)) else { return };
+        match (lower, second) {
+            ("servername", _) => self.main.name = bare_host(first).to_owned(),
+            ("serveradmin", _) => self.main.admin.clone_from(first),
+            ("documentroot", _) => self.main.document_root.clone_from(first),
+            ("perlsetenv", Some(value)) => self.env.push((first.clone(), value.clone())),
+            ("perlsetvar", Some(value)) => {
+                self.main.vars.retain(|(name, _)| !name.eq_ignore_ascii_case(first));
+                self.main.vars.push((first.clone(), value.clone()));
+            }
+            ("perladdvar", Some(_)) => {
+                self.main.vars.extend(words[1..].iter().map(|value| (first.clone(), value.clone())));
+            }
+            _ => {}
+        }
+    }
+
     fn generation(&self) -> u8 {
         let marks = if self.marks == Marks::default() { self.text_marks } else { self.marks };
         self.version.unwrap_or_else(|| marks.generation())
@@ -134,6 +106,7 @@ impl Reader {
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
             "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
             "perlswitches" => self.perl.switches.extend(words),
+            _ if self.host.is_none() && self.depth == 0 => self.perl.note_main(lower, args),
             _ => {}
         }
         Ok(())
@@ -326,6 +299,8 @@ impl Reader {
             server_root: &self.facts.server_root,
             generation: self.perl.generation(),
             switches: &self.perl.switches,
+            env: &self.perl.env,
+            main: &self.perl.main,
             preload: &seen.preload,
             in_host: seen.host.is_some() && seen.preload.kind == PreloadKind::Code,
         }
@@ -373,6 +348,12 @@ impl Reader {
 /// What to do where the text does not show that code builds configuration.
 const REMEDY: &str =
     "write a comment with the word add_config into the file, or $PerlConfig .= ''; into the section";
+
+/// Of `ServerName`, without scheme and port.
+fn bare_host(name: &str) -> &str {
+    let host = name.split_once("://").map_or(name, |(_, host)| host);
+    host.split(':').next().unwrap_or(host)
+}
 
 /// The directories of `-I`.
 fn include_switches(switches: &[String]) -> Vec<String> {

@@ -1,0 +1,59 @@
+//! What the reader asks of those who run Perl code for it: only who that is knows processes and users.
+
+use hostler_wire::configure::Shown;
+use hostler_wire::engine::{Preload, ServerFacts};
+
+/// Who runs sections, wherever that is possible.
+pub trait RunPerl {
+    /// Runs one section, or what is to be loaded before it. All that is asked with the same [`RunAs`] is run by one
+    /// interpreter.
+    ///
+    /// # Errors
+    /// Why it could not be run, as a sentence with the place in the code.
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String>;
+
+    /// Reads the text of something that is to be loaded, and of what it loads, without running it. `places` are the
+    /// directories of modules. What can't be read shows nothing.
+    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown;
+}
+
+/// The words of `User` and `Group`, or of `AssignUserID`; `None` where there was none yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RunAs {
+    /// A user's name, or `#uid`.
+    pub user: Option<String>,
+    /// A group's name, or `#gid`.
+    pub group: Option<String>,
+}
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// By whom.
+    pub run_as: &'a RunAs,
+    /// `ServerRoot`.
+    pub server_root: &'a str,
+    /// Of mod_perl's API, as far as the configuration so far betrays it: 1 or 2.
+    pub generation: u8,
+    /// `PerlSwitches` so far.
+    pub switches: &'a [String],
+    /// `PerlSetEnv` of the main server so far.
+    pub env: &'a [(String, String)],
+    /// What the configuration has said of the main server so far.
+    pub main: &'a ServerFacts,
+    /// What.
+    pub preload: &'a Preload,
+    /// A section in `<VirtualHost>`: it is not to add to the whole server.
+    pub in_host: bool,
+}
+
+/// What has come of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Configuration.
+    pub text: String,
+    /// What perl warned of.
+    pub warnings: String,
+    /// Directives that modules have added so far (`Apache2::Module::add`).
+    pub declared: String,
+}
