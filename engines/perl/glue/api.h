@@ -59,6 +59,10 @@ int hp_request_autoflush(pTHX_ hp_request *r);
 STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);
 /* Parses CGI headers at the start of `text`; how many bytes they took, or -1: they are not complete, -2: no header. */
 ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length);
+/* Whether it is a sub-request: of a page's (mod_include), or of a program's. */
+int hp_is_part(const hp_request *r);
+/* HTTP's version as programs are told it; of a sub-request INCLUDED. */
+hp_str hp_protocol_name(const hp_request *r);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
 /* What the program has added to %ENV is in subprocess_env as well, for the log and whoever asks. */

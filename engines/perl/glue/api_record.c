@@ -139,7 +139,7 @@ XS(hp_status_line)
 enum { ASSBACKWARDS, NO_LOCAL_COPY, HEADER_ONLY, PROXYREQ, PROTO_NUM, BYTES_SENT, REQUEST_TIME, MTIME, CLENGTH, CHUNKED,
        ALLOWED, READ_CHUNKED, EOS_SENT, IS_MAIN, IS_INITIAL, HEADERS_SENT, REMAINING, USED_PATH_INFO };
 
-static int is_part(const hp_request *r)
+int hp_is_part(const hp_request *r)
 {
     return r->main != NULL || r->in->flags & HP_SUBREQUEST;
 }
@@ -148,15 +148,15 @@ static IV *number_slot(hp_request *r, int which, IV *room)
 {
     switch (which) {
     case HEADER_ONLY: *room = (r->in->flags & HP_HEAD_ONLY) != 0; break;
-    case PROTO_NUM: *room = r->in->protocol; break;
+    case PROTO_NUM: *room = hp_is_part(r) ? 0 : r->in->protocol; break; /* ap_set_sub_req_protocol */
     case BYTES_SENT: *room = (IV)r->bytes_sent; break;
     case REQUEST_TIME: *room = (IV)(r->in->time / 1000000); break;
     case MTIME: *room = (IV)r->mtime; break;
     case CLENGTH: *room = (IV)r->length; break;
-    case IS_MAIN: *room = !is_part(r); break;
-    case IS_INITIAL: *room = !is_part(r) && !(r->in->flags & HP_REDIRECTED); break;
+    case IS_MAIN: *room = !hp_is_part(r); break;
+    case IS_INITIAL: *room = !hp_is_part(r) && !(r->in->flags & HP_REDIRECTED); break;
     case HEADERS_SENT: *room = r->head_state == HP_HEAD_SENT; break;
-    case ASSBACKWARDS: *room = r->assbackwards; break;
+    case ASSBACKWARDS: *room = r->assbackwards || hp_is_part(r); break;
     case NO_LOCAL_COPY: *room = r->no_local_copy; break;
     case PROXYREQ: *room = (r->in->flags & HP_PROXY) ? 1 : 0; break;
     case ALLOWED: *room = (IV)r->allowed; break;
@@ -192,9 +192,7 @@ XS(hp_number_field)
 XS(hp_protocol)
 {
     HP_METHOD(1);
-    static const char *const names[] = {"HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/2.0"};
-    int version = r->in->protocol;
-    HP_ANSWER(newSVpv(names[version >= 2000 ? 3 : version >= 1001 ? 2 : version >= 1000 ? 1 : 0], 8));
+    HP_ANSWER(hp_sv(aTHX_ hp_protocol_name(r)));
 }
 
 /* Tables: number says which. With a name: its value (all in list context); with a value: set, undef unsets. */

@@ -109,25 +109,28 @@ static hp_str script_name(hp_str uri, hp_str path_info)
     return uri;
 }
 
-static hp_str protocol_name(hp_str line, uint16_t protocol)
+hp_str hp_protocol_name(const hp_request *r)
 {
     static const char *const names[] = {"HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/2.0"};
-    PERL_UNUSED_ARG(line);
+    int protocol = r->in->protocol;
+    if (hp_is_part(r))
+        return hp_literal("INCLUDED");
     return hp_literal(names[protocol >= 2000 ? 3 : protocol >= 1001 ? 2 : protocol >= 1000 ? 1 : 0]);
 }
 
 static void set_request(pTHX_ hp_request *r, const sink *to)
 {
     const hp_request_in *in = r->in;
-    hp_str path_info = hp_request_text(aTHX_ r->path_info, in->path_info), args;
+    hp_str path_info = hp_request_text(aTHX_ r->path_info, in->path_info), args, uri;
     set_text(aTHX_ to, "GATEWAY_INTERFACE", "CGI/1.1");
-    set(aTHX_ to, "SERVER_PROTOCOL", protocol_name(in->the_request, in->protocol));
+    set(aTHX_ to, "SERVER_PROTOCOL", hp_protocol_name(r));
     set(aTHX_ to, "REQUEST_METHOD", hp_request_text(aTHX_ r->method, in->method));
     args = hp_request_text(aTHX_ r->args, in->args);
     set(aTHX_ to, "QUERY_STRING", args.ptr ? args : hp_literal(""));
     set(aTHX_ to, "REQUEST_URI", in->unparsed_uri); /* what the client asked for, also after internal redirects */
     set(aTHX_ to, "SCRIPT_FILENAME", hp_request_text(aTHX_ r->filename, in->filename));
-    set(aTHX_ to, "SCRIPT_NAME", script_name(hp_request_text(aTHX_ r->uri, in->uri), path_info));
+    uri = hp_request_text(aTHX_ r->uri, in->uri);
+    set(aTHX_ to, "SCRIPT_NAME", hp_is_part(r) ? uri : script_name(uri, path_info)); /* as ap_add_cgi_vars */
     if (path_info.len) {
         set(aTHX_ to, "PATH_INFO", path_info);
         set(aTHX_ to, "PATH_TRANSLATED", in->path_translated);
