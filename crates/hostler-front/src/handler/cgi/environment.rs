@@ -55,7 +55,7 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
     };
     let facts = hostler_cgi::Request {
         method: &request.method,
-        protocol: if request.is_sub() { "INCLUDED" } else { variables::protocol(request) },
+        protocol: if request.is_part() { "INCLUDED" } else { variables::protocol(request) },
         uri: &request.uri,
         request_uri: &uri,
         query: request.args.as_deref().unwrap_or_default(),
