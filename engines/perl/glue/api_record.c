@@ -22,15 +22,22 @@ static const struct {
 enum { METHOD, URI, UNPARSED_URI, ARGS, FILENAME, PATH_INFO, USER, AP_AUTH_TYPE, HANDLER, CONTENT_TYPE,
        CONTENT_ENCODING, THE_REQUEST, HOSTNAME };
 
+/* The bytes: of an object that is a text by overloading, what it says now. */
+static SV *text_copy(pTHX_ SV *value)
+{
+    STRLEN length;
+    const char *text;
+    if (!SvOK(value))
+        return newSV(0);
+    text = SvPV(value, length);
+    return newSVpvn(text, length);
+}
+
 static void put_text(pTHX_ hp_request *r, int which, SV *value)
 {
     SV **slot = (SV **)((char *)r + texts[which].changed);
     SV *old = *slot;
-    *slot = newSVsv(value);
-    if (SvOK(*slot)) {
-        SvPV_nolen(*slot);
-        SvUTF8_off(*slot);
-    }
+    *slot = text_copy(aTHX_ value);
     SvREFCNT_dec(old);
     r->changed |= texts[which].tells;
 }
@@ -129,7 +136,7 @@ XS(hp_status_line)
     if (items == 1 && !old)
         HP_ANSWER(r->in->status_line.ptr ? hp_sv(aTHX_ r->in->status_line) : sent_line(aTHX_ r));
     if (items > 1)
-        r->status_line = newSVsv(ST(1));
+        r->status_line = text_copy(aTHX_ ST(1));
     else if (old)
         SvREFCNT_inc_simple_void(old);
     HP_ANSWER(old ? old : newSV(0));

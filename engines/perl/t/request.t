@@ -93,3 +93,13 @@ $r->uri('/perl/test');
 
 # As much as a client has promised: there is room made for what comes.
 is($r->read(my $promised, 1 << 42), 0, 'nothing came');
+
+# An object that is a text by overloading.
+{
+    package Overloaded;
+    use overload '""' => sub {'text/x-object'};
+}
+$r->content_type(bless [], 'Overloaded');
+ok(!ref(my $type = $r->content_type), 'an object is taken for its text');
+is($type, 'text/x-object', 'which is this');
+$r->content_type('text/plain');
