@@ -32,8 +32,6 @@ pub enum ToConfigure {
         server_root: String,
         /// Arguments of the interpreter (`PerlSwitches`).
         switches: Vec<String>,
-        /// Its environment, as far as the configuration has said it (`PerlSetEnv`).
-        env: Vec<(String, String)>,
         /// The main server, as far as the configuration has said it.
         main: Box<ServerFacts>,
     },

@@ -125,8 +125,8 @@ impl Sections {
         self.begun = true;
         let failed = |e: &dyn std::fmt::Display| format!("can't be run: {e}");
         let (server_root, switches) = (asked.server_root.to_owned(), asked.switches.to_vec());
-        let (generation, env, main) = (asked.generation, asked.env.to_vec(), Box::new(asked.main.clone()));
-        let begin = ToConfigure::Begin { generation, server_root, switches, env, main };
+        let (generation, main) = (asked.generation, Box::new(asked.main.clone()));
+        let begin = ToConfigure::Begin { generation, server_root, switches, main };
         let begun = self.exchange(&begin);
         self.lost = begun.is_err();
         let unable = |e| failed(&format!("hostler-perl does not begin ({e}); was it built with Perl?"));

@@ -25,9 +25,9 @@ pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
             ToConfigure::Look { preload, server_root, places } => {
                 Ok(FromConfigure::Saw(look::look(&preload, &server_root, places)))
             }
-            ToConfigure::Begin { generation, server_root, switches, env, main } => {
+            ToConfigure::Begin { generation, server_root, switches, main } => {
                 let servers = vec![with_defaults(*main)];
-                begin(&Setup { generation, server_root, switches, env, servers, ..Setup::default() })
+                begin(&Setup { generation, server_root, switches, servers, ..Setup::default() })
             }
             ToConfigure::Run { preload, in_host } => one(&preload, in_host),
         };

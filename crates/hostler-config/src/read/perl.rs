@@ -25,7 +25,6 @@ pub(super) struct Perl {
     /// Of the virtual host around the line, or the main server's.
     pub(super) assigned: Option<RunAs>,
     switches: Vec<String>,
-    env: Vec<(String, String)>,
     main: ServerFacts,
     /// `PerlApiVersion`
     version: Option<u8>,
@@ -60,7 +59,7 @@ struct Seen {
 }
 
 impl Perl {
-    /// What code may ask of the main server ($s->dir_config, %ENV) while the configuration is read.
+    /// What code may ask of the main server ($s->dir_config) while the configuration is read.
     fn note_main(&mut self, lower: &str, args: &str) {
         let words = words(args);
         let (Some(first), second) = (words.first(), words.get(1)) else { return };
@@ -68,7 +67,6 @@ impl Perl {
             ("servername", _) => self.main.name = bare_host(first).to_owned(),
             ("serveradmin", _) => self.main.admin.clone_from(first),
             ("documentroot", _) => self.main.document_root.clone_from(first),
-            ("perlsetenv", Some(value)) => self.env.push((first.clone(), value.clone())),
             ("perlsetvar", Some(value)) => {
                 self.main.vars.retain(|(name, _)| !name.eq_ignore_ascii_case(first));
                 self.main.vars.push((first.clone(), value.clone()));
@@ -299,7 +297,6 @@ impl Reader {
             server_root: &self.facts.server_root,
             generation: self.perl.generation(),
             switches: &self.perl.switches,
-            env: &self.perl.env,
             main: &self.perl.main,
             preload: &seen.preload,
             in_host: seen.host.is_some() && seen.preload.kind == PreloadKind::Code,

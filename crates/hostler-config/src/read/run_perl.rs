@@ -37,8 +37,6 @@ pub struct Asked<'a> {
     pub generation: u8,
     /// `PerlSwitches` so far.
     pub switches: &'a [String],
-    /// `PerlSetEnv` of the main server so far.
-    pub env: &'a [(String, String)],
     /// What the configuration has said of the main server so far.
     pub main: &'a ServerFacts,
     /// What.
