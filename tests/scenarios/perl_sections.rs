@@ -71,13 +71,14 @@ fn a_reload_runs_sections_again_and_a_bad_one_leaves_the_old_configuration() {
 
 #[test]
 fn what_root_would_act_on_is_refused_by_name() {
-    for line in
-        ["Include /etc/hostname", "Listen 4", "User root", "CustomLog /etc/cron.d/x x", "LoadModule x y"]
-    {
+    for line in ["Listen 4", "User root", "CustomLog /etc/cron.d/x x", "LoadModule x y"] {
         let printed = refusal(&format!("<Perl>\n$PerlConfig = '{line}';\n</Perl>\n"));
         let name = line.split(' ').next().unwrap_or_default();
         assert!(printed.contains(&format!("<Perl>:1: {name}: can't come from Perl code")), "{printed}");
     }
+    // What the code includes is read by its own user.
+    let printed = refusal("<Perl>\n$PerlConfig = 'Include /etc/shadow';\n</Perl>\n");
+    assert!(printed.contains("Include /etc/shadow: Permission denied"), "{printed}");
 }
 
 #[test]
