@@ -27,6 +27,11 @@ impl Stop {
     pub(crate) fn new() -> Self {
         Self { told: watch::channel(false).0, written: AtomicUsize::new(0) }
     }
+
+    /// Whether the front is ending.
+    pub(crate) fn is_told(&self) -> bool {
+        *self.told.borrow()
+    }
 }
 
 /// Blocks SIGTERM, so that it arrives where somebody waits for it. Before threads are started.

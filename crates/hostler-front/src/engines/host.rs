@@ -103,6 +103,10 @@ impl Host for EngineHost {
         let text = format!("process {pid}: {}", String::from_utf8_lossy(line));
         log::program(&self.thread, self.server(), self.pool.key.engine, &text);
     }
+
+    fn is_ending(&self) -> bool {
+        self.thread.shared.stop.is_told()
+    }
 }
 
 /// What of the front's own environment an engine gets: like a module of Apache, which finds httpd's.

@@ -238,7 +238,7 @@ impl<H: Host + 'static> Keeper<H> {
             }
         };
         // At the end of the server nothing takes its place.
-        if let Some(line) = end.unasked().filter(|_| !self.pool.lock().closing) {
+        if let Some(line) = end.unasked().filter(|_| !self.host.is_ending() && !self.pool.lock().closing) {
             self.host.line(self.pid, line);
         }
         let Self { pool, link, process, generation, outlets, .. } = self;

@@ -25,6 +25,10 @@ pub trait Host {
     fn in_use(&self);
     /// A line that a process of the pool wrote to its standard output or error, without its end.
     fn line(&self, pid: u32, line: &[u8]);
+    /// Whether the server is ending: then its processes end as they should, asked by others than the pool.
+    fn is_ending(&self) -> bool {
+        false
+    }
 }
 
 /// A parent process that has been started.

@@ -142,3 +142,14 @@ fn what_an_earlier_request_has_written_is_not_the_cause_of_a_later_one_s_end() {
     assert!(line.contains("last on stderr: own words"), "{line}");
     assert!(!line.contains("earlier"), "{line}");
 }
+
+#[test]
+fn the_end_of_the_server_is_nobody_s_fault() {
+    for _ in 0..5 {
+        let mut server = pool("StartServers 1").start();
+        assert_eq!(server.get("/w/hello").text(), "hello");
+        server.signal(Signal::TERM);
+        server.await_end();
+        assert!(!server.error_log().contains("unasked"), "{}", server.error_log());
+    }
+}
