@@ -100,7 +100,7 @@ impl Host for EngineHost {
     }
 
     fn line(&self, pid: u32, line: &[u8]) {
-        let text = format!("process {pid}: {}", String::from_utf8_lossy(line));
+        let text = [format!("process {pid}: ").as_bytes(), line].concat();
         log::program(&self.thread, self.server(), self.pool.key.engine, &text);
     }
 

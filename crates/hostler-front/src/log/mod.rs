@@ -29,8 +29,13 @@ use std::time::SystemTime;
 
 /// Writes to the ErrorLog of the request's virtual host, if LogLevel of the request's directory lets it through.
 /// `module` is Apache's name without `mod_`.
-pub(crate) fn request(request: &Request, severity: Severity, module: &str, message: &str) {
-    tell(request, severity, module, message, When::Now);
+pub(crate) fn request(
+    request: &Request,
+    severity: Severity,
+    module: &str,
+    message: &(impl AsRef<[u8]> + ?Sized),
+) {
+    tell(request, severity, module, message.as_ref(), When::Now);
 }
 
 /// When a line is written.
@@ -41,7 +46,7 @@ enum When {
     Soon,
 }
 
-fn tell(request: &Request, severity: Severity, module: &str, message: &str, when: When) {
+fn tell(request: &Request, severity: Severity, module: &str, message: &[u8], when: When) {
     if !is_written(request, severity, module) {
         return;
     }
@@ -50,7 +55,7 @@ fn tell(request: &Request, severity: Severity, module: &str, message: &str, when
         time: SystemTime::now(),
         level: severity,
         module,
-        message: message.as_bytes(),
+        message,
         id: id.as_deref(),
         pid: request.thread.shared.pid,
         remote: Some(request.peer.remote),
@@ -67,12 +72,12 @@ pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) ->
 
 /// Writes why a program, whose path this is, has given no answer.
 pub(crate) fn failure(about: &Request, module: &str, error: &Error, program: &[u8]) {
-    tell(about, severity(error), module, &cause(about, error, program), When::Now);
+    tell(about, severity(error), module, cause(about, error, program).as_bytes(), When::Now);
 }
 
 /// The same for failures that may come in large numbers: the lines of one turn of the thread become one write.
 pub(crate) fn failure_soon(about: &Request, module: &str, error: &Error, program: &[u8]) {
-    tell(about, severity(error), module, &cause(about, error, program), When::Soon);
+    tell(about, severity(error), module, cause(about, error, program).as_bytes(), When::Soon);
 }
 
 fn severity(error: &Error) -> Severity {
@@ -120,19 +125,19 @@ pub(crate) fn connection(
     remote: SocketAddr,
     severity: Severity,
     module: &str,
-    message: &str,
+    message: &(impl AsRef<[u8]> + ?Sized),
 ) {
-    about(thread, server, Some(remote), severity, module, message);
+    about(thread, server, Some(remote), severity, module, message.as_ref());
 }
 
 /// Writes what a program said that no request is known for, to the ErrorLog of a virtual host.
-pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &str) {
-    about(thread, server, None, Severity::Error, module, message);
+pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &(impl AsRef<[u8]> + ?Sized)) {
+    about(thread, server, None, Severity::Error, module, message.as_ref());
 }
 
 /// Writes to the main ErrorLog.
 pub(crate) fn server(thread: &Thread, severity: Severity, message: &str) {
-    about(thread, thread.shared.config.main(), None, severity, "core", message);
+    about(thread, thread.shared.config.main(), None, severity, "core", message.as_bytes());
 }
 
 fn about(
@@ -141,7 +146,7 @@ fn about(
     remote: Option<SocketAddr>,
     severity: Severity,
     module: &str,
-    message: &str,
+    message: &[u8],
 ) {
     if !server.conf.log_config.levels.writes(module, severity) {
         return;
@@ -150,7 +155,7 @@ fn about(
         time: SystemTime::now(),
         level: severity,
         module,
-        message: message.as_bytes(),
+        message,
         id: None,
         pid: thread.shared.pid,
         remote,

@@ -337,8 +337,8 @@ fn write_log(request: &Request, severity: Severity, virtual_host: bool, text: &[
         Severity::Info => log::Severity::Info,
         Severity::Debug => log::Severity::Debug,
     };
-    let text = String::from_utf8_lossy(text);
-    let text = text.trim_end_matches('\n');
+    let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
+    let text = &text[..end];
     if virtual_host {
         log::request(request, severity, "perl", text);
     } else {
