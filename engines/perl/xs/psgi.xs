@@ -75,27 +75,22 @@ static SV *raw_path(pTHX_ const hp_request_in *in) {
     return path;
 }
 
-/* Resolves a path in place: no empty segments, no dots. 0 if it leads above where it begins, at any point. */
-static int resolve(char *path, STRLEN *length) {
+/* Joins doubled slashes of a path, in place. 0 if it has dot segments: an application that asks what its path begins with
+ * would take `/closed/../open` for one of its `/closed`, whose rules were not asked. */
+static int join_slashes(char *path, STRLEN *length) {
     STRLEN in = 0, out = 0, end = *length;
     while (in < end) {
         STRLEN segment = ++in, size; /* behind its slash */
         while (in < end && path[in] != '/')
             in++;
         size = in - segment;
-        if (size == 2 && memEQ(path + segment, "..", 2)) {
-            if (!out)
-                return 0;
-            while (path[--out] != '/')
-                ;
-        } else if (size && !(size == 1 && path[segment] == '.')) {
-            path[out] = '/';
-            Move(path + segment, path + out + 1, size, char);
-            out += size + 1;
+        if (size && size <= 2 && memEQ(path + segment, "..", size))
+            return 0;
+        if (!size && in < end)
             continue;
-        }
-        if (in == end) /* what ends with a slash or dots is a folder */
-            path[out++] = '/';
+        path[out] = '/';
+        Move(path + segment, path + out + 1, size, char);
+        out += size + 1;
     }
     *length = out;
     return 1;
@@ -110,20 +105,20 @@ static STRLEN below(const char *path, STRLEN length, hp_str root) {
 }
 
 /* Whether a path as the client wrote it may be shown to the application: it is another spelling of the one that the
- * configuration was chosen by (`uri`), not of one that it was redirected from; and it never leaves `root`. */
+ * configuration was chosen by (`uri`), not of one that it was redirected from, and below `root`. */
 static int spells(pTHX_ SV *path, hp_str uri, hp_str root) {
-    STRLEN length, resolved, of_uri = uri.len;
+    STRLEN length, joined, of_uri = uri.len;
     const char *text = SvPV_const(path, length);
     char *copy, *same;
     if (length == uri.len && memEQ(text, uri.ptr, length))
         return 1;
     if (root.len && !below(text, length, root))
         return 0;
-    resolved = length - root.len;
-    copy = SvPVX(sv_2mortal(newSVpvn(text + root.len, resolved)));
+    joined = length - root.len;
+    copy = SvPVX(sv_2mortal(newSVpvn(text + root.len, joined)));
     same = SvPVX(sv_2mortal(newSVpvn(uri.ptr, uri.len)));
-    return resolve(copy, &resolved) && resolve(same, &of_uri) && of_uri == root.len + resolved
-        && memEQ(same, root.ptr ? root.ptr : "", root.len) && memEQ(same + root.len, copy, resolved);
+    return join_slashes(copy, &joined) && join_slashes(same, &of_uri) && of_uri == root.len + joined
+        && memEQ(same, root.ptr ? root.ptr : "", root.len) && memEQ(same + root.len, copy, joined);
 }
 
 /* SCRIPT_NAME and PATH_INFO: a location is the application's root; a file that is the application has its own URL; an
