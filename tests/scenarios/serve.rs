@@ -39,7 +39,7 @@ fn it_says_that_it_serves_when_it_does() {
     // From now on nobody has to try twice.
     let mut answer = String::new();
     let asked = TcpStream::connect(address).and_then(|mut stream| {
-        stream.write_all(b"GET /a//b/../c HTTP/1.0\r\n\r\n")?;
+        stream.write_all(b"GET /a//b/c HTTP/1.0\r\n\r\n")?;
         stream.read_to_string(&mut answer)
     });
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
@@ -47,7 +47,7 @@ fn it_says_that_it_serves_when_it_does() {
     child.wait().expect("it ends");
     asked.expect("an answer");
     assert!(said.contains(&format!("app.psgi on http://{address}/")), "{said}");
-    assert!(answer.ends_with("\r\n\r\n|/a//b/../c"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n|/a//b/c"), "{answer}");
 }
 
 #[test]

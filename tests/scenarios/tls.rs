@@ -119,7 +119,7 @@ fn protocols_and_versions_are_those_of_the_virtual_host() {
     assert!(none_in_common.contains("No ALPN negotiated"), "served all the same: {none_in_common}");
     assert_eq!(
         await_lines(&server, "logs/access.log", 3),
-        "one.test 200 HTTP/2.0\none.test 200 HTTP/1.1\ntwo.test 200 HTTP/1.1\n"
+        "one.test 200 HTTP/1.1\none.test 200 HTTP/2.0\ntwo.test 200 HTTP/1.1\n"
     );
 }
 

@@ -177,7 +177,7 @@ fn a_worker_that_stops_itself_is_replaced() {
         assert_eq!(server.get("/w/hello").text(), "hello");
     }
     await_idle(&server, 1);
-    assert_eq!(workers(&server).len(), 1);
+    await_that("nothing is left of those that were killed", || workers(&server).len() == 1);
 }
 
 #[test]
