@@ -175,16 +175,16 @@ fn signature(request: &Request, out: &mut String) {
 /// One sentence for the reader, who is a visitor of the site and not its operator.
 fn explanation(request: &Request) -> String {
     let url = || String::from_utf8_lossy(&escape_html(&request.original().uri)).into_owned();
+    let location =
+        || [&request.headers_out, &request.err_headers_out].into_iter().find_map(|all| all.find("Location"));
     match request.status {
-        300..400 => {
-            match request.headers_out.find("Location").or_else(|| request.err_headers_out.find("Location")) {
-                Some(location) => {
-                    let location = String::from_utf8_lossy(&escape_html(location)).into_owned();
-                    format!("It is now <a href=\"{location}\">here</a>.")
-                }
-                None => "It is somewhere else now.".into(),
+        300..400 => match location() {
+            Some(location) => {
+                let location = String::from_utf8_lossy(&escape_html(location)).into_owned();
+                format!("It is now <a href=\"{location}\">here</a>.")
             }
-        }
+            None => "It is somewhere else now.".into(),
+        },
         400 => "The server did not understand what the browser sent.".into(),
         401 => "This page needs a name and a password, and these were not right.".into(),
         403 => format!("You may not see {}.", url()),

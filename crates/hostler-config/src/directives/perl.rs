@@ -37,6 +37,11 @@ pub static TELLING: Module = Module { name: "perl_module", file: "mod_perl.c", d
 pub static CALLING: Module =
     Module { name: "perl_module", file: "mod_perl.c", directives: options::DIRECTIVES };
 
+/// As a text of Perl, in quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {

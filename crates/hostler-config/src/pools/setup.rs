@@ -1,6 +1,6 @@
 //! What a pool's parent process is told before it forks workers.
 
-use crate::directives::perl::{self, Preload};
+use crate::directives::perl::{self, Preload, quoted};
 use crate::directives::psgi;
 use crate::{Config, Server};
 use hostler_wire::engine::{self, PreloadKind, ServerFacts, Setup};
@@ -50,8 +50,7 @@ fn apps(config: &Config, members: &[&Server]) -> Vec<engine::Preload> {
         }
     }
     let load = |app: &psgi::App| {
-        let file = app.file.replace('\\', "\\\\").replace('\'', "\\'");
-        let text = format!("sub {{ require Hostler::PSGI; Hostler::PSGI::preload('{file}') }}");
+        let text = format!("sub {{ require Hostler::PSGI; Hostler::PSGI::preload({}) }}", quoted(&app.file));
         engine::Preload {
             kind: PreloadKind::LateCall,
             text,

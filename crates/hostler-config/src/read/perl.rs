@@ -8,7 +8,7 @@
 use super::expand::Reader;
 use super::run_perl::{Asked, Made, RunAs, RunPerl};
 use crate::directives::find;
-use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive};
+use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive, quoted};
 use crate::lexer::words;
 use crate::{Node, Origin};
 use hostler_wire::configure::Shown;
@@ -172,7 +172,6 @@ impl Reader {
 
     /// What is loaded after it finds the main server's variable in `%ENV`.
     fn perl_variable(&mut self, args: &str, at: Origin) {
-        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
         if let [name, value] = &words(args)[..] {
             let text = format!("$ENV{{{}}} = {};\n", quoted(name), quoted(value));
             self.push_seen(PreloadKind::Code, text, at);
@@ -374,16 +373,17 @@ fn is_silent(preload: &Preload) -> bool {
 
 /// Which generation's classes the text names.
 fn of_text(shown: &Shown) -> Marks {
-    match (shown.second, shown.first) {
-        (true, _) => Marks::SECOND_CLASS,
-        (false, true) => Marks::FIRST_CLASS,
-        _ => Marks::default(),
-    }
+    of_classes(shown.first, shown.second)
 }
 
 /// Which generation's classes the code calls.
 fn of_code(code: &str) -> Marks {
-    match (code.contains("Apache2::"), code.contains("Apache->") || code.contains("Apache::ReadConfig")) {
+    of_classes(code.contains("Apache->") || code.contains("Apache::ReadConfig"), code.contains("Apache2::"))
+}
+
+/// Classes of the second generation decide: programs for both name those of the first as well.
+fn of_classes(first: bool, second: bool) -> Marks {
+    match (second, first) {
         (true, _) => Marks::SECOND_CLASS,
         (false, true) => Marks::FIRST_CLASS,
         _ => Marks::default(),

@@ -5,7 +5,7 @@
 //! A line belongs to a layer: what one section, or one server outside of sections, says. The worker merges the layers
 //! that apply to a request (`Apache2::Module::get_config`). Layer 0 is the main server's.
 
-use super::load;
+use super::{load, quoted};
 use crate::table::{Action, Contexts, Overrides};
 use crate::{Args, Arity, Command, Context, Declared, Directive, Facts, Origin};
 use std::collections::HashMap;
@@ -211,11 +211,6 @@ fn known(cmd: &mut Command<'_>, call: &str) {
         cmd,
         &format!("require Apache2::Module; Apache2::Module::_said({number}, {server}, {call});"),
     );
-}
-
-/// As a text of Perl.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await
 }
 
-/// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be read is left to the kernel, which may still run it.
+/// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be
+/// read is left to the kernel, which may still run it.
 fn is_perl(request: &Request) -> bool {
     let Found::File(_, Ok(file)) = &request.found else { return false };
     let Ok(start) = file.read(0, 128) else { return false };
@@ -41,6 +42,7 @@ fn is_perl(request: &Request) -> bool {
     let mut words = command.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let base = |word: &[u8]| word.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name == b"perl");
     let is_env = |word: &[u8]| word.ends_with(b"/env");
+    let is_switch = |word: &&[u8]| word.starts_with(b"-") && *word != b"--";
     match words.next() {
         Some(word) if base(word) => !line.ends_with(b"\r") && words.take_while(is_switch).all(can_be_obeyed),
         Some(word) if is_env(word) => {
@@ -48,11 +50,6 @@ fn is_perl(request: &Request) -> bool {
         }
         _ => false,
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "take_while asks so")]
-fn is_switch(word: &&[u8]) -> bool {
-    word.starts_with(b"-") && *word != b"--"
 }
 
 /// Others, such as -n or -I, change how a program is read, or what stands around it: perl is started for it.
