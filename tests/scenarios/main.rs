@@ -17,5 +17,6 @@ mod serve;
 mod showcase;
 mod ssi;
 mod status;
+mod tenants;
 mod tls;
 mod workers;

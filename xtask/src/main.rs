@@ -2,6 +2,7 @@
 //!
 //! One file per command. Not here: installing packages (`setup.sh`), installing Hostler (`packaging/install.sh`).
 
+mod attack;
 mod bench;
 mod cargo;
 mod check;
@@ -48,6 +49,8 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
+    /// What one tenant can do to the others, long, with the release programs; its table goes to docs/faults.md
+    Attack,
     /// Measure against the packaged Apache and nginx; figures go to docs/performance.md
     Bench(bench::Options),
     /// Release programs in target/release
@@ -66,6 +69,7 @@ fn main() -> Result<()> {
         Task::FuzzSmoke => test::fuzz_smoke(),
         Task::Layers => layers::run(),
         Task::Sizes { all } => sizes::run(all),
+        Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Build => cargo::run(&["build", "--release"]),
         Task::Docs => docs::run(),
