@@ -48,6 +48,7 @@ mod tls;
 mod uri;
 mod variables;
 mod vhost;
+mod watchdog;
 
 fn main() -> std::process::ExitCode {
     match start::run() {

@@ -10,6 +10,7 @@ use crate::listen::{self, Balance, Room};
 use crate::log::Logs;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
+use crate::watchdog;
 use hostler_config::{Config, Tree};
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
@@ -103,6 +104,7 @@ pub(crate) fn run() -> io::Result<()> {
         draining: AtomicBool::new(false),
         drain: draining,
         stop: Stop::new(),
+        pulses: (0..threads).map(|_| watchdog::Pulse::default()).collect(),
         connections: AtomicUsize::new(0),
         next_connection: AtomicU32::new(1),
         pid: std::process::id(),
@@ -123,6 +125,7 @@ pub(crate) fn run() -> io::Result<()> {
         );
     }
     let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
+    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
     let control = Some((control, asks, drain, signals));
     run_thread(shared, 0, listeners, receiver, balance, control)?;
     joins

@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,
+    /// Of each thread.
+    pub(crate) pulses: Arc<[crate::watchdog::Pulse]>,
     pub(crate) pid: u32,
 }
 
@@ -134,11 +136,14 @@ impl Thread {
         n << 8 | u64::from(self.index)
     }
 
-    /// Once a second: the coarse clock, and sites that nobody uses.
+    /// Once a second: the sign of life, the coarse clock, and sites that nobody uses.
     pub(crate) async fn housekeeping(self: Rc<Self>) {
+        let pulse = &self.shared.pulses[self.index as usize];
+        pulse.begin();
         let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
         loop {
             ticks.tick().await;
+            pulse.beat();
             let now = self.shared.seconds();
             self.second.set(now);
             if self.index == 0 {

@@ -13,6 +13,7 @@ use crate::control::Channel;
 use crate::listen::{self, Listener};
 use crate::plan::Planned;
 use crate::throttle::Throttle;
+use crate::watchdog::{self, Life};
 
 /// Where a generation is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub(crate) struct Front {
     pub(crate) ready_by: Option<Instant>,
     /// Its end of the control socket is closed: it is about to end, or should be.
     pub(crate) closed: bool,
+    /// Whether it goes on.
+    pub(crate) life: Life,
 }
 
 /// One plan and who serves it.
@@ -106,7 +109,9 @@ impl Generation {
     /// Has its front finish what is open, at most as long as the plan says. The sockets are left to newer
     /// generations.
     pub(crate) fn drain(&mut self, now: Instant) {
-        let until = now + Duration::from_secs(u64::from(self.plan.drain_timeout_secs));
+        let allowed = now + Duration::from_secs(u64::from(self.plan.drain_timeout_secs));
+        let last = self.front.as_ref().and_then(|front| watchdog::last_requests(&front.life, now));
+        let until = last.map_or(allowed, |last| last.min(allowed));
         self.phase = Phase::Draining { until };
         self.listeners.clear();
         self.logs.clear();

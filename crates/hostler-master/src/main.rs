@@ -25,6 +25,7 @@ mod spawn;
 mod status_socket;
 mod stop;
 mod throttle;
+mod watchdog;
 
 use std::process::ExitCode;
 

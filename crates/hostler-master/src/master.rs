@@ -61,6 +61,8 @@ pub(crate) struct Master {
     pub(crate) started: Instant,
     /// The server is stopping.
     pub(crate) ending: Option<Ending>,
+    /// When it last looked for fronts that are silent.
+    pub(crate) awake: Instant,
     signals: Signals,
 }
 
@@ -96,6 +98,7 @@ impl Master {
             say: options.say,
             started: Instant::now(),
             ending: None,
+            awake: Instant::now(),
             signals,
         })
     }
@@ -171,12 +174,14 @@ impl Master {
             (_, Some(front)) => front.ready_by,
             (_, None) => g.respawn.wait_until(now),
         });
+        let fronts = self.generations.iter().filter_map(|g| g.front.as_ref());
+        let silences = fronts.flat_map(|front| [front.life.silent_at(), front.life.doomed]).flatten();
         let sites = self.sites.iter().filter_map(|process| process.kill_at);
         let ending = self.ending.iter().filter_map(|ending| match ending {
             Ending::Now { kill_at, .. } => Some((*kill_at).max(now + Duration::from_millis(100))),
             Ending::Gracefully => None,
         });
-        planning.chain(generations).chain(sites).chain(ending).min()
+        planning.chain(generations).chain(silences).chain(sites).chain(ending).min()
     }
 
     fn handle_signals(&mut self, now: Instant) {
@@ -204,6 +209,7 @@ impl Master {
         for (number, why) in late {
             self.condemn_front(number, why, now);
         }
+        self.end_stuck_fronts(now);
         self.kill_late_sites(now);
         self.respawn_fronts(now);
         if self.reload_wanted {

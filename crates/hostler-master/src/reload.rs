@@ -73,6 +73,7 @@ impl Master {
             // Whoever waits for the outcome (`hostler reload`) sees that there is one.
             let path = self.pid_file.as_ref().map(|file| file.path().to_path_buf());
             self.write_pid_file(number, path);
+            self.end_unreplaced(Instant::now());
         } else if self.ending.is_none() {
             report::fatal(&why);
             self.end_with(status);
@@ -111,6 +112,12 @@ impl Master {
                     }
                 }
                 Heard::Message(FromFront::EndSite(process)) => self.end_site(number, process),
+                Heard::Message(FromFront::Alive) => self.front_lives(number, now),
+                Heard::Message(FromFront::Stuck(thread)) => {
+                    if !self.front_stuck(number, thread, now) {
+                        return self.condemn_front(number, "it named a thread that it does not have", now);
+                    }
+                }
                 Heard::Malformed(why) => return self.condemn_front(number, why, now),
                 Heard::Closed => return self.front_closed(number, now),
             }

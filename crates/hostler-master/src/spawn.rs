@@ -20,6 +20,7 @@ use crate::generation::{Front, Generation};
 use crate::groups::Place;
 use crate::plan::Planning;
 use crate::programs::Programs;
+use crate::watchdog::Life;
 
 /// The number of the socket in every child.
 const SOCKET: i32 = 3;
@@ -135,6 +136,7 @@ impl Nursery {
             since: now,
             ready_by: Some(now + generation.ready_timeout()),
             closed: false,
+            life: Life::default(),
         })
     }
 

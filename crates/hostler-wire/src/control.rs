@@ -17,6 +17,11 @@ pub enum FromFront {
     SpawnSite(u32),
     /// This site process, by its number, leaves its callers waiting: it is stopped, or stuck. End it.
     EndSite(u32),
+    /// All threads go on. Said each second, also while the front drains.
+    Alive,
+    /// This thread, by the kernel's number, has not gone on for seconds, although it could have: it waits for something
+    /// that does not come, or does something without an end.
+    Stuck(u32),
 }
 
 /// From master to front.
@@ -94,6 +99,8 @@ impl FromFront {
             Self::Ready => pack(1, 0, 0),
             Self::SpawnSite(site) => pack(2, site, 0),
             Self::EndSite(number) => pack(3, number, 0),
+            Self::Alive => pack(4, 0, 0),
+            Self::Stuck(thread) => pack(5, thread, 0),
         }
     }
 
@@ -104,6 +111,8 @@ impl FromFront {
             (1, 0, 0) => Ok(Self::Ready),
             (2, site, 0) => Ok(Self::SpawnSite(site)),
             (3, number, 0) => Ok(Self::EndSite(number)),
+            (4, 0, 0) => Ok(Self::Alive),
+            (5, thread, 0) => Ok(Self::Stuck(thread)),
             _ => Err(Malformed),
         }
     }
@@ -159,7 +168,13 @@ mod tests {
 
     #[test]
     fn every_message_comes_back_as_it_went() {
-        for message in [FromFront::Ready, FromFront::SpawnSite(7), FromFront::EndSite(9)] {
+        for message in [
+            FromFront::Ready,
+            FromFront::SpawnSite(7),
+            FromFront::EndSite(9),
+            FromFront::Alive,
+            FromFront::Stuck(4711),
+        ] {
             assert_eq!(FromFront::decode(&message.encode()), Ok(message));
         }
         for message in [

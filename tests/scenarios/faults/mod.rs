@@ -10,6 +10,7 @@ mod mapping;
 mod overload;
 pub(crate) mod process;
 mod repair;
+mod watchdog;
 mod workers;
 
 use hostler_tests::Site;

@@ -2,7 +2,7 @@
 //!
 //! Commands: `pid`, `status` (what the kernel says of it), `fds`, `site N` (asks for a site, prints what the site
 //! says about itself or the errno), `site-kill N` (the same, then kills the site's process), `malformed`,
-//! `unknown-site`, `send-fd`, `close`, `exit N`, `hold` (keeps the connection open until it is closed).
+//! `unknown-site`, `send-fd`, `alive`, `stuck` (that its own thread is), `stuck N`, `close`, `exit N`, `hold` (keeps the connection open until it is closed).
 
 use hostler_sys::fdpass::{Wait, inherited, recv, send};
 use hostler_sys::poll::{Watch, wait};
@@ -115,6 +115,9 @@ impl Front {
             ["site-kill", number] => self.site(number.parse().unwrap(), true),
             ["malformed"] => self.say(b"nonsense", false),
             ["unknown-site"] => self.say(&FromFront::SpawnSite(77).encode(), false),
+            ["alive"] => self.say(&FromFront::Alive.encode(), false),
+            ["stuck"] => self.say(&FromFront::Stuck(std::process::id()).encode(), false),
+            ["stuck", thread] => self.say(&FromFront::Stuck(thread.parse().unwrap()).encode(), false),
             ["send-fd"] => self.say(&FromFront::Ready.encode(), true),
             ["close"] => {
                 self.control.replace(None);

@@ -21,6 +21,9 @@ tests! {
     a_killed_front_comes_back_and_no_connection_is_refused
     a_front_that_crashes_again_and_again_is_throttled
     a_front_that_misbehaves_is_replaced
+    a_front_with_a_stuck_thread_gives_way_to_a_new_generation
+    a_front_with_a_stuck_thread_ends_also_where_there_is_no_new_generation
+    a_front_that_falls_silent_is_replaced
     reload_starts_a_new_generation_and_drains_the_old
     an_open_connection_outlives_a_reload
     a_connection_that_never_ends_is_cut_after_the_drain_timeout
@@ -134,6 +137,7 @@ fn a_front_that_misbehaves_is_replaced() {
         ("malformed", "malformed control message"),
         ("unknown-site", "a site that the plan does not have"),
         ("send-fd", "it sent descriptors"),
+        ("stuck 1", "it named a thread that it does not have"),
         ("close", "it closed its control socket"),
     ] {
         let before = server.front_pid();
@@ -142,6 +146,39 @@ fn a_front_that_misbehaves_is_replaced() {
         assert_ne!(server.front_pid(), before);
         assert!(server.errors().contains(why), "{why}: {}", server.errors());
     }
+}
+
+fn a_front_with_a_stuck_thread_gives_way_to_a_new_generation() {
+    let server = Server::start("behave first\n").ready();
+    let before = server.front_pid();
+    server.plan("behave second\n");
+    server.ask("stuck");
+    until("a new generation serves", || server.ask("behave") == "second");
+    until("the front with the stuck thread has ended", || !alive(before));
+    let said = format!("thread {before} of the front of generation 1 (pid {before}) stands still: state ");
+    assert!(server.errors().contains(&said), "{}", server.errors());
+}
+
+fn a_front_with_a_stuck_thread_ends_also_where_there_is_no_new_generation() {
+    let server = Server::start("behave first\n").ready();
+    let before = server.front_pid();
+    server.plan("exit 1\n");
+    server.ask("stuck");
+    until("it is killed", || !alive(before));
+    assert_eq!(server.ask("behave"), "first", "the same generation has another front");
+    assert!(server.errors().contains("is killed: a thread of it stands still"), "{}", server.errors());
+}
+
+fn a_front_that_falls_silent_is_replaced() {
+    let server = Server::start("behave first\n").ready();
+    let before = server.front_pid();
+    server.ask("alive");
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    while alive(before) && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(server.errors().contains("is killed: it has given no sign of life"), "{}", server.errors());
+    assert_ne!(server.front_pid(), before);
 }
 
 fn reload_starts_a_new_generation_and_drains_the_old() {

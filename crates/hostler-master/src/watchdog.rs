@@ -1,0 +1,136 @@
+//! Fronts that stand still: one says of itself that a thread of it does, or none of its threads says anything any more.
+//!
+//! Where only a thread is stuck the others go on serving, so a new generation is begun and the front drains, for a short
+//! while; it is killed then, or at once where there is no new generation. A front that is silent is killed: nobody is
+//! served by it. The sockets that it listened on stay open in either case, so that no client is refused.
+
+use hostler_sys::process::Pid;
+use std::time::{Duration, Instant};
+
+use crate::generation::Phase;
+use crate::master::Master;
+use crate::report;
+
+/// How long a front may be silent that has said each second that it is alive.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// How long the other threads of a front with a stuck one have for what is open.
+const LAST_REQUESTS: Duration = Duration::from_secs(10);
+/// How long a new generation may take to be ready before a front with a stuck thread is killed without one.
+const REPLACED: Duration = Duration::from_secs(30);
+/// With a delay of so much in its own loop, the master can't tell who else has been late.
+const OWN_DELAY: Duration = Duration::from_secs(2);
+
+/// What the master knows of a front's life.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// When it last said that it is alive; `None`: it never has.
+    heard: Option<Instant>,
+    /// By when it is to be gone, because a thread of it is stuck.
+    pub(crate) doomed: Option<Instant>,
+}
+
+impl Life {
+    /// When its silence has lasted too long.
+    pub(crate) fn silent_at(&self) -> Option<Instant> {
+        self.heard.map(|heard| heard + SILENCE)
+    }
+}
+
+impl Master {
+    /// A front has said that all of its threads go on, or some of them.
+    pub(crate) fn front_lives(&mut self, number: u64, now: Instant) {
+        let generation = self.generations.iter_mut().find(|g| g.number == number);
+        if let Some(front) = generation.and_then(|g| g.front.as_mut()) {
+            front.life.heard = Some(now);
+        }
+    }
+
+    /// A front has said that a thread of it is stuck. Returns whether it is one of its threads.
+    pub(crate) fn front_stuck(&mut self, number: u64, thread: u32, now: Instant) -> bool {
+        self.front_lives(number, now);
+        let Some(generation) = self.generations.iter_mut().find(|g| g.number == number) else { return true };
+        let Some(front) = generation.front.as_mut().filter(|front| front.life.doomed.is_none()) else {
+            return true;
+        };
+        if !std::fs::exists(format!("/proc/{}/task/{thread}", front.pid.as_raw_nonzero())).unwrap_or(false) {
+            return false;
+        }
+        front.life.doomed = Some(now + REPLACED);
+        let pid = front.pid;
+        report::error(&format_args!(
+            "thread {thread} of the front of generation {number} (pid {}) stands still: {}; a new generation takes its place",
+            pid.as_raw_nonzero(),
+            stands(pid, thread)
+        ));
+        match &mut generation.phase {
+            Phase::Serving => self.begin_reload(now),
+            Phase::Draining { until } => *until = (*until).min(now + LAST_REQUESTS),
+            Phase::Starting => {}
+        }
+        true
+    }
+
+    /// Ends fronts that are silent, and those with a stuck thread whose time is up.
+    pub(crate) fn end_stuck_fronts(&mut self, now: Instant) {
+        let slept = now.saturating_duration_since(self.awake) > SILENCE + OWN_DELAY;
+        self.awake = now;
+        let mut over = Vec::new();
+        for generation in &mut self.generations {
+            let Some(front) = &mut generation.front else { continue };
+            if slept {
+                front.life.heard = front.life.heard.map(|_| now);
+            }
+            if front.life.doomed.is_some_and(|at| at <= now) {
+                over.push((generation.number, front.pid, "a thread of it stands still"));
+            } else if front.life.silent_at().is_some_and(|at| at <= now) {
+                over.push((generation.number, front.pid, "it has given no sign of life"));
+            }
+        }
+        for (number, pid, why) in over {
+            report::error(&format_args!(
+                "the front of generation {number}: {}",
+                stands(pid, pid_number(pid))
+            ));
+            self.condemn_front(number, why, now);
+        }
+    }
+
+    /// There is no new generation to take the place of a front with a stuck thread.
+    pub(crate) fn end_unreplaced(&mut self, now: Instant) {
+        let stuck = |g: &&mut crate::generation::Generation| g.phase == Phase::Serving;
+        for generation in self.generations.iter_mut().filter(stuck) {
+            if let Some(front) = generation.front.as_mut().filter(|front| front.life.doomed.is_some()) {
+                front.life.doomed = Some(now);
+            }
+        }
+    }
+}
+
+/// How long a front that begins to drain has, where a thread of it is stuck.
+pub(crate) fn last_requests(life: &Life, now: Instant) -> Option<Instant> {
+    life.doomed.map(|_| now + LAST_REQUESTS)
+}
+
+fn pid_number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Where a thread of a child stands, in the kernel's words: its state, what it waits for, its system call with the
+/// arguments, and the kernel's stack. What the kernel does not tell us (without root) is left out.
+fn stands(pid: Pid, thread: u32) -> String {
+    let read = |name: &str| {
+        let told = std::fs::read_to_string(format!("/proc/{}/task/{thread}/{name}", pid.as_raw_nonzero()));
+        told.unwrap_or_default().trim().replace('\n', ", ")
+    };
+    let status = read("status");
+    let state = status
+        .split(", ")
+        .find_map(|line| line.strip_prefix("State:"))
+        .unwrap_or("unknown")
+        .trim()
+        .to_owned();
+    let told =
+        [("waits in", read("wchan")), ("system call", read("syscall")), ("kernel stack", read("stack"))];
+    let told = told.iter().filter(|(_, text)| !text.is_empty() && text != "0");
+    told.fold(format!("state {state}"), |all, (what, text)| format!("{all}; {what} {text}"))
+}
