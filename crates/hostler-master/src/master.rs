@@ -1,5 +1,6 @@
 //! The master's loop: signals, the planner, the fronts and the clock, one event after the other.
 
+use hostler_sys::notify::Notifier;
 use hostler_sys::poll::{self, Ready, Watch};
 use hostler_sys::process::Signal;
 use hostler_sys::signal::Signals;
@@ -61,6 +62,10 @@ pub(crate) struct Master {
     pub(crate) started: Instant,
     /// The server is stopping.
     pub(crate) ending: Option<Ending>,
+    /// The service manager.
+    pub(crate) manager: Notifier,
+    /// When it is next to be told that the server goes on.
+    pub(crate) next_sign: Option<Instant>,
     /// When it last looked for fronts that are silent.
     pub(crate) awake: Instant,
     signals: Signals,
@@ -98,6 +103,8 @@ impl Master {
             say: options.say,
             started: Instant::now(),
             ending: None,
+            manager: Notifier::of_environment(),
+            next_sign: None,
             awake: Instant::now(),
             signals,
         })
@@ -181,7 +188,7 @@ impl Master {
             Ending::Now { kill_at, .. } => Some((*kill_at).max(now + Duration::from_millis(100))),
             Ending::Gracefully => None,
         });
-        planning.chain(generations).chain(silences).chain(sites).chain(ending).min()
+        planning.chain(generations).chain(silences).chain(self.next_sign).chain(sites).chain(ending).min()
     }
 
     fn handle_signals(&mut self, now: Instant) {
@@ -210,6 +217,7 @@ impl Master {
             self.condemn_front(number, why, now);
         }
         self.end_stuck_fronts(now);
+        self.give_sign(now);
         self.kill_late_sites(now);
         self.respawn_fronts(now);
         if self.reload_wanted {

@@ -25,6 +25,9 @@ impl Master {
         if busy || self.ending.is_some() {
             return;
         }
+        if self.generations.iter().any(|g| g.phase == Phase::Serving) {
+            self.manager.reloading();
+        }
         match self.nursery.planner(now) {
             Ok(planning) => self.planning = Some(planning),
             Err(why) => self.no_new_generation(1, &why),
@@ -69,6 +72,7 @@ impl Master {
     pub(crate) fn no_new_generation(&mut self, status: u8, why: &str) {
         if let Some(serving) = self.generations.iter().find(|g| g.phase == Phase::Serving) {
             let number = serving.number;
+            self.manager.ready(&format!("generation {number} goes on serving: {why}").replace('\n', " "));
             report::error(&format_args!("{why}; generation {number} goes on serving"));
             // Whoever waits for the outcome (`hostler reload`) sees that there is one.
             let path = self.pid_file.as_ref().map(|file| file.path().to_path_buf());
@@ -148,6 +152,7 @@ impl Master {
         generation.phase = Phase::Serving;
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
         report::info(&format_args!("generation {number} serves"));
+        self.manager.ready(&format!("generation {number} serves"));
         if let Some(text) = self.say.take() {
             report::plainly(&text);
         }

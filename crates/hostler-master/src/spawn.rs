@@ -5,6 +5,7 @@
 //! and the kernel kills each of them when the master dies.
 
 use hostler_sys::limits::{Bounds, Limit};
+use hostler_sys::notify;
 use hostler_sys::process::{Identity, Pid, Program, Spawn, SpawnError, spawn};
 use hostler_sys::socket::{seqpacket_pair, stream_pair};
 use hostler_wire::plan::{self, SitePlan};
@@ -27,7 +28,8 @@ const SOCKET: i32 = 3;
 /// The number of the first engine in sites; the others follow. One that is not installed leaves its number free.
 const FIRST_ENGINE: i32 = 4;
 
-/// What of our environment fronts and sites get; the planner gets all of it, for `${NAME}` in the configuration.
+/// What of our environment fronts and sites get; the planner gets all of it but the service
+/// manager's words to us, for `${NAME}` in the configuration.
 const PASSED_ON: [&str; 4] = ["PATH", "TZ", "RUST_BACKTRACE", "HOSTLER_LOG"];
 
 /// What all children have in common.
@@ -64,7 +66,10 @@ impl Nursery {
     ) -> Result<Self, String> {
         let null = File::options().read(true).write(true).open("/dev/null");
         let entries = |only: Option<&[&str]>| -> Vec<CString> {
-            let wanted = |name: &OsString| only.is_none_or(|only| only.iter().any(|passed| name == passed));
+            let wanted = |name: &OsString| match only {
+                Some(only) => only.iter().any(|passed| name == passed),
+                None => notify::VARIABLES.iter().all(|managers| name != managers),
+            };
             let all = std::env::vars_os().filter(|(name, _)| wanted(name));
             all.filter_map(|(name, value)| entry(name, value)).collect()
         };

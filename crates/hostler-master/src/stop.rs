@@ -39,6 +39,7 @@ impl Master {
     }
 
     fn end_children(&mut self, now: Instant, status: u8) {
+        self.manager.stopping();
         for pid in self.all_children() {
             kill(pid, Signal::TERM);
         }
@@ -51,6 +52,7 @@ impl Master {
             return;
         }
         report::info(&"stopping when all connections are done");
+        self.manager.stopping();
         if let Some(planning) = self.planning.take() {
             kill(planning.pid, Signal::KILL);
         }

@@ -95,6 +95,20 @@ impl Master {
         }
     }
 
+    /// Tells the service manager, if it wants to know, that the server goes on: so does this loop, and a front that
+    /// serves or is on its way. A server without any is silent, and in the end the manager's to start anew.
+    pub(crate) fn give_sign(&mut self, now: Instant) {
+        let Some(patience) = self.manager.watchdog() else { return };
+        if self.next_sign.is_some_and(|at| at > now) {
+            return;
+        }
+        self.next_sign = Some(now + patience / 4);
+        let fronts = self.generations.iter().filter_map(|g| g.front.as_ref());
+        if self.ending.is_some() || self.planning.is_some() || fronts.count() > 0 {
+            self.manager.alive();
+        }
+    }
+
     /// There is no new generation to take the place of a front with a stuck thread.
     pub(crate) fn end_unreplaced(&mut self, now: Instant) {
         let stuck = |g: &&mut crate::generation::Generation| g.phase == Phase::Serving;

@@ -13,6 +13,7 @@ pub mod limits;
 pub mod memfd;
 pub mod memory;
 pub mod names;
+pub mod notify;
 pub mod pipe;
 pub mod poll;
 pub mod process;
