@@ -41,6 +41,7 @@ fn the_environment_is_exactly_the_one_given() {
         program: script(&path),
         env: bytes(&["B=2", "A=1", "EMPTY=", "B=3", "odd entry", "U=\u{e4}"]),
         suexec: true,
+        no_new_privs: false,
         limits: Limits::default(),
     };
     let started = site.start_run(&run, rustix::pipe::pipe().unwrap()).unwrap();
@@ -99,7 +100,7 @@ fn limits_are_set_and_never_above_what_may_be() {
         Limits { cpu: Some((5, 9)), mem: Some((1 << 30, u64::MAX)), nproc: Some((u64::MAX, u64::MAX)) };
     let command = ByteBuf::from("ulimit -St; ulimit -Ht; ulimit -Sv");
     let program = Program::Shell { command, directory: ByteBuf::from("/") };
-    let run = Run { id: 5, program, env: vec![], suexec: true, limits };
+    let run = Run { id: 5, program, env: vec![], suexec: true, no_new_privs: false, limits };
     let started = site.start_run(&run, rustix::pipe::pipe().unwrap()).unwrap();
     assert_eq!(site.finish(started).stdout, "5\n9\n1048576\n");
 }
@@ -214,11 +215,25 @@ fn too_much_environment_is_told_as_such() {
     let (tree, mut site) = (Tree::new(), Site::start());
     let path = tree.executable("cgi", "#!/bin/sh\n", 0o755);
     let env = (0..100).map(|n| ByteBuf::from(format!("V{n}={}", "x".repeat(100_000)))).collect();
-    let run = Run { id: 9, program: script(&path), env, suexec: true, limits: Limits::default() };
+    let run = Run {
+        id: 9,
+        program: script(&path),
+        env,
+        suexec: true,
+        no_new_privs: false,
+        limits: Limits::default(),
+    };
     let error = site.start_run(&run, rustix::pipe::pipe().unwrap()).err();
     assert_eq!(error, Some(RunError::TooLarge));
     let env = bytes(&["A=b\0C=d"]);
-    let run = Run { id: 10, program: script(&path), env, suexec: true, limits: Limits::default() };
+    let run = Run {
+        id: 10,
+        program: script(&path),
+        env,
+        suexec: true,
+        no_new_privs: false,
+        limits: Limits::default(),
+    };
     let error = site.start_run(&run, rustix::pipe::pipe().unwrap()).err();
     assert_eq!(error, Some(RunError::Exec { errno: EINVAL }));
 }

@@ -47,6 +47,7 @@ fn measure(site: &mut Site, program: &Path, at_once: usize) -> f64 {
                 program: script(program),
                 env: env.clone(),
                 suexec: true,
+                no_new_privs: false,
                 limits: Limits::default(),
             };
             site.send(&ToSite::Run(run), &[null.as_fd(), theirs.as_fd(), errors.as_fd()]);

@@ -74,6 +74,8 @@ pub struct Launch<'a> {
     pub standard: [BorrowedFd<'a>; 3],
     /// Limits that differ from ours; those over our hard limit are cut to it.
     pub limits: &'a [(Limit, Bounds)],
+    /// Neither it nor its children can gain privileges by set-id programs.
+    pub no_new_privs: bool,
 }
 
 /// Why a program was not started.
@@ -131,6 +133,7 @@ impl Launcher {
             working: launch.working.as_raw_fd(),
             standard: launch.standard.map(|fd| fd.as_raw_fd()),
             limits,
+            no_new_privs: launch.no_new_privs,
             step: AtomicI32::new(0),
             errno: AtomicI32::new(0),
         };
@@ -171,6 +174,7 @@ struct Plan {
     working: RawFd,
     standard: [RawFd; 3],
     limits: Vec<(c_int, libc::rlimit)>,
+    no_new_privs: bool,
     step: AtomicI32,
     errno: AtomicI32,
 }
@@ -228,6 +232,10 @@ fn set_up(plan: &Plan) -> Result<(), ()> {
         check(libc::fchdir(plan.working))?;
         for (limit, bounds) in &plan.limits {
             check(libc::syscall(libc::SYS_prlimit64, 0, *limit, &raw const *bounds, 0) as c_int)?;
+        }
+        if plan.no_new_privs {
+            let (one, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
+            check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, one, none, none, none))?;
         }
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
         // All of the parent's descriptors are close-on-exec; this is for one that slipped in without it.

@@ -57,7 +57,8 @@ pub struct Spawn<'a> {
     pub env: &'a [CString],
     /// Its descriptors: which of ours, and the number it has in the child (0 to 31). No others are inherited.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
-    /// Who it is; `None`: who we are.
+    /// Who it is; `None`: who we are. With an identity of its own it has no capabilities, and neither it nor what it
+    /// starts can gain others than those that set-id programs for users need (none with `no_new_privs`).
     pub identity: Option<&'a Identity>,
     /// The control group that it enters first ([`crate::cgroup::Group::entrance`]); `None`: ours.
     pub group: Option<BorrowedFd<'a>>,

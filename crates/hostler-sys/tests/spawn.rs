@@ -99,14 +99,14 @@ fn becomes_the_identity_whole() {
     if !root("becomes_the_identity_whole") {
         return;
     }
-    let mut child = Child::new("grep -E '^(Uid|Gid|Groups|Cap(Prm|Eff)|NoNewPrivs)' /proc/self/status");
+    let mut child = Child::new("grep -E '^(Uid|Gid|Groups|Cap(Prm|Eff|Bnd)|NoNewPrivs)' /proc/self/status");
     child.identity = Some(identity(&[]));
     child.no_new_privs = true;
     let said = child.run().unwrap().replace('\t', " ");
     assert!(said.contains("Uid: 64881 64881 64881 64881"), "{said}");
     assert!(said.contains("Gid: 64881 64881 64881 64881"), "{said}");
     assert!(said.lines().any(|line| line.trim() == "Groups:"), "{said}");
-    assert_eq!(said.matches("0000000000000000").count(), 2, "{said}");
+    assert_eq!(said.matches("0000000000000000").count(), 3, "{said}");
     assert!(said.contains("NoNewPrivs: 1"), "{said}");
 
     child.script = "id -G";

@@ -64,6 +64,8 @@ pub struct Run {
     pub suexec: bool,
     /// RLimitCPU, RLimitMEM, RLimitNPROC as (soft, hard); `u64::MAX` is "max".
     pub limits: Limits,
+    /// Neither it nor what it starts can gain privileges by set-id programs.
+    pub no_new_privs: bool,
 }
 
 /// The kinds of programs.

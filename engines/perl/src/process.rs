@@ -12,11 +12,11 @@ use crate::ffi;
 
 mod faults;
 
-/// First thing in `main`: confinement, no descriptors but the standard ones, and the control socket moved away from
+/// First thing in `main`: confinement (but for `no_new_privs`, which whoever starts the engine has set where the
+/// configuration wants it), no descriptors but the standard ones, and the control socket moved away from
 /// descriptor 0, where programs would read it as their input.
 pub(crate) fn settle() -> io::Result<OwnedFd> {
     harden::settle(c"hostler-perl")?;
-    rustix::thread::set_no_new_privs(true)?;
     // SAFETY: nothing in this process owns a descriptor yet.
     unsafe { libc::close_range(3, u32::MAX, 0) };
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;

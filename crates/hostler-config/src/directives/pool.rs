@@ -2,9 +2,11 @@
 //! pool of a virtual host, and Hostler's own.
 
 mod pairs;
+mod privileges;
 mod site;
 
 pub(crate) use pairs::impossible;
+pub use privileges::NoNewPrivileges;
 pub use site::SiteLimits;
 
 use super::core::values::{choice, number};
@@ -117,6 +119,7 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
     site::MEMORY,
     site::CPU,
     site::TASKS,
+    privileges::NO_NEW_PRIVILEGES,
 ];
 
 /// What a program's process serves.

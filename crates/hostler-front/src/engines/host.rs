@@ -6,6 +6,7 @@ use crate::settings;
 use crate::site::{Running, SiteError};
 use crate::thread::Thread;
 use hostler_config::Server;
+use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
 use hostler_gateway::pool::{Host, Process, Started};
 use hostler_gateway::{Error, Kind};
@@ -52,6 +53,8 @@ impl EngineHost {
             program,
             env: environment(self.pool.key.engine, self.one_shot),
             suexec: false,
+            no_new_privs: self.server().conf.core.no_new_privileges.unwrap_or_default()
+                != NoNewPrivileges::None,
             // Processor time is the workers': the parent would use it up by forking.
             limits: Limits { cpu: None, ..pools::limits(self.server()) },
         };

@@ -202,6 +202,7 @@ impl Connection {
             program,
             env: vec![ByteBuf::from("A=b")],
             suexec: true,
+            no_new_privs: false,
             limits: Limits::default(),
         };
         self.start_run(&run, stdin)

@@ -217,6 +217,37 @@ fn a_worker_gains_nothing_by_set_id_programs() {
 }
 
 #[test]
+fn who_gains_by_set_id_programs_is_the_configuration_s_to_say() {
+    needs_root!();
+    let report = "use strict; print \"Content-Type: text/plain\\n\\n\";\n\
+                  open my $status, '<', '/proc/self/status'; print grep { /^(NoNewPrivs|CapBnd):/ } <$status>;\n";
+    let report = format!("#!/usr/bin/perl\n{report}");
+    for (words, warm, program) in [
+        ("", "1", "0"),
+        ("HostlerNoNewPrivileges none", "0", "0"),
+        ("HostlerNoNewPrivileges engines", "1", "0"),
+        ("HostlerNoNewPrivileges all", "1", "1"),
+    ] {
+        let site = tenant(tenant(Site::new(), "anna", ANNA), "bert", BERT);
+        let site = site.script("anna/perl/report.pl", &report).owner("anna/perl/report.pl", ANNA);
+        let cgi = format!("{words}\n<Location /perl/report.pl/cgi>\nSetHandler cgi-script\n</Location>");
+        let server =
+            site.config(&host("anna", ANNA).replace("</VirtualHost>", &format!("{cgi}\n</VirtualHost>")));
+        let server = server.start();
+        for (path, expected) in [("/perl/report.pl", warm), ("/perl/report.pl/cgi", program)] {
+            let told = get(&server, "anna", path).text();
+            assert!(told.contains(&format!("NoNewPrivs:\t{expected}\n")), "{words} {path}: {told}");
+            // Neither can what a set-id program gains be more than such programs need: not SYS_ADMIN, for one.
+            let bound =
+                told.lines().find_map(|line| line.strip_prefix("CapBnd:\t")).expect("the bounding set");
+            let bound = u64::from_str_radix(bound, 16).expect("a number");
+            assert_eq!((bound & 1 << 21, bound & 1 << 16, bound & 1 << 12), (0, 0, 0), "{told}");
+            assert_ne!(bound & (1 << 7 | 1 << 6), 0, "{told}");
+        }
+    }
+}
+
+#[test]
 fn nothing_of_the_server_s_lies_where_everybody_looks() {
     needs_root!();
     let server = two_tenants();

@@ -9,6 +9,7 @@ use crate::site::Running;
 use bytes::Bytes;
 use hostler_cgi::Environment;
 use hostler_config::directives::core::Rlimit;
+use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_gateway::Error;
 use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Process, Sink};
 use hostler_wire::site::{Exit, Limits, Program, Run};
@@ -54,7 +55,8 @@ async fn start(
     let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
     // suexec's checks belong to users that sites were given; Apache makes none without.
     let suexec = request.server.conf.core.assign_user.is_some();
-    let run = Run { id: 0, program, env, suexec, limits: limits(request) };
+    let no_new_privs = request.server.conf.core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All;
+    let run = Run { id: 0, program, env, suexec, limits: limits(request), no_new_privs };
     let site = request.thread.site(&request.server);
     let link = site.link().await?;
     let (pipes, ends) = Pipes::open(body.is_some())?;

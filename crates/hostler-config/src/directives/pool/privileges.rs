@@ -1,0 +1,35 @@
+//! Whose programs can gain privileges by set-id programs: `HostlerNoNewPrivileges`. The kernel keeps it (`no_new_privs` in
+//! prctl(2)), for a process and all that it starts.
+
+use crate::directives::core::values::choice;
+use crate::{Arity, Directive};
+
+/// Who runs with `no_new_privs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoNewPrivileges {
+    /// Nobody.
+    None,
+    /// Warm parents and their workers; CGI programs and commands of SSI do not.
+    #[default]
+    Engines,
+    /// All programs of the site.
+    All,
+}
+
+pub(super) const NO_NEW_PRIVILEGES: Directive = Directive::new(
+    "HostlerNoNewPrivileges",
+    Arity::Take1,
+    "none|engines|all",
+    "Which programs can gain nothing by set-user-id and set-group-id programs (no_new_privs of prctl(2)): none of them, \
+     warm workers (default), or CGI programs and commands of SSI too. A worker that sends mail by a set-id sendmail needs \
+     none",
+    |cmd, args| {
+        let words = [
+            ("none", NoNewPrivileges::None),
+            ("engines", NoNewPrivileges::Engines),
+            ("all", NoNewPrivileges::All),
+        ];
+        cmd.server.core.no_new_privileges = Some(choice(args.first(), &words)?);
+        Ok(())
+    },
+);
