@@ -10,6 +10,7 @@ mod agents;
 mod body;
 mod byte_range;
 mod conditional;
+mod confine;
 mod connection;
 mod counters;
 mod deadline;

@@ -109,6 +109,9 @@ pub(crate) fn run() -> io::Result<()> {
         next_connection: AtomicU32::new(1),
         pid: std::process::id(),
     });
+    if let Err(why) = crate::confine::confine() {
+        eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
+    }
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
     let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
     let mut receivers = receivers.into_iter().enumerate();
