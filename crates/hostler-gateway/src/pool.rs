@@ -41,7 +41,7 @@ pub use hostler_wire::engine::WorkerId;
 pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
-pub use thread::before_park;
+pub use thread::{Attentive, attentive, before_park};
 
 use crate::{Error, Kind};
 use bells::Bells;
@@ -49,7 +49,7 @@ use counters::Counters;
 use hostler_ring::front::Channel;
 use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use ticket::{Begun, Ticket};
@@ -57,8 +57,6 @@ use tokio::sync::{Notify, oneshot};
 
 /// A pool. Several threads of the front submit to one.
 pub struct Pool {
-    /// Tells pools apart; never used twice.
-    id: u64,
     name: String,
     settings: Settings,
     threads: u32,
@@ -129,9 +127,7 @@ impl Pool {
     /// A pool that has no processes yet, for a front of so many threads. [`Self::maintain`] must run for it.
     #[must_use]
     pub fn new(name: String, settings: Settings, threads: u32) -> Arc<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
-            id: NEXT.fetch_add(1, Relaxed),
             state: Mutex::new(State::new(&settings, threads)),
             full: AtomicBool::new(false),
             name,
@@ -309,7 +305,7 @@ impl Pool {
             state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
         });
         self.attention.notify_one();
-        self.ring_all();
+        self.call_all();
     }
 
     fn is_closed(&self) -> bool {

@@ -319,7 +319,7 @@ async fn converse(
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if length > 0 && !stays.whole => Poll::Ready(None),
+            Poll::Pending if length > 0 && !stays.whole && !conversation.rests() => Poll::Ready(None),
             polled => polled.map(Some),
         });
         match event.await.transpose()? {

@@ -124,6 +124,11 @@ impl Unsent {
 
     /// The buffer to append a message to.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        // A worker that never reads all of it would have what has gone kept for ever.
+        if self.gone > self.bytes.len() / 2 {
+            self.bytes.drain(..self.gone);
+            self.gone = 0;
+        }
         &mut self.bytes
     }
 
@@ -147,6 +152,11 @@ impl Unsent {
         }
         channel.want_room(!self.is_empty());
         written > 0
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.gone
     }
 
     /// Whether all has gone.

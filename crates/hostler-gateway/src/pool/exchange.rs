@@ -7,7 +7,7 @@ use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,13 +36,46 @@ pub struct Exchange {
     uploading: bool,
     /// Configurations that the worker has been told by it, after that of the request itself.
     defined: Vec<u32>,
+    /// Bytes of answers among what has not gone, at most.
+    answers: usize,
     /// Somebody has been told that there is no room yet, and is to be woken when there is.
     awaits_room: bool,
+    /// What it has been given since it last had to wait.
+    turn: Turn,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
 }
 
 type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
+
+/// Configurations that a conversation remembers to have told; beyond that it tells them again.
+const DEFINED: usize = 1024;
+
+/// Bytes of answers that wait for a worker which is still heard: one waits for its answer before it goes on.
+const UNREAD: usize = 256 << 10;
+
+/// What is said in a row before others get their turn: messages, and bytes of them.
+const TURN: (u32, usize) = (128, 256 << 10);
+
+/// What has been said in a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    messages: u32,
+    bytes: usize,
+    /// It is over, and others have theirs.
+    rests: bool,
+}
+
+impl Turn {
+    fn is_over(self) -> bool {
+        self.messages >= TURN.0 || self.bytes >= TURN.1
+    }
+
+    fn spend(&mut self, frame: &Frame) {
+        self.messages += 1;
+        self.bytes += frame.body.len();
+    }
+}
 
 impl Exchange {
     pub(super) fn new(begun: Begun) -> Self {
@@ -66,14 +99,50 @@ impl Exchange {
             bound: false,
             again: None,
             uploading,
+            answers: 0,
             awaits_room: false,
+            turn: Turn::default(),
             defined: Vec::new(),
             not_send: PhantomData,
         }
     }
 
     /// The next message, the last of which is `End`; then `None`. After an error there is nothing more.
+    ///
+    /// After many in a row there is none for a while, so that a worker that never stops takes no more than its turn:
+    /// see [`Self::rests`].
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        loop {
+            if self.turn.is_over() {
+                self.turn = Turn { rests: true, ..Turn::default() };
+                // Not woken at once: what clients have sent meanwhile is looked for before.
+                let _ = pin!(tokio::task::yield_now()).poll(context);
+                return Poll::Pending;
+            }
+            self.turn.rests = false;
+            match self.poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.turn.spend(&frame);
+                    if frame.kind != FromWorker::BODY || !frame.body.is_empty() {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                }
+                Poll::Pending => {
+                    self.turn = Turn::default();
+                    return Poll::Pending;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether [`Self::poll_next`] has given nothing because it was the others' turn, not because nothing is there.
+    #[must_use]
+    pub fn rests(&self) -> bool {
+        self.turn.rests
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
         if let Some(again) = &mut self.again {
             let begun = ready!(again.as_mut().poll(context));
             self.again = None;
@@ -92,9 +161,9 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
-        let uploading = self.uploading;
+        let (uploading, answers) = (self.uploading, self.answers);
         let step = thread::with(self.slot, |entry| {
-            let step = step(entry, cutter, unsent, context);
+            let step = step(entry, cutter, unsent, answers, context);
             if uploading && unsent.is_empty() {
                 entry.waiting = None;
             }
@@ -118,11 +187,11 @@ impl Exchange {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_next(context),
+            Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_frame(context),
             Some(Step::Stuck) => {
                 self.begin_again();
                 self.begun.pool.clone().returned(&self.begun);
-                self.poll_next(context)
+                self.poll_frame(context)
             }
             Some(Step::Fail(failure)) => Poll::Ready(Some(Err(self.fail(&failure)))),
         }
@@ -153,7 +222,11 @@ impl Exchange {
         }
         self.bound = true;
         self.uploading &= !matches!(message, ToWorker::BodyEnd(_));
-        message.encode(self.unsent.buffer());
+        if matches!(message, ToWorker::Body(_) | ToWorker::BodyEnd(_)) {
+            message.encode(self.unsent.buffer());
+        } else {
+            self.answer(|buffer| message.encode(buffer));
+        }
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| {
             entry.bind();
@@ -198,13 +271,29 @@ impl Exchange {
             return;
         }
         // What the worker knows by others may be in a request that is placed behind this one, not read yet.
+        let mut defines = false;
         if directory.0 != self.begun.work.directory.0 && !self.defined.contains(&directory.0) {
+            if self.defined.len() == DEFINED {
+                self.defined.clear();
+            }
             self.defined.push(directory.0);
-            self.unsent.buffer().extend_from_slice(&directory.1);
+            defines = true;
         }
-        self.unsent.buffer().extend_from_slice(request);
+        self.answer(|buffer| {
+            buffer.extend_from_slice(if defines { &directory.1 } else { &[] });
+            buffer.extend_from_slice(request);
+        });
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| entry.flush(unsent));
+    }
+
+    fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.unsent.is_empty() {
+            self.answers = 0;
+        }
+        let before = self.unsent.len();
+        write(self.unsent.buffer());
+        self.answers += self.unsent.len() - before;
     }
 
     /// Whether the worker is one of this pool.
@@ -285,14 +374,23 @@ enum Failure {
     Lied(Nonsense),
 }
 
-fn step(entry: &mut Entry, cutter: &mut Cutter, unsent: &mut Unsent, context: &mut Context<'_>) -> Step {
+fn step(
+    entry: &mut Entry,
+    cutter: &mut Cutter,
+    unsent: &mut Unsent,
+    answers: usize,
+    context: &mut Context<'_>,
+) -> Step {
     if entry.stuck {
         return Step::Stuck;
     }
     entry.flush(unsent);
     // Asked before reading: what it wrote before its end counts.
     let dead = entry.worker.is_dead();
-    match cutter.next(&mut entry.channel) {
+    // One that asks and asks, and reads no answer, is not heard until it has.
+    let is_deaf = answers > UNREAD && !unsent.is_empty();
+    let heard = if is_deaf { Ok(None) } else { cutter.next(&mut entry.channel) };
+    match heard {
         Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
         Ok(Some(frame)) => {
             entry.moved();

@@ -344,7 +344,7 @@ impl State {
         let ticket = record.take_back();
         record.worker.going.store(true, Release);
         if record.held != 0 {
-            pool.ring_all();
+            pool.call_all();
         }
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
@@ -381,7 +381,7 @@ impl State {
         let _ = record.worker.death.set(death);
         if record.held != 0 || record.placed.is_some() {
             // Whoever waits for it has to hear of it.
-            pool.ring_all();
+            pool.call_all();
         }
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);

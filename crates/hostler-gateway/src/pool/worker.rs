@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::ticket::{Placed, Ticket};
-use super::{WorkerId, WorkerState, WorkerStatus};
+use super::{Pool, WorkerId, WorkerState, WorkerStatus};
 use crate::{Error, Kind};
 use hostler_ring::{CHANNELS, Memory};
 use hostler_wire::site::Exit;
@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Lines of a worker's stderr that are kept for the cause of an error.
@@ -24,6 +24,7 @@ const EARLY: Duration = Duration::from_millis(50);
 /// What all who speak with a worker share.
 pub(super) struct Worker {
     pub(super) id: WorkerId,
+    pub(super) pool: Weak<Pool>,
     /// Which parent of the pool has forked it.
     pub(super) parent: u32,
     pub(super) pid: AtomicU32,
@@ -53,9 +54,10 @@ pub(super) enum Death {
 }
 
 impl Worker {
-    pub(super) fn new(id: WorkerId, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
+    pub(super) fn new(id: WorkerId, pool: &Arc<Pool>, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
         Arc::new(Self {
             id,
+            pool: Arc::downgrade(pool),
             parent,
             pid: AtomicU32::new(0),
             memory,

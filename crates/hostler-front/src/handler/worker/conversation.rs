@@ -125,6 +125,11 @@ impl Conversation {
         self.question = Some(questions::go_on(&self.line, request, target));
     }
 
+    /// Whether nothing has come only because it is the others' turn.
+    pub(super) fn rests(&self) -> bool {
+        self.line.exchange().rests()
+    }
+
     /// Whether it is inside of another.
     pub(super) fn is_inside(&self) -> bool {
         self.is_inside

@@ -9,6 +9,7 @@ use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::Exit;
 use hostler_wire::work::{FromWorker, Outcome, ToWorker, read_head};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -159,7 +160,8 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
                     continue;
                 }
                 let ring = Worker::attach(memory, bells).unwrap();
-                let player = Player { shared: shared.clone(), parent: number, id: worker, stderr };
+                let bells = wakers.iter().map(|bell| bell.try_clone().unwrap()).collect();
+                let player = Player { shared: shared.clone(), parent: number, id: worker, stderr, bells };
                 let control = control.clone();
                 workers.insert(worker, std::thread::spawn(move || player.play(ring, &control)));
             }
@@ -176,6 +178,7 @@ struct Player {
     parent: u32,
     id: WorkerId,
     stderr: OwnedFd,
+    bells: Vec<OwnedFd>,
 }
 
 /// How a worker goes on after a request.
@@ -230,6 +233,11 @@ impl Player {
         match verb {
             "wait" => self.wait(rest, &talk),
             "light" | "leave" if !rest.is_empty() => self.wait(rest, &talk),
+            "jam" => {
+                self.jam();
+                std::mem::forget(talk);
+                return After::Exit(Exit::Signal(9));
+            }
             "crash" => {
                 if !rest.is_empty() {
                     self.wait(rest, &talk);
@@ -275,6 +283,17 @@ impl Player {
         }
         drop(talk);
         if exits { After::Exit(Exit::Status(0)) } else { After::Next }
+    }
+
+    /// Makes all bells such that whoever writes to one waits for ever.
+    fn jam(&self) {
+        for bell in &self.bells {
+            fcntl_setfl(bell, OFlags::NONBLOCK).unwrap();
+            let _ = rustix::io::write(bell, &(u64::MAX - 1).to_ne_bytes());
+            fcntl_setfl(bell, OFlags::empty()).unwrap();
+            let mut full = [PollFd::new(bell, PollFlags::OUT)];
+            assert_eq!(rustix::event::poll(&mut full, Some(&Timespec::default())), Ok(0));
+        }
     }
 
     fn gone(&self, talk: Conversation) -> After {
