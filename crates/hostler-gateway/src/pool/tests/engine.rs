@@ -259,6 +259,13 @@ impl Player {
                 return self.gone(talk);
             }
             "echo" => echo(&mut talk),
+            "babble" => self.babble(rest, &mut talk),
+            "pester" => {
+                let question = FromWorker::LookUp { method: b"", target: b"/", file: false };
+                (0..5000).for_each(|_| say(&mut talk, &question));
+                talk.publish();
+                self.wait(rest, &talk);
+            }
             "swallow" => {
                 self.wait(rest, &talk);
                 while read(&mut talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
@@ -294,6 +301,18 @@ impl Player {
             let mut full = [PollFd::new(bell, PollFlags::OUT)];
             assert_eq!(rustix::event::poll(&mut full, Some(&Timespec::default())), Ok(0));
         }
+    }
+
+    /// Says nothing, again and again, until the gate is open.
+    fn babble(&self, gate: &str, talk: &mut Conversation) {
+        while !self.is_open(gate) && !self.is_over() && !talk.is_abandoned() {
+            (0..1000).for_each(|_| say(talk, &FromWorker::Body(b"")));
+            talk.publish();
+        }
+    }
+
+    fn is_open(&self, gate: &str) -> bool {
+        self.shared.gates.lock().unwrap().iter().any(|open| open == gate)
     }
 
     fn gone(&self, talk: Conversation) -> After {
