@@ -59,7 +59,7 @@ async fn turns_until_answered(site: &Site) -> u32 {
             tokio::task::yield_now().await;
         }
     })));
-    assert_eq!(site.ask("next").await.unwrap(), "next");
+    assert_eq!(site.ask_later("next").await.unwrap().unwrap(), "next");
     over.set(true);
     busy.await.unwrap();
     turns.get()

@@ -305,9 +305,10 @@ impl Player {
 
     /// Says nothing, again and again, until the gate is open.
     fn babble(&self, gate: &str, talk: &mut Conversation) {
+        let mut nothing = Vec::new();
+        (0..8192).for_each(|_| FromWorker::Body(b"").encode(&mut nothing));
         while !self.is_open(gate) && !self.is_over() && !talk.is_abandoned() {
-            (0..1000).for_each(|_| say(talk, &FromWorker::Body(b"")));
-            talk.publish();
+            talk.write(&nothing);
         }
     }
 
