@@ -19,9 +19,9 @@ fn a_worker_that_says_nothing_for_ever_leaves_others_their_turn() {
 fn what_nobody_waits_for_is_passed_over_in_turns() {
     run(async || {
         let site = Site::new(exactly(2));
-        let babble = site.ask_later("babble gate");
-        site.until_busy(1).await;
-        babble.abort();
+        let mut exchange = site.begin("prattle gate").await.unwrap();
+        while next(&mut exchange).await.unwrap().unwrap().kind != FromWorker::FINISHED {}
+        drop(exchange);
         assert_eq!(site.ask("next").await.unwrap(), "next");
         site.engine.open("gate");
         site.until_idle(2).await;

@@ -282,6 +282,9 @@ impl Player {
             talk.publish();
             self.wait(rest, &talk);
         }
+        if verb == "prattle" {
+            self.babble(rest, &mut talk);
+        }
         let exits = matches!(verb, "exit" | "leave");
         let is_light = verb == "light";
         say(&mut talk, &FromWorker::End { exits, micros: if is_light { 5 } else { u32::MAX } });
