@@ -22,6 +22,8 @@ fn what_nobody_waits_for_is_passed_over_in_turns() {
         let mut exchange = site.begin("prattle gate").await.unwrap();
         while next(&mut exchange).await.unwrap().unwrap().kind != FromWorker::FINISHED {}
         drop(exchange);
+        // Until it has been looked at.
+        tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(site.ask("next").await.unwrap(), "next");
         site.engine.open("gate");
         site.until_idle(2).await;
