@@ -7,7 +7,7 @@ use crate::engines::Engines;
 use crate::handler::server_status::report;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance, Room};
-use crate::log::Logs;
+use crate::log::{Logs, Quota};
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
 use hostler_config::{Config, Tree};
@@ -93,6 +93,7 @@ pub(crate) fn run() -> io::Result<()> {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &plan.sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
+        program_lines: Quota::new(plan.site_names.len()),
         room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),

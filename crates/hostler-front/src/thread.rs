@@ -8,7 +8,7 @@ use crate::engines::Engines;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
-use crate::log::Logs;
+use crate::log::{self, Logs, Quota};
 use crate::merge::MergeCache;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     /// Pools of warm workers.
     pub(crate) engines: Engines,
     pub(crate) logs: Logs,
+    /// What programs may write to them.
+    pub(crate) program_lines: Quota,
     /// What was answered, by thread.
     pub(crate) counters: Vec<Counters>,
     /// Site of each virtual host, by [`Server::id`].
@@ -110,6 +112,11 @@ impl Thread {
         self.shared.hub.touch(site, self.second.get());
     }
 
+    /// Whole seconds since the front's start, as last looked at.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.get()
+    }
+
     /// The virtual hosts behind a local address.
     pub(crate) fn hosts(&self, local: SocketAddr) -> Arc<AddressHosts> {
         let mut hosts = self.hosts.borrow_mut();
@@ -143,6 +150,7 @@ impl Thread {
             self.second.set(now);
             if self.index == 0 {
                 self.shared.engines.tidy();
+                log::tell_left_out(&self);
             }
             let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
             for site in sites {

@@ -10,6 +10,7 @@
 //! redirect      another request's answer in the place of this one's
 //! apply         what the worker says becomes the request's answer
 //! output        the rest of a long answer
+//! said          lines for the ErrorLog
 //! raw           answers with their own head, for clients that can't be sent them so
 //! questions     what other URLs map to, and their answers as part of this one
 //! script        CGI scripts that run in forks of a warm interpreter
@@ -30,6 +31,7 @@ pub(crate) mod phases;
 mod questions;
 mod raw;
 mod redirect;
+mod said;
 mod script;
 pub(crate) mod short;
 

@@ -4,13 +4,14 @@
 use super::apply::{Changes, Head};
 use super::nested::{Line, Turn, Within};
 use super::questions::{self, Answered, Asked, Sub};
+use super::said::Said;
 use crate::body::{BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_gateway::pool::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
+use hostler_wire::work::{FromWorker, Outcome, ToWorker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -204,7 +205,7 @@ impl Conversation {
                 Event::Finished(end(&outcome))
             }
             FromWorker::Log { severity, virtual_host, text } => {
-                write_log(request, severity, virtual_host, text);
+                self.line.said.log(request, severity, virtual_host, text);
                 return Ok(None);
             }
             FromWorker::LookUp { method, target, file } => {
@@ -293,10 +294,11 @@ fn part_with<F>(mut next: F, request: &Request)
 where
     F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
 {
+    let said = Said::default();
     let mut context = Context::from_waker(std::task::Waker::noop());
     loop {
         match next(&mut context) {
-            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
+            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame, &said),
             Poll::Ready(_) => return,
             Poll::Pending => break,
         }
@@ -304,15 +306,15 @@ where
     let request = request.for_log();
     tokio::task::spawn_local(async move {
         while let Some(Ok(frame)) = poll_fn(&mut next).await {
-            write_rest(&request, &frame);
+            write_rest(&request, &frame, &said);
         }
     });
 }
 
-fn write_rest(request: &Request, frame: &Frame) {
+fn write_rest(request: &Request, frame: &Frame, said: &Said) {
     if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body)
     {
-        write_log(request, severity, virtual_host, text);
+        said.log(request, severity, virtual_host, text);
     }
 }
 
@@ -328,28 +330,6 @@ fn end(outcome: &Outcome<'_>) -> End {
 
 fn lied(how: &'static str) -> Error {
     Error::because(Kind::WorkerLied, how)
-}
-
-/// A line of the worker's for an ErrorLog.
-fn write_log(request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
-    let severity = match severity {
-        Severity::Emerg => log::Severity::Emerg,
-        Severity::Alert => log::Severity::Alert,
-        Severity::Crit => log::Severity::Crit,
-        Severity::Error => log::Severity::Error,
-        Severity::Warn => log::Severity::Warn,
-        Severity::Notice => log::Severity::Notice,
-        Severity::Info => log::Severity::Info,
-        Severity::Debug => log::Severity::Debug,
-    };
-    let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
-    let text = &text[..end];
-    if virtual_host {
-        log::request(request, severity, "perl", text);
-    } else {
-        let main = request.thread.shared.config.main();
-        log::connection(&request.thread, main, request.peer.remote, severity, "perl", text);
-    }
 }
 
 /// The request's body on its way to the worker.
