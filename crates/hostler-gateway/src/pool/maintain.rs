@@ -38,6 +38,8 @@ const OWN: &str = "hostler-front";
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
 pub(super) const FAREWELL: Duration = Duration::from_secs(10);
+/// Longest text of a parent's that is kept, in bytes.
+const LONGEST_TEXT: usize = 8 << 10;
 /// First and longest pause after an engine could not be started.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// A parent that has lived for so long may be replaced at once.
@@ -112,6 +114,14 @@ impl Pool {
 /// The parent does not listen any more.
 fn gone(error: &io::Error) -> Error {
     Error::because(Kind::EngineFailed, format!("it ended: {error}"))
+}
+
+/// A text of a parent's, which is shown again and again.
+fn shortened(text: String) -> String {
+    if text.len() <= LONGEST_TEXT {
+        return text;
+    }
+    String::from_utf8_lossy(&text.as_bytes()[..LONGEST_TEXT]).into_owned()
 }
 
 /// What stands between a pool and one parent process.
@@ -195,9 +205,9 @@ impl<H: Host + 'static> Keeper<H> {
             Ok(FromEngine::Ready { version }) => {
                 let mut facts = self.pool.facts();
                 facts.pid = Some(self.pid);
-                facts.version = version;
+                facts.version = shortened(version);
             }
-            Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, why)),
+            Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, shortened(why))),
             Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
             Err(error) => return Err(self.ended(error).await),
         }

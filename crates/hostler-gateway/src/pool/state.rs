@@ -219,7 +219,7 @@ impl State {
         record.since = Instant::now();
         let index = record.hold()?;
         record.given(settings);
-        let defines = record.told.insert(work.directory.0);
+        let defines = record.tell(work.directory.0);
         record.defining = u32::from(defines) << index;
         if record.last {
             self.growth_due = Some(record.since);

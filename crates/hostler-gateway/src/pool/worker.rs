@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 10;
 /// Bytes kept of each.
 const KEPT_LINE: usize = 300;
+/// Numbers of configurations that are remembered of a worker.
+const TOLD: usize = 4096;
 /// What arrived so long before a request is known to have begun may still be its own: a worker begins what was placed
 /// behind another request before the front has heard that this one has ended.
 const EARLY: Duration = Duration::from_millis(50);
@@ -207,6 +209,15 @@ impl Record {
         self.held &= !(1 << index);
         self.defining &= !(1 << index);
         was_held
+    }
+
+    /// Whether it has to be told this configuration, which it knows from now on.
+    pub(super) fn tell(&mut self, directory: u32) -> bool {
+        // There are ever more numbers where access files change; a worker may be told one again.
+        if self.told.len() >= TOLD && !self.told.contains(&directory) {
+            self.told.clear();
+        }
+        self.told.insert(directory)
     }
 
     /// It has been given one more request.

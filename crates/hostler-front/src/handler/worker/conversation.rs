@@ -20,6 +20,11 @@ use std::task::{Context, Poll, ready};
 /// How many requests that were looked up are kept, so that they can be run as they are; older ones are looked up anew.
 const KEPT: usize = 16;
 
+/// Bytes of answers that are kept for them, in all.
+const KEPT_BYTES: usize = 1 << 20;
+/// Longest cause that a worker may give for an answer that broke off, in bytes.
+const LONGEST_CAUSE: usize = 8 << 10;
+
 /// What a worker has said.
 pub(super) enum Event {
     Head(Box<Head>),
@@ -242,8 +247,7 @@ impl Conversation {
                 Answered::LookedUp(sub) => {
                     self.line.set_waits(false);
                     sub.tell(&mut self.line.exchange());
-                    self.subs.truncate(KEPT - 1);
-                    self.subs.push_front(sub);
+                    self.keep(sub);
                 }
                 Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
                 Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
@@ -274,6 +278,19 @@ impl Conversation {
                 Poll::Ready(None)
             }
         }
+    }
+
+    /// Keeps what was looked up, and forgets older ones that are too many, or too large together.
+    fn keep(&mut self, sub: Box<Sub>) {
+        self.subs.truncate(KEPT - 1);
+        self.subs.push_front(sub);
+        let mut bytes = 0;
+        let fitting = self.subs.iter().take_while(|sub| {
+            bytes += sub.bytes();
+            bytes <= KEPT_BYTES
+        });
+        let fitting = fitting.count().max(1);
+        self.subs.truncate(fitting);
     }
 
     /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
@@ -324,7 +341,9 @@ fn end(outcome: &Outcome<'_>) -> End {
         Outcome::Status(status) => End::Status(*status),
         Outcome::Declined => End::Declined,
         Outcome::Redirect(target) => End::Redirect(target.to_vec()),
-        Outcome::Broken(why) => End::Broken(String::from_utf8_lossy(why).into_owned()),
+        Outcome::Broken(why) => {
+            End::Broken(String::from_utf8_lossy(&why[..why.len().min(LONGEST_CAUSE)]).into_owned())
+        }
     }
 }
 
