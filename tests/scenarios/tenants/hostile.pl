@@ -1,0 +1,69 @@
+# Registry script of the scenarios in workers.rs: a worker that says by itself, in the memory that it shares with the
+# front, what no engine says. Query: what, for how many seconds. Then it dies.
+use strict;
+use Time::HiRes 'time';
+my ($what, $seconds) = split /\+/, $ENV{QUERY_STRING};
+
+# Numbers of system calls on x86-64, the layout of hostler-ring, kinds of hostler-wire's messages.
+my ($read, $pread, $fcntl) = (0, 17, 72);
+my ($room, $to_worker, $from_worker) = (4096, 65536, 262144);
+my ($body, $log, $look_up) = (2, 3, 4);
+my ($nonblock, $setfl) = (04000, 4);
+
+open my $maps, '<', '/proc/self/maps' or die $!;
+my ($memory) = map { /^([0-9a-f]+)-.*memfd:hostler-worker/ ? hex $1 : () } <$maps>;
+my @bells = grep { (readlink("/proc/self/fd/$_") // '') =~ /eventfd/ } 0 .. 63;
+pipe my $from, my $to or die $!;
+
+sub word { unpack 'VV', unpack 'P8', pack 'Q', $_[0] }
+sub store { syswrite $to, $_[1]; syscall $read, fileno $from, $_[0], length $_[1] }
+sub ring { my $one = pack 'Q', 1; syscall 1, $_, $one, 8 for @bells }
+sub die_now { kill 'KILL', $$; sleep 60 }
+
+# Whoever writes to them from now on waits for ever, unless they have been emptied before.
+sub jam {
+    for my $bell (@bells) {
+        syscall $fcntl, $bell, $setfl, $nonblock;
+        my $full = pack 'Q', ~0 - 1;
+        syscall 1, $bell, $full, 8;
+        syscall $fcntl, $bell, $setfl, 0;
+    }
+}
+
+# A stream full of one message; its length is a power of two.
+sub flood {
+    my $message = shift;
+    my ($channel) = grep { (word($memory + 256 + 256 * $_))[0] == 2 } 0 .. 7;
+    my $words = $memory + 256 + 256 * $channel;
+    my $epoch = (word($words))[1];
+    my $stream = $memory + $room + $channel * ($to_worker + $from_worker) + $to_worker;
+    open my $image, '+>', undef or die $!;
+    syswrite $image, $message x ($from_worker / length $message);
+    my ($head, $end, $piece) = (0, time + $seconds, 32768);
+    while (time < $end) {
+        my ($tail, $of) = word($words + 16);
+        if ($of == $epoch && $head - $tail > $from_worker - $piece) {
+            ring();
+            select undef, undef, undef, 0.0002;
+            next;
+        }
+        my $at = $head % $from_worker;
+        syscall $pread, fileno $image, $stream + $at, $piece, $at;
+        $head += $piece;
+        store($words + 128, pack 'VV', $head, $epoch);
+        ring();
+    }
+}
+
+sub message { pack 'CCCCV/a*', $_[0], 0, 0, 0, $_[1] }
+
+my %do = (
+    jam => \&jam,
+    nothing => sub { flood(message($body, '')) },
+    lines => sub { flood(message($log, pack 'CCV/a*', 3, 0, 'l' x 50)) },
+    questions => sub { flood(message($look_up, pack 'VV/a*C', 0, '/123456789.html', 0)) },
+    stderr => sub { my $end = time + $seconds; my $line = "l\n" x 4096; syswrite STDERR, $line while time < $end },
+    pipes => sub { syscall $fcntl, 2, 1031, 1 << 20; sleep 60 },
+);
+$do{$what}->();
+die_now();
