@@ -38,6 +38,7 @@ mod serve;
 mod settings;
 mod site;
 mod site_limits;
+mod sites;
 mod start;
 mod status;
 mod stop;

@@ -10,6 +10,7 @@ use crate::files::Site;
 use crate::hub::Hub;
 use crate::log::{self, Logs, Quota};
 use crate::merge::MergeCache;
+use crate::sites::Sites;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -33,8 +34,7 @@ pub(crate) struct Shared {
     pub(crate) program_lines: Quota,
     /// What was answered, by thread.
     pub(crate) counters: Vec<Counters>,
-    /// Site of each virtual host, by [`Server::id`].
-    pub(crate) site_of: Vec<SiteId>,
+    pub(crate) sites: Sites,
     pub(crate) site_names: Vec<String>,
     /// TLS settings by virtual host.
     pub(crate) tls: crate::tls::Hosts,
@@ -93,7 +93,7 @@ impl Thread {
 
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
-        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let id = self.shared.sites.of(server);
         // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
         self.shared.hub.touch(id, self.shared.seconds());
         let mut sites = self.sites.borrow_mut();
@@ -103,7 +103,7 @@ impl Thread {
 
     /// Whether the kernel has just ended a process of this virtual host's site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, server: &Server) -> bool {
-        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let id = self.shared.sites.of(server);
         self.shared.hub.ran_out_of_memory(id)
     }
 
@@ -125,7 +125,7 @@ impl Thread {
 
     /// Notes an answer for the status page.
     pub(crate) fn answered(&self, server: &Server, status: u16, bytes: u64, elapsed: Duration) {
-        let site = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let site = self.shared.sites.of(server);
         let microseconds = elapsed.as_micros() as u64;
         self.shared.counters[self.index as usize].answered(site, status, bytes, microseconds);
     }

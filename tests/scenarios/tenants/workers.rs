@@ -69,7 +69,10 @@ fn a_worker_that_says_nothing_for_ever_fills_no_memory() {
     needs_root!();
     let server = server();
     Attack::new("workers that send empty pieces of an answer without end", 16).run(&server, || {
+        // A URL that has been answered is given to workers by another way.
+        assert_eq!(get(&server, "a", "/perl/hostile?fine").text(), "fine");
         all_do(&server, "nothing");
+        all_do(&server, "nothing_of_an_answer");
         heals(&server);
     });
 }

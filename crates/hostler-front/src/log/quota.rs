@@ -61,8 +61,7 @@ impl Account {
 /// Whether a line of this length, of a program of the virtual host's site, may be written; if not, it is counted.
 pub(super) fn allows(thread: &Thread, server: &Server, length: usize) -> bool {
     let shared = &thread.shared;
-    let Some(site) = shared.site_of.get(server.id as usize) else { return false };
-    let Some(account) = shared.program_lines.0.get(*site as usize) else { return false };
+    let Some(account) = shared.program_lines.0.get(shared.sites.of(server) as usize) else { return false };
     let allowed = account.allows(length, thread.second());
     if !allowed {
         account.server.store(server.id, Relaxed);
