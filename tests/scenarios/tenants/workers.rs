@@ -81,7 +81,7 @@ fn a_worker_that_says_nothing_for_ever_fills_no_memory() {
 fn questions_whose_answers_nobody_reads_fill_no_memory() {
     needs_root!();
     let server = server();
-    Attack::new("workers that ask without end and read no answer", 16).run(&server, || {
+    Attack::new("workers that ask without end and read no answer", 8).run(&server, || {
         all_do(&server, "questions");
         heals(&server);
     });
