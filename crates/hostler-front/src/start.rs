@@ -86,7 +86,8 @@ pub(crate) fn run() -> io::Result<()> {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
     let sites = Sites::checked(plan.sites, config.servers.len(), plan.site_names.len());
-    let sites = sites.ok_or_else(|| bad("a plan that gives virtual hosts to sites which it does not name"))?;
+    let sites =
+        sites.ok_or_else(|| bad("a plan that gives virtual hosts to sites which it does not name"))?;
     let descriptors = Arc::new(Descriptors::new(raise_descriptor_limit()));
     let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs, descriptors.clone());
     let (drain, draining) = watch::channel(false);

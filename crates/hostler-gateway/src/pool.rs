@@ -43,6 +43,7 @@ pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
 pub use thread::{Attentive, attentive, before_park};
 
+use crate::backend::ring::Kept;
 use crate::{Error, Kind};
 use bells::Bells;
 use counters::Counters;
@@ -70,6 +71,8 @@ pub struct Pool {
     bells: Mutex<Option<Arc<Bells>>>,
     /// What is known of the parent.
     facts: Mutex<Facts>,
+    /// What its workers have said and is still kept.
+    kept: Arc<Kept>,
     /// Memory that it shares with other pools.
     budget: OnceLock<Arc<Budget>>,
 }
@@ -137,6 +140,7 @@ impl Pool {
             attention: Notify::new(),
             bells: Mutex::default(),
             facts: Mutex::default(),
+            kept: Arc::default(),
             budget: OnceLock::new(),
         })
     }

@@ -121,7 +121,8 @@ fn a_flood_on_stderr_holds_nobody_up_nor_fills_the_log() {
 }
 
 /// Sends as fast as it is read.
-const STREAM: &str = "print \"Content-Type: text/plain\\n\\n\"; my $piece = 'x' x 65536; print $piece while 1;\n";
+const STREAM: &str =
+    "print \"Content-Type: text/plain\\n\\n\"; my $piece = 'x' x 65536; print $piece while 1;\n";
 
 /// Reads an answer that has no end, until B has been served.
 fn read_for_ever(port: u16) -> TcpStream {

@@ -323,7 +323,9 @@ async fn converse(
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if gathered.length() > 0 && !stays.whole && !conversation.rests() => Poll::Ready(None),
+            Poll::Pending if gathered.length() > 0 && !stays.whole && !conversation.rests() => {
+                Poll::Ready(None)
+            }
             polled => polled.map(Some),
         });
         match event.await.transpose()? {
@@ -373,12 +375,7 @@ fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
     }
 }
 
-fn stream(
-    request: &mut Request,
-    mut conversation: Conversation,
-    gathered: Gathered,
-    stays: bool,
-) -> Answer {
+fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathered, stays: bool) -> Answer {
     if stays {
         // Who has begun to answer needs no further trip.
         conversation.release();

@@ -50,7 +50,8 @@ impl Account {
         let since = self.filled.fetch_max(second, Relaxed);
         if since < second {
             let more = IN_A_SECOND.saturating_mul(i64::from(second - since));
-            let _ = self.left.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_add(more).min(AT_ONCE)));
+            let _ =
+                self.left.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_add(more).min(AT_ONCE)));
         }
         let cost = i64::try_from(length).unwrap_or(i64::MAX / 2) + HEAD;
         let allowed = self.left.fetch_update(Relaxed, Relaxed, |left| (left >= cost).then(|| left - cost));
@@ -77,7 +78,9 @@ pub(crate) fn tell_left_out(thread: &Thread) {
         if lines == 0 {
             continue;
         }
-        let Some(server) = thread.shared.config.servers.get(account.server.load(Relaxed) as usize) else { continue };
+        let Some(server) = thread.shared.config.servers.get(account.server.load(Relaxed) as usize) else {
+            continue;
+        };
         let message = format!(
             "{lines} lines of this site's programs were left out: they write more than {} kilobytes in a second",
             IN_A_SECOND >> 10

@@ -4,7 +4,7 @@
 
 use super::Pool;
 use super::state::Abandoned;
-use crate::backend::ring::Nonsense;
+use crate::backend::ring::{Kept, Nonsense};
 use hostler_wire::work::{FromWorker, HEAD};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Pool {
             }
         }
         for mut abandoned in due {
-            match ended(&mut abandoned) {
+            match ended(&mut abandoned, &self.kept) {
                 Ok(None) if now >= abandoned.deadline => self.kill(abandoned.worker.id),
                 Ok(None) => {
                     let pause = (abandoned.look.1 * 2).min(LAST_LOOK);
@@ -50,13 +50,15 @@ impl Pool {
 }
 
 /// Whether an abandoned request has ended, and whether its worker exits.
-fn ended(abandoned: &mut Abandoned) -> Result<Option<bool>, Nonsense> {
+fn ended(abandoned: &mut Abandoned, kept: &Arc<Kept>) -> Result<Option<bool>, Nonsense> {
     // Asked before reading: what it said before it let the channel go is there.
     let free = abandoned.channel.is_free();
     let Some(cutter) = &mut abandoned.cutter else { return Ok(free.then_some(false)) };
     let mut bytes = 0;
     while bytes < LOOKED_AT {
-        let Some(frame) = cutter.next(&mut abandoned.channel)? else { return Ok(free.then_some(false)) };
+        let Some(frame) = cutter.next(&mut abandoned.channel, kept)? else {
+            return Ok(free.then_some(false));
+        };
         if frame.kind == FromWorker::END {
             return Ok(Some(frame.body.first() == Some(&1)));
         }

@@ -35,7 +35,8 @@ impl Bells {
     fn new(threads: u32) -> io::Result<Arc<Self>> {
         let threads = threads.max(1);
         let descriptors = (0..threads).map(|_| hostler_sys::shared::bell());
-        let calls = Calls { threads: (0..threads).map(|_| Notify::new()).collect(), over: AtomicBool::new(false) };
+        let calls =
+            Calls { threads: (0..threads).map(|_| Notify::new()).collect(), over: AtomicBool::new(false) };
         Ok(Arc::new(Self { descriptors: descriptors.collect::<io::Result<_>>()?, calls: Arc::new(calls) }))
     }
 

@@ -3,7 +3,7 @@
 use super::thread::{self, Entry};
 use super::ticket::Begun;
 use super::{Pool, WorkerId};
-use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
+use crate::backend::ring::{Cutter, Frame, Kept, Nonsense, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
@@ -161,9 +161,9 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
-        let (uploading, answers) = (self.uploading, self.answers);
+        let (uploading, answers, kept) = (self.uploading, self.answers, &self.begun.pool.kept);
         let step = thread::with(self.slot, |entry| {
-            let step = step(entry, cutter, unsent, answers, context);
+            let step = step(entry, (cutter, kept), unsent, answers, context);
             if uploading && unsent.is_empty() {
                 entry.waiting = None;
             }
@@ -376,7 +376,7 @@ enum Failure {
 
 fn step(
     entry: &mut Entry,
-    cutter: &mut Cutter,
+    (cutter, kept): (&mut Cutter, &Arc<Kept>),
     unsent: &mut Unsent,
     answers: usize,
     context: &mut Context<'_>,
@@ -389,7 +389,7 @@ fn step(
     let dead = entry.worker.is_dead();
     // One that asks and asks, and reads no answer, is not heard until it has.
     let is_deaf = answers > UNREAD && !unsent.is_empty();
-    let heard = if is_deaf { Ok(None) } else { cutter.next(&mut entry.channel) };
+    let heard = if is_deaf { Ok(None) } else { cutter.next(&mut entry.channel, kept) };
     match heard {
         Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
         Ok(Some(frame)) => {

@@ -24,12 +24,8 @@ impl Lines {
     /// Reads a pipe to its end, in the background. The descriptor must not block.
     pub(super) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
         let pipe = register(pipe, Interest::READABLE)?;
-        let lines = Rc::new(Self {
-            pipe,
-            lines: RefCell::default(),
-            sink: Box::new(sink),
-            ended: Cell::new(false),
-        });
+        let lines =
+            Rc::new(Self { pipe, lines: RefCell::default(), sink: Box::new(sink), ended: Cell::new(false) });
         tokio::task::spawn_local(lines.clone().read());
         Ok(lines)
     }

@@ -207,7 +207,9 @@ impl<H: Host + 'static> Keeper<H> {
                 facts.pid = Some(self.pid);
                 facts.version = shortened(version);
             }
-            Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, shortened(why))),
+            Ok(FromEngine::Failed { why }) => {
+                return Err(Error::because(Kind::EngineNotLoaded, shortened(why)));
+            }
             Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
             Err(error) => return Err(self.ended(error).await),
         }

@@ -287,7 +287,8 @@ impl<F: Future + Unpin> Future for Attentive<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let polled = Pin::new(&mut self.0).poll(context);
-        let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
+        let due =
+            THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
         if due == Ok(true) {
             announce();
             look(Entry::has_news);

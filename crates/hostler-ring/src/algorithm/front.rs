@@ -180,8 +180,7 @@ impl Front {
     }
 
     pub(crate) fn has_news<M: Medium>(&mut self, memory: &M) -> bool {
-        self.placed
-            && (self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied)
+        self.placed && (self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied)
     }
 
     /// Spares the worker the wake-up that it would else owe.

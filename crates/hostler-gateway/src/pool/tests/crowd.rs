@@ -49,6 +49,25 @@ fn a_worker_that_reads_no_answer_is_not_heard_for_ever() {
     });
 }
 
+#[test]
+fn what_workers_have_the_front_keep_is_bounded() {
+    run(async || {
+        let site = Site::new(exactly(1));
+        let mut exchange = site.begin("hoard").await.unwrap();
+        let mut kept = Vec::new();
+        let error = loop {
+            match next(&mut exchange).await.unwrap() {
+                Ok(frame) => kept.push(frame),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind, Kind::WorkerLied);
+        assert!((16..=64).contains(&kept.len()), "{} messages of a mebibyte are kept", kept.len());
+        drop(kept);
+        assert_eq!(site.ask("next").await.unwrap(), "next");
+    });
+}
+
 /// Turns of such a thread until a request is answered. Each takes a millisecond, so that what is done every so often
 /// anyway takes hundreds of them.
 async fn turns_until_answered(site: &Site) -> u32 {

@@ -8,7 +8,7 @@ use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::Exit;
-use hostler_wire::work::{FromWorker, Outcome, ToWorker, read_head};
+use hostler_wire::work::{Changes, FromWorker, Outcome, ToWorker, read_head};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::HashMap;
@@ -230,48 +230,9 @@ impl Player {
         };
         self.shared.log.lock().unwrap().push((self.id, what.clone()));
         let (verb, rest) = what.split_once(' ').unwrap_or((&what, ""));
-        match verb {
-            "wait" => self.wait(rest, &talk),
-            "light" | "leave" if !rest.is_empty() => self.wait(rest, &talk),
-            "jam" => {
-                self.jam();
-                std::mem::forget(talk);
-                return After::Exit(Exit::Signal(9));
-            }
-            "crash" => {
-                if !rest.is_empty() {
-                    self.wait(rest, &talk);
-                }
-                let _ = rustix::io::write(&self.stderr, b"Segmentation, he said\n");
-                std::mem::forget(talk);
-                return After::Exit(Exit::Signal(11));
-            }
-            "half" => {
-                say(&mut talk, &FromWorker::Body(b"half"));
-                talk.publish();
-                std::mem::forget(talk);
-                return After::Exit(Exit::Status(3));
-            }
-            "lie" => {
-                talk.write(&[9, 9, 9, 9, 1, 0, 0, 0]);
-                talk.publish();
-                self.wait("for ever", &talk);
-                return self.gone(talk);
-            }
-            "echo" => echo(&mut talk),
-            "babble" => self.babble(rest, &mut talk),
-            "pester" => {
-                let question = FromWorker::LookUp { method: b"", target: b"/", file: false };
-                (0..5000).for_each(|_| say(&mut talk, &question));
-                talk.publish();
-                self.wait(rest, &talk);
-            }
-            "swallow" => {
-                self.wait(rest, &talk);
-                while read(&mut talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
-            }
-            "large" => say(&mut talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),
-            _ => {}
+        if let Some(after) = self.act(verb, rest, &mut talk) {
+            std::mem::forget(talk);
+            return after;
         }
         if self.is_killed() {
             return self.gone(talk);
@@ -293,6 +254,59 @@ impl Player {
         }
         drop(talk);
         if exits { After::Exit(Exit::Status(0)) } else { After::Next }
+    }
+
+    /// What a request asks for before its usual answer, if that comes.
+    fn act(&self, verb: &str, rest: &str, talk: &mut Conversation) -> Option<After> {
+        match verb {
+            "wait" => self.wait(rest, talk),
+            "light" | "leave" if !rest.is_empty() => self.wait(rest, talk),
+            "jam" => {
+                self.jam();
+                return Some(After::Exit(Exit::Signal(9)));
+            }
+            "crash" => {
+                if !rest.is_empty() {
+                    self.wait(rest, talk);
+                }
+                let _ = rustix::io::write(&self.stderr, b"Segmentation, he said\n");
+                return Some(After::Exit(Exit::Signal(11)));
+            }
+            "half" => {
+                say(talk, &FromWorker::Body(b"half"));
+                talk.publish();
+                return Some(After::Exit(Exit::Status(3)));
+            }
+            "lie" => {
+                talk.write(&[9, 9, 9, 9, 1, 0, 0, 0]);
+                talk.publish();
+                self.wait("for ever", talk);
+                return Some(After::Exit(Exit::Signal(9)));
+            }
+            "echo" => echo(talk),
+            "babble" => self.babble(rest, talk),
+            "pester" => {
+                let question = FromWorker::LookUp { method: b"", target: b"/", file: false };
+                (0..5000).for_each(|_| say(talk, &question));
+                talk.publish();
+                self.wait(rest, talk);
+            }
+            "swallow" => {
+                self.wait(rest, talk);
+                while read(talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
+            }
+            "hoard" => {
+                let note: &[u8] = &vec![b'x'; 1 << 20];
+                let changes = Changes { notes: vec![(b"note", note)], ..Changes::default() };
+                let changes = FromWorker::Changes(Box::new(changes));
+                while !self.is_over() && !talk.is_abandoned() {
+                    say(talk, &changes);
+                }
+            }
+            "large" => say(talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),
+            _ => {}
+        }
+        None
     }
 
     /// Makes all bells such that whoever writes to one waits for ever.
