@@ -68,7 +68,6 @@ my %do = (
     lines => sub { flood(message($log, pack 'CCV/a*', 3, 0, 'l' x 50)) },
     questions => sub { flood(message($look_up, pack 'VV/a*C', 0, '/' . 'q' x 4078, 0)) },
     stderr => sub { my $end = time + $seconds; my $line = "l\n" x 4096; syswrite STDERR, $line while time < $end },
-    pipes => sub { syscall $fcntl, 2, 1031, 1 << 20; sleep 60 },
 );
 $do{$what}->();
 die_now();
