@@ -18,6 +18,7 @@ mod farewell;
 mod fork;
 mod gather;
 mod lines;
+mod listen;
 mod maintain;
 mod memories;
 mod outlets;
@@ -26,10 +27,12 @@ mod queue;
 mod settings;
 mod state;
 mod status;
+mod step;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod ticket;
+mod turn;
 mod weight;
 mod worker;
 
@@ -41,7 +44,8 @@ pub use hostler_wire::engine::WorkerId;
 pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
-pub use thread::{Attentive, attentive, before_park};
+pub use thread::before_park;
+pub use turn::{Attentive, attentive};
 
 use crate::backend::ring::Kept;
 use crate::{Error, Kind};
@@ -156,7 +160,7 @@ impl Pool {
     /// # Errors
     /// The work comes back when nobody is idle: [`Self::begin`] waits.
     pub fn try_begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Work> {
-        if self.full.load(Relaxed) || thread::join(self, work.thread).is_err() {
+        if self.full.load(Relaxed) || listen::join(self, work.thread).is_err() {
             return Err(work);
         }
         // Outside of `locked`, which is for those who may have others to tell.
@@ -203,7 +207,7 @@ impl Pool {
 
     /// `since`: when the request came.
     async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
-        thread::join(self, work.thread)?;
+        listen::join(self, work.thread)?;
         let (reply, receiver) = oneshot::channel();
         let ticket = Ticket { work, since, reply };
         self.locked(|state, out| {

@@ -102,7 +102,7 @@ fn lines_without_end_hold_nobody_up_nor_fill_the_log() {
     let server = server();
     Attack::new("workers that write log lines without end", 16).run(&server, || {
         all_do(&server, "lines");
-        server.await_error("of this site's programs were left out");
+        let _ = server.await_error("of this site's programs were left out");
         heals(&server);
     });
     assert!(logged(&server) > 0);
@@ -114,7 +114,7 @@ fn a_flood_on_stderr_holds_nobody_up_nor_fills_the_log() {
     let server = server();
     Attack::new("workers that write to their standard error without end", 16).run(&server, || {
         all_do(&server, "stderr");
-        server.await_error("of this site's programs were left out");
+        let _ = server.await_error("of this site's programs were left out");
         heals(&server);
     });
     assert!(logged(&server) > 0);

@@ -1,18 +1,19 @@
 //! One request's conversation with its worker.
 
+use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
 use super::ticket::Begun;
+use super::turn::Turn;
 use super::{Pool, WorkerId};
-use crate::backend::ring::{Cutter, Frame, Kept, Nonsense, Unsent};
+use crate::backend::ring::{Cutter, Frame, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 /// The conversation with a worker about one request, on the thread where it began. To be polled by one task.
 ///
@@ -51,32 +52,6 @@ type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
 /// Configurations that a conversation remembers to have told; beyond that it tells them again.
 const DEFINED: usize = 1024;
 
-/// Bytes of answers that wait for a worker which is still heard: one waits for its answer before it goes on.
-const UNREAD: usize = 256 << 10;
-
-/// What is said in a row before others get their turn: messages, and bytes of them.
-const TURN: (u32, usize) = (128, 256 << 10);
-
-/// What has been said in a row.
-#[derive(Clone, Copy, Debug, Default)]
-struct Turn {
-    messages: u32,
-    bytes: usize,
-    /// It is over, and others have theirs.
-    rests: bool,
-}
-
-impl Turn {
-    fn is_over(self) -> bool {
-        self.messages >= TURN.0 || self.bytes >= TURN.1
-    }
-
-    fn spend(&mut self, frame: &Frame) {
-        self.messages += 1;
-        self.bytes += frame.body.len();
-    }
-}
-
 impl Exchange {
     pub(super) fn new(begun: Begun) -> Self {
         begun.pool.counters.begun.fetch_add(1, Relaxed);
@@ -114,9 +89,7 @@ impl Exchange {
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
         loop {
             if self.turn.is_over() {
-                self.turn = Turn { rests: true, ..Turn::default() };
-                // Not woken at once: what clients have sent meanwhile is looked for before.
-                let _ = pin!(tokio::task::yield_now()).poll(context);
+                self.turn.end(context);
                 return Poll::Pending;
             }
             self.turn.rests = false;
@@ -356,76 +329,6 @@ impl Exchange {
         let mut error = Error::because(kind, format!("worker {}{what}", worker.pid.load(Relaxed)));
         error.last_lines = worker.lines_since(self.begun.since);
         error
-    }
-}
-
-/// What has come of a look at the channel.
-enum Step {
-    Frame(Frame),
-    Wait,
-    /// It was taken back.
-    Stuck,
-    Fail(Failure),
-}
-
-enum Failure {
-    Died,
-    Late,
-    Lied(Nonsense),
-}
-
-fn step(
-    entry: &mut Entry,
-    (cutter, kept): (&mut Cutter, &Arc<Kept>),
-    unsent: &mut Unsent,
-    answers: usize,
-    context: &mut Context<'_>,
-) -> Step {
-    if entry.stuck {
-        return Step::Stuck;
-    }
-    entry.flush(unsent);
-    // Asked before reading: what it wrote before its end counts.
-    let dead = entry.worker.is_dead();
-    // One that asks and asks, and reads no answer, is not heard until it has.
-    let is_deaf = answers > UNREAD && !unsent.is_empty();
-    let heard = if is_deaf { Ok(None) } else { cutter.next(&mut entry.channel, kept) };
-    match heard {
-        Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
-        Ok(Some(frame)) => {
-            entry.moved();
-            Step::Frame(frame)
-        }
-        Ok(None) if dead => Step::Fail(Failure::Died),
-        Ok(None) if entry.late => Step::Fail(Failure::Late),
-        Ok(None) => {
-            entry.wait(context);
-            Step::Wait
-        }
-    }
-}
-
-impl Entry {
-    /// The worker reads or writes: it has all its time again.
-    fn moved(&mut self) {
-        self.waker = None;
-        self.waiting = None;
-        self.late = false;
-    }
-
-    fn flush(&mut self, unsent: &mut Unsent) {
-        if unsent.flush(&mut self.channel) {
-            self.waiting = None;
-            self.late = false;
-        }
-    }
-
-    fn wait(&mut self, context: &Context<'_>) {
-        match &mut self.waker {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => self.waker = Some(context.waker().clone()),
-        }
-        self.waiting.get_or_insert_with(Instant::now);
     }
 }
 

@@ -9,7 +9,7 @@ use super::fork::{self, Pace};
 use super::lines::Lines;
 use super::memories::Memories;
 use super::outlets::Outlets;
-use super::parent::{Host, Link, Started};
+use super::parent::{Host, Link, Started, shortened};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState, weight};
@@ -38,8 +38,6 @@ const OWN: &str = "hostler-front";
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
 pub(super) const FAREWELL: Duration = Duration::from_secs(10);
-/// Longest text of a parent's that is kept, in bytes.
-const LONGEST_TEXT: usize = 8 << 10;
 /// First and longest pause after an engine could not be started.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// A parent that has lived for so long may be replaced at once.
@@ -114,14 +112,6 @@ impl Pool {
 /// The parent does not listen any more.
 fn gone(error: &io::Error) -> Error {
     Error::because(Kind::EngineFailed, format!("it ended: {error}"))
-}
-
-/// A text of a parent's, which is shown again and again.
-fn shortened(text: String) -> String {
-    if text.len() <= LONGEST_TEXT {
-        return text;
-    }
-    String::from_utf8_lossy(&text.as_bytes()[..LONGEST_TEXT]).into_owned()
 }
 
 /// What stands between a pool and one parent process.

@@ -3,25 +3,18 @@
 //!
 //! A worker that says something wakes nobody as long as the thread is awake. Before the thread parks it looks at
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
-//! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`attentive`]).
+//! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
 use super::Pool;
-use super::bells::{Bells, Calls};
 use super::ticket::Begun;
 use super::worker::Worker;
-use crate::{Error, register};
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::io;
-use std::os::fd::OwnedFd;
-use std::pin::Pin;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// How long a request stays placed behind others at most: longer than it takes in all likelihood, and shorter than
 /// anybody notices.
@@ -105,8 +98,6 @@ impl Entry {
 struct Thread {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    /// Pools whose bell is listened for.
-    pools: Vec<Weak<Pool>>,
     sweeping: bool,
     guarding: bool,
     /// Workers that have been offered something and may sleep.
@@ -271,29 +262,12 @@ pub fn before_park() {
     look(Entry::has_news_or_sleeps);
 }
 
-/// A task of the front's, after each turn of which workers are announced and heard, if the thread has not parked for a
-/// while. To be used for all tasks that may be ready again and again, as a client's is who can always be sent more:
-/// others' requests would else wait for a thread that never parks.
-pub fn attentive<F: Future + Unpin>(task: F) -> Attentive<F> {
-    Attentive(task)
-}
-
-/// See [`attentive`].
-#[derive(Debug)]
-pub struct Attentive<F>(F);
-
-impl<F: Future + Unpin> Future for Attentive<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let polled = Pin::new(&mut self.0).poll(context);
-        let due =
-            THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
-        if due == Ok(true) {
-            announce();
-            look(Entry::has_news);
-        }
-        polled
+/// To be called after each turn of a task: announces and looks if the thread has not parked for a while.
+pub(super) fn between_turns() {
+    let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
+    if due == Ok(true) {
+        announce();
+        look(Entry::has_news);
     }
 }
 
@@ -320,62 +294,6 @@ fn look(has_news: fn(&mut Entry) -> bool) {
             thread.woken = woken;
         }
     });
-}
-
-/// Begins to listen for the bell that the pool's workers ring for this thread, if that has not been done.
-///
-/// # Errors
-/// The kernel's: no descriptor could be had, or watched. The pool's, if nothing can be begun there.
-pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
-    if is_listening(pool) {
-        return Ok(());
-    }
-    pool.lock().may_start()?;
-    let bell = Bell::of(&*pool.bells()?, thread)?;
-    THREAD.with_borrow_mut(|local| local.pools.push(Arc::downgrade(pool)));
-    tokio::task::spawn_local(listen(Arc::downgrade(pool), thread, bell));
-    Ok(())
-}
-
-/// Whether this thread listens for the pool's bell.
-pub(super) fn is_listening(pool: &Arc<Pool>) -> bool {
-    THREAD.with_borrow(|local| local.pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)))
-}
-
-/// A thread's bell, as the thread listens for it.
-struct Bell {
-    descriptor: AsyncFd<OwnedFd>,
-    calls: Arc<Calls>,
-}
-
-impl Bell {
-    fn of(bells: &Bells, thread: u32) -> io::Result<Self> {
-        let bell = bells.descriptors.get(thread as usize).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self { descriptor: register(bell.try_clone()?, Interest::READABLE)?, calls: bells.calls() })
-    }
-
-    /// Waits until it rings, or the front calls. Only edges are listened for, so the counter may stay as it is.
-    async fn rings(&self, thread: u32) -> io::Result<()> {
-        tokio::select! {
-            ready = self.descriptor.readable() => ready.map(|mut ready| ready.clear_ready()),
-            () = self.calls.called(thread) => Ok(()),
-        }
-    }
-}
-
-async fn listen(pool: Weak<Pool>, thread: u32, mut bell: Bell) {
-    // A look at the channels follows anyway before the thread parks.
-    while bell.rings(thread).await.is_ok() {
-        let Some(pool) = pool.upgrade() else { break };
-        if pool.is_closed() && pool.lock().is_quiet() {
-            break;
-        }
-        if bell.calls.are_over() {
-            let Some(new) = pool.new_bells().and_then(|bells| Bell::of(&bells, thread).ok()) else { break };
-            bell = new;
-        }
-    }
-    THREAD.with_borrow_mut(|local| local.pools.retain(|known| !known.ptr_eq(&pool)));
 }
 
 /// Notices workers that take too long, as long as there are any to wait for, and hushes their bells.
