@@ -7,12 +7,12 @@
 
 mod host;
 
+use crate::sites::Sites;
 use crate::thread::Thread;
 use host::EngineHost;
 use hostler_config::pools::{self, Pools};
 use hostler_config::{Config, Server};
 use hostler_gateway::pool::{Budget, Pool, Settings, Status};
-use hostler_wire::plan::SiteId;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -33,9 +33,9 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    /// For a front of so many threads; `site_of` tells the site of each virtual host.
-    pub(crate) fn new(config: &Config, site_of: &[SiteId], threads: usize) -> Self {
-        let plan = pools::pools(config, site_of);
+    /// For a front of so many threads.
+    pub(crate) fn new(config: &Config, sites: &Sites, threads: usize) -> Self {
+        let plan = pools::pools(config, sites.all());
         let made = plan.all.iter().map(|_| Default::default()).collect();
         let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
         let threads = threads as u32;
@@ -44,7 +44,8 @@ impl Engines {
 
     /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
     pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
-        let index = self.plan.of.get(server.id as usize).map_or(0, |index| *index as usize);
+        // There is one for each virtual host that has a site, and each has.
+        let index = self.plan.of[server.id as usize] as usize;
         self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, index, one_shot))
     }
 

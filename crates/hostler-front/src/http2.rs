@@ -93,7 +93,7 @@ where
     F::Output: 'static,
 {
     fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
+        tokio::task::spawn_local(hostler_gateway::pool::attentive(Box::pin(future)));
     }
 }
 

@@ -13,9 +13,11 @@ use crate::names::Names;
 use crate::settings;
 use crate::thread::{Shared, Thread};
 use hostler_config::Server;
+use hostler_gateway::pool::attentive;
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -203,7 +205,7 @@ fn serve_one(
     let tls = https || crate::tls::is_on(hosts.default_server());
     if tls {
         tokio::task::spawn_local(async move {
-            secure(&thread, stream, local, remote).await;
+            attentive(pin!(secure(&thread, stream, local, remote))).await;
             drop(counted);
         });
     } else {
@@ -211,9 +213,9 @@ fn serve_one(
         let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
-                Box::pin(crate::http2::sniff(thread, stream, peer)).await;
+                attentive(Box::pin(crate::http2::sniff(thread, stream, peer))).await;
             } else {
-                http1::conn::serve(thread, Io::Plain(stream), peer).await;
+                attentive(pin!(http1::conn::serve(thread, Io::Plain(stream), peer))).await;
             }
             drop(counted);
         });

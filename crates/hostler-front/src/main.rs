@@ -39,6 +39,7 @@ mod serve;
 mod settings;
 mod site;
 mod site_limits;
+mod sites;
 mod start;
 mod status;
 mod stop;

@@ -7,7 +7,8 @@ use crate::engines::Engines;
 use crate::handler::server_status::report;
 use crate::hub::{self, Hub};
 use crate::listen::{self, Balance, Room};
-use crate::log::Logs;
+use crate::log::{Logs, Quota};
+use crate::sites::Sites;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
 use crate::watchdog;
@@ -85,6 +86,9 @@ pub(crate) fn run() -> io::Result<()> {
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
+    let sites = Sites::checked(plan.sites, config.servers.len(), plan.site_names.len());
+    let sites =
+        sites.ok_or_else(|| bad("a plan that gives virtual hosts to sites which it does not name"))?;
     let descriptors = Arc::new(Descriptors::new(raise_descriptor_limit()));
     let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs, descriptors.clone());
     let (drain, draining) = watch::channel(false);
@@ -92,12 +96,13 @@ pub(crate) fn run() -> io::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
-        engines: Engines::new(&config, &plan.sites, threads),
+        engines: Engines::new(&config, &sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
+        program_lines: Quota::new(plan.site_names.len()),
         room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),
-        site_of: plan.sites,
+        sites,
         site_names: plan.site_names,
         tls,
         started: Instant::now(),

@@ -8,8 +8,9 @@ use crate::engines::Engines;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
-use crate::log::Logs;
+use crate::log::{self, Logs, Quota};
 use crate::merge::MergeCache;
+use crate::sites::Sites;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -29,10 +30,11 @@ pub(crate) struct Shared {
     /// Pools of warm workers.
     pub(crate) engines: Engines,
     pub(crate) logs: Logs,
+    /// What programs may write to them.
+    pub(crate) program_lines: Quota,
     /// What was answered, by thread.
     pub(crate) counters: Vec<Counters>,
-    /// Site of each virtual host, by [`Server::id`].
-    pub(crate) site_of: Vec<SiteId>,
+    pub(crate) sites: Sites,
     pub(crate) site_names: Vec<String>,
     /// TLS settings by virtual host.
     pub(crate) tls: crate::tls::Hosts,
@@ -93,7 +95,7 @@ impl Thread {
 
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
-        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let id = self.shared.sites.of(server);
         // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
         self.shared.hub.touch(id, self.shared.seconds());
         let mut sites = self.sites.borrow_mut();
@@ -103,13 +105,18 @@ impl Thread {
 
     /// Whether the kernel has just ended a process of this virtual host's site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, server: &Server) -> bool {
-        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let id = self.shared.sites.of(server);
         self.shared.hub.ran_out_of_memory(id)
     }
 
     /// Notes that a site is in use.
     pub(crate) fn touch(&self, site: SiteId) {
         self.shared.hub.touch(site, self.second.get());
+    }
+
+    /// Whole seconds since the front's start, as last looked at.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.get()
     }
 
     /// The virtual hosts behind a local address.
@@ -120,7 +127,7 @@ impl Thread {
 
     /// Notes an answer for the status page.
     pub(crate) fn answered(&self, server: &Server, status: u16, bytes: u64, elapsed: Duration) {
-        let site = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        let site = self.shared.sites.of(server);
         let microseconds = elapsed.as_micros() as u64;
         self.shared.counters[self.index as usize].answered(site, status, bytes, microseconds);
     }
@@ -148,6 +155,7 @@ impl Thread {
             self.second.set(now);
             if self.index == 0 {
                 self.shared.engines.tidy();
+                log::tell_left_out(&self);
             }
             let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
             for site in sites {

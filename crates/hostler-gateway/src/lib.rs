@@ -5,6 +5,7 @@
 
 pub mod backend;
 mod error;
+mod lines;
 pub mod pool;
 mod register;
 
@@ -12,3 +13,7 @@ use backend::cgi::Process;
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};
 pub use register::register;
+
+/// Bytes that a program may write to a log for one request. What comes after is read, so that it does not block, and
+/// dropped: a program must not be able to fill the server's disk by one request.
+pub const LOGGED: usize = 4 << 20;

@@ -18,6 +18,7 @@ mod farewell;
 mod fork;
 mod gather;
 mod lines;
+mod listen;
 mod maintain;
 mod memories;
 mod outlets;
@@ -26,10 +27,12 @@ mod queue;
 mod settings;
 mod state;
 mod status;
+mod step;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod ticket;
+mod turn;
 mod weight;
 mod worker;
 
@@ -42,14 +45,16 @@ pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
 pub use thread::before_park;
+pub use turn::{Attentive, attentive};
 
+use crate::backend::ring::Kept;
 use crate::{Error, Kind};
 use bells::Bells;
 use counters::Counters;
 use hostler_ring::front::Channel;
 use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use ticket::{Begun, Ticket};
@@ -57,8 +62,6 @@ use tokio::sync::{Notify, oneshot};
 
 /// A pool. Several threads of the front submit to one.
 pub struct Pool {
-    /// Tells pools apart; never used twice.
-    id: u64,
     name: String,
     settings: Settings,
     threads: u32,
@@ -72,6 +75,8 @@ pub struct Pool {
     bells: Mutex<Option<Arc<Bells>>>,
     /// What is known of the parent.
     facts: Mutex<Facts>,
+    /// What its workers have said and is still kept.
+    kept: Arc<Kept>,
     /// Memory that it shares with other pools.
     budget: OnceLock<Arc<Budget>>,
 }
@@ -129,9 +134,7 @@ impl Pool {
     /// A pool that has no processes yet, for a front of so many threads. [`Self::maintain`] must run for it.
     #[must_use]
     pub fn new(name: String, settings: Settings, threads: u32) -> Arc<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
-            id: NEXT.fetch_add(1, Relaxed),
             state: Mutex::new(State::new(&settings, threads)),
             full: AtomicBool::new(false),
             name,
@@ -141,6 +144,7 @@ impl Pool {
             attention: Notify::new(),
             bells: Mutex::default(),
             facts: Mutex::default(),
+            kept: Arc::default(),
             budget: OnceLock::new(),
         })
     }
@@ -156,7 +160,7 @@ impl Pool {
     /// # Errors
     /// The work comes back when nobody is idle: [`Self::begin`] waits.
     pub fn try_begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Work> {
-        if self.full.load(Relaxed) || thread::join(self, work.thread).is_err() {
+        if self.full.load(Relaxed) || listen::join(self, work.thread).is_err() {
             return Err(work);
         }
         // Outside of `locked`, which is for those who may have others to tell.
@@ -203,7 +207,7 @@ impl Pool {
 
     /// `since`: when the request came.
     async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
-        thread::join(self, work.thread)?;
+        listen::join(self, work.thread)?;
         let (reply, receiver) = oneshot::channel();
         let ticket = Ticket { work, since, reply };
         self.locked(|state, out| {
@@ -309,7 +313,7 @@ impl Pool {
             state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
         });
         self.attention.notify_one();
-        self.ring_all();
+        self.call_all();
     }
 
     fn is_closed(&self) -> bool {

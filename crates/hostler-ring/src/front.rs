@@ -74,6 +74,12 @@ impl Channel {
         self.front.read(&self.memory.mapped, into, most).map_err(|_| Lie)
     }
 
+    /// Whether there is something to read, or, if wanted, room; for a thread that does not sleep.
+    #[must_use]
+    pub fn has_news(&mut self) -> bool {
+        self.front.has_news(&self.memory.mapped)
+    }
+
     /// To be called before the thread parks: tells the worker that the front sleeps. True: nothing to do, the worker
     /// will write the eventfd. False: there is something to read, or, if wanted, room.
     #[must_use]

@@ -7,6 +7,7 @@
 
 mod quiet;
 mod watch;
+mod workers;
 
 use crate::faults::process;
 use hostler_tests::{Server, Site};

@@ -20,8 +20,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Variables of the front's own environment that engines get; the configuration adds its own.
-const PASSED: [&str; 6] = ["PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR"];
+/// Variables of the front's own environment that engines get; the configuration adds its own. The front has no others
+/// that would be for programs: what the operator's shell knows is not the tenants'.
+const PASSED: [&str; 2] = ["PATH", "TZ"];
 
 /// One pool's.
 pub(super) struct EngineHost {
@@ -35,11 +36,9 @@ impl EngineHost {
         Self { thread, pool, one_shot }
     }
 
-    /// The first of the virtual hosts that share the pool.
+    /// The first of the virtual hosts that share the pool: a pool is made for one, at least.
     fn server(&self) -> &Arc<Server> {
-        let servers = &self.thread.shared.config.servers;
-        let first = self.pool.servers.first().map_or(0, |id| *id as usize);
-        servers.get(first).unwrap_or(&servers[0])
+        &self.thread.shared.config.servers[self.pool.servers[0] as usize]
     }
 
     async fn run(&self) -> Result<Started, Error> {
@@ -51,7 +50,7 @@ impl EngineHost {
         let run = Run {
             id: 0,
             program,
-            env: environment(self.pool.key.engine, self.one_shot),
+            env: environment(self.one_shot),
             suexec: false,
             no_new_privs: self.server().conf.core.no_new_privileges.unwrap_or_default()
                 != NoNewPrivileges::None,
@@ -112,10 +111,9 @@ impl Host for EngineHost {
     }
 }
 
-/// What of the front's own environment an engine gets: like a module of Apache, which finds httpd's.
-fn environment(engine: &str, one_shot: bool) -> Vec<ByteBuf> {
-    let own = engine.to_ascii_uppercase();
-    let is_passed = |name: &str| PASSED.contains(&name) || name.starts_with(&own);
+/// What of the front's own environment an engine gets.
+fn environment(one_shot: bool) -> Vec<ByteBuf> {
+    let is_passed = |name: &str| PASSED.contains(&name);
     let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
     let mut entries: Vec<_> = passed
         .map(|(name, value)| ByteBuf::from([&name.into_vec()[..], b"=", &value.into_vec()].concat()))

@@ -9,7 +9,9 @@
 //! held          the worker that waits for a request's next trip
 //! redirect      another request's answer in the place of this one's
 //! apply         what the worker says becomes the request's answer
+//! gathered      the beginning of an answer
 //! output        the rest of a long answer
+//! said          lines for the ErrorLog
 //! raw           answers with their own head, for clients that can't be sent them so
 //! questions     what other URLs map to, and their answers as part of this one
 //! script        CGI scripts that run in forks of a warm interpreter
@@ -22,6 +24,7 @@
 mod apply;
 mod conversation;
 mod directory;
+mod gathered;
 mod head;
 mod held;
 mod nested;
@@ -30,6 +33,7 @@ pub(crate) mod phases;
 mod questions;
 mod raw;
 mod redirect;
+mod said;
 mod script;
 pub(crate) mod short;
 
@@ -49,6 +53,7 @@ use crate::thread::Thread;
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
+use gathered::Gathered;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
@@ -56,7 +61,6 @@ use hostler_gateway::pool::{Exchange, Pool, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{Phase, PhaseSet};
 use output::{Output, Truncated};
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -315,11 +319,13 @@ async fn converse(
     mut conversation: Conversation,
     stays: Stays,
 ) -> Result<Answer, Error> {
-    let (mut gathered, mut length, mut has_head) = (VecDeque::new(), 0, false);
+    let (mut gathered, mut has_head) = (Gathered::default(), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if length > 0 && !stays.whole => Poll::Ready(None),
+            Poll::Pending if gathered.length() > 0 && !stays.whole && !conversation.rests() => {
+                Poll::Ready(None)
+            }
             polled => polled.map(Some),
         });
         match event.await.transpose()? {
@@ -344,12 +350,11 @@ async fn converse(
                     }
                     conversation.part(request);
                 }
-                return Ok(finished(end, has_head, gathered, length));
+                return Ok(finished(end, has_head, gathered));
             }
             Some(Event::Body(piece)) => {
-                length += piece.len();
-                gathered.push_back(piece);
-                if length > if stays.whole { ssi::LONGEST } else { WHOLE } {
+                gathered.push(piece);
+                if gathered.length() > if stays.whole { ssi::LONGEST } else { WHOLE } {
                     return Ok(stream(request, conversation, gathered, stays.asked));
                 }
             }
@@ -358,28 +363,19 @@ async fn converse(
     }
 }
 
-fn finished(end: End, has_head: bool, mut gathered: VecDeque<Bytes>, length: usize) -> Answer {
+fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
+    let length = gathered.length();
     match end {
         End::Done if !has_head => Answer::Ended(End::Done),
         End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
         // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
         End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
         End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
-        _ if gathered.len() <= 1 => Answer::Body(gathered.pop_front().map_or(Body::Empty, Body::Bytes)),
-        _ => {
-            let mut whole = Vec::with_capacity(length);
-            gathered.iter().for_each(|piece| whole.extend_from_slice(piece));
-            Answer::Body(Body::Bytes(whole.into()))
-        }
+        _ => Answer::Body(gathered.into_body()),
     }
 }
 
-fn stream(
-    request: &mut Request,
-    mut conversation: Conversation,
-    gathered: VecDeque<Bytes>,
-    stays: bool,
-) -> Answer {
+fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathered, stays: bool) -> Answer {
     if stays {
         // Who has begun to answer needs no further trip.
         conversation.release();

@@ -9,10 +9,12 @@ mod format;
 mod id;
 mod logs;
 mod parse;
+mod quota;
 
 pub(crate) use destination::Destination;
 pub(crate) use id::{connection_id, error_id, finished, id_of, is_unexplained, was_mentioned};
 pub(crate) use logs::{AccessLog, Logs};
+pub(crate) use quota::{Quota, tell_left_out};
 
 use crate::access_log;
 use crate::request::Request;
@@ -99,9 +101,34 @@ pub(crate) fn cause(about: &Request, error: &Error, program: &[u8]) -> String {
     text
 }
 
-/// A line that a program wrote to its standard error (mod_cgi); `script` is its path.
+/// A line that a program has asked to be written about its request, as far as its site's quota allows.
+pub(crate) fn of_program(about: &Request, severity: Severity, module: &str, text: &[u8]) {
+    let text = cut(text);
+    if is_written(about, severity, module) && quota::allows(&about.thread, &about.server, text.len()) {
+        tell(about, severity, module, text, When::Soon);
+    }
+}
+
+/// The same for the main server's log.
+pub(crate) fn of_program_for_main(about: &Request, severity: Severity, module: &str, text: &[u8]) {
+    let main = about.thread.shared.config.main();
+    let text = cut(text);
+    if main.conf.log_config.levels.writes(module, severity)
+        && quota::allows(&about.thread, &about.server, text.len())
+    {
+        write_about(&about.thread, main, Some(about.peer.remote), (severity, module), text, When::Soon);
+    }
+}
+
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(quota::LONGEST)]
+}
+
+/// A line that a program wrote to its standard error (mod_cgi); `script` is its path. As far as its site's quota allows.
 pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: &[u8]) {
-    if !is_written(request, Severity::Error, module) {
+    if !is_written(request, Severity::Error, module)
+        || !quota::allows(&request.thread, &request.server, script.len() + line.len())
+    {
         return;
     }
     let id = id::logged(request);
@@ -115,7 +142,7 @@ pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: 
         remote: Some(request.peer.remote),
         request: Some(request),
     };
-    write(&request.thread, &request.server, &entry, When::Now);
+    write(&request.thread, &request.server, &entry, When::Soon);
 }
 
 /// Writes about a connection that has not come to a request, to the ErrorLog of its virtual host.
@@ -130,9 +157,18 @@ pub(crate) fn connection(
     about(thread, server, Some(remote), severity, module, message.as_ref());
 }
 
-/// Writes what a program said that no request is known for, to the ErrorLog of a virtual host.
+/// Writes what a program said that no request is known for, to the ErrorLog of a virtual host, as far as its site's
+/// quota allows.
 pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &(impl AsRef<[u8]> + ?Sized)) {
-    about(thread, server, None, Severity::Error, module, message.as_ref());
+    let message = message.as_ref();
+    if quota::allows(thread, server, message.len()) {
+        write_about(thread, server, None, (Severity::Error, module), message, When::Soon);
+    }
+}
+
+/// Writes about a site's programs to the ErrorLog of a virtual host.
+fn about_programs(thread: &Thread, server: &Server, message: &str) {
+    about(thread, server, None, Severity::Error, "core", message.as_bytes());
 }
 
 /// Writes to the main ErrorLog.
@@ -148,6 +184,17 @@ fn about(
     module: &str,
     message: &[u8],
 ) {
+    write_about(thread, server, remote, (severity, module), message, When::Now);
+}
+
+fn write_about(
+    thread: &Thread,
+    server: &Server,
+    remote: Option<SocketAddr>,
+    (severity, module): (Severity, &str),
+    message: &[u8],
+    when: When,
+) {
     if !server.conf.log_config.levels.writes(module, severity) {
         return;
     }
@@ -161,7 +208,7 @@ fn about(
         remote,
         request: None,
     };
-    write(thread, server, &entry, When::Now);
+    write(thread, server, &entry, when);
 }
 
 /// LogLevel as it applies: the virtual host's, and over it the directory's, which is rarely there.

@@ -7,6 +7,8 @@
 use bytes::{Buf as _, Bytes};
 use hostler_ring::front::Channel;
 use hostler_wire::work::{FromWorker, HEAD, MAX_MESSAGE, read_head};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// One message of a worker: [`FromWorker::decode`] tells what it says. Bodies may come in pieces that are cut
 /// anywhere.
@@ -27,6 +29,47 @@ pub(crate) enum Nonsense {
     Malformed,
     #[error("it sent a message of {0} bytes")]
     TooLong(usize),
+    #[error("what it and others of its pool have sent takes too much memory in the server")]
+    TooMuch,
+}
+
+/// Bytes of what a pool's workers have said that may be kept: some pieces for each of very many long answers.
+const MOST_KEPT: usize = 64 << 20;
+/// What is smaller is not counted: a request has few of them.
+const UNCOUNTED: usize = 32 << 10;
+
+/// Bytes of what a pool's workers have said that are still kept, in messages, pieces of answers and what was made of
+/// them.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(AtomicUsize);
+
+/// A part of it.
+#[derive(Debug)]
+struct Counted {
+    kept: Arc<Kept>,
+    bytes: Vec<u8>,
+}
+
+impl Counted {
+    /// # Errors
+    /// [`Nonsense::TooMuch`].
+    fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Nonsense> {
+        let before = kept.0.fetch_add(bytes.capacity(), Relaxed);
+        let counted = Self { kept: kept.clone(), bytes };
+        if before + counted.bytes.capacity() > MOST_KEPT { Err(Nonsense::TooMuch) } else { Ok(counted) }
+    }
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.kept.0.fetch_sub(self.bytes.capacity(), Relaxed);
+    }
 }
 
 /// Bytes taken out of shared memory at once.
@@ -45,19 +88,23 @@ pub(crate) struct Cutter {
 
 impl Cutter {
     /// The next message, from what has come so far and what is in the channel now; `None`: not there yet.
-    pub(crate) fn next(&mut self, channel: &mut Channel) -> Result<Option<Frame>, Nonsense> {
+    pub(crate) fn next(
+        &mut self,
+        channel: &mut Channel,
+        kept: &Arc<Kept>,
+    ) -> Result<Option<Frame>, Nonsense> {
         loop {
             if let Some(frame) = self.cut()? {
                 return Ok(Some(frame));
             }
-            if !self.fill(channel)? {
+            if !self.fill(channel, kept)? {
                 return Ok(None);
             }
         }
     }
 
     /// Reads on; whether there was anything.
-    fn fill(&mut self, channel: &mut Channel) -> Result<bool, Nonsense> {
+    fn fill(&mut self, channel: &mut Channel, kept: &Arc<Kept>) -> Result<bool, Nonsense> {
         let read = channel.read(&mut self.partial, PIECE).map_err(|_| Nonsense::Lie)?;
         if read == 0 {
             return Ok(false);
@@ -65,8 +112,12 @@ impl Cutter {
         if !self.pending.is_empty() {
             self.partial.splice(0..0, std::mem::take(&mut self.pending));
         }
+        let is_large = self.partial.capacity() >= UNCOUNTED;
         if self.has_whole() {
-            self.pending = std::mem::take(&mut self.partial).into();
+            let bytes = std::mem::take(&mut self.partial);
+            self.pending = if is_large { Bytes::from_owner(Counted::of(bytes, kept)?) } else { bytes.into() };
+        } else if is_large && kept.0.load(Relaxed) > MOST_KEPT - self.partial.capacity() {
+            return Err(Nonsense::TooMuch);
         }
         Ok(true)
     }
@@ -124,6 +175,11 @@ impl Unsent {
 
     /// The buffer to append a message to.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        // A worker that never reads all of it would have what has gone kept for ever.
+        if self.gone > self.bytes.len() / 2 {
+            self.bytes.drain(..self.gone);
+            self.gone = 0;
+        }
         &mut self.bytes
     }
 
@@ -147,6 +203,11 @@ impl Unsent {
         }
         channel.want_room(!self.is_empty());
         written > 0
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.gone
     }
 
     /// Whether all has gone.

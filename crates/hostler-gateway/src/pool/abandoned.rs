@@ -4,13 +4,16 @@
 
 use super::Pool;
 use super::state::Abandoned;
-use crate::backend::ring::Nonsense;
-use hostler_wire::work::FromWorker;
+use crate::backend::ring::{Kept, Nonsense};
+use hostler_wire::work::{FromWorker, HEAD};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest pause between looks.
 const LAST_LOOK: Duration = Duration::from_millis(50);
+
+/// Bytes of messages that are passed over whenever it is looked: a worker that says ever more holds nobody up.
+const LOOKED_AT: usize = 512 << 10;
 
 impl Pool {
     /// Looks whether workers are done with requests that nobody waits for.
@@ -28,7 +31,7 @@ impl Pool {
             }
         }
         for mut abandoned in due {
-            match ended(&mut abandoned) {
+            match ended(&mut abandoned, &self.kept) {
                 Ok(None) if now >= abandoned.deadline => self.kill(abandoned.worker.id),
                 Ok(None) => {
                     let pause = (abandoned.look.1 * 2).min(LAST_LOOK);
@@ -47,15 +50,19 @@ impl Pool {
 }
 
 /// Whether an abandoned request has ended, and whether its worker exits.
-fn ended(abandoned: &mut Abandoned) -> Result<Option<bool>, Nonsense> {
+fn ended(abandoned: &mut Abandoned, kept: &Arc<Kept>) -> Result<Option<bool>, Nonsense> {
     // Asked before reading: what it said before it let the channel go is there.
     let free = abandoned.channel.is_free();
-    if let Some(cutter) = &mut abandoned.cutter {
-        while let Some(frame) = cutter.next(&mut abandoned.channel)? {
-            if frame.kind == FromWorker::END {
-                return Ok(Some(frame.body.first() == Some(&1)));
-            }
+    let Some(cutter) = &mut abandoned.cutter else { return Ok(free.then_some(false)) };
+    let mut bytes = 0;
+    while bytes < LOOKED_AT {
+        let Some(frame) = cutter.next(&mut abandoned.channel, kept)? else {
+            return Ok(free.then_some(false));
+        };
+        if frame.kind == FromWorker::END {
+            return Ok(Some(frame.body.first() == Some(&1)));
         }
+        bytes += HEAD + frame.body.len();
     }
-    Ok(free.then_some(false))
+    Ok(None)
 }

@@ -1,5 +1,9 @@
 //! The bells of a pool: one eventfd for each thread of the front, by which workers wake it.
 //!
+//! Workers are a tenant's, and a descriptor's flags and an eventfd's counter are all its holders': whoever writes to a
+//! bell that a worker has made blocking and filled waits for ever. So the front never writes to one. What it has to
+//! tell its own threads goes by [`Calls`], which no other process knows.
+//!
 //! They are there as long as the pool has processes, or requests for some: a pool that is at rest holds no descriptor
 //! ([`Pool::rest`]). A thread may still listen for bells that are given up. It is told by being rung, and before it
 //! has heard that, it has nothing to hear from any other: what it has begun meanwhile makes it listen for the new ones.
@@ -10,37 +14,53 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 /// Bells for all threads.
 #[derive(Debug)]
 pub(super) struct Bells {
     pub(super) descriptors: Vec<OwnedFd>,
-    /// The pool has given them up.
-    over: Arc<AtomicBool>,
+    calls: Arc<Calls>,
 }
 
-/// Tells whether bells were given up; holds no descriptor.
+/// How the front itself calls its threads; holds no descriptor.
 #[derive(Debug)]
-pub(super) struct Over(Arc<AtomicBool>);
+pub(super) struct Calls {
+    threads: Vec<Notify>,
+    /// The pool has given the bells up.
+    over: AtomicBool,
+}
 
 impl Bells {
     fn new(threads: u32) -> io::Result<Arc<Self>> {
-        let descriptors = (0..threads.max(1)).map(|_| hostler_sys::shared::bell());
-        Ok(Arc::new(Self { descriptors: descriptors.collect::<io::Result<_>>()?, over: Arc::default() }))
+        let threads = threads.max(1);
+        let descriptors = (0..threads).map(|_| hostler_sys::shared::bell());
+        let calls =
+            Calls { threads: (0..threads).map(|_| Notify::new()).collect(), over: AtomicBool::new(false) };
+        Ok(Arc::new(Self { descriptors: descriptors.collect::<io::Result<_>>()?, calls: Arc::new(calls) }))
     }
 
-    pub(super) fn over(&self) -> Over {
-        Over(self.over.clone())
-    }
-
-    fn ring(&self) {
-        self.descriptors.iter().for_each(hostler_sys::shared::ring);
+    pub(super) fn calls(&self) -> Arc<Calls> {
+        self.calls.clone()
     }
 }
 
-impl Over {
-    pub(super) fn is_over(&self) -> bool {
-        self.0.load(Acquire)
+impl Calls {
+    /// Calls all threads. Never waits, so it may be done under a pool's lock.
+    fn call(&self) {
+        self.threads.iter().for_each(Notify::notify_one);
+    }
+
+    /// Waits until this thread is called.
+    pub(super) async fn called(&self, thread: u32) {
+        match self.threads.get(thread as usize) {
+            Some(call) => call.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        self.over.load(Acquire)
     }
 }
 
@@ -64,9 +84,19 @@ impl Pool {
     }
 
     /// Wakes the front's threads, which then look at all of their conversations.
-    pub(super) fn ring_all(&self) {
+    pub(super) fn call_all(&self) {
         if let Some(bells) = &*self.known_bells() {
-            bells.ring();
+            bells.calls.call();
+        }
+    }
+
+    /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
+    /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
+    pub(super) fn hush(&self) {
+        if let Some(bells) = &*self.known_bells() {
+            for bell in &bells.descriptors {
+                hostler_sys::shared::hush(bell);
+            }
         }
     }
 
@@ -81,8 +111,8 @@ impl Pool {
             self.known_bells().take()
         };
         if let Some(bells) = given_up {
-            bells.over.store(true, Release);
-            bells.ring();
+            bells.calls.over.store(true, Release);
+            bells.calls.call();
         }
     }
 

@@ -1,9 +1,11 @@
 //! One request's conversation with its worker.
 
+use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
 use super::ticket::Begun;
+use super::turn::Turn;
 use super::{Pool, WorkerId};
-use crate::backend::ring::{Cutter, Frame, Nonsense, Unsent};
+use crate::backend::ring::{Cutter, Frame, Unsent};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
@@ -12,7 +14,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 /// The conversation with a worker about one request, on the thread where it began. To be polled by one task.
 ///
@@ -36,13 +37,20 @@ pub struct Exchange {
     uploading: bool,
     /// Configurations that the worker has been told by it, after that of the request itself.
     defined: Vec<u32>,
+    /// Bytes of answers among what has not gone, at most.
+    answers: usize,
     /// Somebody has been told that there is no room yet, and is to be woken when there is.
     awaits_room: bool,
+    /// What it has been given since it last had to wait.
+    turn: Turn,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
 }
 
 type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
+
+/// Configurations that a conversation remembers to have told; beyond that it tells them again.
+const DEFINED: usize = 1024;
 
 impl Exchange {
     pub(super) fn new(begun: Begun) -> Self {
@@ -66,14 +74,48 @@ impl Exchange {
             bound: false,
             again: None,
             uploading,
+            answers: 0,
             awaits_room: false,
+            turn: Turn::default(),
             defined: Vec::new(),
             not_send: PhantomData,
         }
     }
 
     /// The next message, the last of which is `End`; then `None`. After an error there is nothing more.
+    ///
+    /// After many in a row there is none for a while, so that a worker that never stops takes no more than its turn:
+    /// see [`Self::rests`].
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        loop {
+            if self.turn.is_over() {
+                self.turn.end(context);
+                return Poll::Pending;
+            }
+            self.turn.rests = false;
+            match self.poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.turn.spend(&frame);
+                    if frame.kind != FromWorker::BODY || !frame.body.is_empty() {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                }
+                Poll::Pending => {
+                    self.turn = Turn::default();
+                    return Poll::Pending;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether [`Self::poll_next`] has given nothing because it was the others' turn, not because nothing is there.
+    #[must_use]
+    pub fn rests(&self) -> bool {
+        self.turn.rests
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
         if let Some(again) = &mut self.again {
             let begun = ready!(again.as_mut().poll(context));
             self.again = None;
@@ -92,9 +134,9 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
-        let uploading = self.uploading;
+        let (uploading, answers, kept) = (self.uploading, self.answers, &self.begun.pool.kept);
         let step = thread::with(self.slot, |entry| {
-            let step = step(entry, cutter, unsent, context);
+            let step = step(entry, (cutter, kept), unsent, answers, context);
             if uploading && unsent.is_empty() {
                 entry.waiting = None;
             }
@@ -118,11 +160,11 @@ impl Exchange {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_next(context),
+            Some(Step::Fail(Failure::Died)) if self.may_begin_again() => self.poll_frame(context),
             Some(Step::Stuck) => {
                 self.begin_again();
                 self.begun.pool.clone().returned(&self.begun);
-                self.poll_next(context)
+                self.poll_frame(context)
             }
             Some(Step::Fail(failure)) => Poll::Ready(Some(Err(self.fail(&failure)))),
         }
@@ -153,7 +195,11 @@ impl Exchange {
         }
         self.bound = true;
         self.uploading &= !matches!(message, ToWorker::BodyEnd(_));
-        message.encode(self.unsent.buffer());
+        if matches!(message, ToWorker::Body(_) | ToWorker::BodyEnd(_)) {
+            message.encode(self.unsent.buffer());
+        } else {
+            self.answer(|buffer| message.encode(buffer));
+        }
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| {
             entry.bind();
@@ -198,13 +244,29 @@ impl Exchange {
             return;
         }
         // What the worker knows by others may be in a request that is placed behind this one, not read yet.
+        let mut defines = false;
         if directory.0 != self.begun.work.directory.0 && !self.defined.contains(&directory.0) {
+            if self.defined.len() == DEFINED {
+                self.defined.clear();
+            }
             self.defined.push(directory.0);
-            self.unsent.buffer().extend_from_slice(&directory.1);
+            defines = true;
         }
-        self.unsent.buffer().extend_from_slice(request);
+        self.answer(|buffer| {
+            buffer.extend_from_slice(if defines { &directory.1 } else { &[] });
+            buffer.extend_from_slice(request);
+        });
         let unsent = &mut self.unsent;
         thread::with(self.slot, |entry| entry.flush(unsent));
+    }
+
+    fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.unsent.is_empty() {
+            self.answers = 0;
+        }
+        let before = self.unsent.len();
+        write(self.unsent.buffer());
+        self.answers += self.unsent.len() - before;
     }
 
     /// Whether the worker is one of this pool.
@@ -267,67 +329,6 @@ impl Exchange {
         let mut error = Error::because(kind, format!("worker {}{what}", worker.pid.load(Relaxed)));
         error.last_lines = worker.lines_since(self.begun.since);
         error
-    }
-}
-
-/// What has come of a look at the channel.
-enum Step {
-    Frame(Frame),
-    Wait,
-    /// It was taken back.
-    Stuck,
-    Fail(Failure),
-}
-
-enum Failure {
-    Died,
-    Late,
-    Lied(Nonsense),
-}
-
-fn step(entry: &mut Entry, cutter: &mut Cutter, unsent: &mut Unsent, context: &mut Context<'_>) -> Step {
-    if entry.stuck {
-        return Step::Stuck;
-    }
-    entry.flush(unsent);
-    // Asked before reading: what it wrote before its end counts.
-    let dead = entry.worker.is_dead();
-    match cutter.next(&mut entry.channel) {
-        Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
-        Ok(Some(frame)) => {
-            entry.moved();
-            Step::Frame(frame)
-        }
-        Ok(None) if dead => Step::Fail(Failure::Died),
-        Ok(None) if entry.late => Step::Fail(Failure::Late),
-        Ok(None) => {
-            entry.wait(context);
-            Step::Wait
-        }
-    }
-}
-
-impl Entry {
-    /// The worker reads or writes: it has all its time again.
-    fn moved(&mut self) {
-        self.waker = None;
-        self.waiting = None;
-        self.late = false;
-    }
-
-    fn flush(&mut self, unsent: &mut Unsent) {
-        if unsent.flush(&mut self.channel) {
-            self.waiting = None;
-            self.late = false;
-        }
-    }
-
-    fn wait(&mut self, context: &Context<'_>) {
-        match &mut self.waker {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => self.waker = Some(context.waker().clone()),
-        }
-        self.waiting.get_or_insert_with(Instant::now);
     }
 }
 

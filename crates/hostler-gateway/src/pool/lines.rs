@@ -1,5 +1,6 @@
 //! What the processes of a pool write to their standard error: line by line to the log, the last ones kept.
 
+use crate::lines::{self, AT_ONCE, LAST_READS, LONGEST};
 use crate::register;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,19 +9,13 @@ use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Longest line, in bytes; a longer one is cut into several.
-const LONGEST: usize = 8 << 10;
-/// Reads in a row before others get their turn.
-const READS: usize = 16;
-
 /// Where lines go.
 type Sink = Box<dyn Fn(&[u8])>;
 
 /// The reading end of a pipe.
 pub(super) struct Lines {
     pipe: AsyncFd<OwnedFd>,
-    /// The beginning of a line.
-    partial: RefCell<Vec<u8>>,
+    lines: RefCell<lines::Lines>,
     sink: Sink,
     ended: Cell<bool>,
 }
@@ -29,12 +24,8 @@ impl Lines {
     /// Reads a pipe to its end, in the background. The descriptor must not block.
     pub(super) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
         let pipe = register(pipe, Interest::READABLE)?;
-        let lines = Rc::new(Self {
-            pipe,
-            partial: RefCell::default(),
-            sink: Box::new(sink),
-            ended: Cell::new(false),
-        });
+        let lines =
+            Rc::new(Self { pipe, lines: RefCell::default(), sink: Box::new(sink), ended: Cell::new(false) });
         tokio::task::spawn_local(lines.clone().read());
         Ok(lines)
     }
@@ -42,7 +33,7 @@ impl Lines {
     async fn read(self: Rc<Self>) {
         loop {
             let Ok(mut ready) = self.pipe.readable().await else { return };
-            match self.take_now() {
+            match self.take_turn() {
                 Taken::Nothing => ready.clear_ready(),
                 Taken::Much => tokio::task::yield_now().await,
                 Taken::End => {
@@ -58,53 +49,58 @@ impl Lines {
         self.ended.get()
     }
 
-    /// Takes what is there.
+    /// Takes what is there, as much as a pipe usually holds.
     pub(super) fn take_now(&self) -> Taken {
-        for _ in 0..READS {
-            let mut space = [0; LONGEST];
-            match rustix::io::read(self.pipe.get_ref().as_fd(), &mut space) {
-                Ok(0) => {
-                    self.rest();
-                    return Taken::End;
-                }
-                Ok(n) => self.cut(&space[..n]),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => return Taken::Nothing,
-                Err(_) => return Taken::End,
+        for _ in 0..LAST_READS {
+            let taken = self.read_some();
+            self.take_lines(usize::MAX);
+            if taken != Taken::Much {
+                return taken;
             }
         }
         Taken::Much
     }
 
-    fn cut(&self, bytes: &[u8]) {
-        let mut partial = self.partial.borrow_mut();
-        partial.extend_from_slice(bytes);
-        let mut start = 0;
-        while start < partial.len() {
-            let rest = &partial[start..];
-            let end = rest.iter().take(LONGEST).position(|byte| *byte == b'\n');
-            let (length, next) = match end {
-                Some(end) => (end, end + 1),
-                None if rest.len() >= LONGEST => (LONGEST, LONGEST),
-                None => break,
-            };
-            self.line(&rest[..length]);
-            start += next;
+    /// Takes so much of what is there that nobody waits for it.
+    fn take_turn(&self) -> Taken {
+        if self.take_lines(AT_ONCE) {
+            return Taken::Much;
         }
-        partial.drain(..start);
+        let taken = self.read_some();
+        // What does not come to its turn is taken in the next one.
+        if self.take_lines(AT_ONCE) && taken == Taken::Nothing { Taken::Much } else { taken }
+    }
+
+    fn read_some(&self) -> Taken {
+        let mut space = [0; LONGEST];
+        match rustix::io::read(self.pipe.get_ref().as_fd(), &mut space) {
+            Ok(0) => {
+                self.rest();
+                Taken::End
+            }
+            Ok(n) => {
+                self.lines.borrow_mut().buffer().extend_from_slice(&space[..n]);
+                Taken::Much
+            }
+            Err(rustix::io::Errno::INTR) => Taken::Much,
+            Err(rustix::io::Errno::AGAIN) => Taken::Nothing,
+            Err(_) => Taken::End,
+        }
+    }
+
+    /// Hands out so many lines; whether there may be more.
+    fn take_lines(&self, most: usize) -> bool {
+        // Taken out: whatever is done with a line, it may come back here.
+        let mut lines = self.lines.take();
+        let more = lines.take(most, &self.sink);
+        self.lines.replace(lines);
+        more
     }
 
     /// A line without an end is one, too, once nothing follows.
     pub(super) fn rest(&self) {
-        let rest = std::mem::take(&mut *self.partial.borrow_mut());
-        self.line(&rest);
-    }
-
-    fn line(&self, line: &[u8]) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if !line.is_empty() {
-            (self.sink)(line);
-        }
+        let mut lines = self.lines.take();
+        lines.take_rest(&self.sink);
     }
 }
 

@@ -9,7 +9,7 @@ use super::fork::{self, Pace};
 use super::lines::Lines;
 use super::memories::Memories;
 use super::outlets::Outlets;
-use super::parent::{Host, Link, Started};
+use super::parent::{Host, Link, Started, shortened};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState, weight};
@@ -136,7 +136,7 @@ struct Keeper<H> {
 impl<H: Host + 'static> Keeper<H> {
     async fn start(pool: &Arc<Pool>, host: &Rc<H>, generation: u32) -> Result<Self, Error> {
         let Started { control, output, pid, process } = host.start().await?;
-        let last = Rc::new(Worker::new(0, generation, Memory::create()?.0));
+        let last = Rc::new(Worker::new(0, pool, generation, Memory::create()?.0));
         let mut outputs = Vec::new();
         for pipe in output {
             let (host, last) = (host.clone(), last.clone());
@@ -195,9 +195,11 @@ impl<H: Host + 'static> Keeper<H> {
             Ok(FromEngine::Ready { version }) => {
                 let mut facts = self.pool.facts();
                 facts.pid = Some(self.pid);
-                facts.version = version;
+                facts.version = shortened(version);
             }
-            Ok(FromEngine::Failed { why }) => return Err(Error::because(Kind::EngineNotLoaded, why)),
+            Ok(FromEngine::Failed { why }) => {
+                return Err(Error::because(Kind::EngineNotLoaded, shortened(why)));
+            }
             Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
             Err(error) => return Err(self.ended(error).await),
         }
@@ -236,6 +238,8 @@ impl<H: Host + 'static> Keeper<H> {
                 () = self.pool.attention.notified() => {}
                 () = sleep_until(due.into()) => {}
             }
+            // A parent that says ever more leaves others their turns.
+            tokio::task::coop::consume_budget().await;
         };
         // At the end of the server nothing takes its place.
         if let Some(line) = end.unasked().filter(|_| !self.host.is_ending() && !self.pool.lock().closing) {
@@ -300,7 +304,7 @@ impl<H: Host + 'static> Keeper<H> {
         let Ok((memory, descriptor, stderr)) = self.prepare(id).inspect_err(|why| self.not_made(why)) else {
             return Ok(());
         };
-        let worker = Worker::new(id, self.generation, memory);
+        let worker = Worker::new(id, &self.pool, self.generation, memory);
         self.pool.lock().records.insert(id, Record::new(worker));
         self.send(&ToEngine::Fork { worker: id }, &[descriptor.as_fd(), stderr.as_fd()]).await
     }

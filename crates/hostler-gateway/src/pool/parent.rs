@@ -46,6 +46,9 @@ pub struct Started {
 /// The longest frame of a parent, in bytes: a failure with what the interpreter says of it.
 const LONGEST: usize = 1 << 20;
 
+/// Longest text of a parent's that is kept, in bytes.
+const LONGEST_TEXT: usize = 8 << 10;
+
 /// The conversation.
 pub(super) struct Link {
     socket: AsyncFd<OwnedFd>,
@@ -119,4 +122,12 @@ impl Link {
         self.bytes.drain(..HEAD + head.body);
         Ok(Some(message))
     }
+}
+
+/// A text of a parent's, which is shown again and again.
+pub(super) fn shortened(text: String) -> String {
+    if text.len() <= LONGEST_TEXT {
+        return text;
+    }
+    String::from_utf8_lossy(&text.as_bytes()[..LONGEST_TEXT]).into_owned()
 }

@@ -43,7 +43,7 @@ impl State {
             let Some(index) = record.free() else { return self.queue.push_front(ticket) };
             let mut channel = record.worker.memory.channel(index);
             record.given(settings);
-            let defines = record.told.insert(ticket.work.directory.0);
+            let defines = record.tell(ticket.work.directory.0);
             let unsent = offer(&record.worker, &mut channel, &ticket.work, defines);
             let since = Instant::now();
             record.placed = Some(Placed { ticket, index, channel, defines, unsent, since });

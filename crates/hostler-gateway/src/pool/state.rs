@@ -219,7 +219,7 @@ impl State {
         record.since = Instant::now();
         let index = record.hold()?;
         record.given(settings);
-        let defines = record.told.insert(work.directory.0);
+        let defines = record.tell(work.directory.0);
         record.defining = u32::from(defines) << index;
         if record.last {
             self.growth_due = Some(record.since);
@@ -344,7 +344,7 @@ impl State {
         let ticket = record.take_back();
         record.worker.going.store(true, Release);
         if record.held != 0 {
-            pool.ring_all();
+            pool.call_all();
         }
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
@@ -381,7 +381,7 @@ impl State {
         let _ = record.worker.death.set(death);
         if record.held != 0 || record.placed.is_some() {
             // Whoever waits for it has to hear of it.
-            pool.ring_all();
+            pool.call_all();
         }
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod crowd;
 mod engine;
 mod gather;
 mod growth;

@@ -2,31 +2,28 @@
 //! one has news.
 //!
 //! A worker that says something wakes nobody as long as the thread is awake. Before the thread parks it looks at
-//! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell.
+//! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
+//! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
 use super::Pool;
-use super::bells::{Bells, Over};
 use super::ticket::Begun;
 use super::worker::Worker;
-use crate::{Error, register};
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// How long a request stays placed behind others at most: longer than it takes in all likelihood, and shorter than
 /// anybody notices.
 const STUCK: Duration = Duration::from_millis(1);
 
-/// So often a bell's counter is taken back: it never gets full by being rung. A tenant who fills it loses his own bells.
-const HUSH: u32 = 1024;
+/// How long a thread goes on without parking until it announces and looks all the same; longer by [`LOOK`] for each
+/// conversation, so that looking takes a small part of its time only.
+const BUSY: Duration = Duration::from_micros(100);
+const LOOK: Duration = Duration::from_micros(1);
 
 /// How exactly timeouts are kept.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -68,11 +65,21 @@ impl Entry {
     }
 
     /// Whether there is news for whoever waits. If not, the worker will ring the bell when there is.
+    fn has_news_or_sleeps(&mut self) -> bool {
+        self.is_over() || !self.channel.sleep()
+    }
+
+    /// The same for a thread that does not sleep: no bell is asked for.
     fn has_news(&mut self) -> bool {
+        self.is_over() || self.channel.has_news()
+    }
+
+    /// Whether there is news that is not in the channel.
+    fn is_over(&mut self) -> bool {
         if self.behind.is_some() && self.worker.going.load(Acquire) {
             self.take_back();
         }
-        self.late || self.stuck || self.worker.is_dead() || !self.channel.sleep()
+        self.late || self.stuck || self.worker.is_dead()
     }
 
     /// It does not come to its turn where it is.
@@ -91,8 +98,6 @@ impl Entry {
 struct Thread {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    /// Pools whose bell is listened for.
-    pools: Vec<u64>,
     sweeping: bool,
     guarding: bool,
     /// Workers that have been offered something and may sleep.
@@ -105,8 +110,27 @@ struct Thread {
     looking: bool,
     /// It has looked since something was offered.
     has_looked: bool,
+    /// Since when it has not parked, nor looked; `None`: it has parked since the last turn of a task.
+    busy_since: Option<Instant>,
     /// Kept for its space.
     woken: Vec<Waker>,
+}
+
+impl Thread {
+    /// Whether it has gone on for so long that it has to look before it parks. Called once for each turn of a task.
+    fn is_look_due(&mut self) -> bool {
+        let open = self.entries.len() - self.free.len();
+        if open == 0 && self.offered.is_empty() {
+            return false;
+        }
+        let now = Instant::now();
+        let is_due = |since| now.duration_since(since) >= BUSY + LOOK * open as u32;
+        let due = self.busy_since.is_some_and(is_due);
+        if due || self.busy_since.is_none() {
+            self.busy_since = Some(now);
+        }
+        due
+    }
 }
 
 thread_local! {
@@ -229,12 +253,31 @@ pub fn before_park() {
     if looks_once_more() {
         return;
     }
+    let _ = THREAD.try_with(|thread| {
+        if let Ok(mut thread) = thread.try_borrow_mut() {
+            thread.busy_since = None;
+        }
+    });
     announce();
+    look(Entry::has_news_or_sleeps);
+}
+
+/// To be called after each turn of a task: announces and looks if the thread has not parked for a while.
+pub(super) fn between_turns() {
+    let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
+    if due == Ok(true) {
+        announce();
+        look(Entry::has_news);
+    }
+}
+
+/// Wakes the tasks that have news.
+fn look(has_news: fn(&mut Entry) -> bool) {
     let woken = THREAD.try_with(|thread| {
         let Ok(mut thread) = thread.try_borrow_mut() else { return Vec::new() };
         let Thread { entries, woken, .. } = &mut *thread;
         for entry in entries.iter_mut().flatten() {
-            if entry.waker.is_some() && entry.has_news() {
+            if entry.waker.is_some() && has_news(entry) {
                 woken.extend(entry.waker.take());
             }
         }
@@ -253,70 +296,19 @@ pub fn before_park() {
     });
 }
 
-/// Begins to listen for the bell that the pool's workers ring for this thread, if that has not been done.
-///
-/// # Errors
-/// The kernel's: no descriptor could be had, or watched. The pool's, if nothing can be begun there.
-pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
-    if is_listening(pool) {
-        return Ok(());
-    }
-    pool.lock().may_start()?;
-    let bell = Bell::of(&*pool.bells()?, thread)?;
-    THREAD.with_borrow_mut(|local| local.pools.push(pool.id));
-    tokio::task::spawn_local(listen(pool.id, Arc::downgrade(pool), thread, bell));
-    Ok(())
-}
-
-/// Whether this thread listens for the pool's bell.
-pub(super) fn is_listening(pool: &Pool) -> bool {
-    THREAD.with_borrow(|local| local.pools.contains(&pool.id))
-}
-
-/// A thread's bell, as the thread listens for it.
-struct Bell {
-    descriptor: AsyncFd<OwnedFd>,
-    over: Over,
-}
-
-impl Bell {
-    fn of(bells: &Bells, thread: u32) -> io::Result<Self> {
-        let bell = bells.descriptors.get(thread as usize).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self { descriptor: register(bell.try_clone()?, Interest::READABLE)?, over: bells.over() })
-    }
-}
-
-async fn listen(id: u64, pool: Weak<Pool>, thread: u32, mut bell: Bell) {
-    let mut rings = 0_u32;
-    while let Ok(mut ready) = bell.descriptor.readable().await {
-        // Only edges are listened for, so the counter may stay as it is; a look at the channels follows anyway before
-        // the thread parks.
-        ready.clear_ready();
-        rings += 1;
-        if rings.is_multiple_of(HUSH) {
-            hostler_sys::shared::hush(bell.descriptor.get_ref());
-        }
-        let Some(pool) = pool.upgrade() else { break };
-        if pool.is_closed() && pool.lock().is_quiet() {
-            break;
-        }
-        if bell.over.is_over() {
-            let Some(new) = pool.new_bells().and_then(|bells| Bell::of(&bells, thread).ok()) else { break };
-            bell = new;
-        }
-    }
-    THREAD.with_borrow_mut(|local| local.pools.retain(|known| *known != id));
-}
-
-/// Notices workers that take too long, as long as there are any to wait for.
+/// Notices workers that take too long, as long as there are any to wait for, and hushes their bells.
 async fn sweep_until_idle() {
     loop {
         tokio::time::sleep(SWEEP).await;
+        let mut pools = Vec::<Weak<Pool>>::new();
         let idle = THREAD.with_borrow_mut(|thread| {
             let mut idle = true;
             for entry in thread.entries.iter_mut().flatten() {
                 idle = false;
                 entry.late |= entry.waiting.is_some_and(|since| since.elapsed() >= entry.timeout);
+                if !pools.iter().any(|known| known.ptr_eq(&entry.worker.pool)) {
+                    pools.push(entry.worker.pool.clone());
+                }
             }
             thread.sweeping = !idle;
             idle
@@ -324,7 +316,9 @@ async fn sweep_until_idle() {
         if idle {
             return;
         }
-        before_park();
+        pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.hush());
+        // Also for those whose bell was hushed before this thread has heard it.
+        look(Entry::has_news);
     }
 }
 
@@ -362,6 +356,6 @@ async fn guard_until_idle() {
             }
             thread.guarding
         });
-        pools.iter().for_each(|pool| pool.ring_all());
+        pools.iter().for_each(|pool| pool.call_all());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::ticket::{Placed, Ticket};
-use super::{WorkerId, WorkerState, WorkerStatus};
+use super::{Pool, WorkerId, WorkerState, WorkerStatus};
 use crate::{Error, Kind};
 use hostler_ring::{CHANNELS, Memory};
 use hostler_wire::site::Exit;
@@ -10,13 +10,15 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Lines of a worker's stderr that are kept for the cause of an error.
 const KEPT: usize = 10;
 /// Bytes kept of each.
 const KEPT_LINE: usize = 300;
+/// Numbers of configurations that are remembered of a worker.
+const TOLD: usize = 4096;
 /// What arrived so long before a request is known to have begun may still be its own: a worker begins what was placed
 /// behind another request before the front has heard that this one has ended.
 const EARLY: Duration = Duration::from_millis(50);
@@ -24,6 +26,7 @@ const EARLY: Duration = Duration::from_millis(50);
 /// What all who speak with a worker share.
 pub(super) struct Worker {
     pub(super) id: WorkerId,
+    pub(super) pool: Weak<Pool>,
     /// Which parent of the pool has forked it.
     pub(super) parent: u32,
     pub(super) pid: AtomicU32,
@@ -53,9 +56,10 @@ pub(super) enum Death {
 }
 
 impl Worker {
-    pub(super) fn new(id: WorkerId, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
+    pub(super) fn new(id: WorkerId, pool: &Arc<Pool>, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
         Arc::new(Self {
             id,
+            pool: Arc::downgrade(pool),
             parent,
             pid: AtomicU32::new(0),
             memory,
@@ -205,6 +209,15 @@ impl Record {
         self.held &= !(1 << index);
         self.defining &= !(1 << index);
         was_held
+    }
+
+    /// Whether it has to be told this configuration, which it knows from now on.
+    pub(super) fn tell(&mut self, directory: u32) -> bool {
+        // There are ever more numbers where access files change; a worker may be told one again.
+        if self.told.len() >= TOLD && !self.told.contains(&directory) {
+            self.told.clear();
+        }
+        self.told.insert(directory)
     }
 
     /// It has been given one more request.

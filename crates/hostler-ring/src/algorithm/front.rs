@@ -172,11 +172,15 @@ impl Front {
         self.words(memory).worker.0.front_sleeps.swap(reasons, Release);
         self.slept = true;
         M::Atomics::fence();
-        let something = self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied;
+        let something = self.has_news(memory);
         if something {
             self.awake(memory);
         }
         !something
+    }
+
+    pub(crate) fn has_news<M: Medium>(&mut self, memory: &M) -> bool {
+        self.placed && (self.available(memory) > 0 || self.wants_room && self.room(memory) > 0 || self.lied)
     }
 
     /// Spares the worker the wake-up that it would else owe.

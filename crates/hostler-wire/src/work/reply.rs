@@ -2,6 +2,9 @@
 
 use super::codec::{Decoder, Encoder, Fields, Malformed};
 
+/// Fields that a table of a worker's may have: what is done with tables takes time that grows faster than they do.
+const MOST_FIELDS: usize = 2048;
+
 /// From worker to front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromWorker<'a> {
@@ -253,6 +256,10 @@ impl<'a> FromWorker<'a> {
     }
 }
 
+fn table<'a>(d: &mut Decoder<'a>) -> Result<Fields<'a>, Malformed> {
+    d.fields().and_then(|fields| if fields.len() <= MOST_FIELDS { Ok(fields) } else { Err(Malformed) })
+}
+
 impl<'a> Outcome<'a> {
     fn encode(&self, e: &mut Encoder<'_>) {
         let (kind, status, text): (u8, u16, &[u8]) = match self {
@@ -301,7 +308,7 @@ impl<'a> ReplyHead<'a> {
         let (status_line, content_type, content_encoding) = (d.optional()?, d.optional()?, d.optional()?);
         let content_length = d.u64()?.checked_sub(1);
         let languages = d.u32()? as usize;
-        if languages > d.0.len() / 4 {
+        if languages > (d.0.len() / 4).min(MOST_FIELDS) {
             return Err(Malformed);
         }
         let content_languages = (0..languages).map(|_| d.bytes()).collect::<Result<_, _>>()?;
@@ -314,8 +321,8 @@ impl<'a> ReplyHead<'a> {
             content_length,
             content_languages,
             mtime: d.u64()?,
-            headers_out: d.fields()?,
-            err_headers_out: d.fields()?,
+            headers_out: table(d)?,
+            err_headers_out: table(d)?,
         })
     }
 }
@@ -353,12 +360,12 @@ impl<'a> Changes<'a> {
             ap_auth_type: d.optional()?,
             handler: d.optional()?,
             content_type: d.optional()?,
-            custom_responses: d.fields()?,
-            headers_in: d.fields()?,
-            headers_out: d.fields()?,
-            err_headers_out: d.fields()?,
-            subprocess_env: d.fields()?,
-            notes: d.fields()?,
+            custom_responses: table(d)?,
+            headers_in: table(d)?,
+            headers_out: table(d)?,
+            err_headers_out: table(d)?,
+            subprocess_env: table(d)?,
+            notes: table(d)?,
         })
     }
 }
@@ -399,6 +406,12 @@ mod tests {
         let mut out = Vec::new();
         FromWorker::Finished(Outcome::Status(7)).encode(&mut out);
         assert_eq!(FromWorker::decode(7, &out[8..]), Err(Malformed));
+        for (count, is_fine) in [(MOST_FIELDS, true), (MOST_FIELDS + 1, false)] {
+            let notes = vec![(&b""[..], &b""[..]); count];
+            out.clear();
+            FromWorker::Changes(Box::new(Changes { notes, ..Changes::default() })).encode(&mut out);
+            assert_eq!(FromWorker::decode(4, &out[8..]).is_ok(), is_fine);
+        }
         assert_eq!(FromWorker::decode(99, b""), Err(Malformed));
     }
 }

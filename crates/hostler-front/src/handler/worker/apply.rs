@@ -135,7 +135,8 @@ impl Changes {
     pub(super) fn of(message: &Bytes, changes: &work::Changes<'_>) -> Self {
         let piece = |text: &[u8]| message.slice_ref(text);
         let custom = changes.custom_responses.iter().filter_map(|(status, text)| {
-            Some((std::str::from_utf8(status).ok()?.parse().ok()?, piece(text)))
+            let status: u16 = std::str::from_utf8(status).ok()?.parse().ok()?;
+            (100..1000).contains(&status).then(|| (status, piece(text)))
         });
         Self {
             method: piece(changes.method),

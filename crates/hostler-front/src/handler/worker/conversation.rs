@@ -4,13 +4,14 @@
 use super::apply::{Changes, Head};
 use super::nested::{Line, Turn, Within};
 use super::questions::{self, Answered, Asked, Sub};
+use super::said::Said;
 use crate::body::{BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_gateway::pool::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{FromWorker, Outcome, Severity, ToWorker};
+use hostler_wire::work::{FromWorker, Outcome, ToWorker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -18,6 +19,11 @@ use std::task::{Context, Poll, ready};
 
 /// How many requests that were looked up are kept, so that they can be run as they are; older ones are looked up anew.
 const KEPT: usize = 16;
+
+/// Bytes of answers that are kept for them, in all.
+const KEPT_BYTES: usize = 1 << 20;
+/// Longest cause that a worker may give for an answer that broke off, in bytes.
+const LONGEST_CAUSE: usize = 8 << 10;
 
 /// What a worker has said.
 pub(super) enum Event {
@@ -125,6 +131,11 @@ impl Conversation {
         self.question = Some(questions::go_on(&self.line, request, target));
     }
 
+    /// Whether nothing has come only because it is the others' turn.
+    pub(super) fn rests(&self) -> bool {
+        self.line.exchange().rests()
+    }
+
     /// Whether it is inside of another.
     pub(super) fn is_inside(&self) -> bool {
         self.is_inside
@@ -199,7 +210,7 @@ impl Conversation {
                 Event::Finished(end(&outcome))
             }
             FromWorker::Log { severity, virtual_host, text } => {
-                write_log(request, severity, virtual_host, text);
+                self.line.said.log(request, severity, virtual_host, text);
                 return Ok(None);
             }
             FromWorker::LookUp { method, target, file } => {
@@ -236,8 +247,7 @@ impl Conversation {
                 Answered::LookedUp(sub) => {
                     self.line.set_waits(false);
                     sub.tell(&mut self.line.exchange());
-                    self.subs.truncate(KEPT - 1);
-                    self.subs.push_front(sub);
+                    self.keep(sub);
                 }
                 Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
                 Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
@@ -270,6 +280,19 @@ impl Conversation {
         }
     }
 
+    /// Keeps what was looked up, and forgets older ones that are too many, or too large together.
+    fn keep(&mut self, sub: Box<Sub>) {
+        self.subs.truncate(KEPT - 1);
+        self.subs.push_front(sub);
+        let mut bytes = 0;
+        let fitting = self.subs.iter().take_while(|sub| {
+            bytes += sub.bytes();
+            bytes <= KEPT_BYTES
+        });
+        let fitting = fitting.count().max(1);
+        self.subs.truncate(fitting);
+    }
+
     /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
     pub(super) fn part(self, request: &Request) {
         if !self.is_inside {
@@ -288,10 +311,11 @@ fn part_with<F>(mut next: F, request: &Request)
 where
     F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
 {
+    let said = Said::default();
     let mut context = Context::from_waker(std::task::Waker::noop());
     loop {
         match next(&mut context) {
-            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame),
+            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame, &said),
             Poll::Ready(_) => return,
             Poll::Pending => break,
         }
@@ -299,15 +323,15 @@ where
     let request = request.for_log();
     tokio::task::spawn_local(async move {
         while let Some(Ok(frame)) = poll_fn(&mut next).await {
-            write_rest(&request, &frame);
+            write_rest(&request, &frame, &said);
         }
     });
 }
 
-fn write_rest(request: &Request, frame: &Frame) {
+fn write_rest(request: &Request, frame: &Frame, said: &Said) {
     if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body)
     {
-        write_log(request, severity, virtual_host, text);
+        said.log(request, severity, virtual_host, text);
     }
 }
 
@@ -317,34 +341,14 @@ fn end(outcome: &Outcome<'_>) -> End {
         Outcome::Status(status) => End::Status(*status),
         Outcome::Declined => End::Declined,
         Outcome::Redirect(target) => End::Redirect(target.to_vec()),
-        Outcome::Broken(why) => End::Broken(String::from_utf8_lossy(why).into_owned()),
+        Outcome::Broken(why) => {
+            End::Broken(String::from_utf8_lossy(&why[..why.len().min(LONGEST_CAUSE)]).into_owned())
+        }
     }
 }
 
 fn lied(how: &'static str) -> Error {
     Error::because(Kind::WorkerLied, how)
-}
-
-/// A line of the worker's for an ErrorLog.
-fn write_log(request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
-    let severity = match severity {
-        Severity::Emerg => log::Severity::Emerg,
-        Severity::Alert => log::Severity::Alert,
-        Severity::Crit => log::Severity::Crit,
-        Severity::Error => log::Severity::Error,
-        Severity::Warn => log::Severity::Warn,
-        Severity::Notice => log::Severity::Notice,
-        Severity::Info => log::Severity::Info,
-        Severity::Debug => log::Severity::Debug,
-    };
-    let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
-    let text = &text[..end];
-    if virtual_host {
-        log::request(request, severity, "perl", text);
-    } else {
-        let main = request.thread.shared.config.main();
-        log::connection(&request.thread, main, request.peer.remote, severity, "perl", text);
-    }
 }
 
 /// The request's body on its way to the worker.

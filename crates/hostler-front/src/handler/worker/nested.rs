@@ -5,6 +5,7 @@
 //! Only while the worker waits: an include in its output, which it is still writing, is another worker's.
 
 use super::conversation::{Conversation, Upload};
+use super::said::Said;
 use crate::body::RequestBody;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
@@ -25,6 +26,8 @@ pub(crate) struct Line {
     waits: Cell<bool>,
     /// Somebody has left before all was read that was said to them.
     torn: Cell<bool>,
+    /// The lines that the worker has written to a log.
+    pub(super) said: Said,
     /// The place of its request in a conversation with a worker of another pool, which waits meanwhile.
     outer: RefCell<Option<Within>>,
 }
@@ -32,8 +35,8 @@ pub(crate) struct Line {
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        let (upload, outer) = (RefCell::default(), RefCell::default());
-        Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, outer })
+        let (upload, outer, said) = Default::default();
+        Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, said, outer })
     }
 
     /// From now on this is passed on, as the worker has room for it; `None`: nothing more is wanted.

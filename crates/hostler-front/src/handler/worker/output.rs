@@ -2,11 +2,11 @@
 
 use super::apply::Changes;
 use super::conversation::{Conversation, End, Event};
+use super::gathered::Gathered;
 use crate::body::{BodyError, BodyStream};
 use crate::request::Request;
 use bytes::Bytes;
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -18,7 +18,7 @@ pub(super) struct Output {
     /// `None`: the answer is complete, or has broken off.
     pub(super) conversation: Option<Conversation>,
     /// What came before anybody took it.
-    pub(super) gathered: VecDeque<Bytes>,
+    pub(super) gathered: Gathered,
     /// The request, for the worker's questions and for the log.
     pub(super) request: Box<Request>,
     pub(super) late: Late,
@@ -26,7 +26,7 @@ pub(super) struct Output {
 
 impl BodyStream for Output {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(piece) = self.gathered.pop_front() {
+        if let Some(piece) = self.gathered.pop() {
             return Poll::Ready(Some(Ok(piece)));
         }
         loop {
@@ -72,13 +72,13 @@ impl Output {
 
 /// What there was of an answer that broke off.
 pub(super) struct Truncated {
-    pub(super) gathered: VecDeque<Bytes>,
+    pub(super) gathered: Gathered,
     pub(super) why: Option<String>,
 }
 
 impl BodyStream for Truncated {
     fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(piece) = self.gathered.pop_front() {
+        if let Some(piece) = self.gathered.pop() {
             return Poll::Ready(Some(Ok(piece)));
         }
         Poll::Ready(self.why.take().map(|why| Err(BodyError::Script(why))))

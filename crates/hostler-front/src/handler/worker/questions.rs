@@ -107,6 +107,11 @@ impl Sub {
         self.request.within.as_ref().map_or(0, |within| within.id)
     }
 
+    /// What its answer takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.answer.as_ref().map_or(0, Bytes::len)
+    }
+
     pub(super) fn is(&self, id: u32) -> bool {
         self.id() == id
     }

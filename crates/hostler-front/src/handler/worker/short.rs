@@ -263,6 +263,9 @@ impl Begun {
     }
 }
 
+/// Frames that a plain answer may come in.
+const MOST: usize = 64;
+
 /// Frames of an answer: most have a head, a body and an end.
 pub(super) type Frames = SmallVec<[Frame; 4]>;
 
@@ -272,7 +275,7 @@ async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Er
     poll_fn(|context| {
         loop {
             let frame = match exchange.poll_next(context) {
-                Poll::Pending if length > 0 => return Poll::Ready(Ok(false)),
+                Poll::Pending if length > 0 && !exchange.rests() => return Poll::Ready(Ok(false)),
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
@@ -284,7 +287,9 @@ async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Er
             frames.push(frame);
             match kind {
                 FromWorker::FINISHED => return Poll::Ready(Ok(is_done(frames))),
-                FromWorker::BODY if first || length > super::WHOLE => return Poll::Ready(Ok(false)),
+                FromWorker::BODY if first || length > super::WHOLE || frames.len() > MOST => {
+                    return Poll::Ready(Ok(false));
+                }
                 FromWorker::BODY => {}
                 FromWorker::HEAD if first => {}
                 // A question, among others, whose answer the worker waits for.

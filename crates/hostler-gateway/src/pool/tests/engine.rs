@@ -8,7 +8,8 @@ use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::Exit;
-use hostler_wire::work::{FromWorker, Outcome, ToWorker, read_head};
+use hostler_wire::work::{Changes, FromWorker, Outcome, ToWorker, read_head};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -159,7 +160,8 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
                     continue;
                 }
                 let ring = Worker::attach(memory, bells).unwrap();
-                let player = Player { shared: shared.clone(), parent: number, id: worker, stderr };
+                let bells = wakers.iter().map(|bell| bell.try_clone().unwrap()).collect();
+                let player = Player { shared: shared.clone(), parent: number, id: worker, stderr, bells };
                 let control = control.clone();
                 workers.insert(worker, std::thread::spawn(move || player.play(ring, &control)));
             }
@@ -176,6 +178,7 @@ struct Player {
     parent: u32,
     id: WorkerId,
     stderr: OwnedFd,
+    bells: Vec<OwnedFd>,
 }
 
 /// How a worker goes on after a request.
@@ -227,36 +230,9 @@ impl Player {
         };
         self.shared.log.lock().unwrap().push((self.id, what.clone()));
         let (verb, rest) = what.split_once(' ').unwrap_or((&what, ""));
-        match verb {
-            "wait" => self.wait(rest, &talk),
-            "light" | "leave" if !rest.is_empty() => self.wait(rest, &talk),
-            "crash" => {
-                if !rest.is_empty() {
-                    self.wait(rest, &talk);
-                }
-                let _ = rustix::io::write(&self.stderr, b"Segmentation, he said\n");
-                std::mem::forget(talk);
-                return After::Exit(Exit::Signal(11));
-            }
-            "half" => {
-                say(&mut talk, &FromWorker::Body(b"half"));
-                talk.publish();
-                std::mem::forget(talk);
-                return After::Exit(Exit::Status(3));
-            }
-            "lie" => {
-                talk.write(&[9, 9, 9, 9, 1, 0, 0, 0]);
-                talk.publish();
-                self.wait("for ever", &talk);
-                return self.gone(talk);
-            }
-            "echo" => echo(&mut talk),
-            "swallow" => {
-                self.wait(rest, &talk);
-                while read(&mut talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
-            }
-            "large" => say(&mut talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),
-            _ => {}
+        if let Some(after) = self.act(verb, rest, &mut talk) {
+            std::mem::forget(talk);
+            return after;
         }
         if self.is_killed() {
             return self.gone(talk);
@@ -267,6 +243,9 @@ impl Player {
             talk.publish();
             self.wait(rest, &talk);
         }
+        if verb == "prattle" {
+            self.babble(rest, &mut talk);
+        }
         let exits = matches!(verb, "exit" | "leave");
         let is_light = verb == "light";
         say(&mut talk, &FromWorker::End { exits, micros: if is_light { 5 } else { u32::MAX } });
@@ -275,6 +254,83 @@ impl Player {
         }
         drop(talk);
         if exits { After::Exit(Exit::Status(0)) } else { After::Next }
+    }
+
+    /// What a request asks for before its usual answer, if that comes.
+    fn act(&self, verb: &str, rest: &str, talk: &mut Conversation) -> Option<After> {
+        match verb {
+            "wait" => self.wait(rest, talk),
+            "light" | "leave" if !rest.is_empty() => self.wait(rest, talk),
+            "jam" => {
+                self.jam();
+                return Some(After::Exit(Exit::Signal(9)));
+            }
+            "crash" => {
+                if !rest.is_empty() {
+                    self.wait(rest, talk);
+                }
+                let _ = rustix::io::write(&self.stderr, b"Segmentation, he said\n");
+                return Some(After::Exit(Exit::Signal(11)));
+            }
+            "half" => {
+                say(talk, &FromWorker::Body(b"half"));
+                talk.publish();
+                return Some(After::Exit(Exit::Status(3)));
+            }
+            "lie" => {
+                talk.write(&[9, 9, 9, 9, 1, 0, 0, 0]);
+                talk.publish();
+                self.wait("for ever", talk);
+                return Some(After::Exit(Exit::Signal(9)));
+            }
+            "echo" => echo(talk),
+            "babble" => self.babble(rest, talk),
+            "pester" => {
+                let question = FromWorker::LookUp { method: b"", target: b"/", file: false };
+                (0..5000).for_each(|_| say(talk, &question));
+                talk.publish();
+                self.wait(rest, talk);
+            }
+            "swallow" => {
+                self.wait(rest, talk);
+                while read(talk).is_some_and(|(kind, _)| kind == ToWorker::BODY) {}
+            }
+            "hoard" => {
+                let note: &[u8] = &vec![b'x'; 1 << 20];
+                let changes = Changes { notes: vec![(b"note", note)], ..Changes::default() };
+                let changes = FromWorker::Changes(Box::new(changes));
+                while !self.is_over() && !talk.is_abandoned() {
+                    say(talk, &changes);
+                }
+            }
+            "large" => say(talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),
+            _ => {}
+        }
+        None
+    }
+
+    /// Makes all bells such that whoever writes to one waits for ever.
+    fn jam(&self) {
+        for bell in &self.bells {
+            fcntl_setfl(bell, OFlags::NONBLOCK).unwrap();
+            let _ = rustix::io::write(bell, &(u64::MAX - 1).to_ne_bytes());
+            fcntl_setfl(bell, OFlags::empty()).unwrap();
+            let mut full = [PollFd::new(bell, PollFlags::OUT)];
+            assert_eq!(rustix::event::poll(&mut full, Some(&Timespec::default())), Ok(0));
+        }
+    }
+
+    /// Says nothing, again and again, until the gate is open.
+    fn babble(&self, gate: &str, talk: &mut Conversation) {
+        let mut nothing = Vec::new();
+        (0..8192).for_each(|_| FromWorker::Body(b"").encode(&mut nothing));
+        while !self.is_open(gate) && !self.is_over() && !talk.is_abandoned() {
+            talk.write(&nothing);
+        }
+    }
+
+    fn is_open(&self, gate: &str) -> bool {
+        self.shared.gates.lock().unwrap().iter().any(|open| open == gate)
     }
 
     fn gone(&self, talk: Conversation) -> After {

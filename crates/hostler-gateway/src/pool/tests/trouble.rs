@@ -22,6 +22,19 @@ fn a_crash_costs_one_request_and_tells_its_cause() {
 }
 
 #[test]
+fn bells_that_a_worker_has_jammed_hold_nobody_up() {
+    run(async || {
+        let site = Site::new(exactly(2));
+        for _ in 0..2 {
+            assert_eq!(site.ask("jam").await.unwrap_err().kind, Kind::WorkerDied);
+        }
+        for what in ["next", "and another"] {
+            assert_eq!(site.ask(what).await.unwrap(), what);
+        }
+    });
+}
+
+#[test]
 fn what_was_placed_behind_a_crash_is_served_by_another() {
     run(async || {
         let site = Site::new(exactly(1));

@@ -1,0 +1,83 @@
+//! What programs write to their standard error, cut into lines: so many at a time that nobody else waits for them.
+
+/// Longest line, in bytes; a longer one is cut into several.
+pub(crate) const LONGEST: usize = 8 << 10;
+/// Lines in a row before others get their turn.
+pub(crate) const AT_ONCE: usize = 64;
+/// Reads of [`LONGEST`] bytes when a program has ended, and no later turn follows: more than a pipe holds that nobody
+/// has enlarged.
+pub(crate) const LAST_READS: usize = 16;
+
+/// Bytes that have come and are no line yet, or a line that is still to be handed out.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    /// Where what has not been handed out begins.
+    at: usize,
+}
+
+impl Lines {
+    /// The buffer to append to what has come.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        &mut self.bytes
+    }
+
+    /// Hands out at most so many lines that are whole; whether there may be more. Empty ones are left out.
+    pub(crate) fn take(&mut self, most: usize, mut line: impl FnMut(&[u8])) -> bool {
+        for _ in 0..most {
+            let rest = &self.bytes[self.at..];
+            let (length, next) = match memchr::memchr(b'\n', &rest[..rest.len().min(LONGEST)]) {
+                Some(end) => (end, end + 1),
+                None if rest.len() >= LONGEST => (LONGEST, LONGEST),
+                None => return false,
+            };
+            hand_out(&rest[..length], &mut line);
+            self.at += next;
+        }
+        true
+    }
+
+    /// Hands out all that there is: a line without an end is one, too, once nothing follows.
+    pub(crate) fn take_rest(&mut self, mut line: impl FnMut(&[u8])) {
+        self.take(usize::MAX, &mut line);
+        hand_out(&self.bytes[self.at..], line);
+        *self = Self::default();
+    }
+}
+
+fn hand_out(line: &[u8], mut to: impl FnMut(&[u8])) {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if !line.is_empty() {
+        to(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_handed_out_so_many_at_a_time() {
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        lines.buffer().extend_from_slice(b"one\n\ntwo\r\nthr");
+        assert!(lines.take(1, |line| seen.push(line.to_vec())));
+        assert_eq!(seen, [b"one"]);
+        assert!(!lines.take(9, |line| seen.push(line.to_vec())));
+        lines.buffer().extend_from_slice(b"ee\nfour");
+        lines.take_rest(|line| seen.push(line.to_vec()));
+        assert_eq!(seen, [&b"one"[..], b"two", b"three", b"four"]);
+        lines.take_rest(|_| panic!("nothing is left"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_into_several() {
+        let mut lines = Lines::default();
+        lines.buffer().resize(2 * LONGEST + 5, b'x');
+        let mut lengths = Vec::new();
+        lines.take_rest(|line| lengths.push(line.len()));
+        assert_eq!(lengths, [LONGEST, LONGEST, 5]);
+    }
+}
