@@ -9,7 +9,6 @@ use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
 use crate::log::Logs;
-use crate::merge::MergeCache;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -60,12 +59,12 @@ pub(crate) struct Thread {
     pub(crate) index: u32,
     sites: RefCell<Vec<Option<Rc<Site>>>>,
     hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
-    pub(crate) merges: RefCell<MergeCache>,
     pub(crate) urls: RefCell<UrlCache>,
     pub(crate) agents: RefCell<Agents>,
-    pub(crate) htaccess: RefCell<crate::map::walk::HtaccessCache>,
     pub(crate) passwords: RefCell<crate::passwords::Passwords>,
     pub(crate) access_logs: Buffers,
+    /// Requests that work long.
+    pub(crate) turns: crate::budget::Turns,
     requests: Cell<u64>,
     second: Cell<u32>,
 }
@@ -80,10 +79,9 @@ impl Thread {
             index,
             sites,
             hosts: RefCell::default(),
-            merges: RefCell::default(),
             urls: RefCell::default(),
-            htaccess: RefCell::default(),
             passwords: RefCell::default(),
+            turns: crate::budget::Turns::default(),
             requests: Cell::new(0),
             second: Cell::new(0),
         })

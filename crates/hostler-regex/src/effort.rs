@@ -11,10 +11,11 @@ use std::fmt;
 /// Units of work after which the watch is asked.
 pub const ROUND: u32 = 20_000;
 
-/// Callouts of one match where there is no watch: less than a second.
-pub(crate) const LONGEST_MATCH: u64 = 5_000_000;
+/// Callouts of one match: less than a second for texts of ordinary length.
+pub(crate) const LONGEST_MATCH: u64 = 2_000_000;
 
 thread_local! {
+    static COMPILED: Cell<u64> = const { Cell::new(0) };
     static LEFT: Cell<u32> = const { Cell::new(ROUND) };
     static WATCH: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
 }
@@ -36,11 +37,6 @@ pub fn watch_with(watch: fn() -> bool) {
     WATCH.set(Some(watch));
 }
 
-/// Whether this thread has a watch.
-pub(crate) fn is_watched() -> bool {
-    WATCH.get().is_some()
-}
-
 /// Notes work of about so many nanoseconds.
 ///
 /// # Errors
@@ -55,6 +51,17 @@ pub fn spend(units: usize) -> Result<(), Exhausted> {
         }
         None => ask(),
     }
+}
+
+/// Bytes of all patterns that this thread has compiled so far, freed ones included: the difference of two values is
+/// what was compiled in between.
+#[must_use]
+pub fn compiled() -> u64 {
+    COMPILED.get()
+}
+
+pub(crate) fn has_compiled(bytes: usize) {
+    COMPILED.set(COMPILED.get() + bytes as u64);
 }
 
 #[cold]

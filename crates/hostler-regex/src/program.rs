@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// How a pattern is compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,11 +70,17 @@ const HEAP: u32 = 8_000;
 const OFTEN: u32 = 32;
 
 /// A compiled pattern is translated to machine code only if it is no larger, in bytes.
-const SMALL: usize = 16 << 10;
+const SMALL: usize = 4 << 10;
+
+/// Machine code of all patterns together, in bytes; beyond it they are interpreted.
+const MOST_MACHINE_CODE: usize = 32 << 20;
+static MACHINE_CODE: AtomicUsize = AtomicUsize::new(0);
 
 /// What compiling a pattern costs, and each of its bytes.
 const COMPILE: usize = 2000;
 const COMPILE_BYTE: usize = 50;
+/// What translating each byte of a compiled pattern costs.
+const TRANSLATE: usize = 100;
 
 /// Groups that a match reports, the whole match included.
 const PAIRS: u32 = 128;
@@ -100,7 +106,9 @@ impl Program {
         effort::spend(price).map_err(|error| Failure(error.to_string()))?;
         let code = Code::new(pattern, flags)?;
         let (matches, fast) = (AtomicU32::new(0), OnceLock::new());
-        Ok(Self { code, pattern: pattern.into(), flags, matches, fast })
+        let program = Self { code, pattern: pattern.into(), flags, matches, fast };
+        effort::has_compiled(program.size());
+        Ok(program)
     }
 
     /// Groups in brackets, without the whole match.
@@ -159,11 +167,16 @@ impl Program {
     }
 
     fn machine_code(&self) -> Option<Code> {
-        if self.code.size() > SMALL {
+        if self.code.size() > SMALL || MACHINE_CODE.load(Ordering::Relaxed) > MOST_MACHINE_CODE {
             return None;
         }
+        effort::spend(COMPILE + TRANSLATE * self.code.size()).ok()?;
         let code = Code::new(&self.pattern, self.flags).ok()?;
-        code.translate().then_some(code)
+        if !code.translate() {
+            return None;
+        }
+        MACHINE_CODE.fetch_add(code.bytes(sys::PCRE2_INFO_JITSIZE), Ordering::Relaxed);
+        Some(code)
     }
 }
 
@@ -179,6 +192,7 @@ unsafe impl Sync for Code {}
 
 impl Drop for Code {
     fn drop(&mut self) {
+        MACHINE_CODE.fetch_sub(self.bytes(sys::PCRE2_INFO_JITSIZE), Ordering::Relaxed);
         // SAFETY: the program is ours alone and was not freed before.
         unsafe { sys::pcre2_code_free_8(self.0.as_ptr()) }
     }
@@ -286,7 +300,7 @@ impl Drop for Matcher {
 struct Watched {
     /// What is spent at each: a step may look at every byte of the subject.
     price: usize,
-    /// How many there may be without a watch.
+    /// How many there may be, whatever the watch says.
     left: u64,
 }
 
@@ -311,8 +325,7 @@ impl Matcher {
 
     /// PCRE2's result.
     fn run(&mut self, code: &Code, subject: &[u8]) -> i32 {
-        let left = if effort::is_watched() { u64::MAX } else { effort::LONGEST_MATCH };
-        let mut watched = Watched { price: 5 + subject.len() / 8, left };
+        let mut watched = Watched { price: 5 + subject.len() / 8, left: effort::LONGEST_MATCH };
         // SAFETY: context and room for groups are ours, the subject is `len` readable bytes, and `watched`, which only
         // `callout` uses, outlives the call. No callout matches anything itself, so `data` is used once at a time.
         unsafe {
@@ -386,7 +399,7 @@ mod tests {
     fn patterns_that_look_at_everything_again_and_again_are_interrupted() {
         effort::watch_with(|| {
             ROUNDS.set(ROUNDS.get() + 1);
-            ROUNDS.get() < 1000
+            ROUNDS.get() < 50
         });
         let text = vec![b'a'; 8000];
         for pattern in ["[a-z]*[a-z]*[a-z]*[@!]", "(?:[a-z]*+)[@!]", "(?:a|a)*[bc]", "(a+)+$b", "(?=(a*))\\1[bc]"] {

@@ -27,7 +27,7 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
         uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
     request.dir = request.server.defaults.clone();
     // A throw-away look at Location sections: translation may depend on them.
-    sections::locations(request)?;
+    sections::locations(request).await?;
     sections::conditions(request).await?;
     if phases::of_mapping(request, phases::TRANS).await? == Said::Declined || request.filename.is_empty() {
         translate::run(request).await?;
@@ -43,8 +43,8 @@ async fn find(request: &mut Request) -> Phase {
         request.found = Found::Nothing;
         walk::run(request).await?;
     }
-    sections::files(request)?;
-    sections::locations(request)?;
+    sections::files(request).await?;
+    sections::locations(request).await?;
     sections::conditions(request).await
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Ph
 
 async fn look_up_phases(sub: &mut Request) -> Phase {
     walk::run(sub).await?;
-    sections::files(sub)?;
+    sections::files(sub).await?;
     sections::conditions(sub).await?;
     crate::access::check(sub).await?;
     types::check(sub);
@@ -78,6 +78,6 @@ async fn look_up_phases(sub: &mut Request) -> Phase {
 }
 
 /// SetEnvIf and BrowserMatch of sections: what comes before access control.
-pub(crate) async fn header_parser(request: &mut Request) {
-    crate::filter::env::set_env_if_dir(request).await;
+pub(crate) async fn header_parser(request: &mut Request) -> Phase {
+    crate::filter::env::set_env_if_dir(request).await
 }

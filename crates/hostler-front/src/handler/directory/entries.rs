@@ -135,10 +135,10 @@ impl Directory<'_> {
             walk::run(sub).await?;
         } else {
             let filename = sub.filename.clone();
-            walk::apply(sub, &filename, &self.facts(info, entry.link_owner))?;
+            walk::apply(sub, &filename, &self.facts(info, entry.link_owner)).await?;
         }
-        sections::files(sub)?;
-        sections::locations(sub)?;
+        sections::files(sub).await?;
+        sections::locations(sub).await?;
         sections::conditions(sub).await?;
         // What the same rules have let pass for the directory passes here too.
         if !Arc::ptr_eq(&sub.dir, &self.request.dir) {
