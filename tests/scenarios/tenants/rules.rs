@@ -71,7 +71,7 @@ fn a_page_full_of_hard_conditions() {
     needs_root!();
     let mut page = format!("<!--#set var=\"x\" value=\"{}\" -->", "a".repeat(LETTERS));
     for number in 0..15_000 {
-        let _ = writeln!(page, "<!--#if expr=\"v('x') =~ /{HARD}{number}/\" -->x<!--#endif -->");
+        let _ = writeln!(page, "<!--#if expr=\"v('x') =~ /(?#{number}){HARD}/\" -->x<!--#endif -->");
     }
     let site = tenants("AddOutputFilter INCLUDES .shtml").a_file("htdocs/hard.shtml", page);
     let (server, statuses) =
@@ -96,10 +96,10 @@ fn a_page_full_of_easy_conditions() {
 #[test]
 fn a_page_that_asks_for_ever() {
     needs_root!();
-    let page = "<!--#if expr=\"v('REQUEST_URI') =~ /[a-z]*[a-z]*[0-9]x/\" -->x<!--#endif -->\n".repeat(20_000);
+    let page = "<!--#if expr=\"v('REQUEST_URI') =~ /[a-z]*[a-z]*[0-9]/\" -->x<!--#endif -->\n".repeat(20_000);
     let site = tenants("AddOutputFilter INCLUDES .shtml\nHostlerRequestBudget 300")
         .a_file("htdocs/long.shtml", page);
-    let target = format!("/long.shtml?{}", "a".repeat(LETTERS / 10));
+    let target = format!("/long.shtml?{}", "a".repeat(LETTERS / 60));
     let (server, statuses) = attack(site, "a page over the budget", 192, &target, "");
     assert!(are_all(&statuses, 500) || are_all(&statuses, 0), "{statuses:?}");
     tells(&server, "the request has used up 300 ms of processor time");
@@ -108,7 +108,7 @@ fn a_page_that_asks_for_ever() {
 #[test]
 fn a_thousand_hard_set_env_if() {
     needs_root!();
-    let rules: String = (0..1000).map(|n| format!("SetEnvIf X-Long \"{HARD}{n}\" x{n}\n")).collect();
+    let rules: String = (0..1000).map(|n| format!("SetEnvIf X-Long \"(?#{n}){HARD}\" x{n}\n")).collect();
     let site = tenants("").a_file("htdocs/.htaccess", rules).a_file("htdocs/a.html", "A's page");
     let fields = format!("X-Long: {}\r\n", "a".repeat(LETTERS));
     let (server, statuses) = attack(site, "a thousand hard SetEnvIf", 64, "/a.html", &fields);
@@ -203,5 +203,4 @@ fn values_that_double() {
         assert!(are_all(&ask(&server, "/page/a.shtml", "", times()), 200));
     });
     tells(&server, "there is no room for the variable");
-    tells(&server, "there is no room for the field");
 }
