@@ -30,21 +30,33 @@ pub(crate) async fn run<T: Send + 'static>(
     permit: Permit,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Halt> {
-    let done = tokio::task::spawn_blocking(move || {
-        give_way();
+    let timed = move || {
         let before = budget::thread_time();
         let result = work();
-        let took = budget::thread_time().saturating_sub(before);
-        drop(permit.0);
-        (result, took)
-    });
-    let Ok((result, took)) = done.await else {
-        log::request(request, Severity::Error, "core", "work for the request has failed");
-        return Err(Halt::Status(500));
+        (result, budget::thread_time().saturating_sub(before))
     };
+    let (result, took) = run_free(request, permit, timed).await?;
     request.budget.charge(took);
     budget::check(request)?;
     Ok(result)
+}
+
+/// The same for work whose time is none of the rules': it is not on the budget.
+pub(crate) async fn run_free<T: Send + 'static>(
+    request: &Request,
+    permit: Permit,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Halt> {
+    let done = tokio::task::spawn_blocking(move || {
+        give_way();
+        let result = work();
+        drop(permit.0);
+        result
+    });
+    done.await.map_err(|_| {
+        log::request(request, Severity::Error, "core", "work for the request has failed");
+        Halt::Status(500)
+    })
 }
 
 /// Lowers the thread's priority, once.

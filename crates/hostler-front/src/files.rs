@@ -90,6 +90,8 @@ pub(crate) struct Site {
     pub(crate) htaccess: RefCell<HtaccessCache>,
     /// One piece of work at a time is done aside.
     pub(crate) aside: Arc<Semaphore>,
+    /// One directory at a time is listed.
+    pub(crate) listing: Semaphore,
     /// What pages with includes take.
     pub(crate) pages: Rc<Room>,
 }
@@ -112,6 +114,7 @@ impl Site {
             merges: RefCell::default(),
             htaccess: RefCell::default(),
             aside: Arc::new(Semaphore::new(1)),
+            listing: Semaphore::new(1),
             pages: Rc::default(),
         })
     }

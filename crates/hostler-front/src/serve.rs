@@ -193,6 +193,9 @@ pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase
 pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Phase) {
     let mut sub = request.sub(target);
     sub.method = method;
+    if let Err(halt) = budget::sub_request(request).await {
+        return (sub, Err(halt));
+    }
     let phase = if u32::from(sub.depth()) > crate::settings::recursion(&request.server).1.max(1) {
         log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
         Err(Halt::Status(500))

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 /// Time after which a request lets others go on.
 const SLICE: Duration = Duration::from_millis(1);
 /// Longest time that a request goes on without coming to a place where it lets others go on.
-const STRETCH: Duration = Duration::from_millis(8);
+const STRETCH: Duration = Duration::from_millis(5);
 /// `HostlerRequestBudget` where it is not set.
 const DEFAULT: Duration = Duration::from_secs(2);
 
@@ -200,6 +200,47 @@ pub(crate) async fn turn(request: &Request) -> Result<(), Halt> {
         poll_fn(|_| if std::mem::replace(&mut waited, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
     check(request)
+}
+
+/// Before a sub-request, of which rules can cause many: its own work counts, too.
+pub(crate) async fn sub_request(request: &Request) -> Result<(), Halt> {
+    let _ = effort::spend(effort::ROUND as usize);
+    turn(request).await
+}
+
+/// A site's work that is part of no request any more, such as compressing what is sent: it has no bound, but takes
+/// turns with all other work of its site.
+pub(crate) struct Sideline {
+    thread: Rc<Thread>,
+    site: SiteId,
+    turn: Option<turns::Turn>,
+}
+
+impl Sideline {
+    pub(crate) fn of(request: &Request) -> Self {
+        let site = request.budget.site.get().unwrap_or(SiteId::MAX);
+        Self { thread: request.thread.clone(), site, turn: None }
+    }
+
+    /// Waits for the site's turn, if it has to.
+    pub(crate) fn poll_turn(&mut self, cx: &mut std::task::Context<'_>) -> Poll<()> {
+        if self.turn.is_none() && self.thread.turns.is_hot(self.site) {
+            self.turn = Some(self.thread.turns.line_up(self.site));
+        }
+        if let Some(turn) = &mut self.turn {
+            std::task::ready!(Pin::new(turn).poll(cx));
+            self.turn = None;
+        }
+        Poll::Ready(())
+    }
+
+    /// Notes what a piece of work has taken.
+    pub(crate) fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        let result = work();
+        self.thread.turns.used(self.site, thread_time().saturating_sub(before));
+        result
+    }
 }
 
 /// Runs what works for a request.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 /// A site that has worked for so long within [`WINDOW`] lines up for whatever its requests do.
-const HOT: Duration = Duration::from_millis(20);
+const HOT: Duration = Duration::from_millis(10);
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// The requests of a thread that want to go on.

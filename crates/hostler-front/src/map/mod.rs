@@ -7,6 +7,7 @@ pub(crate) mod translate;
 pub(crate) mod types;
 pub(crate) mod walk;
 
+use crate::budget;
 use crate::handler::worker::phases::{self, Said};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
@@ -64,7 +65,10 @@ pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Ph
     let mut sub = request.sub(&request.uri);
     sub.filename = path.to_vec();
     sub.dir = sub.server.defaults.clone();
-    let phase = look_up_phases(&mut sub).await;
+    let phase = match budget::sub_request(request).await {
+        Ok(()) => look_up_phases(&mut sub).await,
+        Err(halt) => Err(halt),
+    };
     (sub, phase)
 }
 
