@@ -204,3 +204,84 @@ fn values_that_double() {
     });
     tells(&server, "there is no room for the variable");
 }
+
+#[test]
+fn passwords_that_take_for_ever() {
+    needs_root!();
+    let rules = |name: &str| {
+        format!("AuthType Basic\nAuthName x\nAuthUserFile \"@ROOT@/a/{name}\"\nRequire valid-user")
+    };
+    let slow = "ann:$2y$31$WHyl/MVm1ZSToX55ZboCluoKznXDkC/p5uJ/.mO09H.veGBW/yZn6\n\
+                bob:$6$rounds=999999999$2d5Ylu9MO84uL/lV$u34MZe2PEbSODnlo6W1OMtYgZIOrVArtCwjYhm2YHlF0\n\
+                eve:$2y$14$WHyl/MVm1ZSToX55ZboCluoKznXDkC/p5uJ/.mO09H.veGBW/yZn6\n";
+    let many = "someone:$apr1$h4W5HAWS$.77QU3nRZN4dij58ut2JR.\n".repeat((15 << 20) / 47);
+    let sections = [("slow", "slow"), ("many", "many"), ("huge", "huge")].map(|(folder, file)| {
+        format!("<Directory \"@ROOT@/a/htdocs/{folder}\">\n{}\n</Directory>\n", rules(file))
+    });
+    let mut site = tenants(&sections.concat()).a_file("slow", slow).a_file("many", many).a_file("huge", "");
+    for folder in ["slow", "many", "huge"] {
+        site = site.a_file(&format!("htdocs/{folder}/a.html"), "A's page");
+    }
+    let server = site.start();
+    let huge = std::fs::File::options().write(true).open(server.site().path("a/huge")).expect("a file");
+    huge.set_len(1 << 30).expect("a hole");
+    let as_user = |encoded: &str| format!("Authorization: Basic {encoded}\r\n");
+    Attack::new("passwords that take for ever", 160).run(&server, || {
+        // ann:x, bob:x and eve:x
+        for user in ["YW5uOng=", "Ym9iOng="] {
+            assert!(are_all(&ask(&server, "/slow/a.html", &as_user(user), times()), 500));
+        }
+        assert!(are_all(&ask(&server, "/slow/a.html", &as_user("ZXZlOng="), times()), 401));
+        assert!(are_all(&ask(&server, "/many/a.html", &as_user("YW5uOng="), times()), 401));
+        assert!(are_all(&ask(&server, "/huge/a.html", &as_user("YW5uOng="), times()), 500));
+    });
+    tells(&server, "so many rounds");
+    tells(&server, "may have no more than");
+}
+
+#[test]
+fn sub_requests_without_end() {
+    needs_root!();
+    let names: String = (0..10_000).map(|n| format!(" none{n}.html")).collect();
+    let tests: String = (0..10).map(|n| format!("<If \"-U '/again/{n}.html'\">\nForceType text/plain\n</If>\n")).collect();
+    let redirects: String = (0..20_000).map(|n| format!("RedirectMatch \"^/none/{n}(.*)x\" /x\n")).collect();
+    let site = tenants("HostlerRequestBudget 500")
+        .a_file("htdocs/index/.htaccess", format!("DirectoryIndex{names}\nOptions -Indexes\n"))
+        .a_file("htdocs/again/.htaccess", tests)
+        .a_file("htdocs/again/0.html", "A's page")
+        .a_file("htdocs/redirects/.htaccess", redirects)
+        .a_file("htdocs/redirects/a.html", "A's page");
+    let server = site.start();
+    Attack::new("sub-requests without end", 96).run(&server, || {
+        let statuses = ask(&server, "/index/", "", times());
+        assert!(statuses.iter().all(|status| matches!(status, 403 | 500)), "{statuses:?}");
+        assert!(are_all(&ask(&server, "/again/0.html", "", times()), 500));
+        let statuses = ask(&server, "/redirects/a.html", "", times());
+        assert!(statuses.iter().all(|status| matches!(status, 200 | 500)), "{statuses:?}");
+    });
+    tells(&server, "the request has used up 500 ms of processor time");
+}
+
+#[test]
+fn a_listing_of_many_files() {
+    needs_root!();
+    let server = tenants("").a_file("htdocs/list/.htaccess", "Options +Indexes\nIndexOptions FancyIndexing").start();
+    let folder = server.site().path("a/htdocs/list");
+    for number in 0..5000 {
+        std::fs::File::create(folder.join(format!("file{number}.html"))).expect("a file");
+    }
+    Attack::new("listings of 5,000 files", 128).run(&server, || {
+        let statuses = ask(&server, "/list/", "", times());
+        assert!(statuses.iter().all(|status| matches!(status, 200 | 500)), "{statuses:?}");
+    });
+}
+
+#[test]
+fn compressing_without_end() {
+    needs_root!();
+    let text: String = (0..3_000_000_u64).map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let site = tenants("AddOutputFilterByType DEFLATE text/plain").a_file("htdocs/a.txt", text);
+    let fields = "Accept-Encoding: gzip\r\n";
+    let (_server, statuses) = attack(site, "large files compressed at once", 64, "/a.txt", fields);
+    assert!(are_all(&statuses, 200), "{statuses:?}");
+}
