@@ -148,7 +148,10 @@ impl Regex {
         if text.len() > MAX_SUBJECT {
             return Err(self.gave_up(format_args!("the text is longer than {MAX_SUBJECT} bytes")));
         }
-        self.inner.program.find(text, use_groups).map_err(|error: Failure| self.gave_up(format_args!("{error}")))
+        self.inner
+            .program
+            .find(text, use_groups)
+            .map_err(|error: Failure| self.gave_up(format_args!("{error}")))
     }
 
     fn gave_up(&self, why: fmt::Arguments<'_>) -> RegexError {

@@ -46,8 +46,13 @@ impl Facts {
     /// Bytes that the contents take that come with them: the file's, if it is small, and the access files'.
     fn size(&self) -> usize {
         let file = self.file.as_ref().map_or(0, |file| file.info.size.min(SMALL) as usize);
+        file + self.access_bytes()
+    }
+
+    /// Bytes of the access files.
+    pub(crate) fn access_bytes(&self) -> usize {
         let access = self.walked.levels.iter().filter_map(|level| level.htaccess.as_ref());
-        access.fold(file, |sum, access| sum + access.text.as_ref().map_or(0, |text| text.len()))
+        access.map(|access| access.text.as_ref().map_or(0, |text| text.len())).sum()
     }
 }
 
@@ -292,7 +297,11 @@ impl Site {
 
     /// Forgets pages that nobody is being sent.
     pub(crate) fn forget_pages(&self) {
-        self.facts.borrow().values().filter_map(|facts| facts.file.as_ref()).for_each(|file| file.page.clear());
+        self.facts
+            .borrow()
+            .values()
+            .filter_map(|facts| facts.file.as_ref())
+            .for_each(|file| file.page.clear());
     }
 
     /// Forgets everything remembered.

@@ -351,7 +351,9 @@ impl Matcher {
             std::slice::from_raw_parts(vector, 2 * count.min(PAIRS as usize))
         };
         // A lookbehind with \K may put the end before the start.
-        pairs.chunks_exact(2).map(|pair| (pair[0] != usize::MAX && pair[0] <= pair[1]).then_some((pair[0], pair[1])))
+        pairs
+            .chunks_exact(2)
+            .map(|pair| (pair[0] != usize::MAX && pair[0] <= pair[1]).then_some((pair[0], pair[1])))
     }
 }
 
@@ -402,7 +404,9 @@ mod tests {
             ROUNDS.get() < 50
         });
         let text = vec![b'a'; 8000];
-        for pattern in ["[a-z]*[a-z]*[a-z]*[@!]", "(?:[a-z]*+)[@!]", "(?:a|a)*[bc]", "(a+)+$b", "(?=(a*))\\1[bc]"] {
+        for pattern in
+            ["[a-z]*[a-z]*[a-z]*[@!]", "(?:[a-z]*+)[@!]", "(?:a|a)*[bc]", "(a+)+$b", "(?=(a*))\\1[bc]"]
+        {
             let program = Program::new(pattern.as_bytes(), Flags::default()).unwrap();
             for _ in 0..2 * OFTEN {
                 ROUNDS.set(0);

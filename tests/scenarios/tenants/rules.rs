@@ -74,8 +74,7 @@ fn a_page_full_of_hard_conditions() {
         let _ = writeln!(page, "<!--#if expr=\"v('x') =~ /(?#{number}){HARD}/\" -->x<!--#endif -->");
     }
     let site = tenants("AddOutputFilter INCLUDES .shtml").a_file("htdocs/hard.shtml", page);
-    let (server, statuses) =
-        attack(site, "a page with 15,000 hard conditions", 192, "/hard.shtml", "");
+    let (server, statuses) = attack(site, "a page with 15,000 hard conditions", 192, "/hard.shtml", "");
     assert!(are_all(&statuses, 500), "{statuses:?}");
     tells(&server, "a single rule took more than");
 }
@@ -88,8 +87,7 @@ fn a_page_full_of_easy_conditions() {
         let _ = writeln!(page, "<!--#if expr=\"v('x') =~ /^b*c{number}/\" -->x<!--#endif -->");
     }
     let site = tenants("AddOutputFilter INCLUDES .shtml").a_file("htdocs/easy.shtml", page);
-    let (_server, statuses) =
-        attack(site, "a page with 15,000 easy conditions", 192, "/easy.shtml", "");
+    let (_server, statuses) = attack(site, "a page with 15,000 easy conditions", 192, "/easy.shtml", "");
     assert!(are_all(&statuses, 200), "{statuses:?}");
 }
 
@@ -126,12 +124,15 @@ fn hard_patterns_in_every_kind_of_rule() {
         format!("RequestHeader edit X-Long \"{HARD}\" z"),
         format!("Require expr \"req('X-Long') =~ /{HARD}/\""),
         format!("SetEnvIfExpr \"req('X-Long') =~ /{HARD}/\" x"),
-        format!("SetHandler \"expr=%{{md5:%{{req:X-Long}}}}\"\n<If \"req('X-Long') !~ /{HARD}/\">\nRequire all denied\n</If>"),
+        format!(
+            "SetHandler \"expr=%{{md5:%{{req:X-Long}}}}\"\n<If \"req('X-Long') !~ /{HARD}/\">\nRequire all denied\n</If>"
+        ),
     ];
     let mut site = tenants("").a_file("htdocs/a.html", "A's page");
     for (number, rule) in rules.iter().enumerate() {
         let folder = format!("htdocs/{number}");
-        site = site.a_file(&format!("{folder}/.htaccess"), rule).a_file(&format!("{folder}/a.html"), "A's page");
+        site =
+            site.a_file(&format!("{folder}/.htaccess"), rule).a_file(&format!("{folder}/a.html"), "A's page");
     }
     let server = site.start();
     let fields = format!("X-Long: {}\r\n", "a".repeat(LETTERS));
@@ -242,8 +243,9 @@ fn passwords_that_take_for_ever() {
 #[test]
 fn sub_requests_without_end() {
     needs_root!();
-    let names: String = (0..10_000).map(|n| format!(" none{n}.html")).collect();
-    let tests: String = (0..10).map(|n| format!("<If \"-U '/again/{n}.html'\">\nForceType text/plain\n</If>\n")).collect();
+    let names: String = (0..2000).map(|n| format!(" none{n}.html")).collect();
+    let tests: String =
+        (0..10).map(|n| format!("<If \"-U '/again/{n}.html'\">\nForceType text/plain\n</If>\n")).collect();
     let redirects: String = (0..20_000).map(|n| format!("RedirectMatch \"^/none/{n}(.*)x\" /x\n")).collect();
     let site = tenants("HostlerRequestBudget 500")
         .a_file("htdocs/index/.htaccess", format!("DirectoryIndex{names}\nOptions -Indexes\n"))
@@ -252,7 +254,7 @@ fn sub_requests_without_end() {
         .a_file("htdocs/redirects/.htaccess", redirects)
         .a_file("htdocs/redirects/a.html", "A's page");
     let server = site.start();
-    Attack::new("sub-requests without end", 96).run(&server, || {
+    Attack::new("sub-requests without end", 160).run(&server, || {
         let statuses = ask(&server, "/index/", "", times());
         assert!(statuses.iter().all(|status| matches!(status, 403 | 500)), "{statuses:?}");
         assert!(are_all(&ask(&server, "/again/0.html", "", times()), 500));
@@ -265,7 +267,8 @@ fn sub_requests_without_end() {
 #[test]
 fn a_listing_of_many_files() {
     needs_root!();
-    let server = tenants("").a_file("htdocs/list/.htaccess", "Options +Indexes\nIndexOptions FancyIndexing").start();
+    let server =
+        tenants("").a_file("htdocs/list/.htaccess", "Options +Indexes\nIndexOptions FancyIndexing").start();
     let folder = server.site().path("a/htdocs/list");
     for number in 0..5000 {
         std::fs::File::create(folder.join(format!("file{number}.html"))).expect("a file");
@@ -279,7 +282,8 @@ fn a_listing_of_many_files() {
 #[test]
 fn compressing_without_end() {
     needs_root!();
-    let text: String = (0..3_000_000_u64).map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let text: String =
+        (0..3_000_000_u64).map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     let site = tenants("AddOutputFilterByType DEFLATE text/plain").a_file("htdocs/a.txt", text);
     let fields = "Accept-Encoding: gzip\r\n";
     let (_server, statuses) = attack(site, "large files compressed at once", 64, "/a.txt", fields);

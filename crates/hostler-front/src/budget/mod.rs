@@ -208,6 +208,16 @@ pub(crate) async fn sub_request(request: &Request) -> Result<(), Halt> {
     turn(request).await
 }
 
+/// So many bytes of access files came from the site's process: to receive them took time that no rule has spent.
+pub(crate) fn has_read(request: &Request, bytes: usize) {
+    // About a nanosecond for each.
+    let time = Duration::from_nanos(bytes as u64);
+    if bytes > 0 {
+        request.budget.charge(time);
+        request.thread.turns.used(request.budget.site.get().unwrap_or(SiteId::MAX), time);
+    }
+}
+
 /// A site's work that is part of no request any more, such as compressing what is sent: it has no bound, but takes
 /// turns with all other work of its site.
 pub(crate) struct Sideline {

@@ -43,12 +43,7 @@ pub(crate) async fn apply(request: &mut Request, error: bool) {
     }
 }
 
-async fn carry_out(
-    request: &mut Request,
-    rules: &[Arc<Rule>],
-    phase: Phase,
-    table: Table,
-) -> serve::Phase {
+async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], phase: Phase, table: Table) -> serve::Phase {
     let mut from = 0;
     let mut host = RequestHost::new(&mut *request);
     while let Err(Pause { at, need }) = headers::apply(rules, from, phase, table, &mut host) {

@@ -1,9 +1,9 @@
 //! Which sections apply to a request, and merging them: Files, Location, If. (Directory: see [`super::walk`].)
 
-use crate::{budget, expr_host};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
+use crate::{budget, expr_host};
 use hostler_config::{DirConfig, Pattern, Section, lookup};
 use hostler_expr::{Captures, Expr, RegexError};
 use smallvec::SmallVec;

@@ -1,11 +1,11 @@
 //! From the URL to a file name: Redirect, Alias, ScriptAlias, DocumentRoot.
 
-use crate::{budget, expr_host};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use crate::settings;
 use crate::variables;
+use crate::{budget, expr_host};
 use bytes::Bytes;
 use hostler_config::DirConfig;
 use hostler_config::directives::alias::{self, request as by_alias};

@@ -3,11 +3,11 @@
 
 use super::sections::{self, Overs, gave_up};
 use crate::files::{AccessFiles, Facts};
-use crate::{aside, budget};
 use crate::log::{self, Severity};
 use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
+use crate::{aside, budget};
 use bytes::Bytes;
 use hostler_config::directives::core::{Allow, OptionBits, Permissions};
 use hostler_config::lookup::{self, Step};
@@ -51,10 +51,18 @@ pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>
     if request.epoch == 0 {
         request.epoch = site.epoch();
     }
-    let facts = site.walk(path, &access).await.map_err(|error| {
-        log::request(request, Severity::Error, "core", &format!("the path can't be looked up: {error}"));
-        Halt::Status(503)
-    })?;
+    let facts = match site.remembered(path, &access) {
+        Some(facts) => facts,
+        None => {
+            let facts = site.walk(path, &access).await.map_err(|error| {
+                let message = format!("the path can't be looked up: {error}");
+                log::request(request, Severity::Error, "core", &message);
+                Halt::Status(503)
+            })?;
+            budget::has_read(request, facts.access_bytes());
+            facts
+        }
+    };
     request.lasting &= facts.lasting;
     Ok(facts)
 }

@@ -164,7 +164,8 @@ mod tests {
         for hash in SECRET {
             assert!(!takes_too_long(&[b'x'; 8000], hash), "{hash}");
         }
-        for hash in ["$2y$31$x", "$2b$17$x", "$5$rounds=999999999$x$y", "$6$rounds=4000001$x$", "$6$rounds=$"] {
+        for hash in ["$2y$31$x", "$2b$17$x", "$5$rounds=999999999$x$y", "$6$rounds=4000001$x$", "$6$rounds=$"]
+        {
             assert!(takes_too_long(b"secret", hash), "{hash}");
         }
         assert!(takes_too_long(&[b'x'; 8000], "$6$rounds=100000$x$y"));

@@ -3,8 +3,8 @@
 
 use super::expansion::{Expansion, Progress};
 use super::page::Parsed;
-use crate::budget;
 use crate::body::{Body, BodyError, BodyStream};
+use crate::budget;
 use crate::filter::range::UNRANGED;
 use crate::request::Request;
 use bytes::Bytes;
