@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 /// Larger `.htaccess` files are read aside, in bytes.
 const SMALL: usize = 2 << 10;
-/// Most bytes of all `.htaccess` files on the way to a file.
+/// Most `.htaccess` files on the way to a file (conditions of one may stand within those of another), and most bytes
+/// of all of them.
+const MOST_FILES: usize = 128;
 const MOST: usize = 1 << 20;
 /// Warnings about an `.htaccess` file that get into the log each time it is read.
 const MOST_WARNINGS: usize = 20;
@@ -72,7 +74,7 @@ pub(crate) async fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>
     let server = request.server.clone();
     let path = trim_slashes(asked);
     let mut walk =
-        Walk { request, server: &server, path, asked, facts, overs: Overs::new(), group: None, read: 0 };
+        Walk { request, server: &server, path, asked, facts, overs: Overs::new(), group: None, read: (0, 0) };
     walk.levels().await?;
     walk.finish(asked).await
 }
@@ -137,8 +139,8 @@ struct Walk<'a> {
     overs: Overs,
     /// What `overs` say together of what the walk has to know on its way.
     group: Option<Permissions>,
-    /// Bytes of `.htaccess` files so far.
-    read: usize,
+    /// Number and bytes of `.htaccess` files so far.
+    read: (usize, usize),
 }
 
 impl<'a> Walk<'a> {
@@ -229,9 +231,11 @@ impl<'a> Walk<'a> {
                 return Err(Halt::Status(403));
             }
         };
-        self.read += text.len();
-        if self.read > MOST {
-            let message = format!("the access files down to {name} are larger than {MOST} bytes together");
+        self.read = (self.read.0 + 1, self.read.1 + text.len());
+        if self.read.0 > MOST_FILES || self.read.1 > MOST {
+            let message = format!(
+                "the access files down to {name} are more than {MOST_FILES}, or larger than {MOST} bytes together"
+            );
             log::request(self.request, Severity::Alert, "core", &message);
             return Err(Halt::Status(500));
         }
