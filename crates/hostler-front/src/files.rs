@@ -6,7 +6,7 @@
 
 use crate::handler::ssi::Room;
 use crate::hub::Hub;
-use crate::map::walk::HtaccessCache;
+use crate::map::htaccess::HtaccessCache;
 use crate::merge::MergeCache;
 use crate::open_file::{OpenFile, SMALL};
 use crate::site::{Link, SiteError};

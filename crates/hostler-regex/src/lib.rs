@@ -8,6 +8,7 @@
 //! `docs/decisions/0027-a-budget-for-rules.md`.
 
 pub mod effort;
+mod matcher;
 mod program;
 
 pub use program::{Failure, Flags, Program};

@@ -1,8 +1,8 @@
 //! A compiled pattern, and the calls of PCRE2 that make one, match with it and free it.
 
 use crate::effort;
+use crate::matcher::{self, PAIRS};
 use pcre2_sys as sys;
-use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
@@ -48,24 +48,6 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// PCRE2 calls it at each item of a pattern; the first argument says where it is.
-type Callout = extern "C" fn(*mut c_void, *mut c_void) -> i32;
-
-// Of PCRE2's functions this one is missing in `pcre2-sys`, which links the library.
-unsafe extern "C" {
-    fn pcre2_set_callout_8(
-        context: *mut sys::pcre2_match_context_8,
-        callout: Option<Callout>,
-        data: *mut c_void,
-    ) -> i32;
-}
-
-/// Limits of one match, as PCRE2 knows them; time is [`effort`]'s.
-const STEPS: u32 = 10_000_000;
-const DEPTH: u32 = 50_000;
-/// In kibibytes. A thread keeps what its largest match has needed.
-const HEAP: u32 = 8_000;
-
 /// Matches after which machine code for a pattern is worth its time and memory.
 const OFTEN: u32 = 32;
 
@@ -81,9 +63,6 @@ const COMPILE: usize = 2000;
 const COMPILE_BYTE: usize = 50;
 /// What translating each byte of a compiled pattern costs.
 const TRANSLATE: usize = 100;
-
-/// Groups that a match reports, the whole match included.
-const PAIRS: u32 = 128;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -145,7 +124,7 @@ impl Program {
         if self.matches.fetch_add(1, Ordering::Relaxed) == OFTEN {
             self.fast.get_or_init(|| self.machine_code());
         }
-        MATCHER.with_borrow_mut(|matcher| {
+        matcher::with(|matcher| {
             let fast = self.fast.get().and_then(Option::as_ref);
             let mut result = matcher.run(fast.unwrap_or(&self.code), subject);
             if result == sys::PCRE2_ERROR_JIT_STACKLIMIT {
@@ -182,7 +161,7 @@ impl Program {
 
 /// PCRE2's program.
 #[derive(Debug)]
-struct Code(NonNull<sys::pcre2_code_8>);
+pub(crate) struct Code(pub(crate) NonNull<sys::pcre2_code_8>);
 
 // SAFETY: PCRE2 changes a program only when it is compiled or translated, which `Code`'s maker does before anybody else
 // has it; matching reads it.
@@ -274,96 +253,6 @@ fn message(code: i32) -> String {
     unsafe { sys::pcre2_get_error_message_8(code, text.as_mut_ptr(), text.len()) };
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     String::from_utf8_lossy(&text[..end]).into_owned()
-}
-
-thread_local! {
-    static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new());
-}
-
-/// What a thread needs for matching: a match context, and room for groups.
-struct Matcher {
-    context: NonNull<sys::pcre2_match_context_8>,
-    data: NonNull<sys::pcre2_match_data_8>,
-}
-
-impl Drop for Matcher {
-    fn drop(&mut self) {
-        // SAFETY: both are ours alone and were not freed before.
-        unsafe {
-            sys::pcre2_match_data_free_8(self.data.as_ptr());
-            sys::pcre2_match_context_free_8(self.context.as_ptr());
-        }
-    }
-}
-
-/// What callouts of one match need.
-struct Watched {
-    /// What is spent at each: a step may look at every byte of the subject.
-    price: usize,
-    /// How many there may be, whatever the watch says.
-    left: u64,
-}
-
-impl Matcher {
-    fn new() -> Self {
-        // SAFETY: without a general context PCRE2 uses malloc.
-        let (context, data) = unsafe {
-            (sys::pcre2_match_context_create_8(null_mut()), sys::pcre2_match_data_create_8(PAIRS, null_mut()))
-        };
-        let (Some(context), Some(data)) = (NonNull::new(context), NonNull::new(data)) else {
-            // As everywhere in Rust: without memory there is nothing to go on with.
-            std::process::abort()
-        };
-        // SAFETY: the context is valid.
-        unsafe {
-            sys::pcre2_set_match_limit_8(context.as_ptr(), STEPS);
-            sys::pcre2_set_depth_limit_8(context.as_ptr(), DEPTH);
-            sys::pcre2_set_heap_limit_8(context.as_ptr(), HEAP);
-        }
-        Self { context, data }
-    }
-
-    /// PCRE2's result.
-    fn run(&mut self, code: &Code, subject: &[u8]) -> i32 {
-        let mut watched = Watched { price: 5 + subject.len() / 8, left: effort::LONGEST_MATCH };
-        // SAFETY: context and room for groups are ours, the subject is `len` readable bytes, and `watched`, which only
-        // `callout` uses, outlives the call. No callout matches anything itself, so `data` is used once at a time.
-        unsafe {
-            let data = (&raw mut watched).cast::<c_void>();
-            pcre2_set_callout_8(self.context.as_ptr(), Some(callout), data);
-            sys::pcre2_match_8(
-                code.0.as_ptr(),
-                subject.as_ptr(),
-                subject.len(),
-                0,
-                0,
-                self.data.as_ptr(),
-                self.context.as_ptr(),
-            )
-        }
-    }
-
-    /// The first groups of the last match.
-    fn groups(&self, count: usize) -> impl Iterator<Item = Option<(usize, usize)>> + '_ {
-        // SAFETY: the vector has two numbers for each of `PAIRS` groups, and stays until the next match.
-        let pairs = unsafe {
-            let vector = sys::pcre2_get_ovector_pointer_8(self.data.as_ptr());
-            std::slice::from_raw_parts(vector, 2 * count.min(PAIRS as usize))
-        };
-        // A lookbehind with \K may put the end before the start.
-        pairs
-            .chunks_exact(2)
-            .map(|pair| (pair[0] != usize::MAX && pair[0] <= pair[1]).then_some((pair[0], pair[1])))
-    }
-}
-
-/// Called by PCRE2 before each item of the pattern.
-extern "C" fn callout(_: *mut c_void, data: *mut c_void) -> i32 {
-    // SAFETY: `Matcher::run` gives the address of its `Watched`, which nobody else uses meanwhile.
-    let watched = unsafe { &mut *data.cast::<Watched>() };
-    watched.left = watched.left.saturating_sub(1);
-    let goes_on = watched.left > 0 && effort::spend(watched.price).is_ok();
-    if goes_on { 0 } else { sys::PCRE2_ERROR_CALLOUT }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod fixup;
 pub(crate) mod host;
+pub(crate) mod htaccess;
 pub(crate) mod sections;
 pub(crate) mod translate;
 pub(crate) mod types;

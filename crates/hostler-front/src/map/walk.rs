@@ -1,6 +1,7 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
+use super::htaccess::Made;
 use super::sections::{self, Overs, gave_up};
 use crate::files::{AccessFiles, Facts};
 use crate::log::{self, Severity};
@@ -8,7 +9,6 @@ use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
 use crate::{aside, budget};
-use bytes::Bytes;
 use hostler_config::directives::core::{Allow, OptionBits, Permissions};
 use hostler_config::lookup::{self, Step};
 use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, Warning, parse_htaccess};
@@ -376,66 +376,6 @@ fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Phase
             log::request(request, Severity::Error, "core", &message);
             Err(Halt::Status(403))
         }
-    }
-}
-
-/// Parsed `.htaccess` files of a site, kept by a thread.
-#[derive(Default)]
-pub(crate) struct HtaccessCache {
-    parsed: hashbrown::HashMap<String, Parsed, foldhash::fast::RandomState>,
-    bytes: usize,
-}
-
-/// How many of them are kept, and about how many bytes they may take; beyond this all are forgotten.
-const MOST_KEPT: usize = 1024;
-const MOST_BYTES: usize = 16 << 20;
-
-/// By how much a file grows when it is read.
-const GROWTH: usize = 8;
-
-struct Parsed {
-    text: Bytes,
-    made: Made,
-    conf: Arc<DirConfig>,
-}
-
-/// What else than its text decides what a file comes to.
-#[derive(PartialEq)]
-struct Made {
-    host: hostler_config::Origin,
-    allow: Arc<Allow>,
-}
-
-impl Parsed {
-    fn size(&self) -> usize {
-        self.text.len() + GROWTH * self.conf.weight
-    }
-}
-
-impl HtaccessCache {
-    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<Arc<DirConfig>> {
-        let parsed = self.parsed.get(file)?;
-        (parsed.text == text && parsed.made == *made).then(|| parsed.conf.clone())
-    }
-
-    fn keep(&mut self, file: &str, text: &[u8], made: Made, conf: Arc<DirConfig>) {
-        let parsed = Parsed { text: Bytes::copy_from_slice(text), made, conf };
-        let size = parsed.size();
-        if size > MOST_BYTES {
-            return;
-        }
-        if self.parsed.len() >= MOST_KEPT || self.bytes + size > MOST_BYTES {
-            self.clear();
-        }
-        self.bytes += size;
-        if let Some(former) = self.parsed.insert(file.to_owned(), parsed) {
-            self.bytes = self.bytes.saturating_sub(former.size());
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.parsed.clear();
-        self.bytes = 0;
     }
 }
 
