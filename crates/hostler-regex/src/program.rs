@@ -294,7 +294,7 @@ mod tests {
         });
         let text = vec![b'a'; 8000];
         for pattern in
-            ["[a-z]*[a-z]*[a-z]*[@!]", "(?:[a-z]*+)[@!]", "(?:a|a)*[bc]", "(a+)+$b", "(?=(a*))\\1[bc]"]
+            ["[a-z]*[a-z]*[a-z]*[@!]", "(?:[a-z]*+)[@!]", "(?:a|a)*[bc]", "(a+)+[bc]", "(?=(a*))\\1[bc]"]
         {
             let program = Program::new(pattern.as_bytes(), Flags::default()).unwrap();
             for _ in 0..2 * OFTEN {
