@@ -9,7 +9,7 @@ use crate::section::Setting;
 use crate::server::RawServer;
 use crate::table::{Action, Args, Arity, Contexts, Directive, Overrides};
 use crate::{Command, DirConfig, Facts, Node, Origin, Place, directives};
-use hostler_expr::RegexOptions;
+use hostler_expr::{RegexOptions, effort};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,6 +37,8 @@ pub(crate) struct Builder {
     /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
     /// everybody else.
     pub(crate) deadline: Option<Instant>,
+    /// What [`hostler_expr::effort::compiled`] may come to.
+    pub(crate) most_compiled: Option<u64>,
     /// Settings of the section being filled.
     pub(crate) trail: Vec<Setting>,
     /// Virtual hosts, not yet merged.
@@ -69,6 +71,10 @@ impl Builder {
     fn is_over(&mut self, origin: Origin) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() > deadline) && self.errors.is_empty() {
             self.error(origin, "", "the file takes too long to read".to_owned(), String::new());
+        }
+        if self.most_compiled.is_some_and(|most| effort::compiled() > most) && self.errors.is_empty() {
+            let message = "the file's regular expressions take too much memory".to_owned();
+            self.error(origin, "", message, String::new());
         }
         self.errors.len() >= if self.allow.is_some() { 1 } else { MAX_ERRORS }
     }

@@ -8,11 +8,18 @@ use crate::directives::core::Allow;
 use crate::read::Reader;
 use crate::section::Kind;
 use crate::{Config, ConfigError, DirConfig, Origin, ProcessConfig, ServerConfig, Setting, Warning};
+use hostler_expr::effort;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Largest .htaccess file in bytes.
 const MAX_FILE: usize = 1024 * 1024;
+
+/// Most lines of it.
+const MAX_LINES: usize = 50_000;
+
+/// Most bytes of compiled patterns in a file: twenty characters can make 64 kilobytes.
+const MOST_COMPILED: u64 = 4 << 20;
 
 /// Longest time for carrying out an .htaccess file; ordinary ones take less than a millisecond.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -49,9 +56,10 @@ pub struct Htaccess {
 /// The first mistake; the directory and all below it then answer 500.
 pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess, Box<ConfigError>> {
     let file: Arc<str> = scope.file.into();
-    if text.len() > MAX_FILE {
+    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    if text.len() > MAX_FILE || lines > MAX_LINES {
         let (directive, form) = (String::new(), String::new());
-        let message = format!("is larger than {MAX_FILE} bytes");
+        let message = format!("is larger than {MAX_FILE} bytes, or has more than {MAX_LINES} lines");
         return Err(Box::new(ConfigError { file, line: 0, directive, message, form }));
     }
     let mut reader = Reader::for_htaccess(&scope.config.facts, scope.host, scope.file);
@@ -61,8 +69,10 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
     builder.host = Some(scope.host);
     builder.allow = Some(Arc::clone(&scope.allow));
     builder.deadline = Some(Instant::now() + TIME_LIMIT);
+    builder.most_compiled = Some(effort::compiled() + MOST_COMPILED);
     builder.regex_options = scope.config.regex_options;
     let place = Place { kind: Kind::Directory, path: scope.directory.into(), regex: None };
+    let before = effort::compiled();
     let mut dir = DirConfig::default();
     if errors.is_empty() {
         run(&mut dir, &mut builder, &place, &nodes);
@@ -71,6 +81,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
     match first {
         Some(error) => Err(Box::new(error)),
         None => {
+            dir.weight = text.len() + (effort::compiled() - before) as usize / 8;
             warnings.append(&mut builder.warnings);
             Ok(Htaccess { conf: Arc::new(dir), warnings, settings: builder.trail })
         }

@@ -82,7 +82,18 @@ fn matches_directory(pattern: &Pattern, directory: &[u8]) -> bool {
 /// # Errors
 /// When a regular expression gave up.
 pub fn files<'a>(conf: &'a DirConfig, name: &[u8]) -> Result<Vec<&'a Arc<Section>>, RegexError> {
-    select(&conf.core.files, |pattern| match pattern {
+    files_among(&conf.core.files, name)
+}
+
+/// The same of some of them.
+///
+/// # Errors
+/// When a regular expression gave up.
+pub fn files_among<'a>(
+    sections: &'a [Arc<Section>],
+    name: &[u8],
+) -> Result<Vec<&'a Arc<Section>>, RegexError> {
+    select(sections, |pattern| match pattern {
         Pattern::Plain(plain) => Ok(**plain == *name),
         Pattern::Glob(glob) => Ok(glob_matches(glob, name, GlobMode::Path)),
         Pattern::Regex(regex) => regex.is_match(name),

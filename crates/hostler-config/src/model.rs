@@ -12,13 +12,17 @@ macro_rules! parts {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         #[allow(missing_docs, reason = "each field is the part of the module that it is named after")]
-        pub struct $name { $(pub $module: Part<d::$module::$type>,)* }
+        pub struct $name {
+            $(pub $module: Part<d::$module::$type>,)*
+            /// Bytes of the `.htaccess` files that it was made of; what it takes to merge and to keep grows with them.
+            pub weight: usize,
+        }
 
         impl $name {
             /// What applies when `over` is more specific than `self`.
             #[must_use]
             pub fn merge(&self, over: &Self) -> Self {
-                Self { $($module: self.$module.merge(&over.$module),)* }
+                Self { $($module: self.$module.merge(&over.$module),)* weight: self.weight + over.weight }
             }
         }
     };

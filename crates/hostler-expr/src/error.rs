@@ -69,8 +69,14 @@ pub enum EvalError {
     File(String),
     /// A regular expression gave up (limits) or, in legacy SSI, does not compile. The sentence names it.
     Regex(String),
-    /// A legacy SSI expression whose shape shows to be wrong only now.
+    /// A legacy SSI expression whose shape shows to be wrong only now, or more work than may be done.
     Invalid(String),
+}
+
+impl From<crate::effort::Exhausted> for EvalError {
+    fn from(error: crate::effort::Exhausted) -> Self {
+        Self::Invalid(error.to_string())
+    }
 }
 
 impl EvalError {

@@ -4,7 +4,7 @@ use crate::captures::Captures;
 use crate::error::Question;
 use crate::function::Function;
 use crate::tree::{Comparison, Condition, Inner, Root, Word};
-use crate::{Answer, EvalError, FileError, Flags, Host, Regex, digest, glob_matches, text};
+use crate::{Answer, EvalError, FileError, Flags, Host, Regex, digest, effort, glob_matches, text};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -39,6 +39,7 @@ impl<'e> Evaluation<'e> {
     }
 
     fn condition(&self, condition: &Condition, captures: &mut Captures) -> Result<bool, EvalError> {
+        spend(0)?;
         Ok(match condition {
             Condition::Constant(value) => *value,
             Condition::Not(inner) => !self.condition(inner, captures)?,
@@ -93,7 +94,11 @@ impl<'e> Evaluation<'e> {
             Condition::IpMatch(inner, subnet) => {
                 parse_address(&word(inner)?).is_some_and(|address| subnet.contains(address))
             }
-            Condition::Glob(mode, inner, pattern) => glob_matches(&word(pattern)?, &word(inner)?, *mode),
+            Condition::Glob(mode, inner, pattern) => {
+                let (pattern, text) = (word(pattern)?, word(inner)?);
+                spend(pattern.len().saturating_mul(text.len()))?;
+                glob_matches(&pattern, &text, *mode)
+            }
             _ => false,
         })
     }
@@ -112,6 +117,7 @@ impl<'e> Evaluation<'e> {
     fn in_words(&self, needle: &Word, items: &[Word], captures: &Captures) -> Result<bool, EvalError> {
         let needle = self.word(needle, captures)?;
         for item in items.iter().rev() {
+            spend(0)?;
             if self.word(item, captures)? == needle {
                 return Ok(true);
             }
@@ -157,6 +163,7 @@ impl<'e> Evaluation<'e> {
                 let mut joined = Vec::new();
                 for word in words {
                     joined.extend_from_slice(&self.word(word, captures)?);
+                    spend(joined.len() / 16)?;
                 }
                 Some(Cow::Owned(joined))
             }
@@ -183,6 +190,7 @@ impl<'e> Evaluation<'e> {
         'e: 'w,
     {
         let argument = self.word(argument, captures)?;
+        spend(8 * argument.len())?;
         let owned = |bytes: Vec<u8>| Some(Cow::Owned(bytes));
         Ok(match function {
             Function::Req => self.varying_header(&argument),
@@ -230,6 +238,11 @@ impl<'e> Evaluation<'e> {
             },
         }
     }
+}
+
+/// Notes the work for a step and this much besides.
+fn spend(units: usize) -> Result<(), EvalError> {
+    effort::spend(50 + units).map_err(EvalError::from)
 }
 
 fn ready<T>(answer: Answer<T>, question: impl FnOnce() -> Question) -> Result<T, EvalError> {

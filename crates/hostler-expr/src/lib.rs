@@ -50,6 +50,7 @@ pub use captures::Captures;
 pub use error::{EvalError, ParseError, Question};
 pub use glob::{GlobMode, glob_matches};
 pub use host::{Answer, FileError, FileTest, Host, SubrequestTest};
+pub use hostler_regex::effort;
 pub use regex::{Regex, RegexError, RegexOptions};
 pub use subnet::{Subnet, SubnetError};
 pub use tree::{Expr, FileAccess, Flags, Kind};

@@ -3,10 +3,12 @@
 //!
 //! Everything here fails closed: what can't be evaluated is an error, never a pass.
 
+use crate::aside;
 use crate::expr_host::RequestHost;
 use crate::handler::worker::phases::{self, Said};
 use crate::log::{self, Severity};
 use crate::names;
+use crate::open_file::OpenFile;
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use bytes::Bytes;
@@ -183,14 +185,17 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     };
     let Some(file) = dir.auth.user_file.clone() else { return Err(incomplete(request, "AuthUserFile")) };
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
-    let text = known.file(request, &file).await?;
+    let hash = {
+        let user = user.clone();
+        known.search(request, &file, move |text| auth::password_hash(text, &user).map(str::to_owned)).await?
+    };
     // Known in the log even when the password is wrong.
     request.user = Some(Bytes::from(credentials.user));
     let uri = String::from_utf8_lossy(&request.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
-    let failure = match auth::password_hash(&text, &user) {
+    let failure = match hash {
         None => Some(format!("AH01618: user {user} not found: {uri}")),
-        Some(hash) if !verified(request, &credentials.password, hash).await => {
+        Some(hash) if !verified(request, &credentials.password, &hash, &user).await? => {
             Some(format!("AH01617: user {user}: authentication failure for \"{uri}\": Password Mismatch"))
         }
         Some(_) => None,
@@ -204,17 +209,25 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
 }
 
 /// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
-async fn verified(request: &Request, password: &[u8], hash: &str) -> bool {
+async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) -> Result<bool, Halt> {
     if request.thread.passwords.borrow().was_right(password, hash) {
-        return true;
+        return Ok(true);
+    }
+    if auth::takes_too_long(password, hash) {
+        let message = format!(
+            "the password of user {user} can't be checked: it was hashed in so many rounds that checking it would take \
+             minutes"
+        );
+        log::request(request, Severity::Error, "authn_file", &message);
+        return Err(Halt::Status(500));
     }
     let (password_copy, hash_copy) = (password.to_vec(), hash.to_owned());
-    let checked = tokio::task::spawn_blocking(move || auth::verify(&password_copy, &hash_copy)).await;
-    let fits = checked.unwrap_or(false);
+    let permit = aside::permit(request).await?;
+    let fits = aside::run_free(request, permit, move || auth::verify(&password_copy, &hash_copy)).await?;
     if fits {
         request.thread.passwords.borrow_mut().keep(password, hash);
     }
-    fits
+    Ok(fits)
 }
 
 /// What had to be fetched for the rules.
@@ -223,31 +236,42 @@ struct Known {
     client_name: Option<Option<String>>,
     addresses: HashMap<String, Vec<IpAddr>>,
     members: HashMap<String, bool>,
-    files: HashMap<String, Arc<str>>,
 }
 
+/// Largest password or group file, in bytes.
+const LARGEST: u64 = 16 << 20;
+
 impl Known {
-    /// A password or group file, read as the site's user.
-    async fn file(&mut self, request: &Request, path: &str) -> Result<Arc<str>, Halt> {
-        if let Some(text) = self.files.get(path) {
-            return Ok(text.clone());
-        }
+    /// Looks for something in a password or group file, read as the site's user.
+    async fn search<T: Send + 'static>(
+        &self,
+        request: &Request,
+        path: &str,
+        look: impl FnOnce(&str) -> T + Send + 'static,
+    ) -> Result<T, Halt> {
         let site = request.thread.site(&request.server);
         let facts = site.walk(path.as_bytes(), &crate::map::walk::no_access_files()).await;
-        let text = match facts {
-            Ok(facts) => facts.file.as_ref().and_then(|f| f.text(16 << 20)),
-            Err(_) => None,
-        };
-        let Some(text) = text else {
+        let file = facts.ok().and_then(|facts| facts.file.clone()).filter(|file| file.info.size <= LARGEST);
+        let unreadable = || {
             let message = format!(
-                "could not open password or group file {path}: the site's user must be able to read it"
+                "could not open password or group file {path}: the site's user must be able to read it, and it may \
+                 have no more than {LARGEST} bytes"
             );
             log::request(request, Severity::Error, "authn_file", &message);
-            return Err(Halt::Status(500));
+            Halt::Status(500)
         };
-        let text: Arc<str> = String::from_utf8_lossy(&text).into();
-        self.files.insert(path.to_owned(), text.clone());
-        Ok(text)
+        let file = file.ok_or_else(unreadable)?;
+        if let Some(text) = file.content() {
+            return Ok(look(&String::from_utf8_lossy(&text)));
+        }
+        let permit = aside::permit(request).await?;
+        let size = file.info.size;
+        let descriptor = file.descriptor().try_clone().map_err(|_| unreadable())?;
+        let found = aside::run(request, permit, move || {
+            let text = OpenFile::whole(&descriptor, size)?;
+            Some(look(&String::from_utf8_lossy(&text)))
+        });
+        found.await?.ok_or_else(unreadable)
     }
 
     async fn fetch(&mut self, request: &Request, need: Need) -> Result<(), Halt> {
@@ -263,8 +287,9 @@ impl Known {
             Need::Membership(group) => {
                 let member = match (&request.dir.auth.group_file, &request.user) {
                     (Some(file), Some(user)) => {
-                        let text = self.file(request, &file.clone()).await?;
-                        auth::is_member(&text, &group, &String::from_utf8_lossy(user))
+                        let (user, group) = (String::from_utf8_lossy(user).into_owned(), group.clone());
+                        let look = move |text: &str| auth::is_member(text, &group, &user);
+                        self.search(request, file, look).await?
                     }
                     _ => false,
                 };

@@ -52,7 +52,7 @@ impl Agents {
         }
         let mut matches = Matches::new();
         for (rule, at) in self.rules.iter().zip(0..) {
-            if rule.matches_agent(agent)? {
+            if crate::budget::alone(|| rule.matches_agent(agent))? {
                 matches.push(at);
             }
         }

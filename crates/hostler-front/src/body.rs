@@ -26,6 +26,8 @@ pub(crate) enum BodyError {
     Truncated,
     #[error("reading failed: {0}")]
     Read(String),
+    #[error("the page can't be expanded any further")]
+    Page,
 }
 
 impl BodyError {
@@ -35,7 +37,7 @@ impl BodyError {
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
             Self::TooLarge => 413,
-            Self::Script(_) | Self::Truncated | Self::Read(_) => 500,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
         }
     }
 }

@@ -126,6 +126,12 @@ fn clear(request: &mut Request) {
     request.filters.clear();
 }
 
+/// Our own page for a status, whatever the site's own documents are.
+pub(crate) fn plain(request: &mut Request, status: u16) -> Body {
+    request.status = status;
+    page(request, None)
+}
+
 /// Our own page.
 fn page(request: &mut Request, also: Option<u16>) -> Body {
     clear(request);

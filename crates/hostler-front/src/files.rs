@@ -4,7 +4,10 @@
 //! Each thread has its own memory and its own inotify descriptor per site. An event that was queued before a
 //! request arrived is read before that request is answered, because both come through one event loop in order.
 
+use crate::handler::ssi::Room;
 use crate::hub::Hub;
+use crate::map::htaccess::HtaccessCache;
+use crate::merge::MergeCache;
 use crate::open_file::{OpenFile, SMALL};
 use crate::site::{Link, SiteError};
 use hostler_wire::build::OtherBuild;
@@ -21,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::Interest;
+use tokio::sync::Semaphore;
 
 /// Paths remembered per thread and site.
 const MAX_FACTS: usize = 8192;
@@ -36,6 +40,20 @@ pub(crate) struct Facts {
     pub(crate) file: Option<Rc<OpenFile>>,
     /// It stays true until the site's epoch changes.
     pub(crate) lasting: bool,
+}
+
+impl Facts {
+    /// Bytes that the contents take that come with them: the file's, if it is small, and the access files'.
+    fn size(&self) -> usize {
+        let file = self.file.as_ref().map_or(0, |file| file.info.size.min(SMALL) as usize);
+        file + self.access_bytes()
+    }
+
+    /// Bytes of the access files.
+    pub(crate) fn access_bytes(&self) -> usize {
+        let access = self.walked.levels.iter().filter_map(|level| level.htaccess.as_ref());
+        access.map(|access| access.text.as_ref().map_or(0, |text| text.len())).sum()
+    }
 }
 
 /// What decides about `.htaccess` files in a walk.
@@ -72,6 +90,15 @@ pub(crate) struct Site {
     epoch: Cell<u64>,
     /// Counts inotify events, the uninteresting too.
     events: Cell<u64>,
+    /// Merged configurations, and `.htaccess` files as they were read.
+    pub(crate) merges: RefCell<MergeCache>,
+    pub(crate) htaccess: RefCell<HtaccessCache>,
+    /// One piece of work at a time is done aside.
+    pub(crate) aside: Arc<Semaphore>,
+    /// One directory at a time is listed.
+    pub(crate) listing: Semaphore,
+    /// What pages with includes take.
+    pub(crate) pages: Rc<Room>,
 }
 
 impl Site {
@@ -89,6 +116,11 @@ impl Site {
             open_files: Cell::new(0),
             epoch: Cell::new(1),
             events: Cell::new(0),
+            merges: RefCell::default(),
+            htaccess: RefCell::default(),
+            aside: Arc::new(Semaphore::new(1)),
+            listing: Semaphore::new(1),
+            pages: Rc::default(),
         })
     }
 
@@ -105,6 +137,8 @@ impl Site {
             && (link.is_dead() || (idle && link.is_idle()))
         {
             self.forget();
+            self.merges.borrow_mut().clear();
+            self.htaccess.borrow_mut().clear();
             self.link.borrow_mut().take();
             link.close();
         }
@@ -227,10 +261,8 @@ impl Site {
     }
 
     fn keep(&self, path: &[u8], access: &AccessFiles, facts: &Rc<Facts>) {
-        if let Some(file) = &facts.file {
-            self.content_bytes.set(self.content_bytes.get() + file.info.size.min(SMALL) as usize);
-            self.open_files.set(self.open_files.get() + 1);
-        }
+        self.content_bytes.set(self.content_bytes.get() + facts.size());
+        self.open_files.set(self.open_files.get() + usize::from(facts.file.is_some()));
         let full = self.facts.borrow().len() >= MAX_FACTS
             || self.content_bytes.get() > MAX_CONTENT
             || self.open_files.get() > MAX_OPEN.max(MAX_FACTS / 4);
@@ -261,6 +293,15 @@ impl Site {
             watches.entry(*wd).or_default().other = true;
         }
         self.facts.borrow_mut().insert(key(path, access), facts.clone());
+    }
+
+    /// Forgets pages that nobody is being sent.
+    pub(crate) fn forget_pages(&self) {
+        self.facts
+            .borrow()
+            .values()
+            .filter_map(|facts| facts.file.as_ref())
+            .for_each(|file| file.page.clear());
     }
 
     /// Forgets everything remembered.
@@ -335,12 +376,10 @@ impl Site {
             .cloned()
             .collect();
         for key in &stale {
-            if let Some(facts) = facts.remove(key)
-                && let Some(file) = &facts.file
-            {
-                self.content_bytes
-                    .set(self.content_bytes.get().saturating_sub(file.info.size.min(SMALL) as usize));
-                self.open_files.set(self.open_files.get().saturating_sub(1));
+            if let Some(facts) = facts.remove(key) {
+                self.content_bytes.set(self.content_bytes.get().saturating_sub(facts.size()));
+                let open = usize::from(facts.file.is_some());
+                self.open_files.set(self.open_files.get().saturating_sub(open));
             }
         }
         !stale.is_empty()

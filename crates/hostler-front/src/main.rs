@@ -7,7 +7,9 @@
 mod access;
 mod access_log;
 mod agents;
+mod aside;
 mod body;
+mod budget;
 mod byte_range;
 mod conditional;
 mod confine;

@@ -60,6 +60,19 @@ impl OpenFile {
         Some(content)
     }
 
+    /// All of a file of so many bytes; `None` if it is shorter, or can't be read. For threads that may wait.
+    pub(crate) fn whole(descriptor: &OwnedFd, size: u64) -> Option<Vec<u8>> {
+        let mut text = vec![0; usize::try_from(size).ok()?];
+        let mut done = 0;
+        while done < text.len() {
+            match rustix::io::pread(descriptor, &mut text[done..], done as u64) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => done += count,
+            }
+        }
+        Some(text)
+    }
+
     /// All of a file that has no more than `limit` bytes, however large [`SMALL`] is.
     pub(crate) fn text(&self, limit: u64) -> Option<Bytes> {
         if self.info.size <= SMALL {

@@ -80,6 +80,8 @@ pub(crate) struct Request {
     pub(crate) origin: Origin,
     pub(crate) received: SystemTime,
     pub(crate) started: Instant,
+    /// What it may cost, with all that is done for it.
+    pub(crate) budget: Rc<crate::budget::Budget>,
     /// Unique within the front's life; with it errors on the page and in the logs find each other.
     pub(crate) number: u64,
 
@@ -202,6 +204,7 @@ impl Request {
             origin: Origin::Client,
             received: SystemTime::now(),
             started: Instant::now(),
+            budget: Rc::default(),
             number: thread.next_request(),
             line: Bytes::new(),
             method: Bytes::from_static(b"GET"),
@@ -294,7 +297,8 @@ impl Request {
             let mut renamed = Vec::with_capacity(name.len() + 9);
             renamed.extend_from_slice(b"REDIRECT_");
             renamed.extend_from_slice(name);
-            next.env.set(renamed, value.clone());
+            // Names that differ are different with a prefix, too.
+            next.env.add(renamed, value.clone());
         }
         let status = crate::text::decimal(u64::from(self.status)).as_bytes().to_vec();
         next.env.set(Bytes::from_static(b"REDIRECT_STATUS"), status);
@@ -337,6 +341,7 @@ impl Request {
         self.dir = from.server.defaults.clone();
         self.received = from.received;
         self.started = from.started;
+        self.budget = from.budget.clone();
         self.number = from.number;
         self.line = from.line.clone();
         self.version = from.version;

@@ -16,7 +16,7 @@ use crate::log::{self, Severity};
 use crate::reply::Reply;
 use crate::request::{Origin, Request};
 use crate::thread::Thread;
-use crate::{access, handler, map, names};
+use crate::{access, budget, handler, map, names};
 use bytes::Bytes;
 use std::rc::Rc;
 
@@ -40,17 +40,26 @@ impl From<u16> for Halt {
 pub(crate) type Phase = Result<(), Halt>;
 
 /// Answers a client's request.
-pub(crate) async fn serve(_thread: &Rc<Thread>, mut request: Request) -> Reply {
-    let first = match map::host::select(&mut request) {
-        Ok(()) => {
-            names::look_up(&request).await;
-            crate::filter::headers::early(&mut request).await;
-            crate::filter::env::set_env_if_server(&mut request).await;
-            Box::pin(run(&mut request)).await
-        }
-        Err(status) => Err(Halt::Status(status)),
+pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Request) -> Reply {
+    let selected = map::host::select(&mut request);
+    let budget = request.budget.clone();
+    budget.belongs(&request);
+    let served = async {
+        let first = match selected {
+            Ok(()) => first(&mut request).await,
+            Err(status) => Err(Halt::Status(status)),
+        };
+        complete(request, first).await
     };
-    complete(request, first).await
+    budget::within(thread, &budget, served).await
+}
+
+/// The first answer to a client's request, before redirects and errors are followed.
+async fn first(request: &mut Request) -> Result<Body, Halt> {
+    names::look_up(request).await;
+    crate::filter::headers::early(request).await?;
+    crate::filter::env::set_env_if_server(request).await?;
+    Box::pin(run(request)).await
 }
 
 /// Answers something that could not be parsed as a request.
@@ -86,15 +95,29 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
 
 /// Goes on with a request on the short way to a worker whose answer is not plain.
 pub(crate) async fn go_on(mut request: Request, answer: handler::worker::short::Answer) -> Reply {
-    let first = Box::pin(handler::worker::go_on(&mut request, answer)).await;
-    complete(request, first).await
+    let (thread, budget) = (request.thread.clone(), request.budget.clone());
+    budget.belongs(&request);
+    let served = async {
+        let first = Box::pin(handler::worker::go_on(&mut request, answer)).await;
+        complete(request, first).await
+    };
+    budget::within(&thread, &budget, served).await
 }
 
 /// Follows redirects and errors until there is an answer.
 async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Reply {
     loop {
+        // Whatever the rules have come to: some of them were not carried out.
+        outcome = budget::check(&request).and(outcome);
+        if request.budget.has_failed() {
+            return refused(request).await;
+        }
         match outcome {
-            Ok(body) | Err(Halt::Done(body)) => return Box::pin(crate::reply::finish(request, body)).await,
+            Ok(body) | Err(Halt::Done(body)) => {
+                let budget = request.budget.clone();
+                let reply = Box::pin(crate::reply::finish(request, body)).await;
+                return if budget.has_failed() { refused(*reply.request).await } else { reply };
+            }
             Err(Halt::Status(status)) => match error::document(&mut request, status) {
                 error::Answer::Page(body) => {
                     return Box::pin(crate::reply::finish_error(request, body)).await;
@@ -122,6 +145,16 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
     }
 }
 
+/// The answer to a request whose rules could not be carried out: nothing that they could change, and no document of
+/// the site's.
+async fn refused(mut request: Request) -> Reply {
+    let _ = budget::check(&request);
+    request.held.release(&request);
+    request.err_headers_out.clear();
+    let body = error::plain(&mut request, 500);
+    Box::pin(crate::reply::finish_error(request, body)).await
+}
+
 /// All phases of one request.
 pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
     if request.origin == Origin::Client {
@@ -143,11 +176,12 @@ pub(crate) async fn prepare(request: &mut Request) -> Phase {
     }
     names::look_up(request).await;
     if !request.is_sub() {
-        map::header_parser(request).await;
+        map::header_parser(request).await?;
     }
     access::check(request).await?;
     map::types::check(request);
-    map::fixup::run(request).await
+    map::fixup::run(request).await?;
+    budget::check(request)
 }
 
 /// Looks a URL up as a sub-request: all phases but the handler.
@@ -159,6 +193,9 @@ pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase
 pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Phase) {
     let mut sub = request.sub(target);
     sub.method = method;
+    if let Err(halt) = budget::sub_request(request).await {
+        return (sub, Err(halt));
+    }
     let phase = if u32::from(sub.depth()) > crate::settings::recursion(&request.server).1.max(1) {
         log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
         Err(Halt::Status(500))

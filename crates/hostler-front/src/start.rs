@@ -176,6 +176,8 @@ fn run_thread(
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async move {
         let thread = Thread::new(shared.clone(), index);
+        crate::budget::start();
+        tokio::task::spawn_local(crate::budget::hand_out(thread.clone()));
         listen::start_thread_tasks(&thread);
         tokio::task::spawn_local(listen::receive(thread.clone(), receiver));
         for (listener, listen) in listeners.into_iter().zip(&shared.config.process.listen) {

@@ -8,6 +8,7 @@ use crate::engines::Engines;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
+use crate::log::Logs;
 use crate::log::{self, Logs, Quota};
 use crate::merge::MergeCache;
 use crate::sites::Sites;
@@ -64,12 +65,12 @@ pub(crate) struct Thread {
     pub(crate) index: u32,
     sites: RefCell<Vec<Option<Rc<Site>>>>,
     hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
-    pub(crate) merges: RefCell<MergeCache>,
     pub(crate) urls: RefCell<UrlCache>,
     pub(crate) agents: RefCell<Agents>,
-    pub(crate) htaccess: RefCell<crate::map::walk::HtaccessCache>,
     pub(crate) passwords: RefCell<crate::passwords::Passwords>,
     pub(crate) access_logs: Buffers,
+    /// Requests that work long.
+    pub(crate) turns: crate::budget::Turns,
     requests: Cell<u64>,
     second: Cell<u32>,
 }
@@ -84,10 +85,9 @@ impl Thread {
             index,
             sites,
             hosts: RefCell::default(),
-            merges: RefCell::default(),
             urls: RefCell::default(),
-            htaccess: RefCell::default(),
             passwords: RefCell::default(),
+            turns: crate::budget::Turns::default(),
             requests: Cell::new(0),
             second: Cell::new(0),
         })

@@ -48,12 +48,15 @@ pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
 }
 
-/// Splits a document; the markers are not empty.
-pub(crate) fn split(source: &[u8], start: &[u8], end: &[u8]) -> Vec<Token> {
+/// Splits a document, up to so many tokens and perhaps two more; the markers are not empty.
+pub(crate) fn split(source: &[u8], start: &[u8], end: &[u8], most: usize) -> Vec<Token> {
     let finder = memchr::memmem::Finder::new(start);
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(found) = finder.find(&source[at..]) {
+        if tokens.len() > most {
+            return tokens;
+        }
         let marker = at + found;
         push_text(at..marker, &mut tokens);
         let mut cursor = Cursor { source, end, at: marker + start.len() };
@@ -191,7 +194,7 @@ mod tests {
 
     fn shown_with(source: &str, start: &str, end: &str) -> String {
         let mut out = String::new();
-        for token in split(source.as_bytes(), start.as_bytes(), end.as_bytes()) {
+        for token in split(source.as_bytes(), start.as_bytes(), end.as_bytes(), usize::MAX) {
             match token {
                 Token::Text(range) => out.push_str(&source[range]),
                 Token::Unfinished(_) => out.push_str("[..."),

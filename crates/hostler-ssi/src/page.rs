@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hostler_expr::effort;
+
 use crate::lexer::{self, Token};
 use crate::program::{Element, Node};
 
@@ -61,22 +63,73 @@ pub struct Page {
     source: Box<[u8]>,
     nodes: Box<[Node]>,
     legacy_expressions: bool,
+    /// Bytes of its regular expressions.
+    compiled: usize,
 }
+
+/// Most pieces of a page that is read within bounds, elements and text between them.
+const MOST_PIECES: usize = 100_000;
+
+/// Most bytes of its regular expressions.
+const MOST_COMPILED: u64 = 8 << 20;
+
+/// Bytes that an element takes, besides a copy of its text.
+const ELEMENT: usize = 400;
 
 impl Page {
     /// Reads a document. Whatever is wrong in it becomes an element that says so when the page runs.
     ///
     /// `legacy_expressions` is `SSILegacyExprParser`.
     pub fn parse(source: impl Into<Box<[u8]>>, markers: &Markers, legacy_expressions: bool) -> Page {
-        let source = source.into();
+        Page::read(source.into(), markers, legacy_expressions, None).unwrap_or_else(|()| Page {
+            source: Box::default(),
+            nodes: Box::default(),
+            legacy_expressions,
+            compiled: 0,
+        })
+    }
+
+    /// The same for a page that may be meant to fill the memory; `None` if it has too many elements, or its regular
+    /// expressions are too large.
+    pub fn parse_within_bounds(
+        source: impl Into<Box<[u8]>>,
+        markers: &Markers,
+        legacy_expressions: bool,
+    ) -> Option<Page> {
+        Page::read(source.into(), markers, legacy_expressions, Some((MOST_PIECES, MOST_COMPILED))).ok()
+    }
+
+    fn read(
+        source: Box<[u8]>,
+        markers: &Markers,
+        legacy_expressions: bool,
+        bounds: Option<(usize, u64)>,
+    ) -> Result<Page, ()> {
+        let (pieces, most) = bounds.unwrap_or((usize::MAX, u64::MAX));
+        let before = effort::compiled();
         let compile = |token| match token {
             Token::Text(range) => Node { at: range.start, element: Element::Text(range.end) },
             Token::Unfinished(at) => Node { at, element: Element::Unfinished },
             Token::Element(at, raw) => Node { at, element: Element::compile(raw, legacy_expressions) },
         };
-        let tokens = lexer::split(&source, &markers.start, &markers.end);
-        let nodes = tokens.into_iter().map(compile).collect();
-        Page { source, nodes, legacy_expressions }
+        let tokens = lexer::split(&source, &markers.start, &markers.end, pieces);
+        if tokens.len() > pieces {
+            return Err(());
+        }
+        let mut nodes = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            nodes.push(compile(token));
+            if effort::compiled() - before > most {
+                return Err(());
+            }
+        }
+        let compiled = (effort::compiled() - before) as usize;
+        Ok(Page { source, nodes: nodes.into(), legacy_expressions, compiled })
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn size(&self) -> usize {
+        2 * self.source.len() + ELEMENT * self.nodes.len() + self.compiled
     }
 
     /// The document as it was read. [`Output::literal`](crate::Output::literal) gives ranges of it.
@@ -100,6 +153,8 @@ impl Page {
     /// Line number, from 1, of an offset.
     pub(crate) fn line(&self, offset: usize) -> usize {
         let before = self.source.get(..offset).unwrap_or(&self.source);
+        // Whoever tells lines of a large page again and again shall notice when it has been enough.
+        let _ = effort::spend(before.len() / 8);
         1 + memchr::memchr_iter(b'\n', before).count()
     }
 }

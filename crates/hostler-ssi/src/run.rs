@@ -13,7 +13,7 @@ mod text;
 
 use std::sync::Arc;
 
-use hostler_expr::{Captures, Question};
+use hostler_expr::{Captures, Question, effort};
 
 use crate::host::{Host, Severity};
 use crate::need::{Answer, FileFact, FileReference, Need, Output, Settings, SizeFormat, Step};
@@ -50,6 +50,9 @@ struct State {
     scratch: Vec<u8>,
     name: Vec<u8>,
 }
+
+/// About what an element costs, in nanoseconds.
+const ELEMENT: usize = 100;
 
 /// Where a run is among `if`s.
 #[derive(Debug)]
@@ -137,7 +140,8 @@ impl Run {
         let Run { page, state } = self;
         state.paused = false;
         while let Some(node) = page.node(state.node) {
-            if out.is_full() {
+            let exhausted = effort::spend(ELEMENT).is_err();
+            if exhausted || out.is_full() {
                 state.paused = true;
                 return;
             }

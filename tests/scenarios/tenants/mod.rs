@@ -6,6 +6,7 @@
 //! All of it takes root: two tenants are two users.
 
 mod quiet;
+mod rules;
 mod watch;
 mod workers;
 

@@ -6,7 +6,7 @@ mod file;
 mod password;
 
 pub use file::{Credentials, is_member, password_hash};
-pub use password::{is_known, verify};
+pub use password::{is_known, takes_too_long, verify};
 
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Module, Overrides};
 use crate::{Merge, over, unset_part};

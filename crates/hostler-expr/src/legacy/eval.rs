@@ -3,12 +3,15 @@
 use super::{Chain, Host, Inner, Logic, Missing, Node, substitute};
 use crate::error::Question;
 use crate::tree::Comparison;
-use crate::{Answer, Captures, EvalError, Regex, RegexOptions, SubrequestTest};
+use crate::{Answer, Captures, EvalError, Regex, RegexOptions, SubrequestTest, effort};
 
 pub(super) fn test(expr: &Inner, host: &dyn Host, captures: &mut Captures) -> Result<bool, EvalError> {
     let Some(root) = &expr.root else { return Ok(false) };
     Evaluation { host, captures, regexes_left: expr.regexes }.chain(root)
 }
+
+/// Longest sum of the variables in a text, in bytes.
+const LONGEST: usize = 1 << 20;
 
 struct Evaluation<'e> {
     host: &'e dyn Host,
@@ -42,8 +45,9 @@ impl Evaluation<'_> {
     }
 
     fn node(&mut self, node: &Node) -> Result<bool, EvalError> {
+        effort::spend(50)?;
         match node {
-            Node::Text(text) => Ok(!self.expand(text).is_empty()),
+            Node::Text(text) => Ok(!self.expand(text)?.is_empty()),
             Node::Not(inner) => match &**inner {
                 // Quirk(apache): "!" with nothing behind it is false.
                 Node::Missing => Ok(false),
@@ -61,9 +65,9 @@ impl Evaluation<'_> {
 
     fn compare(&mut self, how: Comparison, left: &Node, right: &Node) -> Result<bool, EvalError> {
         let Node::Text(left) = left else { return Err(invalid("only a text can be compared")) };
-        let left = self.expand(left);
+        let left = self.expand(left)?;
         match (right, how) {
-            (Node::Text(right), _) => Ok(how.holds(left.cmp(&self.expand(right)))),
+            (Node::Text(right), _) => Ok(how.holds(left.cmp(&self.expand(right)?))),
             (Node::Regex(pattern), Comparison::Equal) => self.matches(&left, pattern),
             (Node::Regex(pattern), Comparison::NotEqual) => Ok(!self.matches(&left, pattern)?),
             (Node::Missing, _) => Err(invalid("a comparison lacks its right side")),
@@ -75,7 +79,7 @@ impl Evaluation<'_> {
 
     /// Quirk(apache): groups are recorded for expressions without brackets too, and a failed match clears them.
     fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Result<bool, EvalError> {
-        let pattern = self.expand(pattern);
+        let pattern = self.expand(pattern)?;
         let failed = |error: crate::RegexError| EvalError::Regex(error.to_string());
         let Ok(pattern) = std::str::from_utf8(&pattern) else {
             return Err(EvalError::Regex("a regular expression must be UTF-8".to_owned()));
@@ -91,19 +95,28 @@ impl Evaluation<'_> {
 
     fn access(&mut self, target: &Node) -> Result<bool, EvalError> {
         let Node::Text(uri) = target else { return Err(invalid("-A needs a URI behind it")) };
-        let uri = self.expand(uri);
+        let uri = self.expand(uri)?;
         match self.host.accessible(&uri) {
             Answer::Ready(accessible) => Ok(accessible),
             Answer::Pending => Err(EvalError::pending(Question::Subrequest(SubrequestTest::Uri, uri))),
         }
     }
 
-    fn expand(&self, text: &[u8]) -> Vec<u8> {
-        substitute(text, Missing::Drop, |name| match name {
-            [digit @ b'0'..=b'9'] => self.captures.group(usize::from(digit - b'0')).map(Into::into),
-            _ => self.host.variable(name),
-        })
-        .into_owned()
+    fn expand(&self, text: &[u8]) -> Result<Vec<u8>, EvalError> {
+        let mut length = 0;
+        let expanded = substitute(text, Missing::Drop, |name| {
+            let value = match name {
+                [digit @ b'0'..=b'9'] => self.captures.group(usize::from(digit - b'0')).map(Into::into),
+                _ => self.host.variable(name),
+            };
+            length += value.as_ref().map_or(0, |value: &std::borrow::Cow<'_, [u8]>| value.len());
+            value.filter(|_| length <= LONGEST)
+        });
+        effort::spend(expanded.len() + length / 8)?;
+        if length > LONGEST {
+            return Err(invalid("a text with its variables is too long"));
+        }
+        Ok(expanded.into_owned())
     }
 }
 

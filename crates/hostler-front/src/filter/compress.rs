@@ -189,7 +189,7 @@ fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {
     let Some(plain) = whole(&body) else {
         let totals = Rc::new(Totals::new(coding));
         request.compressed = Some(totals.clone());
-        return Body::Stream(Box::new(stream::Compressed::new(body.into_stream(), recipe, totals)));
+        return Body::Stream(Box::new(stream::Compressed::of(request, body.into_stream(), recipe, totals)));
     };
     let encoded = match file_of(request, &plain) {
         Some(file) => file.variants.find_or_make(recipe, || encoder::all(recipe, &plain)),

@@ -1,31 +1,34 @@
 //! The request's environment: SetEnv, PassEnv, UnsetEnv, SetEnvIf and their kin.
 
+use crate::budget;
 use crate::expr_host::RequestHost;
 use crate::log::{self, Severity};
 use crate::request::Request;
-use bytes::Bytes;
+use crate::serve::Phase;
 use hostler_config::directives::setenvif::{self, Attribute, Need, Pause, Rule};
-use hostler_expr::{Answer, Host, Regex};
+use hostler_expr::{Answer, Host, Regex, effort};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Server-level SetEnvIf, right after the request was read.
-pub(crate) async fn set_env_if_server(request: &mut Request) {
+pub(crate) async fn set_env_if_server(request: &mut Request) -> Phase {
     let server = request.server.clone();
     if server.conf.setenvif.is_set() {
-        set_env_if(request, &server.conf.setenvif.rules).await;
+        set_env_if(request, &server.conf.setenvif.rules).await?;
     }
+    Ok(())
 }
 
 /// SetEnvIf of sections and .htaccess.
-pub(crate) async fn set_env_if_dir(request: &mut Request) {
+pub(crate) async fn set_env_if_dir(request: &mut Request) -> Phase {
     let dir = request.dir.clone();
     if dir.setenvif.is_set() {
-        set_env_if(request, &dir.setenvif.rules).await;
+        set_env_if(request, &dir.setenvif.rules).await?;
     }
+    Ok(())
 }
 
-async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) {
+async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Phase {
     let mut view = View { host: RequestHost::new(request) };
     let mut from = 0;
     while let Err(Pause { at, need }) = setenvif::apply(rules, from, &mut view) {
@@ -34,7 +37,32 @@ async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) {
             Need::Expression(question) => Box::pin(view.host.fetch(&question)).await,
             // What HostnameLookups wants is known by now.
             Need::RemoteHost => {}
+            Need::Turn => budget::turn(view.host.request).await?,
         }
+    }
+    budget::check(request)
+}
+
+/// Most variables that rules may set, and the longest value in bytes: rules can double a value again and again.
+const MOST: usize = 4096;
+const LONGEST: usize = 64 << 10;
+
+/// Sets a variable for a rule, if there is room.
+fn set(request: &mut Request, name: &str, value: Vec<u8>) {
+    // A table is searched from its beginning.
+    let spent = effort::spend(100 + 4 * request.env.len());
+    if value.len() > LONGEST || (request.env.len() >= MOST && !request.env.contains(name)) || spent.is_err() {
+        fail(request, "setenvif", &format!("there is no room for the variable {name}"));
+        return;
+    }
+    request.env.set(name.to_owned(), value);
+}
+
+/// Tells of a rule that was not carried out, the first one only.
+fn fail(request: &Request, module: &str, reason: &str) {
+    if !request.budget.has_failed() {
+        log::request(request, Severity::Error, module, reason);
+        request.budget.fail();
     }
 }
 
@@ -62,7 +90,13 @@ impl setenvif::Request for View<'_> {
 
     fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>> {
         let mut fields = self.host.request.headers_in.iter();
-        fields.find(|(field, _)| name.is_match(field).unwrap_or(false)).map(|(_, v)| Cow::Borrowed(&**v))
+        let matches = |field: &[u8]| {
+            name.is_match(field).unwrap_or_else(|error| {
+                setenvif::Request::failed(self, &error.to_string());
+                false
+            })
+        };
+        fields.find(|(field, _)| matches(field)).map(|(_, v)| Cow::Borrowed(&**v))
     }
 
     fn env(&self, name: &str) -> Option<Cow<'_, [u8]>> {
@@ -70,7 +104,7 @@ impl setenvif::Request for View<'_> {
     }
 
     fn set_env(&mut self, name: &str, value: Vec<u8>) {
-        self.host.request.env.set(name.to_owned(), value);
+        set(self.host.request, name, value);
     }
 
     fn unset_env(&mut self, name: &str) {
@@ -82,14 +116,23 @@ impl setenvif::Request for View<'_> {
     }
 
     fn failed(&self, reason: &str) {
-        log::request(self.host.request, Severity::Error, "setenvif", reason);
+        fail(self.host.request, "setenvif", reason);
+    }
+
+    fn is_overdue(&self) -> bool {
+        let _ = effort::spend(200);
+        budget::is_overdue() || self.host.request.budget.has_failed()
     }
 }
 
 /// SetEnv, PassEnv, UnsetEnv: among the fixups, after access control.
-pub(crate) fn fixup(request: &mut Request) {
+pub(crate) async fn fixup(request: &mut Request) -> Phase {
     let dir = request.dir.clone();
     for (name, value) in dir.env.variables() {
-        request.env.set(name.to_owned(), Bytes::copy_from_slice(value.as_bytes()));
+        set(request, name, value.as_bytes().to_vec());
+        if budget::is_overdue() {
+            budget::turn(request).await?;
+        }
     }
+    Ok(())
 }

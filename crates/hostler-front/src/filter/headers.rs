@@ -3,50 +3,62 @@
 use crate::expr_host::RequestHost;
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::{budget, serve};
 use hostler_config::directives::headers::{self, Message, Pause, Phase, Rule, Table};
-use hostler_expr::Host;
+use hostler_expr::{Host, effort};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `early` ones, before access control.
-pub(crate) async fn early(request: &mut Request) {
+pub(crate) async fn early(request: &mut Request) -> serve::Phase {
     let dir = request.dir.clone();
     if dir.headers.is_set() {
-        carry_out(request, &dir.headers.request, Phase::Early, Table::Request).await;
-        carry_out(request, &dir.headers.response, Phase::Early, Table::Response).await;
-        carry_out(request, &dir.headers.always, Phase::Early, Table::Always).await;
+        carry_out(request, &dir.headers.request, Phase::Early, Table::Request).await?;
+        carry_out(request, &dir.headers.response, Phase::Early, Table::Response).await?;
+        carry_out(request, &dir.headers.always, Phase::Early, Table::Always).await?;
     }
+    Ok(())
 }
 
 /// RequestHeader, among the fixups.
-pub(crate) async fn request_fields(request: &mut Request) {
+pub(crate) async fn request_fields(request: &mut Request) -> serve::Phase {
     let dir = request.dir.clone();
     if dir.headers.is_set() {
-        carry_out(request, &dir.headers.request, Phase::Late, Table::Request).await;
+        carry_out(request, &dir.headers.request, Phase::Late, Table::Request).await?;
     }
+    Ok(())
 }
 
-/// Header, on the way out; an error's answer has only the `always` table.
+/// Header, on the way out; an error's answer has only the `always` table. Whoever calls it looks whether the request
+/// has failed meanwhile.
 pub(crate) async fn apply(request: &mut Request, error: bool) {
     let dir = request.dir.clone();
-    if !dir.headers.is_set() {
+    if !dir.headers.is_set() || request.budget.has_failed() {
         return;
     }
-    carry_out(request, &dir.headers.always, Phase::Late, Table::Always).await;
-    if !error {
-        carry_out(request, &dir.headers.response, Phase::Late, Table::Response).await;
+    let always = carry_out(request, &dir.headers.always, Phase::Late, Table::Always).await;
+    if !error && always.is_ok() {
+        let _ = carry_out(request, &dir.headers.response, Phase::Late, Table::Response).await;
     }
 }
 
-async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], phase: Phase, table: Table) {
+async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], phase: Phase, table: Table) -> serve::Phase {
     let mut from = 0;
-    let mut host = RequestHost::new(request);
+    let mut host = RequestHost::new(&mut *request);
     while let Err(Pause { at, need }) = headers::apply(rules, from, phase, table, &mut host) {
         from = at;
-        Box::pin(host.fetch(&need)).await;
+        match need {
+            Some(need) => Box::pin(host.fetch(&need)).await,
+            None => budget::turn(host.request).await?,
+        }
     }
+    budget::check(request)
 }
+
+/// Most fields that rules may add, and the longest value in bytes: rules can double a value again and again.
+const MOST: usize = 1000;
+const LONGEST: usize = 64 << 10;
 
 impl RequestHost<&mut Request> {
     fn table(&self, table: Table) -> &crate::table::Table {
@@ -84,6 +96,10 @@ impl Message for RequestHost<&mut Request> {
     }
 
     fn add(&mut self, table: Table, name: &str, value: Vec<u8>) {
+        if value.len() > LONGEST || self.table(table).len() >= MOST {
+            self.gave_up(&format!("there is no room for the field {name}"));
+            return;
+        }
         if is_content_type(table, name) {
             self.request.content_type = Some(value.into());
             return;
@@ -144,6 +160,18 @@ impl Message for RequestHost<&mut Request> {
     }
 
     fn failed(&self, reason: &str) {
-        log::request(self.request, Severity::Error, "headers", reason);
+        if !self.request.budget.has_failed() {
+            log::request(self.request, Severity::Error, "headers", reason);
+        }
+    }
+
+    fn gave_up(&self, reason: &str) {
+        self.failed(reason);
+        self.request.budget.fail();
+    }
+
+    fn is_overdue(&self) -> bool {
+        let _ = effort::spend(200);
+        budget::is_overdue() || self.request.budget.has_failed()
     }
 }

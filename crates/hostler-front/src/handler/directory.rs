@@ -18,8 +18,9 @@ use crate::handler::{cgi, file};
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::Halt;
-use crate::text;
+use crate::{aside, text};
 use bytes::Bytes;
+use hostler_config::DirConfig;
 use hostler_config::directives::autoindex::{IndexOption, Listing, View, render};
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::log_config;
@@ -36,8 +37,19 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if request.filename.last() != Some(&b'/') {
         request.filename.push(b'/');
     }
+    let site = request.thread.site(&request.server);
+    // One at a time: a listing of many files takes much memory.
+    let listing = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
     let listed = entries::list(request).await?;
     let dir = request.dir.clone();
+    if listed.len().saturating_mul(dir.weight) > MOST_WORK {
+        let message = format!(
+            "{} has too many files to be listed with so large .htaccess files",
+            String::from_utf8_lossy(&request.filename)
+        );
+        log::request(request, Severity::Error, "autoindex", &message);
+        return Err(Halt::Status(500));
+    }
     request.content_type = Some(dir.autoindex.content_type().into());
     if dir.autoindex.options.effective().has(IndexOption::TrackModified) {
         validators(request);
@@ -46,21 +58,48 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         return Ok(Body::Empty);
     }
     let view = View::new(&dir.autoindex, request.args.as_deref());
-    let shown = entries::shown(request, &view, listed).await;
-    let entries: Vec<_> = shown.iter().map(entries::Shown::entry).collect();
+    let shown = entries::shown(request, &view, listed).await?;
+    drop(listing);
     let header = parts::header(request).await;
     let readme = parts::readme(request).await;
+    let parts =
+        Parts { uri: request.uri.clone(), directory: request.filename.clone(), shown, header, readme };
     let signature = cgi::signature(request);
-    let listing = Listing {
-        uri: &request.uri,
-        directory: &request.filename,
-        entries: &entries,
-        header: header.part(),
-        readme: readme.part(),
-        signature: &signature,
+    let page = if parts.shown.len() <= FEW {
+        page(&dir, &view, &parts, &signature)
+    } else {
+        let permit = aside::permit(request).await?;
+        aside::run(request, permit, move || page(&dir, &view, &parts, &signature)).await?
     };
-    let page = render(&dir.autoindex, &view, &listing, &|seconds| local_zone(seconds));
     Ok(Body::Bytes(page.into()))
+}
+
+/// Listings of more files are written aside.
+const FEW: usize = 200;
+
+/// Files times bytes of `.htaccess`: descriptions and icons are looked for by pattern, for each file.
+const MOST_WORK: usize = 1 << 30;
+
+/// What a listing is made of.
+struct Parts {
+    uri: Vec<u8>,
+    directory: Vec<u8>,
+    shown: Vec<entries::Shown>,
+    header: parts::Content,
+    readme: parts::Content,
+}
+
+fn page(dir: &DirConfig, view: &View, parts: &Parts, signature: &[u8]) -> Vec<u8> {
+    let entries: Vec<_> = parts.shown.iter().map(entries::Shown::entry).collect();
+    let listing = Listing {
+        uri: &parts.uri,
+        directory: &parts.directory,
+        entries: &entries,
+        header: parts.header.part(),
+        readme: parts.readme.part(),
+        signature,
+    };
+    render(&dir.autoindex, view, &listing, &|seconds| local_zone(seconds))
 }
 
 fn forbidden(request: &Request) -> Halt {

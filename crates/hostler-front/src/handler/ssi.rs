@@ -7,6 +7,7 @@
 //! document   one of them
 //! host       variables, dates, expressions as a document sees them
 //! include    sub-requests: include, fsize, flastmod, exec
+//! room       the memory that pages take
 //! plain      targets that are plain text for every request, remembered
 //! output     the answer's body: one piece with its length, or a stream
 //! ```
@@ -22,11 +23,13 @@ mod include;
 mod output;
 mod page;
 mod plain;
+mod room;
 mod variables;
 
 pub(crate) use page::PageCell;
+pub(crate) use room::Room;
 
-use crate::body::Body;
+use crate::body::{Body, BodyError};
 use crate::log::{self, Severity};
 use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
@@ -105,13 +108,17 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
         refused(request);
         return Ok(super::file::whole(&file));
     }
-    let Some(parsed) = page::parsed(request, &file) else {
-        let name = String::from_utf8_lossy(&request.filename);
-        let message = format!("{name} is too large to be expanded, or can't be read");
-        log::request(request, Severity::Error, "include", &message);
-        return Err(Halt::Status(500));
-    };
-    Ok(output::expand(request, parsed).await)
+    match page::parsed(request, &file).await {
+        Ok(parsed) => Ok(output::expand(request, parsed).await),
+        Err(refused) => Err(Halt::Status(tell(request, &refused))),
+    }
+}
+
+/// Tells why a page is not expanded; the status.
+fn tell(request: &Request, refused: &page::Refused) -> u16 {
+    let name = String::from_utf8_lossy(&request.filename);
+    log::request(request, Severity::Error, "include", &format!("{name} {}", refused.why));
+    refused.status
 }
 
 /// Whether a program's output would be expanded.
@@ -141,7 +148,13 @@ async fn expanded(request: &mut Request, body: Body) -> Body {
         request.headers_out.unset("Last-Modified");
     }
     match body.collect(LONGEST).await {
-        Ok(text) => output::expand(request, Rc::new(page::of_text(request, &text))).await,
+        Ok(text) => match page::of_text(request, text).await {
+            Ok(parsed) => output::expand(request, Rc::new(parsed)).await,
+            Err(refused) => {
+                tell(request, &refused);
+                output::broken(BodyError::Page)
+            }
+        },
         Err(error) => output::broken(error),
     }
 }

@@ -10,8 +10,8 @@ use hostler_config::directives::alias::escape_path;
 /// Runs the fixups in Apache's order.
 pub(crate) async fn run(request: &mut Request) -> Phase {
     crate::tls::fixup(request);
-    filter::env::fixup(request);
-    filter::headers::request_fields(request).await;
+    filter::env::fixup(request).await?;
+    filter::headers::request_fields(request).await?;
     super::translate::redirect(request, true).await?;
     directory(request).await?;
     fallback(request).await

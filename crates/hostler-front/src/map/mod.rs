@@ -2,11 +2,13 @@
 
 pub(crate) mod fixup;
 pub(crate) mod host;
+pub(crate) mod htaccess;
 pub(crate) mod sections;
 pub(crate) mod translate;
 pub(crate) mod types;
 pub(crate) mod walk;
 
+use crate::budget;
 use crate::handler::worker::phases::{self, Said};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
@@ -27,7 +29,7 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
         uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
     request.dir = request.server.defaults.clone();
     // A throw-away look at Location sections: translation may depend on them.
-    sections::locations(request)?;
+    sections::locations(request).await?;
     sections::conditions(request).await?;
     if phases::of_mapping(request, phases::TRANS).await? == Said::Declined || request.filename.is_empty() {
         translate::run(request).await?;
@@ -43,8 +45,8 @@ async fn find(request: &mut Request) -> Phase {
         request.found = Found::Nothing;
         walk::run(request).await?;
     }
-    sections::files(request)?;
-    sections::locations(request)?;
+    sections::files(request).await?;
+    sections::locations(request).await?;
     sections::conditions(request).await
 }
 
@@ -64,13 +66,16 @@ pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Ph
     let mut sub = request.sub(&request.uri);
     sub.filename = path.to_vec();
     sub.dir = sub.server.defaults.clone();
-    let phase = look_up_phases(&mut sub).await;
+    let phase = match budget::sub_request(request).await {
+        Ok(()) => look_up_phases(&mut sub).await,
+        Err(halt) => Err(halt),
+    };
     (sub, phase)
 }
 
 async fn look_up_phases(sub: &mut Request) -> Phase {
     walk::run(sub).await?;
-    sections::files(sub)?;
+    sections::files(sub).await?;
     sections::conditions(sub).await?;
     crate::access::check(sub).await?;
     types::check(sub);
@@ -78,6 +83,6 @@ async fn look_up_phases(sub: &mut Request) -> Phase {
 }
 
 /// SetEnvIf and BrowserMatch of sections: what comes before access control.
-pub(crate) async fn header_parser(request: &mut Request) {
-    crate::filter::env::set_env_if_dir(request).await;
+pub(crate) async fn header_parser(request: &mut Request) -> Phase {
+    crate::filter::env::set_env_if_dir(request).await
 }

@@ -1,9 +1,9 @@
 //! Which sections apply to a request, and merging them: Files, Location, If. (Directory: see [`super::walk`].)
 
-use crate::expr_host;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
+use crate::{budget, expr_host};
 use hostler_config::{DirConfig, Pattern, Section, lookup};
 use hostler_expr::{Captures, Expr, RegexError};
 use smallvec::SmallVec;
@@ -13,44 +13,49 @@ use std::sync::Arc;
 pub(crate) type Overs = SmallVec<[Arc<DirConfig>; 8]>;
 
 /// Merges `overs` into the request's configuration.
-pub(crate) fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) {
+pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Phase {
     if !overs.is_empty() {
-        let merged = request.thread.merges.borrow_mut().merge(&request.dir, overs);
-        request.dir = merged;
+        request.dir = crate::merge::merge(request, overs).await?;
     }
+    Ok(())
 }
 
 /// `<Location>`, `<LocationMatch>`.
-pub(crate) fn locations(request: &mut Request) -> Phase {
+pub(crate) async fn locations(request: &mut Request) -> Phase {
     let server = request.server.clone();
     if server.locations.is_empty() {
         return Ok(());
     }
     let uri = request.uri.clone();
     let sections = lookup::locations(&server, &uri).map_err(|error| gave_up(request, &error))?;
-    apply(request, &sections, &uri);
-    Ok(())
+    apply(request, &sections, &uri).await
 }
 
 /// `<Files>`, `<FilesMatch>`, for everything that has a file name.
-pub(crate) fn files(request: &mut Request) -> Phase {
+pub(crate) async fn files(request: &mut Request) -> Phase {
     let dir = request.dir.clone();
     if dir.core.files.is_empty() || request.filename.is_empty() {
         return Ok(());
     }
     let name = request.basename().to_vec();
-    let sections = lookup::files(&dir, &name).map_err(|error| gave_up(request, &error))?;
-    apply(request, &sections, &name);
-    Ok(())
+    let mut sections = Vec::new();
+    for some in dir.core.files.chunks(SOME) {
+        sections.extend(lookup::files_among(some, &name).map_err(|error| gave_up(request, &error))?);
+        budget::turn(request).await?;
+    }
+    apply(request, &sections, &name).await
 }
 
-fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) {
+/// Sections that are looked at before others get their turn.
+const SOME: usize = 16;
+
+async fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) -> Phase {
     let mut overs = Overs::new();
     for section in sections {
         set_matches(request, section, text);
         overs.push(section.conf.clone());
     }
-    merge(request, &overs);
+    merge(request, &overs).await
 }
 
 pub(crate) fn gave_up(request: &Request, error: &RegexError) -> Halt {
@@ -80,6 +85,7 @@ pub(crate) async fn conditions(request: &mut Request) -> Phase {
         let mut decided = false;
         for section in &ifs[done..] {
             let Pattern::Condition { condition, otherwise } = &section.pattern else { continue };
+            budget::turn(request).await?;
             decided &= *otherwise;
             if !decided && holds(request, section, condition.as_ref()).await? {
                 decided = true;
@@ -87,7 +93,7 @@ pub(crate) async fn conditions(request: &mut Request) -> Phase {
             }
         }
         done = ifs.len();
-        merge(request, &overs);
+        merge(request, &overs).await?;
     }
     Ok(())
 }

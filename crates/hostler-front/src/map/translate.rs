@@ -1,12 +1,13 @@
 //! From the URL to a file name: Redirect, Alias, ScriptAlias, DocumentRoot.
 
-use crate::expr_host;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
 use crate::settings;
 use crate::variables;
+use crate::{budget, expr_host};
 use bytes::Bytes;
+use hostler_config::DirConfig;
 use hostler_config::directives::alias::{self, request as by_alias};
 
 /// Translates, or answers with a redirect.
@@ -54,14 +55,15 @@ fn broken(request: &Request, why: &str) -> Halt {
 /// Redirects: those of the server come before translation, those of directories (`late`) among the fixups.
 pub(crate) async fn redirect(request: &mut Request, late: bool) -> Phase {
     let (server, dir) = (request.server.clone(), request.dir.clone());
-    let answer = expr_host::with_host(request, |host| {
-        if late {
-            by_alias::redirect_late(&dir.alias, of(request, host))
-        } else {
+    let answer = if late {
+        late_answer(request, &dir).await?
+    } else {
+        let answer = expr_host::with_host(request, |host| {
             by_alias::redirect_early(&server.conf.alias, &dir.alias, of(request, host))
-        }
-    });
-    match answer.await.map_err(|error| broken(request, &error.to_string()))? {
+        });
+        answer.await.map_err(|error| broken(request, &error.to_string()))?
+    };
+    match answer {
         None => Ok(()),
         Some(by_alias::Answer::Location { status, url, relative }) => {
             let url = if relative { variables::absolute_url(request, &url) } else { url };
@@ -73,11 +75,31 @@ pub(crate) async fn redirect(request: &mut Request, late: bool) -> Phase {
     }
 }
 
+/// Redirects of a directory that are tried before others get their turn.
+const SOME: usize = 32;
+
+/// What the redirects of the directory come to.
+async fn late_answer(request: &Request, dir: &DirConfig) -> Result<Option<by_alias::Answer>, Halt> {
+    let mut chunks = dir.alias.late_redirects().chunks(SOME);
+    let mut next = Some(chunks.next().unwrap_or_default());
+    while let Some(some) = next {
+        let answer = expr_host::with_host(request, |host| {
+            by_alias::redirect_late_among(some, &dir.alias, of(request, host))
+        });
+        if let Some(answer) = answer.await.map_err(|error| broken(request, &error.to_string()))? {
+            return Ok(Some(answer));
+        }
+        budget::turn(request).await?;
+        next = chunks.next();
+    }
+    Ok(None)
+}
+
 /// The file that a path on this server stands for (`PATH_TRANSLATED`), without looking at the file system.
 pub(crate) async fn translate_only(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let mut sub = request.sub(&alias::escape_path(path));
     sub.uri = path.to_vec();
-    super::sections::locations(&mut sub).ok()?;
+    super::sections::locations(&mut sub).await.ok()?;
     match Box::pin(run(&mut sub)).await {
         Ok(()) => Some(sub.filename),
         Err(_) => None,

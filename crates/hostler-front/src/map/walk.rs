@@ -1,20 +1,30 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
+use super::htaccess::Made;
 use super::sections::{self, Overs, gave_up};
 use crate::files::{AccessFiles, Facts};
 use crate::log::{self, Severity};
 use crate::open_file::OpenFile;
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
-use bytes::Bytes;
-use hostler_config::directives::core::OptionBits;
+use crate::{aside, budget};
+use hostler_config::directives::core::{Allow, OptionBits, Permissions};
 use hostler_config::lookup::{self, Step};
-use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, parse_htaccess};
+use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, Warning, parse_htaccess};
 use hostler_wire::site::{FileKind, Level};
 use serde_bytes::ByteBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Larger `.htaccess` files are read aside, in bytes.
+const SMALL: usize = 2 << 10;
+/// Most `.htaccess` files on the way to a file (conditions of one may stand within those of another), and most bytes
+/// of all of them.
+const MOST_FILES: usize = 128;
+const MOST: usize = 1 << 20;
+/// Warnings about an `.htaccess` file that get into the log each time it is read.
+const MOST_WARNINGS: usize = 20;
 
 /// For looking at a path without regard to access files.
 pub(crate) fn no_access_files() -> AccessFiles {
@@ -31,7 +41,7 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     }
     let asked = single_slashes(std::mem::take(&mut request.filename));
     let facts = look(request, trim_slashes(&asked)).await?;
-    apply(request, &asked, &facts)
+    apply(request, &asked, &facts).await
 }
 
 /// What stands at `path`, which has no slash at its end, and the `.htaccess` files on the way.
@@ -43,21 +53,30 @@ pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>
     if request.epoch == 0 {
         request.epoch = site.epoch();
     }
-    let facts = site.walk(path, &access).await.map_err(|error| {
-        log::request(request, Severity::Error, "core", &format!("the path can't be looked up: {error}"));
-        Halt::Status(503)
-    })?;
+    let facts = match site.remembered(path, &access) {
+        Some(facts) => facts,
+        None => {
+            let facts = site.walk(path, &access).await.map_err(|error| {
+                let message = format!("the path can't be looked up: {error}");
+                log::request(request, Severity::Error, "core", &message);
+                Halt::Status(503)
+            })?;
+            budget::has_read(request, facts.access_bytes());
+            facts
+        }
+    };
     request.lasting &= facts.lasting;
     Ok(facts)
 }
 
 /// Makes of facts what the configuration says about them, for the file name `asked`.
-pub(crate) fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>) -> Phase {
+pub(crate) async fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>) -> Phase {
     let server = request.server.clone();
     let path = trim_slashes(asked);
-    let mut walk = Walk { request, server: &server, path, asked, facts, overs: Overs::new() };
-    walk.levels()?;
-    walk.finish(asked)
+    let mut walk =
+        Walk { request, server: &server, path, asked, facts, overs: Overs::new(), group: None, read: (0, 0) };
+    walk.levels().await?;
+    walk.finish(asked).await
 }
 
 /// `MergeSlashes Off` leaves them in the URL; the file system takes several for one.
@@ -96,7 +115,10 @@ fn access_file_names(server: &Server) -> Arc<[ByteBuf]> {
 
 /// Whether `.htaccess` files may contain anything at all (AllowOverride, AllowOverrideList).
 fn permits(dir: &DirConfig) -> bool {
-    let allow = dir.core.allow();
+    allows(&dir.core.allow())
+}
+
+fn allows(allow: &Allow) -> bool {
     allow.classes != Overrides::NONE || !allow.list.is_empty()
 }
 
@@ -115,11 +137,15 @@ struct Walk<'a> {
     asked: &'a [u8],
     facts: &'a Rc<Facts>,
     overs: Overs,
+    /// What `overs` say together of what the walk has to know on its way.
+    group: Option<Permissions>,
+    /// Number and bytes of `.htaccess` files so far.
+    read: (usize, usize),
 }
 
 impl<'a> Walk<'a> {
-    /// Goes down the levels, merging what applies to each directory.
-    fn levels(&mut self) -> Phase {
+    /// Goes down the levels, gathering what applies to each directory.
+    async fn levels(&mut self) -> Phase {
         let facts = self.facts.clone();
         let server = self.server;
         let (directory, resource) = (self.directory(), self.resource());
@@ -129,7 +155,7 @@ impl<'a> Walk<'a> {
         for (level, prefix) in facts.walked.levels.iter().zip(prefixes(self.path)) {
             self.check_link(prefix, level.link_owner, level.info.uid)?;
             if level.info.kind == FileKind::Directory {
-                self.enter(prefix, level, &mut steps)?;
+                self.enter(prefix, level, &mut steps).await?;
             }
         }
         if facts.walked.stopped_link.is_some() {
@@ -139,19 +165,27 @@ impl<'a> Walk<'a> {
         for step in steps {
             if let Step::Section(section) = step {
                 super::sections::set_matches(self.request, section, resource);
-                self.overs.push(section.conf.clone());
+                self.push(section.conf.clone());
             }
         }
         Ok(())
     }
 
-    fn merged(&self) -> Arc<DirConfig> {
-        self.request.thread.merges.borrow_mut().merge(&self.request.dir, &self.overs)
+    fn push(&mut self, conf: Arc<DirConfig>) {
+        let own = Permissions::of(&conf.core);
+        self.group = Some(self.group.as_ref().map_or_else(|| own.clone(), |group| group.merge(&own)));
+        self.overs.push(conf);
+    }
+
+    /// What applies so far.
+    fn permissions(&self) -> Permissions {
+        let base = Permissions::of(&self.request.dir.core);
+        self.group.as_ref().map_or_else(|| base.clone(), |group| base.merge(group))
     }
 
     fn check_link(&self, path: &[u8], link_owner: Option<u32>, owner: u32) -> Phase {
         let Some(link_owner) = link_owner else { return Ok(()) };
-        let options = self.merged().core.options;
+        let options = self.permissions().options();
         let follow = options.contains(OptionBits::FOLLOW_SYM_LINKS)
             || (options.contains(OptionBits::SYM_LINKS_IF_OWNER_MATCH) && link_owner == owner);
         if follow {
@@ -168,7 +202,7 @@ impl<'a> Walk<'a> {
         Halt::Status(403)
     }
 
-    fn enter<'s>(
+    async fn enter<'s>(
         &mut self,
         prefix: &[u8],
         level: &Level,
@@ -176,14 +210,13 @@ impl<'a> Walk<'a> {
     ) -> Phase {
         for step in steps {
             match step {
-                Step::Section(section) => self.overs.push(section.conf.clone()),
+                Step::Section(section) => self.push(section.conf.clone()),
                 Step::Htaccess(_) => break,
             }
         }
         let Some(file) = &level.htaccess else { return Ok(()) };
-        let merged = self.merged();
-        let allow = merged.core.allow();
-        if !permits(&merged) {
+        let allow = self.permissions().allow();
+        if !allows(&allow) {
             return Ok(());
         }
         let directory = String::from_utf8_lossy(if prefix == b"/" { b"" } else { prefix }).into_owned();
@@ -198,40 +231,72 @@ impl<'a> Walk<'a> {
                 return Err(Halt::Status(403));
             }
         };
-        let conf = self.parse(&name, &directory, text, Arc::new(allow))?;
-        self.overs.push(conf);
-        Ok(())
+        self.read = (self.read.0 + 1, self.read.1 + text.len());
+        if self.read.0 > MOST_FILES || self.read.1 > MOST {
+            let message = format!(
+                "the access files down to {name} are more than {MOST_FILES}, or larger than {MOST} bytes together"
+            );
+            log::request(self.request, Severity::Alert, "core", &message);
+            return Err(Halt::Status(500));
+        }
+        let conf = self.parse(&name, &directory, text, Arc::new(allow)).await?;
+        self.push(conf);
+        budget::turn(self.request).await
     }
 
-    fn parse(
+    async fn parse(
         &self,
         file: &str,
         directory: &str,
         text: &[u8],
-        allow: Arc<hostler_config::directives::core::Allow>,
+        allow: Arc<Allow>,
     ) -> Result<Arc<DirConfig>, Halt> {
-        let thread = self.request.thread.clone();
-        let config = &thread.shared.config;
+        let site = self.request.thread.site(self.server);
+        let config = self.request.thread.shared.config.clone();
         // Without a kept environment all virtual hosts read the same.
         let named = !config.facts.environment.is_empty();
         let host = if named { self.request.server.origin } else { hostler_config::Origin::default() };
         let made = Made { host, allow: allow.clone() };
-        if let Some(conf) = thread.htaccess.borrow().find(file, text, &made) {
+        let find = || site.htaccess.borrow().find(file, text, &made);
+        if let Some(conf) = find() {
             return Ok(conf);
         }
-        let scope = HtaccessScope { config, host, file, directory, allow };
-        match parse_htaccess(text, &scope) {
+        let parsed = if text.len() <= SMALL {
+            parse_htaccess(text, &HtaccessScope { config: &config, host, file, directory, allow })
+        } else {
+            let permit = aside::permit(self.request).await?;
+            if let Some(conf) = find() {
+                return Ok(conf);
+            }
+            let (text, file, directory) = (text.to_vec(), file.to_owned(), directory.to_owned());
+            let read = move || {
+                let scope =
+                    HtaccessScope { config: &config, host, file: &file, directory: &directory, allow };
+                parse_htaccess(&text, &scope)
+            };
+            aside::run(self.request, permit, read).await?
+        };
+        match parsed {
             Ok(parsed) => {
-                for warning in &parsed.warnings {
-                    log::request(self.request, Severity::Warn, "core", &warning.to_string());
-                }
-                thread.htaccess.borrow_mut().keep(file, text, made, parsed.conf.clone());
+                self.warn(file, &parsed.warnings);
+                site.htaccess.borrow_mut().keep(file, text, made, parsed.conf.clone());
                 Ok(parsed.conf)
             }
             Err(error) => {
                 log::request(self.request, Severity::Alert, "core", &error.to_string());
                 Err(Halt::Status(500))
             }
+        }
+    }
+
+    /// Tells what is odd in a file, within bounds.
+    fn warn(&self, file: &str, warnings: &[Warning]) {
+        for warning in warnings.iter().take(MOST_WARNINGS) {
+            log::request(self.request, Severity::Warn, "core", &warning.to_string());
+        }
+        if warnings.len() > MOST_WARNINGS {
+            let message = format!("{file}: {} more warnings are left out", warnings.len() - MOST_WARNINGS);
+            log::request(self.request, Severity::Warn, "core", &message);
         }
     }
 
@@ -254,9 +319,9 @@ impl<'a> Walk<'a> {
         prefixes(self.path).nth(reached).unwrap_or(if self.path.is_empty() { b"/" } else { self.path })
     }
 
-    fn finish(self, asked: &[u8]) -> Phase {
+    async fn finish(self, asked: &[u8]) -> Phase {
         let Self { request, path, facts, overs, .. } = self;
-        sections::merge(request, &overs);
+        sections::merge(request, &overs).await?;
         let walked = &facts.walked;
         let reached = walked.levels.len().saturating_sub(1);
         let end = prefixes(path).nth(reached).map_or(0, |p| if p == b"/" { 0 } else { p.len() });
@@ -311,39 +376,6 @@ fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Phase
             log::request(request, Severity::Error, "core", &message);
             Err(Halt::Status(403))
         }
-    }
-}
-
-/// Parsed `.htaccess` files of a thread.
-#[derive(Default)]
-pub(crate) struct HtaccessCache {
-    parsed: hashbrown::HashMap<String, Parsed, foldhash::fast::RandomState>,
-}
-
-struct Parsed {
-    text: Bytes,
-    made: Made,
-    conf: Arc<DirConfig>,
-}
-
-/// What else than its text decides what a file comes to.
-#[derive(PartialEq)]
-struct Made {
-    host: hostler_config::Origin,
-    allow: Arc<hostler_config::directives::core::Allow>,
-}
-
-impl HtaccessCache {
-    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<Arc<DirConfig>> {
-        let parsed = self.parsed.get(file)?;
-        (parsed.text == text && parsed.made == *made).then(|| parsed.conf.clone())
-    }
-
-    fn keep(&mut self, file: &str, text: &[u8], made: Made, conf: Arc<DirConfig>) {
-        if self.parsed.len() >= 1024 {
-            self.parsed.clear();
-        }
-        self.parsed.insert(file.to_owned(), Parsed { text: Bytes::copy_from_slice(text), made, conf });
     }
 }
 

@@ -67,6 +67,26 @@ pub fn redirect_late(dir: &Dir, request: Request<'_>) -> Result<Option<Answer>, 
     redirect(&dir.redirects, dir, request)
 }
 
+/// The same with some of them; see [`Dir::late_redirects`].
+///
+/// # Errors
+/// As [`redirect_early`].
+pub fn redirect_late_among(
+    some: &[Redirect],
+    dir: &Dir,
+    request: Request<'_>,
+) -> Result<Option<Answer>, EvalError> {
+    redirect(some, dir, request)
+}
+
+impl Dir {
+    /// The redirects of a directory, in order.
+    #[must_use]
+    pub fn late_redirects(&self) -> &[Redirect] {
+        &self.redirects
+    }
+}
+
 fn redirect(list: &[Redirect], dir: &Dir, request: Request<'_>) -> Result<Option<Answer>, EvalError> {
     let relative = dir.relative == Some(true);
     if let Some(section) = &dir.redirect {

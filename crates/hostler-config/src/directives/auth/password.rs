@@ -25,6 +25,29 @@ pub fn verify(password: &[u8], hash: &str) -> bool {
     pwhash::unix::verify(password, hash)
 }
 
+/// Highest cost of bcrypt, each more doubling the time: 16 takes some seconds.
+const MOST_COST: u32 = 16;
+
+/// Most rounds of the newer kinds of crypt(3), each over some 64 bytes: a second or two.
+const MOST_ROUNDS: usize = 4_000_000;
+
+/// Whether [`verify`] would take much longer than a check may take: whoever writes the hashes chooses how long.
+#[must_use]
+pub fn takes_too_long(password: &[u8], hash: &str) -> bool {
+    let fields: Vec<&str> = hash.split('$').collect();
+    match fields.as_slice() {
+        ["", kind, cost, ..] if kind.starts_with('2') => {
+            cost.parse::<u32>().is_ok_and(|cost| cost > MOST_COST)
+        }
+        ["", "5" | "6", parameter, ..] => {
+            let rounds = parameter.strip_prefix("rounds=").map_or(Ok(5000), str::parse::<usize>);
+            let pieces = password.len() / 64 + 1;
+            rounds.map_or(true, |rounds| rounds.saturating_mul(pieces) > MOST_ROUNDS)
+        }
+        _ => false,
+    }
+}
+
 /// Whether `hash` is of a kind that [`verify`] can check at all.
 #[must_use]
 pub fn is_known(hash: &str) -> bool {
@@ -134,6 +157,19 @@ mod tests {
             assert!(!verify(b"Secret", hash), "{hash}");
             assert!(!verify(b"", hash), "{hash}");
         }
+    }
+
+    #[test]
+    fn hashes_may_not_take_for_ever() {
+        for hash in SECRET {
+            assert!(!takes_too_long(&[b'x'; 8000], hash), "{hash}");
+        }
+        for hash in ["$2y$31$x", "$2b$17$x", "$5$rounds=999999999$x$y", "$6$rounds=4000001$x$", "$6$rounds=$"]
+        {
+            assert!(takes_too_long(b"secret", hash), "{hash}");
+        }
+        assert!(takes_too_long(&[b'x'; 8000], "$6$rounds=100000$x$y"));
+        assert!(!takes_too_long(b"secret", "$6$rounds=100000$x$y"));
     }
 
     #[test]

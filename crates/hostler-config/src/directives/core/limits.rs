@@ -71,6 +71,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
+    Directive::new(
+        "HostlerRequestBudget",
+        Arity::Take1,
+        "milliseconds",
+        "Most processor time that the server's own processes take for one request's .htaccess files, includes and \
+         expressions (default 2000); beyond it the request is refused",
+        |cmd, args| {
+            cmd.server.core.request_budget = Some(number(args.first(), 1..=3_600_000)?);
+            Ok(())
+        },
+    ),
     config(Directive::new(
         "MaxRanges",
         Arity::Take1,

@@ -12,7 +12,7 @@ mod types;
 pub(crate) mod values;
 
 pub(in crate::directives) use content::figures;
-pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options};
+pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options, Permissions};
 pub use types::{
     AcceptPathInfo, AssignUser, CanonicalName, DefaultCharset, EncodedSlashes, ErrorDocument, EtagParts,
     FileEtag, HostnameLookups, Http2, HttpProtocol, IdRange, RangeLimit, ReadTimeout, ReadTimeouts, Rlimit,
@@ -122,9 +122,7 @@ impl Dir {
     /// What .htaccess may contain.
     #[must_use]
     pub fn allow(&self) -> Allow {
-        let given = self.allow_override.unwrap_or_default();
-        let list = self.allow_override_list.clone().unwrap_or_default();
-        Allow { classes: given.classes, options: given.options, nonfatal: given.nonfatal, list }
+        Permissions::of(self).allow()
     }
 }
 
@@ -221,6 +219,8 @@ pub struct Server {
     pub limit_request_field_size: Option<u32>,
     /// `LimitInternalRecursion`: internal redirects, sub-requests (default 10).
     pub limit_internal_recursion: Option<(u32, u32)>,
+    /// `HostlerRequestBudget`, milliseconds (default 2000).
+    pub request_budget: Option<u32>,
     /// `TraceEnable`
     pub trace: Option<Trace>,
     /// `MergeSlashes` (default On).
@@ -277,6 +277,7 @@ impl Merge for Server {
             limit_request_fields: other.limit_request_fields.or(self.limit_request_fields),
             limit_request_field_size: other.limit_request_field_size.or(self.limit_request_field_size),
             limit_internal_recursion: other.limit_internal_recursion.or(self.limit_internal_recursion),
+            request_budget: other.request_budget.or(self.request_budget),
             trace: other.trace.or(self.trace),
             merge_slashes: other.merge_slashes.or(self.merge_slashes),
             http_protocol: self.http_protocol.merge(other.http_protocol),

@@ -71,6 +71,50 @@ pub struct Options {
     removed: OptionBits,
 }
 
+/// What a walk through directories has to know of each before all that applies is merged.
+#[derive(Clone, Debug, Default)]
+pub struct Permissions {
+    options: Options,
+    allow_override: Option<AllowOverride>,
+    allow_override_list: Option<std::sync::Arc<std::collections::BTreeSet<String>>>,
+}
+
+impl Permissions {
+    /// What one section or file says.
+    #[must_use]
+    pub fn of(dir: &super::Dir) -> Self {
+        Self {
+            options: dir.options,
+            allow_override: dir.allow_override,
+            allow_override_list: dir.allow_override_list.clone(),
+        }
+    }
+
+    /// What applies when `over` is more specific.
+    #[must_use]
+    pub fn merge(&self, over: &Self) -> Self {
+        Self {
+            options: self.options.merge(&over.options),
+            allow_override: over.allow_override.or(self.allow_override),
+            allow_override_list: crate::part::over(&self.allow_override_list, &over.allow_override_list),
+        }
+    }
+
+    /// `Options`.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// What .htaccess may contain.
+    #[must_use]
+    pub fn allow(&self) -> Allow {
+        let given = self.allow_override.unwrap_or_default();
+        let list = self.allow_override_list.clone().unwrap_or_default();
+        Allow { classes: given.classes, options: given.options, nonfatal: given.nonfatal, list }
+    }
+}
+
 impl Options {
     /// The features in effect. Without any directive: FollowSymLinks.
     #[must_use]

@@ -53,6 +53,14 @@ pub trait Message {
     fn expression_host(&self) -> &dyn Host;
     /// A rule that could not be carried out, for the error log.
     fn failed(&self, reason: &str);
+    /// One whose regular expression gave up: it may have been to take away what nobody should see.
+    fn gave_up(&self, reason: &str) {
+        self.failed(reason);
+    }
+    /// Whether to pause before the next rule.
+    fn is_overdue(&self) -> bool {
+        false
+    }
 }
 
 /// The rules have stopped: fetch what is needed and apply them again, beginning at this one.
@@ -60,8 +68,8 @@ pub trait Message {
 pub struct Pause {
     /// Index of the rule.
     pub at: usize,
-    /// What to fetch.
-    pub need: Box<Question>,
+    /// What to fetch; nothing where it is only others' turn.
+    pub need: Option<Box<Question>>,
 }
 
 /// Applies the rules of a phase to a table in order, beginning with the rule of this index.
@@ -79,9 +87,13 @@ pub fn apply(
         if rule.early != (phase == Phase::Early) {
             continue;
         }
+        if at > from && message.is_overdue() {
+            return Err(Pause { at, need: None });
+        }
         match rule.carry_out(table, message) {
             Ok(()) => {}
-            Err(EvalError::Pending(need)) => return Err(Pause { at, need }),
+            Err(EvalError::Pending(need)) => return Err(Pause { at, need: Some(need) }),
+            Err(EvalError::Regex(error)) => message.gave_up(&format!("header {}: {error}", rule.field)),
             Err(error) => message.failed(&format!("header {}: {error}", rule.field)),
         }
     }

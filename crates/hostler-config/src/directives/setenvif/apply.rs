@@ -21,13 +21,20 @@ pub trait Request {
     fn unset_env(&mut self, name: &str);
     /// For expressions.
     fn expression_host(&self) -> &dyn Host;
-    /// A rule that could not be tested, for the error log; it does not apply.
+    /// A rule that could not be tested, for the error log. What it would have set may be what access depends on, so
+    /// the request must not go on.
     fn failed(&self, reason: &str);
+    /// Whether to pause before the next rule.
+    fn is_overdue(&self) -> bool {
+        false
+    }
 }
 
 /// What must be fetched before the rules can go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
+    /// Nothing: it is others' turn.
+    Turn,
     /// The client's name.
     RemoteHost,
     /// What an expression asks.
@@ -49,6 +56,9 @@ pub struct Pause {
 /// [`Pause`] when a rule needs something that is not known yet.
 pub fn apply(rules: &[Arc<Rule>], from: usize, request: &mut dyn Request) -> Result<(), Pause> {
     for (at, rule) in rules.iter().enumerate().skip(from) {
+        if at > from && request.is_overdue() {
+            return Err(Pause { at, need: Need::Turn });
+        }
         let mut captures = Captures::new();
         let holds = rule.test.holds(request, &mut captures).map_err(|need| Pause { at, need })?;
         if holds {

@@ -4,6 +4,8 @@
 use super::Coding;
 use super::encoder::{Encoder, Recipe};
 use crate::body::{BodyError, BodyStream};
+use crate::budget::Sideline;
+use crate::request::Request;
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
 use std::future::Future;
@@ -59,11 +61,24 @@ pub(super) struct Compressed {
     holds_back: bool,
     ended: bool,
     totals: Rc<Totals>,
+    /// `None` in tests.
+    sideline: Option<Sideline>,
 }
 
 impl Compressed {
     pub(super) fn new(source: Box<dyn BodyStream>, recipe: Recipe, totals: Rc<Totals>) -> Self {
-        Self { source, recipe, encoder: None, rest: Bytes::new(), holds_back: false, ended: false, totals }
+        let (rest, holds_back, ended) = (Bytes::new(), false, false);
+        Self { source, recipe, encoder: None, rest, holds_back, ended, totals, sideline: None }
+    }
+
+    /// The same for a request, whose site's work takes turns.
+    pub(super) fn of(
+        request: &Request,
+        source: Box<dyn BodyStream>,
+        recipe: Recipe,
+        totals: Rc<Totals>,
+    ) -> Self {
+        Self { sideline: Some(Sideline::of(request)), ..Self::new(source, recipe, totals) }
     }
 
     fn encoder(&mut self) -> &mut Encoder {
@@ -119,7 +134,15 @@ fn give_way(cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
 impl BodyStream for Compressed {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if !self.rest.is_empty() {
-            let out = self.step();
+            if self.sideline.as_mut().is_some_and(|sideline| sideline.poll_turn(cx).is_pending()) {
+                return Poll::Pending;
+            }
+            let sideline = self.sideline.take();
+            let out = match &sideline {
+                Some(sideline) => sideline.work(|| self.step()),
+                None => self.step(),
+            };
+            self.sideline = sideline;
             if let Some(ready) = self.piece(out) {
                 return ready;
             }

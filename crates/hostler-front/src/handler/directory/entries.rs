@@ -7,14 +7,11 @@ use crate::log::{self, Severity};
 use crate::map::{fixup, sections, types, walk};
 use crate::request::Request;
 use crate::serve::{Halt, Phase};
-use crate::{access, settings};
+use crate::{access, budget, settings};
 use hostler_config::directives::autoindex::{Entry, View};
 use hostler_wire::site::{self, FileInfo, FileKind, Level, Walked};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Entries looked up before other connections get their turn.
-const TURN: usize = 32;
 
 /// What the directory has.
 pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
@@ -62,19 +59,23 @@ impl Shown {
 }
 
 /// Those of the directory's entries that are shown.
-pub(super) async fn shown(request: &Request, view: &View, listed: Vec<site::Entry>) -> Vec<Shown> {
+pub(super) async fn shown(
+    request: &Request,
+    view: &View,
+    listed: Vec<site::Entry>,
+) -> Result<Vec<Shown>, Halt> {
     // What leads to the directory also leads to its files.
     let mut probe = request.sub(b"");
-    let Ok(facts) = walk::look(&mut probe, without_slash(&request.filename)).await else { return Vec::new() };
+    let Ok(facts) = walk::look(&mut probe, without_slash(&request.filename)).await else {
+        return Ok(Vec::new());
+    };
     let directory = Directory { request, view, walked: &facts.walked };
     let mut shown = Vec::with_capacity(listed.len());
-    for (index, entry) in listed.into_iter().enumerate() {
-        if index % TURN == TURN - 1 {
-            tokio::task::yield_now().await;
-        }
+    for entry in listed {
+        budget::sub_request(request).await?;
         shown.extend(directory.show(entry).await);
     }
-    shown
+    Ok(shown)
 }
 
 struct Directory<'a> {
@@ -135,10 +136,10 @@ impl Directory<'_> {
             walk::run(sub).await?;
         } else {
             let filename = sub.filename.clone();
-            walk::apply(sub, &filename, &self.facts(info, entry.link_owner))?;
+            walk::apply(sub, &filename, &self.facts(info, entry.link_owner)).await?;
         }
-        sections::files(sub)?;
-        sections::locations(sub)?;
+        sections::files(sub).await?;
+        sections::locations(sub).await?;
         sections::conditions(sub).await?;
         // What the same rules have let pass for the directory passes here too.
         if !Arc::ptr_eq(&sub.dir, &self.request.dir) {

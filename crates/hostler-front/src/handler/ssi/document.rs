@@ -6,17 +6,22 @@ use super::include::is_replayed;
 use super::output::Sink;
 use super::page::Parsed;
 use super::plain;
+use super::room::Taken;
 use super::variables::Variables;
+use crate::budget;
 use crate::expr_host::RequestHost;
 use crate::files::Site;
 use crate::request::Request;
 use crate::settings;
 use hostler_config::directives::alias::escape_path;
 use hostler_ssi::{Answer, FileReference, Need, Run, Step};
+use std::rc::Rc;
 
 /// A document that is being expanded.
 pub(super) struct Document {
     run: Run,
+    /// The memory that the page takes.
+    _taken: Rc<Taken>,
     /// `None`: the page that was asked for.
     request: Option<Box<Request>>,
     /// Directory of the document's URL, escaped, with a slash at its end; made when a relative target is met.
@@ -41,6 +46,8 @@ pub(super) enum Wanted {
 pub(super) enum Outcome {
     Ended,
     Full,
+    /// The request has failed.
+    Failed,
     Wanted(Wanted),
 }
 
@@ -50,7 +57,7 @@ impl Document {
         let run = Run::new(parsed.page.clone(), parsed.settings.clone());
         let depth = u32::from(request.as_deref().unwrap_or(page).depth());
         let may_include = depth < settings::recursion(&page.server).1.max(1);
-        Self { run, request, base: None, may_include, stored: None }
+        Self { run, _taken: parsed.taken.clone(), request, base: None, may_include, stored: None }
     }
 
     /// The request for the document.
@@ -85,7 +92,11 @@ impl Document {
             let mut view = View { variables, page, document, expression: &expression };
             let need = match run.step(&mut view, sink) {
                 Step::Done => return Outcome::Ended,
-                Step::Full => return Outcome::Full,
+                Step::Full => match budget::turn(page).await {
+                    Err(_) => return Outcome::Failed,
+                    Ok(()) if sink.has_enough() => return Outcome::Full,
+                    Ok(()) => continue,
+                },
                 Step::Need(need) => need,
             };
             let wanted = match need {

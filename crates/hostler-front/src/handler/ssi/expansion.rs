@@ -7,10 +7,12 @@ use super::output::Sink;
 use super::page::Parsed;
 use super::variables::Variables;
 use crate::body::{BodyError, BodyStream};
+use crate::budget;
 use crate::files::Site;
 use crate::log::{self, Severity};
 use crate::request::Request;
-use hostler_ssi::{Answer, Output as _};
+use hostler_expr::effort;
+use hostler_ssi::Answer;
 use std::future::poll_fn;
 use std::rc::Rc;
 
@@ -18,6 +20,8 @@ use std::rc::Rc;
 /// twice.
 const MOST_INCLUDED: u32 = 1 << 16;
 const MOST_FAILED: u32 = 1000;
+/// About what one costs, in nanoseconds.
+const SUB_REQUEST: usize = 20_000;
 /// After so many elements that had to be asked for, other requests get their turn.
 const TURN: u32 = 64;
 
@@ -29,6 +33,8 @@ pub(super) enum Progress {
     Full,
     /// What comes next takes its time, and there is something to send meanwhile.
     Waiting,
+    /// The request has failed: there will be no more.
+    Failed,
 }
 
 /// A page on its way to the client.
@@ -68,8 +74,11 @@ impl Expansion {
     /// Goes on until the end, or until something should be sent.
     pub(super) async fn advance(&mut self, page: &mut Request, sink: &mut Sink) -> Progress {
         loop {
-            if sink.is_full() {
+            if sink.has_enough() {
                 return Progress::Full;
+            }
+            if budget::turn(page).await.is_err() {
+                return Progress::Failed;
             }
             let Self { frames, variables, site, target, .. } = self;
             match frames.last_mut() {
@@ -88,6 +97,7 @@ impl Expansion {
                     match document.run(page, variables, site, target, sink).await {
                         Outcome::Ended => self.end(Answer::Done),
                         Outcome::Full => return Progress::Full,
+                        Outcome::Failed => return Progress::Failed,
                         Outcome::Wanted(wanted) => self.fulfil(page, wanted, sink).await,
                     }
                 }
@@ -115,6 +125,7 @@ impl Expansion {
     /// Brings what the innermost document wants, or puts it on the stack.
     async fn fulfil(&mut self, page: &mut Request, wanted: Wanted, sink: &mut Sink) {
         self.included += 1;
+        let _ = effort::spend(SUB_REQUEST);
         if self.included.is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }

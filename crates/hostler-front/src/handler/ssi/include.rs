@@ -176,11 +176,11 @@ fn checked((sub, phase): (Request, serve::Phase)) -> Result<Request, String> {
 async fn found((sub, body): (Request, Body)) -> Fetched {
     let parsed = match &sub.found {
         request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
-            page::parsed(&sub, file).ok_or("it is too large, or can't be read")?
+            page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
         }
         _ if is_filtered(&sub) && is_allowed(&sub) => {
             let text = body.collect(page::LONGEST as usize).await.map_err(|error| error.to_string())?;
-            Rc::new(page::of_text(&sub, &text))
+            Rc::new(page::of_text(&sub, text).await.map_err(|refused| format!("it {}", refused.why))?)
         }
         _ => return Ok(of_body(body)),
     };

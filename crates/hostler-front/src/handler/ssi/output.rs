@@ -4,6 +4,7 @@
 use super::expansion::{Expansion, Progress};
 use super::page::Parsed;
 use crate::body::{Body, BodyError, BodyStream};
+use crate::budget;
 use crate::filter::range::UNRANGED;
 use crate::request::Request;
 use bytes::Bytes;
@@ -42,6 +43,13 @@ impl Output for Sink {
     }
 
     fn is_full(&self) -> bool {
+        self.has_enough() || budget::is_overdue()
+    }
+}
+
+impl Sink {
+    /// Whether there is so much that it should be sent.
+    pub(super) fn has_enough(&self) -> bool {
         self.bytes.len() > self.limit
     }
 }
@@ -64,7 +72,8 @@ pub(super) async fn expand(request: &mut Request, parsed: Rc<Parsed>) -> Body {
     request.varies.borrow_mut().truncate(varies);
     expansion.leave_variables(request);
     parsed.last_length.set(sink.bytes.len());
-    if progress == Progress::Done {
+    if matches!(progress, Progress::Done | Progress::Failed) {
+        // Of a request that has failed nothing is sent.
         return Body::Bytes(sink.bytes.into());
     }
     sink.limit = PIECE;
@@ -99,12 +108,14 @@ type Advancing = Pin<Box<dyn Future<Output = (Box<Work>, Progress)>>>;
 enum Expanding {
     Ready(Box<Work>),
     Busy(Advancing),
+    Failed,
     Finished,
 }
 
 async fn advance(mut work: Box<Work>) -> (Box<Work>, Progress) {
     let Work { expansion, request, sink } = &mut *work;
-    let progress = expansion.advance(request, sink).await;
+    let (thread, budget) = (request.thread.clone(), request.budget.clone());
+    let progress = budget::within(&thread, &budget, expansion.advance(request, sink)).await;
     (work, progress)
 }
 
@@ -113,6 +124,10 @@ impl BodyStream for Expanding {
         loop {
             match self {
                 Self::Finished => return Poll::Ready(None),
+                Self::Failed => {
+                    *self = Self::Finished;
+                    return Poll::Ready(Some(Err(BodyError::Page)));
+                }
                 Self::Ready(work) if !work.sink.bytes.is_empty() => {
                     let piece = std::mem::take(&mut work.sink.bytes);
                     return Poll::Ready(Some(Ok(piece.into())));
@@ -124,8 +139,11 @@ impl BodyStream for Expanding {
                 }
                 Self::Busy(advancing) => {
                     let (work, progress) = ready!(advancing.as_mut().poll(context));
-                    let over = progress == Progress::Done && work.sink.bytes.is_empty();
-                    *self = if over { Self::Finished } else { Self::Ready(work) };
+                    *self = match progress {
+                        Progress::Failed => Self::Failed,
+                        Progress::Done if work.sink.bytes.is_empty() => Self::Finished,
+                        _ => Self::Ready(work),
+                    };
                 }
             }
         }

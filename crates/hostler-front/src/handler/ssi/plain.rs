@@ -8,7 +8,7 @@ use crate::request::{Found, Request};
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::directives::core::Setting;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// Targets remembered per thread; beyond, the memory is emptied.
 const MOST: usize = 4096;
@@ -21,7 +21,11 @@ struct Plain {
     is_text: bool,
 }
 
+/// Bytes that they may have together.
+const MOST_BYTES: usize = 16 << 20;
+
 thread_local! {
+    static BYTES: Cell<usize> = const { Cell::new(0) };
     static KNOWN: RefCell<HashMap<Box<[u8]>, Plain, foldhash::fast::RandomState>> = RefCell::default();
 }
 
@@ -53,9 +57,12 @@ pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
     }
     let is_text = sub.content_type.as_deref().is_none_or(|kind| kind.starts_with(b"text/"));
     KNOWN.with_borrow_mut(|known| {
-        if known.len() >= MOST {
+        let bytes = BYTES.get() + content.len();
+        let full = known.len() >= MOST || bytes > MOST_BYTES;
+        if full {
             known.clear();
         }
+        BYTES.set(if full { content.len() } else { bytes });
         known.insert(key.into(), Plain { epoch: sub.epoch, content: content.clone(), is_text });
     });
 }

@@ -9,13 +9,16 @@ use crate::request::Request;
 use crate::table::Table;
 use bytes::Bytes;
 use hostler_cgi::Environment as Programs;
+use hostler_expr::effort;
 use hostler_ssi::{Environment, Zone, shell_escape, unescape_url};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
-/// All values that pages have set together, in bytes; more is not kept. The memory is shared by all sites.
-const MOST: usize = 16 << 20;
+/// All that pages have set together, in bytes; more is not kept. The memory is shared by all sites.
+const MOST: usize = 1 << 20;
+/// What a variable counts besides its name and value: sub-requests get a copy of each.
+const EACH: usize = 1024;
 
 /// Variables that are made when they are first shown, and from then on keep their text.
 const LAZY: [&str; 4] = ["DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED", "USER_NAME"];
@@ -79,11 +82,14 @@ impl Variables {
             self.lazy[which] = OnceCell::from(value.to_vec());
             return true;
         }
-        // Values that are replaced count as well: nobody sets that much in earnest.
-        self.set_bytes += value.len();
-        if self.set_bytes > MOST {
+        let _ = effort::spend(value.len());
+        let former = self.set.value(name, |_| Vec::new()).map(<[u8]>::len);
+        let bytes = self.set_bytes + value.len();
+        let bytes = former.map_or_else(|| bytes + name.len() + EACH, |former| bytes - former);
+        if bytes > MOST {
             return false;
         }
+        self.set_bytes = bytes;
         self.set.set(name, value);
         true
     }

@@ -139,7 +139,7 @@ pub(crate) async fn prepare(request: &mut Request) -> Outcome {
         let kept = types::Kept::of(request);
         types::check(request);
         if request.handler.as_deref().is_some_and(super::is_handler) {
-            map::header_parser(request).await;
+            map::header_parser(request).await?;
             fixup::run(request).await?;
             let wanted = [Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup];
             request.progress.pending = both(phases, set(&wanted));
@@ -148,7 +148,7 @@ pub(crate) async fn prepare(request: &mut Request) -> Outcome {
         kept.restore(request);
     }
     if !request.is_sub() {
-        map::header_parser(request).await;
+        map::header_parser(request).await?;
         if phases.contains(Phase::HeaderParser) {
             ask(request, set(&[Phase::HeaderParser])).await?;
         }
