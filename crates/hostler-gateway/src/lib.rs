@@ -6,6 +6,7 @@
 pub mod backend;
 mod error;
 pub mod pool;
+pub mod programs;
 mod register;
 
 use backend::cgi::Process;
