@@ -9,6 +9,7 @@ mod access_log;
 mod agents;
 mod body;
 mod byte_range;
+mod clients;
 mod conditional;
 mod connection;
 mod counters;

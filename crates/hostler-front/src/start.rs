@@ -1,6 +1,7 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
+use crate::clients::{Clients, Sites, Told};
 use crate::counters::Counters;
 use crate::descriptors::Descriptors;
 use crate::engines::Engines;
@@ -10,7 +11,9 @@ use crate::listen::{self, Balance, Room};
 use crate::log::Logs;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
+use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
+use hostler_gateway::programs::Programs;
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
 use hostler_wire::build::OtherBuild;
@@ -92,7 +95,11 @@ pub(crate) fn run() -> io::Result<()> {
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &plan.sites, threads),
+        programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
         logs: Logs::new(&config, &plan.logs, logs),
+        clients: Clients::new(&config, descriptors.connections()),
+        sites: Sites::new(&config, plan.site_names.len(), descriptors.connections()),
+        told: Told::default(),
         room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),

@@ -3,6 +3,7 @@
 
 use crate::access_log::Buffers;
 use crate::agents::Agents;
+use crate::clients::{Clients, Sites, Told};
 use crate::counters::Counters;
 use crate::engines::Engines;
 use crate::fast::UrlCache;
@@ -13,6 +14,7 @@ use crate::merge::MergeCache;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
+use hostler_gateway::programs::Programs;
 use hostler_wire::plan::SiteId;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -28,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     /// Pools of warm workers.
     pub(crate) engines: Engines,
+    /// Programs that are started for one request each.
+    pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,
     /// What was answered, by thread.
     pub(crate) counters: Vec<Counters>,
@@ -41,6 +45,12 @@ pub(crate) struct Shared {
     /// Open connections.
     pub(crate) connections: AtomicUsize,
     pub(crate) room: crate::listen::Room,
+    /// What addresses of clients have.
+    pub(crate) clients: Clients,
+    /// What sites have.
+    pub(crate) sites: Arc<Sites>,
+    /// Lines about refusals for too many connections or requests.
+    pub(crate) told: Told,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,
@@ -87,6 +97,11 @@ impl Thread {
             requests: Cell::new(0),
             second: Cell::new(0),
         })
+    }
+
+    /// The number of the site that serves a virtual host.
+    pub(crate) fn site_of(&self, server: &Server) -> SiteId {
+        self.shared.site_of.get(server.id as usize).copied().unwrap_or(0)
     }
 
     /// The site that serves a virtual host.
