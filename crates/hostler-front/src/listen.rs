@@ -133,9 +133,12 @@ impl Room {
     async fn wait_for_descriptors(&self, any: &TcpListener, connections: &AtomicUsize) {
         let newest = || any.as_fd().try_clone_to_owned();
         let suffice = || newest().is_ok_and(|newest| self.descriptors.suffice_for_connections(&newest));
+        let are_many = || connections.load(Ordering::SeqCst) > self.most / 2;
         let mut looks = 0;
-        self.scarce.notify_waiters();
-        while !suffice() && (looks < LOOKS || connections.load(Ordering::SeqCst) > self.most / 2) {
+        while !suffice() && (looks < LOOKS || are_many()) {
+            if are_many() {
+                self.scarce.notify_waiters();
+            }
             tokio::time::sleep(SHORTAGE).await;
             looks += 1;
         }
