@@ -142,17 +142,23 @@ pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>)
 
 /// Looks at what has come, whenever more has, until that tells.
 async fn begins_with_preface(stream: &TcpStream) -> io::Result<bool> {
-    let (mut start, mut before) = ([0; PREFACE.len()], 0);
-    let look = || {
-        let (n, _) = rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?;
-        let is_preface = start[..n] == PREFACE[..n];
-        // What has not become more is all that comes.
-        if !is_preface || n == PREFACE.len() || n == std::mem::replace(&mut before, n) {
-            return Ok(is_preface && n == PREFACE.len());
+    let mut start = [0; PREFACE.len()];
+    loop {
+        let is_all = stream.ready(Interest::READABLE).await?.is_read_closed();
+        let looked = stream.try_io(Interest::READABLE, || {
+            let (n, _) = rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?;
+            let may_be = start[..n] == PREFACE[..n];
+            if may_be && n < PREFACE.len() && !is_all {
+                // Asks to be told when there is more.
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Ok(may_be && n == PREFACE.len())
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            told => return told,
         }
-        Err(io::ErrorKind::WouldBlock.into())
-    };
-    stream.async_io(Interest::READABLE, look).await
+    }
 }
 
 /// A connection on which HTTP/2 was agreed.

@@ -272,8 +272,7 @@ fn serve_one(
 /// TLS first, then the protocol that was agreed on.
 async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
     let handshake = crate::tls::accept(thread, stream, local);
-    let settings = settings(thread.hosts(local).default_server());
-    let timeout = settings.header.longest(settings.timeout);
+    let timeout = settings::handshake_timeout(thread.hosts(local).default_server());
     let deadline = Deadline::new(remote.ip().into());
     deadline.set(timeout);
     deadline.silent(false);
