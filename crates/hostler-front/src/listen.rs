@@ -218,7 +218,7 @@ impl Counted {
 
 /// A connection is closed, as its address has too many, and none of them is silent.
 fn too_many(thread: &Thread, remote: SocketAddr) {
-    if let Some(count) = thread.shared.told.one_more(thread.shared.seconds()) {
+    if let Some(count) = thread.shared.told_connections.one_more(thread.shared.seconds()) {
         let address = remote.ip();
         let message = format!(
             "{count} connections were closed at once, as their address had too many that were not silent, the last \

@@ -100,6 +100,7 @@ pub(crate) fn run() -> io::Result<()> {
         clients: Clients::new(&config, descriptors.connections()),
         sites: Sites::new(&config, plan.site_names.len(), descriptors.connections()),
         told: Told::default(),
+        told_connections: Told::default(),
         room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),

@@ -49,8 +49,9 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     /// What sites have.
     pub(crate) sites: Arc<Sites>,
-    /// Lines about refusals for too many connections or requests.
+    /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: Told,
+    pub(crate) told_connections: Told,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,

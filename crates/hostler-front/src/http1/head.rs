@@ -162,7 +162,6 @@ const EMPTY_LINES: usize = 10;
 /// Parses the head at the start of `buffer`.
 ///
 /// `Ok(None)`: more bytes are needed.
-#[cfg(test)]
 pub(crate) fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
     Partial::default().parse(buffer, limits)
 }
@@ -277,7 +276,7 @@ fn request_line(buffer: &[u8], start: usize, end: usize, limits: &Limits) -> Res
     let word = |from: usize| memchr(b' ', &line[from..]).map_or(line.len(), |n| from + n);
     let method_end = memchr(b' ', line).ok_or(HeadError::RequestLine)?;
     let method = &line[..method_end];
-    let is_method = |b: u8| if strict { is_token(b) } else { b > b' ' };
+    let is_method = |b: u8| if strict { is_token(b) } else { b > b' ' && b != 0x7f };
     if method.is_empty() || !method.iter().copied().all(is_method) {
         return Err(HeadError::RequestLine);
     }

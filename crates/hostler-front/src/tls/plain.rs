@@ -67,7 +67,7 @@ async fn send_and_close(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result
 
 /// The request, as far as it can be read.
 fn request(thread: &Rc<Thread>, peer: &Rc<crate::connection::Peer>, buffer: &Bytes) -> Request {
-    match head::Partial::default().parse(buffer, &peer.limits) {
+    match head::parse(buffer, &peer.limits) {
         Ok(Some(head)) if head.version != HTTP_09 => {
             let mut request = Request::from_http1(thread, peer, buffer, &head, RequestBody::Empty);
             let _ = crate::map::host::select(&mut request);
