@@ -15,20 +15,14 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustix::net::RecvFlags;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, Interest};
-use tokio::net::TcpStream;
-
-/// The connection preface, RFC 9113 §3.4.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What the streams of a connection share, so that a connection that makes no progress can be ended.
 struct Activity {
@@ -120,44 +114,6 @@ where
 {
     fn execute(&self, future: F) {
         tokio::task::spawn_local(future);
-    }
-}
-
-/// A plain connection that may begin with HTTP/2's preface (`Protocols h2c`).
-pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>) {
-    let deadline = Deadline::new(peer.remote.ip().into());
-    deadline.set(peer.settings.header.longest(peer.settings.timeout));
-    deadline.silent(false);
-    let is_preface = tokio::select! {
-        is_preface = begins_with_preface(&stream) => is_preface,
-        () = deadline.expired() => return,
-    };
-    drop(deadline);
-    match is_preface {
-        Ok(true) => serve(thread, stream, peer).await,
-        Ok(false) => crate::http1::conn::serve(thread, crate::io::Io::Plain(stream), peer).await,
-        Err(_) => {}
-    }
-}
-
-/// Looks at what has come, whenever more has, until that tells.
-async fn begins_with_preface(stream: &TcpStream) -> io::Result<bool> {
-    let mut start = [0; PREFACE.len()];
-    loop {
-        let is_all = stream.ready(Interest::READABLE).await?.is_read_closed();
-        let looked = stream.try_io(Interest::READABLE, || {
-            let (n, _) = rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?;
-            let may_be = start[..n] == PREFACE[..n];
-            if may_be && n < PREFACE.len() && !is_all {
-                // Asks to be told when there is more.
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            Ok(may_be && n == PREFACE.len())
-        });
-        match looked {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            told => return told,
-        }
     }
 }
 

@@ -260,7 +260,7 @@ fn serve_one(
         let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
-                Box::pin(crate::http2::sniff(thread, stream, peer)).await;
+                Box::pin(crate::preface::sniff(thread, stream, peer)).await;
             } else {
                 http1::conn::serve(thread, Io::Plain(stream), peer).await;
             }

@@ -33,6 +33,7 @@ mod merge;
 mod names;
 mod open_file;
 mod passwords;
+mod preface;
 mod reply;
 mod request;
 mod serve;

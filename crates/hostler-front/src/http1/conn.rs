@@ -103,14 +103,9 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
     let mut known = head::Partial::default();
     let started = Cell::new(Instant::now());
     // A head has its time as a whole, and each silence in it has `Timeout`.
-    let allow = |received: usize| {
-        let now = Instant::now();
-        wire.deadline.set_at(peer.settings.header.due(
-            started.get(),
-            received as u64,
-            now + peer.settings.timeout,
-        ));
-    };
+    let silence = || Instant::now() + peer.settings.timeout;
+    let due = |received: usize| peer.settings.header.due(started.get(), received as u64, silence());
+    let allow = |received: usize| wire.deadline.set_at(due(received));
     if partial {
         allow(0);
     } else {
@@ -146,17 +141,14 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                 }
                 Poll::Pending => return Poll::Pending,
             };
-            if next.is_some() {
-                return Poll::Ready(next.unwrap_or(Next::Closed(false)));
+            if let Some(next) = next {
+                return Poll::Ready(next);
             }
-            let pending = wire.pending.borrow();
-            if partial {
-                look = true;
-            } else {
-                partial = true;
+            look = std::mem::replace(&mut partial, true);
+            if !look {
                 started.set(Instant::now());
             }
-            allow(pending.len());
+            allow(wire.pending.borrow().len());
         }
     })
     .await;
