@@ -273,3 +273,20 @@ fn ssl_require_ssl_lets_encrypted_connections_pass() {
     let server = site.start();
     assert_eq!(curl(&server, "one.test", "one", &["--http1.1"]), "hello 200 1.1");
 }
+
+#[test]
+fn handshakes_that_never_begin_make_room_for_others() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let config = virtual_host("one.test", "one", "") + "HostlerConnectionsPerAddress max\nTimeout 600\n";
+    let server = site().config(&config).config("RequestReadTimeout handshake=600").descriptors(160).start();
+    let _silent: Vec<_> = (0..200).map(|_| server.connect()).collect();
+    assert_eq!(curl(&server, "one.test", "one", &[]), "hello 200 1.1");
+}
+
+#[test]
+fn a_handshake_has_its_time() {
+    needs_program!("/usr/bin/openssl");
+    let server = site().config(&virtual_host("one.test", "one", "RequestReadTimeout handshake=1")).start();
+    assert!(server.connect().closes_within(Duration::from_secs(15)), "RequestReadTimeout handshake");
+}

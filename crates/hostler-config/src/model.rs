@@ -115,13 +115,16 @@ pub struct ProcessConfig {
     pub listen: Vec<Listen>,
     /// `ListenBacklog` (default 511).
     pub backlog: Option<u32>,
-    /// `MaxRequestWorkers` outside of virtual hosts: what `%b` of `Header` is a share of.
+    /// `MaxRequestWorkers` outside of virtual hosts: programs that may run at once, and what `%b` of `Header` is a share
+    /// of.
     pub max_request_workers: Option<u32>,
     /// `HostlerSiteIdle`: seconds without a request until a site process exits (default 60).
     pub site_idle: Option<u32>,
     /// `HostlerMemory`: bytes that the warm processes of all pools may take together (default: half of the
     /// machine's memory).
     pub pool_memory: Option<u64>,
+    /// `HostlerConnectionsPerAddress`, `HostlerRequestsPerAddress`.
+    pub address_bounds: d::pool::AddressBounds,
     /// `LimitUIDRange`
     pub uid_range: Option<d::core::IdRange>,
     /// `LimitGIDRange`

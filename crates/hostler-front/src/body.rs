@@ -1,5 +1,6 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
+use crate::http1::chunked::ChunkError;
 use crate::http1::incoming::Incoming;
 use crate::open_file::OpenFile;
 use bytes::Bytes;
@@ -17,7 +18,7 @@ pub(crate) enum BodyError {
     #[error("the client sent nothing for too long")]
     Timeout,
     #[error("{0}")]
-    Chunk(#[from] crate::http1::chunked::ChunkError),
+    Chunk(#[from] ChunkError),
     #[error("the request body is larger than LimitRequestBody")]
     TooLarge,
     #[error("the script ended the answer early: {0}")]
@@ -34,9 +35,9 @@ impl BodyError {
     /// The status when nothing has been answered yet.
     pub(crate) fn status(&self) -> u16 {
         match self {
+            Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
-            Self::TooLarge => 413,
             Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
         }
     }
@@ -48,6 +49,9 @@ impl From<&BodyError> for Error {
         match error {
             BodyError::Timeout => Self::new(Kind::ClientTimeout),
             BodyError::TooLarge => Self::new(Kind::ClientTooLarge),
+            BodyError::Chunk(error @ ChunkError::TooLong) => {
+                Self::because(Kind::ClientTooLarge, error.to_string())
+            }
             BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),
             _ => Self::new(Kind::ClientGone),
         }

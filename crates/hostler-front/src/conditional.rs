@@ -26,7 +26,9 @@ pub(crate) fn date(text: &[u8]) -> Option<i64> {
     // Old browsers add `; length=...`.
     let text = text.split(|&b| b == b';').next()?;
     let at = httpdate::parse_http_date(std::str::from_utf8(text).ok()?.trim()).ok()?;
-    Some(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64)
+    let seconds = at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64;
+    // Quirk(apache): the very first second means that there is no date.
+    Some(seconds).filter(|seconds| *seconds != 0)
 }
 
 /// Evaluates the request's conditions in the order of RFC 9110 §13.2.2.

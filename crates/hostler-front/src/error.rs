@@ -203,6 +203,7 @@ fn explanation(request: &Request) -> String {
         414 => "The address is longer than this server takes.".into(),
         416 => "The requested part of the file does not exist.".into(),
         421 => "The request came over a connection that was made for another site.".into(),
+        429 => "Too many requests came at once. Please try again in a moment.".into(),
         501 => "This server can't do what was asked.".into(),
         503 => "The server has too much to do just now. Please try again in a moment.".into(),
         504 => "The program behind this page took too long to answer.".into(),

@@ -157,6 +157,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
         }
         remembered.clone()
     };
+    thread.shared.traffic.may_ask(remembered.site.id, &remembered.server).ok()?;
     thread.touch(remembered.site.id);
     let received = SystemTime::now();
     let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());

@@ -4,7 +4,8 @@
 
 use crate::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::connection::Peer;
-use crate::http1::head::HTTP_2;
+use crate::deadline::Deadline;
+use crate::http1::head::{HTTP_2, Limits};
 use crate::http1::send::{Sent, bodiless};
 use crate::http1::wire::Ended;
 use crate::reply::Reply;
@@ -20,16 +21,13 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-
-/// The connection preface, RFC 9113 §3.4.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What the streams of a connection share, so that a connection that makes no progress can be ended.
 struct Activity {
-    last: Cell<Instant>,
+    peer: Rc<Peer>,
+    deadline: Deadline,
     /// Handlers at work: they have their own timeouts.
     working: Cell<u32>,
     /// Answers being sent.
@@ -37,8 +35,30 @@ struct Activity {
 }
 
 impl Activity {
+    fn new(peer: &Rc<Peer>) -> Rc<Self> {
+        let deadline = Deadline::new(peer.remote.ip().into());
+        let activity = Self { peer: peer.clone(), deadline, working: Cell::new(0), sending: Cell::new(0) };
+        activity.moved();
+        Rc::new(activity)
+    }
+
+    /// Something was received, sent or finished: how long there may be silence from here on.
     fn moved(&self) {
-        self.last.set(Instant::now());
+        let settings = &self.peer.settings;
+        self.deadline.active();
+        if self.working.get() > 0 {
+            return;
+        }
+        if self.is_sending() {
+            self.deadline.set(settings.timeout);
+        } else {
+            self.deadline.set(settings.keep_alive_timeout);
+            self.deadline.silent(self.peer.requests.get() > 0);
+        }
+    }
+
+    fn is_sending(&self) -> bool {
+        self.sending.get() > 0
     }
 }
 
@@ -97,37 +117,13 @@ where
     }
 }
 
-/// A plain connection that may begin with HTTP/2's preface (`Protocols h2c`).
-pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>) {
-    let mut start = [0; PREFACE.len()];
-    let until = Instant::now() + peer.settings.header.longest(peer.settings.timeout);
-    loop {
-        let Ok(Ok(n)) = tokio::time::timeout_at(until.into(), stream.peek(&mut start)).await else { return };
-        if Instant::now() >= until {
-            return;
-        }
-        if n == 0 || start[..n] != PREFACE[..n] {
-            return crate::http1::conn::serve(thread, crate::io::Io::Plain(stream), peer).await;
-        }
-        if n == PREFACE.len() {
-            return serve(thread, stream, peer).await;
-        }
-        if Instant::now() >= until {
-            return;
-        }
-        // Peeking returns at once while anything is there.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// A connection on which HTTP/2 was agreed.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     thread: Rc<Thread>,
     stream: S,
     peer: Rc<Peer>,
 ) {
-    let activity =
-        Rc::new(Activity { last: Cell::new(Instant::now()), working: Cell::new(0), sending: Cell::new(0) });
+    let activity = Activity::new(&peer);
     let service = {
         let (thread, peer, activity) = (thread.clone(), peer.clone(), activity.clone());
         hyper::service::service_fn(move |request| {
@@ -144,8 +140,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         .max_send_buf_size(64 << 10);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut drain = thread.shared.drain.clone();
-    let mut draining = false;
-    let mut closing: Option<Instant> = None;
+    let (mut draining, mut closing) = (false, false);
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
@@ -153,23 +148,14 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
                 draining = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = tokio::time::sleep(Duration::from_millis(500)) => {
-                let still = activity.last.get().elapsed();
-                let busy = activity.working.get() > 0;
-                let sending = activity.sending.get() > 0;
-                if !busy && sending && still > peer.settings.timeout {
+            () = activity.deadline.expired() => {
+                // A client that answers neither GOAWAY nor PING is not waited for.
+                if activity.is_sending() || activity.deadline.is_closed() || closing {
                     return;
                 }
-                if !busy && !sending && still > peer.settings.keep_alive_timeout {
-                    // A client that answers neither GOAWAY nor PING is not waited for.
-                    let since = *closing.get_or_insert_with(|| {
-                        connection.as_mut().graceful_shutdown();
-                        Instant::now()
-                    });
-                    if since.elapsed() > peer.settings.keep_alive_timeout {
-                        return;
-                    }
-                }
+                closing = true;
+                connection.as_mut().graceful_shutdown();
+                activity.deadline.set(peer.settings.keep_alive_timeout);
             }
         }
     }
@@ -181,15 +167,14 @@ async fn answer(
     activity: Rc<Activity>,
     request: hyper::Request<hyper::body::Incoming>,
 ) -> Result<hyper::Response<Sending>, Infallible> {
-    activity.moved();
     activity.working.set(activity.working.get() + 1);
+    activity.moved();
     let working = Working(activity.clone());
-    let reply = match unfit(&request) {
-        Some(why) => {
-            let line = format!("{} {} HTTP/2.0", request.method(), request.uri().path());
-            crate::serve::refuse(&thread, &peer, 400, why, &line.into()).await
-        }
-        None => {
+    let line = || Bytes::from(format!("{} {} HTTP/2.0", request.method(), request.uri().path()));
+    let reply = match (thread.shared.clients.may_ask(peer.remote.ip()), unfit(&request, &peer.limits)) {
+        (Err(wait), _) => crate::serve::too_many(&thread, &peer, wait, &line()).await,
+        (Ok(()), Some((status, why))) => crate::serve::refuse(&thread, &peer, status, why, &line()).await,
+        (Ok(()), None) => {
             let request = convert(&thread, &peer, &activity, request);
             crate::serve::serve(&thread, request).await
         }
@@ -208,10 +193,24 @@ impl Drop for Working {
     }
 }
 
-/// What h2 lets pass though RFC 9113 forbids it: a value with white space at an end (§8.2.1).
-fn unfit(request: &hyper::Request<hyper::body::Incoming>) -> Option<&'static str> {
+/// What h2 lets pass though RFC 9113 forbids it, a value with white space at an end (§8.2.1); and what is beyond the
+/// limits that hold for HTTP/1 too. The status, and a sentence for the log.
+fn unfit<B>(request: &hyper::Request<B>, limits: &Limits) -> Option<(u16, &'static str)> {
+    let headers = request.headers();
     let padded = |value: &http::HeaderValue| value.as_bytes().trim_ascii().len() != value.len();
-    request.headers().values().any(padded).then_some("a field's value begins or ends with white space")
+    let together = |name| headers.get_all(name).iter().map(|value| value.len() + 2).sum::<usize>() - 2;
+    if headers.values().any(padded) {
+        Some((400, "a field's value begins or ends with white space"))
+    } else if request.uri().path_and_query().is_some_and(|path| path.as_str().len() > limits.line) {
+        Some((414, "the path is longer than LimitRequestLine"))
+    } else if limits.fields > 0 && headers.len() > limits.fields + (headers.get_all("cookie").iter().count())
+    {
+        Some((431, "there are more header fields than LimitRequestFields"))
+    } else if headers.keys().any(|name| together(name) > limits.field_size) {
+        Some((431, "a header field is longer than LimitRequestFieldSize"))
+    } else {
+        None
+    }
 }
 
 /// hyper's request as ours. h2 has checked names, values and pseudo-fields.
@@ -228,15 +227,19 @@ fn convert(
     let target = parts.uri.path_and_query().map_or("/", |p| p.as_str());
     request.target = Bytes::copy_from_slice(target.as_bytes());
     request.line = format!("{} {target} HTTP/2.0", parts.method).into();
+    // RFC 9113 §8.2.3: pieces of one cookie field.
+    let mut cookie = Vec::new();
     for (name, value) in &parts.headers {
         let (name, value) = (name.as_str(), value.as_bytes());
-        if name == "cookie" && request.headers_in.contains(name) {
-            // RFC 9113 §8.2.3: pieces of one cookie field.
-            let joined = [request.headers_in.find(name).map_or(&b""[..], |v| v), b"; ", value].concat();
-            request.headers_in.set(Bytes::from_static(b"cookie"), joined);
+        if name == "cookie" {
+            cookie.extend_from_slice(if cookie.is_empty() { b"" } else { b"; " });
+            cookie.extend_from_slice(value);
         } else {
             request.headers_in.merge(Bytes::copy_from_slice(name.as_bytes()), &Bytes::copy_from_slice(value));
         }
+    }
+    if parts.headers.contains_key("cookie") {
+        request.headers_in.set(Bytes::from_static(b"cookie"), cookie);
     }
     if let Some(authority) = parts.uri.authority() {
         request
@@ -287,6 +290,7 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
     }
     let body = if no_body { Body::Empty } else { body };
     activity.sending.set(activity.sending.get() + 1);
+    activity.moved();
     let sending = Sending {
         length: body.len(),
         stream: body.into_stream(),

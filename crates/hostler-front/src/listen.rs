@@ -2,10 +2,12 @@
 //! fewer, so that a burst of keep-alive clients doesn't end up on one processor.
 //!
 //! Connections are bounded by the descriptors that the front may have, not by `MaxRequestWorkers`: they cost little
-//! while nothing is asked, and what programs may do at once is bounded by their pools.
+//! while nothing is asked, and what programs may do at once is bounded by their pools. Where there is no room for
+//! another one, the oldest silent ones make it: of all, or of the one address that has as many as it may.
 
+use crate::clients::Client;
 use crate::connection::{self, Peer, Settings, Tls};
-use crate::deadline;
+use crate::deadline::{self, Deadline};
 use crate::descriptors::Descriptors;
 use crate::http1;
 use crate::io::Io;
@@ -34,6 +36,8 @@ pub(crate) struct Accepted {
     /// `Listen ... https`.
     https: bool,
     counted: Counted,
+    /// Threads that have none of its address that they could close for it; 0: it needs no other to be closed.
+    refused: usize,
 }
 
 /// What the threads know of each other.
@@ -69,11 +73,14 @@ pub(crate) async fn accept(
         let short = !thread.shared.room.descriptors.suffice_for_connections(&stream);
         let target = least_loaded(&balance.loads, mine);
         // From now on, so that none is missing in the count that another thread has yet to look at.
-        let counted = Counted::new(&thread.shared, &balance, target);
-        if target == mine {
+        let (counted, is_within) = Counted::new(&thread.shared, &balance, target, remote);
+        let refused = usize::from(!is_within && deadline::close_oldest(Some(counted.client)) == 0);
+        if target == mine && refused == 0 {
             serve_one(&thread, stream, bound, remote, https, counted);
         } else if let Ok(stream) = stream.into_std() {
-            let _ = balance.senders[target].send(Accepted { stream, bound, remote, https, counted });
+            let target = if refused > 0 { (mine + 1) % balance.senders.len() } else { target };
+            let accepted = Accepted { stream, bound, remote, https, counted, refused };
+            let _ = balance.senders[target].send(accepted);
         }
         thread.shared.room.wait(&thread.shared.connections).await;
         if short {
@@ -106,11 +113,21 @@ pub(crate) struct Room {
     most: usize,
     descriptors: Arc<Descriptors>,
     freed: Notify,
+    /// There is no more room: each thread closes some of its silent connections.
+    scarce: Notify,
 }
 
 impl Room {
     pub(crate) fn new(descriptors: Arc<Descriptors>) -> Self {
-        Self { most: descriptors.connections(), descriptors, freed: Notify::new() }
+        Self { most: descriptors.connections(), descriptors, freed: Notify::new(), scarce: Notify::new() }
+    }
+
+    /// Closes some of this thread's silent connections whenever there is no room for others.
+    async fn make(&self) {
+        loop {
+            self.scarce.notified().await;
+            deadline::close_oldest(None);
+        }
     }
 
     /// The last descriptors are for those who are here. Where it is not connections that have taken the others, waiting
@@ -118,8 +135,12 @@ impl Room {
     async fn wait_for_descriptors(&self, any: &TcpListener, connections: &AtomicUsize) {
         let newest = || any.as_fd().try_clone_to_owned();
         let suffice = || newest().is_ok_and(|newest| self.descriptors.suffice_for_connections(&newest));
+        let are_many = || connections.load(Ordering::SeqCst) > self.most / 2;
         let mut looks = 0;
-        while !suffice() && (looks < LOOKS || connections.load(Ordering::SeqCst) > self.most / 2) {
+        while !suffice() && (looks < LOOKS || are_many()) {
+            if are_many() {
+                self.scarce.notify_waiters();
+            }
             tokio::time::sleep(SHORTAGE).await;
             looks += 1;
         }
@@ -131,7 +152,8 @@ impl Room {
             // Listens from here on, so that none that closes from here on goes unnoticed.
             freed.as_mut().enable();
             if connections.load(Ordering::SeqCst) >= self.most {
-                freed.await;
+                self.scarce.notify_waiters();
+                let _ = tokio::time::timeout(SHORTAGE, freed).await;
             }
         }
     }
@@ -160,7 +182,17 @@ fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
 /// Takes over connections that other threads accepted.
 pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>) {
     while let Some(accepted) = from.recv().await {
-        let Accepted { stream, bound, remote, https, counted } = accepted;
+        let Accepted { stream, bound, remote, https, counted, refused } = accepted;
+        if refused > 0 && deadline::close_oldest(Some(counted.client)) == 0 {
+            let next = &counted.balance.senders[(thread.index as usize + 1) % counted.balance.senders.len()];
+            if refused + 1 < counted.balance.senders.len() {
+                let next = next.clone();
+                let _ = next.send(Accepted { stream, bound, remote, https, counted, refused: refused + 1 });
+            } else {
+                too_many(&thread, remote);
+            }
+            continue;
+        }
         if let Ok(stream) = TcpStream::from_std(stream) {
             serve_one(&thread, stream, bound, remote, https, counted);
         }
@@ -172,18 +204,35 @@ struct Counted {
     shared: Arc<Shared>,
     balance: Arc<Balance>,
     index: usize,
+    client: Client,
 }
 
 impl Counted {
-    fn new(shared: &Arc<Shared>, balance: &Arc<Balance>, index: usize) -> Self {
+    /// And whether its address has no more than it may.
+    fn new(shared: &Arc<Shared>, balance: &Arc<Balance>, index: usize, remote: SocketAddr) -> (Self, bool) {
+        let client = Client::from(connection::plain(remote).ip());
         shared.connections.fetch_add(1, Ordering::SeqCst);
         balance.loads[index].fetch_add(1, Ordering::Relaxed);
-        Self { shared: shared.clone(), balance: balance.clone(), index }
+        let is_within = shared.clients.connected(client);
+        (Self { shared: shared.clone(), balance: balance.clone(), index, client }, is_within)
+    }
+}
+
+/// A connection is closed, as its address has too many, and none of them is silent.
+fn too_many(thread: &Thread, remote: SocketAddr) {
+    if let Some(count) = thread.shared.told_connections.one_more(thread.shared.seconds()) {
+        let address = remote.ip();
+        let message = format!(
+            "{count} connections were closed at once, as their address had too many that were not silent, the last \
+             of {address} (HostlerConnectionsPerAddress)"
+        );
+        crate::log::server(thread, crate::log::Severity::Warn, &message);
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        self.shared.clients.left(self.client);
         self.shared.room.leave(&self.shared.connections);
         self.balance.loads[self.index].fetch_sub(1, Ordering::Relaxed);
     }
@@ -213,7 +262,7 @@ fn serve_one(
         let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
-                attentive(Box::pin(crate::http2::sniff(thread, stream, peer))).await;
+                attentive(Box::pin(crate::preface::sniff(thread, stream, peer))).await;
             } else {
                 attentive(pin!(http1::conn::serve(thread, Io::Plain(stream), peer))).await;
             }
@@ -225,9 +274,16 @@ fn serve_one(
 /// TLS first, then the protocol that was agreed on.
 async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
     let handshake = crate::tls::accept(thread, stream, local);
-    let settings = settings(thread.hosts(local).default_server());
-    let timeout = settings.header.longest(settings.timeout);
-    let Ok(Some((stream, tls, h2))) = tokio::time::timeout(timeout, handshake).await else { return };
+    let timeout = settings::handshake_timeout(thread.hosts(local).default_server());
+    let deadline = Deadline::new(remote.ip().into());
+    deadline.set(timeout);
+    deadline.silent(false);
+    let shaken = tokio::select! {
+        shaken = handshake => shaken,
+        () = deadline.expired() => None,
+    };
+    drop(deadline);
+    let Some((stream, tls, h2)) = shaken else { return };
     let peer = peer(thread, local, remote, Some(tls));
     if h2 {
         crate::http2::serve(thread.clone(), stream, peer).await;
@@ -273,6 +329,8 @@ fn allows_h2c(server: &Server) -> bool {
 /// Starts the tasks that every thread has.
 pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
     tokio::task::spawn_local(deadline::sweep());
+    let shared = thread.shared.clone();
+    tokio::task::spawn_local(async move { shared.room.make().await });
     tokio::task::spawn_local(crate::access_log::flusher(thread.clone()));
     tokio::task::spawn_local(thread.clone().housekeeping());
 }
@@ -283,8 +341,8 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    #[test]
-    fn when_there_are_too_many_connections_the_next_waits_until_one_has_closed() {
+    #[tokio::test]
+    async fn when_there_are_too_many_connections_the_next_waits_until_one_has_closed() {
         let (room, open) = (Room::new(Arc::new(Descriptors::new(4))), AtomicUsize::new(1));
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(pin!(room.wait(&open)).poll(&mut context), Poll::Ready(()));

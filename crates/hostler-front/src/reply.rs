@@ -45,7 +45,8 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     crate::filter::headers::apply(&mut request, false).await;
     type_field(&mut request);
     vary_field(&mut request);
-    let (request, body) = crate::filter::range::apply(request, body);
+    let (mut request, body) = crate::filter::range::apply(request, body);
+    let body = crate::filter::rate::apply(&mut request, body);
     assemble(request, body, false)
 }
 

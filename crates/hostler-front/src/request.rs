@@ -126,6 +126,10 @@ pub(crate) struct Request {
     pub(crate) content_languages: Vec<Bytes>,
     /// Output filters by name (lower case), in order.
     pub(crate) filters: Vec<Bytes>,
+    /// How fast the answer is sent (`RATE_LIMIT`).
+    pub(crate) rate: Option<crate::filter::rate::Rate>,
+    /// It is counted among its site's requests that are being answered.
+    pub(crate) busy: Option<Rc<crate::clients::Busy>>,
     /// What compression came to.
     pub(crate) compressed: Option<Rc<crate::filter::compress::Totals>>,
 
@@ -231,6 +235,8 @@ impl Request {
             content_encoding: None,
             content_languages: Vec::new(),
             filters: Vec::new(),
+            rate: None,
+            busy: None,
             compressed: None,
             status: 200,
             reason: None,

@@ -19,6 +19,7 @@ use crate::thread::Thread;
 use crate::{access, budget, handler, map, names};
 use bytes::Bytes;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Why a request leaves the ordinary way.
 pub(crate) enum Halt {
@@ -56,10 +57,55 @@ pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Request) -> Reply {
 
 /// The first answer to a client's request, before redirects and errors are followed.
 async fn first(request: &mut Request) -> Result<Body, Halt> {
+    within_bounds(request)?;
     names::look_up(request).await;
     crate::filter::headers::early(request).await?;
     crate::filter::env::set_env_if_server(request).await?;
     Box::pin(run(request)).await
+}
+
+/// `HostlerSiteRequests` and `HostlerSiteConnections`.
+fn within_bounds(request: &mut Request) -> Phase {
+    let thread = request.thread.clone();
+    let (shared, site) = (&thread.shared, thread.shared.sites.of(&request.server));
+    if let Err(wait) = shared.traffic.may_ask(site, &request.server) {
+        return Err(try_later(
+            request,
+            429,
+            wait,
+            "a site has too many requests in a second (HostlerSiteRequests)",
+        ));
+    }
+    match shared.traffic.enter(site, &request.server) {
+        Some(busy) => {
+            request.busy = Some(Rc::new(busy));
+            Ok(())
+        }
+        None => {
+            let why = "a site has too many requests at once (HostlerSiteConnections)";
+            Err(try_later(request, 503, Duration::from_secs(2), why))
+        }
+    }
+}
+
+/// Refuses a request for now. There may be very many of these: the log has one line in a while.
+fn try_later(request: &mut Request, status: u16, wait: Duration, why: &str) -> Halt {
+    let shared = &request.thread.shared;
+    if let Some(count) = shared.told.one_more(shared.seconds()) {
+        let message = format!("{count} requests were refused lately, this one with {status}: {why}");
+        log::request(request, Severity::Warn, "http", &message);
+    }
+    request.headers_out.set("Retry-After", (wait.as_secs() + 1).to_string());
+    request.progress.refused = true;
+    Halt::Status(status)
+}
+
+/// Answers a request of an address from which too many come (`HostlerRequestsPerAddress`).
+pub(crate) async fn too_many(thread: &Rc<Thread>, peer: &Rc<Peer>, wait: Duration, head: &Bytes) -> Reply {
+    let mut request = unparsed(thread, peer, head);
+    let why = "an address asks too often (HostlerRequestsPerAddress)";
+    let halt = try_later(&mut request, 429, wait, why);
+    complete(request, Err(halt)).await
 }
 
 /// Answers something that could not be parsed as a request.
@@ -70,13 +116,19 @@ pub(crate) async fn refuse(
     why: &str,
     head: &Bytes,
 ) -> Reply {
+    let request = unparsed(thread, peer, head);
+    log::request(&request, Severity::Info, "http", &format!("refused with {status}: {why}"));
+    complete(request, Err(Halt::Status(status))).await
+}
+
+/// A request of which nothing is acted on.
+fn unparsed(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Bytes) -> Request {
     let mut request = Request::new(thread, peer);
-    // What of the request line could be read is logged; nothing of it is acted on.
+    // What of the request line could be read is logged.
     let end = head.iter().position(|&b| matches!(b, b'\r' | b'\n')).unwrap_or(head.len());
     request.line = head.slice(..end);
     request.version = crate::http1::head::HTTP_11;
-    log::request(&request, Severity::Info, "http", &format!("refused with {status}: {why}"));
-    complete(request, Err(Halt::Status(status))).await
+    request
 }
 
 /// What is left of a request whose client has gone before there was an answer: the log's line.

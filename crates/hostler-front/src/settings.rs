@@ -23,6 +23,16 @@ pub(crate) fn read_timeouts(server: &Server) -> (Pace, Pace) {
     (pace(configured.header.unwrap_or(HEADER)), pace(configured.body.unwrap_or(BODY)))
 }
 
+/// `RequestReadTimeout handshake=`: how long that of TLS may take; where nothing is said, as long as a head.
+pub(crate) fn handshake_timeout(server: &Server) -> Duration {
+    let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+    match server.conf.core.read_timeouts.handshake {
+        Some(limit) if limit.seconds == 0 => timeout(server),
+        Some(limit) => seconds(limit.most.unwrap_or(limit.seconds)),
+        None => read_timeouts(server).0.longest(timeout(server)),
+    }
+}
+
 /// `KeepAliveTimeout`.
 pub(crate) fn keep_alive_timeout(server: &Server) -> Duration {
     Duration::from_millis(server.conf.core.keep_alive_timeout.unwrap_or(5000))

@@ -4,6 +4,7 @@
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
 use crate::hub::{Connection, Process};
+use hostler_gateway::programs::Permit;
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;
@@ -53,7 +54,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
-    Run(Option<oneshot::Sender<Result<u32, RunError>>>, Option<oneshot::Sender<Exit>>),
+    /// The last: as long as the program runs, it is counted.
+    Run(Option<oneshot::Sender<Result<u32, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
 }
 
 /// The connection.
@@ -174,13 +176,18 @@ impl Link {
         self.answer(told).await
     }
 
-    /// Starts a program with these ends of its stdin, stdout and stderr.
-    pub(crate) async fn run(self: &Rc<Self>, mut run: Run, ends: [OwnedFd; 3]) -> Result<Running, SiteError> {
+    /// Starts a program with these ends of its stdin, stdout and stderr. `permit` is kept until it has ended.
+    pub(crate) async fn run(
+        self: &Rc<Self>,
+        mut run: Run,
+        ends: [OwnedFd; 3],
+        permit: Option<Permit>,
+    ) -> Result<Running, SiteError> {
         let (tell, told) = oneshot::channel();
         let (tell_exit, exit) = oneshot::channel();
         let id = self.id();
         run.id = id;
-        self.ask(id, Waiter::Run(Some(tell), Some(tell_exit)), &ToSite::Run(run), ends.into())?;
+        self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends.into())?;
         let pid = self.answer(told).await?.map_err(SiteError::Run)?;
         Ok(Running { link: Rc::downgrade(self), id, pid, exit: Some(exit), ended: false })
     }
@@ -290,16 +297,17 @@ impl Link {
                 let _ = tell.send(entries);
             }
             FromSite::Started { id, pid } => {
-                let Waiter::Run(started, _) = waiting.get_mut(&id)? else { return None };
+                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
                 let _ = started.take()?.send(Ok(pid));
             }
             FromSite::RunFailed { id, cause } => {
-                let Waiter::Run(started, _) = waiting.remove(&id)? else { return None };
+                let Waiter::Run(started, ..) = waiting.remove(&id)? else { return None };
                 let _ = started?.send(Err(cause));
             }
             FromSite::Exited { id, exit } => {
-                let Waiter::Run(None, Some(tell)) = waiting.remove(&id)? else { return None };
+                let Waiter::Run(None, Some(tell), permit) = waiting.remove(&id)? else { return None };
                 let _ = tell.send(exit);
+                drop(permit);
             }
         }
         Some(())

@@ -1,6 +1,7 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
+use crate::clients::{Clients, Told, Traffic};
 use crate::counters::Counters;
 use crate::descriptors::Descriptors;
 use crate::engines::Engines;
@@ -12,7 +13,9 @@ use crate::sites::Sites;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
 use crate::watchdog;
+use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
+use hostler_gateway::programs::Programs;
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
 use hostler_wire::build::OtherBuild;
@@ -99,6 +102,11 @@ pub(crate) fn run() -> io::Result<()> {
         engines: Engines::new(&config, &sites, threads),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
+        programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
+        clients: Clients::new(&config, descriptors.connections()),
+        traffic: Traffic::new(&config, plan.site_names.len(), descriptors.connections()),
+        told: Told::default(),
+        told_connections: Told::default(),
         room: Room::new(descriptors),
         config: Arc::new(config),
         hub: hub.clone(),

@@ -3,18 +3,18 @@
 
 use crate::access_log::Buffers;
 use crate::agents::Agents;
+use crate::clients::{Clients, Told, Traffic};
 use crate::counters::Counters;
 use crate::engines::Engines;
 use crate::fast::UrlCache;
 use crate::files::Site;
 use crate::hub::Hub;
-use crate::log::Logs;
 use crate::log::{self, Logs, Quota};
-use crate::merge::MergeCache;
 use crate::sites::Sites;
 use crate::vhost::AddressHosts;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
+use hostler_gateway::programs::Programs;
 use hostler_wire::plan::SiteId;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     /// Pools of warm workers.
     pub(crate) engines: Engines,
+    /// Programs that are started for one request each.
+    pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,
     /// What programs may write to them.
     pub(crate) program_lines: Quota,
@@ -44,6 +46,13 @@ pub(crate) struct Shared {
     /// Open connections.
     pub(crate) connections: AtomicUsize,
     pub(crate) room: crate::listen::Room,
+    /// What addresses of clients have.
+    pub(crate) clients: Clients,
+    /// What sites have of clients.
+    pub(crate) traffic: Arc<Traffic>,
+    /// Lines about requests that are refused as there are too many, and about connections.
+    pub(crate) told: Told,
+    pub(crate) told_connections: Told,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,

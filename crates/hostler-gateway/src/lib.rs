@@ -7,6 +7,7 @@ pub mod backend;
 mod error;
 mod lines;
 pub mod pool;
+pub mod programs;
 mod register;
 
 use backend::cgi::Process;

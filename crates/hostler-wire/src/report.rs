@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 3;
+pub const FORM: u32 = 4;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -53,6 +53,10 @@ pub struct Site {
     pub latency: Distribution,
     /// `HostlerSiteMemory`, `HostlerSiteCPU` and `HostlerSiteTasks`.
     pub limits: Limits,
+    /// Programs that were started for one request each.
+    pub programs: u64,
+    /// Requests that wait to start one.
+    pub programs_waiting: u64,
 }
 
 /// What a site's processes take together of what they may.

@@ -1,8 +1,8 @@
 //! The head of an HTTP/1 request, and what it says about the body.
 
-use crate::Dice;
 use crate::front::http1::framing;
-use crate::front::http1::head::{self, HTTP_09, Head, Limits};
+use crate::front::http1::head::{self, HTTP_09, Head, HeadError, Limits, Partial};
+use crate::{Dice, pieces};
 
 /// The input is what a client sends.
 pub fn target(data: &[u8]) {
@@ -10,12 +10,31 @@ pub fn target(data: &[u8]) {
     let small = Limits { line: 40, fields: 5, field_size: 40, ..Limits::default() };
     for mut limits in [Limits::default(), small] {
         limits.strict = !dice.one_in(4);
-        match head::parse(data, &limits) {
+        let whole = head::parse(data, &limits);
+        arrives_in_pieces(data, &whole, &limits, &mut dice);
+        match whole {
             Ok(Some(head)) => check(data, &head, &limits, &mut dice),
             Ok(None) => {}
             Err(error) => assert!((400..600).contains(&error.status()), "{error}"),
         }
     }
+}
+
+/// What is known of a head goes on from piece to piece, to the same end.
+fn arrives_in_pieces(data: &[u8], whole: &Result<Option<Head>, HeadError>, limits: &Limits, dice: &mut Dice) {
+    let (mut partial, mut come) = (Partial::default(), 0);
+    for piece in pieces(data, dice) {
+        come += piece.len();
+        match (partial.parse(&data[..come], limits), whole) {
+            (Ok(None), _) => {}
+            (Ok(Some(head)), Ok(Some(whole))) => {
+                return assert_eq!((head.length, head.fields.len()), (whole.length, whole.fields.len()));
+            }
+            (Err(_), Err(_)) => return,
+            (split, whole) => panic!("at once: {whole:?}; in pieces: {split:?}"),
+        }
+    }
+    assert!(!matches!(whole, Ok(Some(_))), "it is never complete");
 }
 
 fn check(data: &[u8], head: &Head, limits: &Limits, dice: &mut Dice) {
@@ -29,7 +48,8 @@ fn check(data: &[u8], head: &Head, limits: &Limits, dice: &mut Dice) {
     assert!(graphic(head.method.of(data)) && graphic(head.target.of(data)));
     assert!(head.version == HTTP_09 || limits.fields == 0 || head.fields.len() <= limits.fields);
     for field in &head.fields {
-        assert!(graphic(field.name.of(data)));
+        let name = field.name.of(data);
+        assert!(if limits.strict { graphic(name) } else { !name.is_empty() && !name.contains(&b' ') });
         let value = head::unfold(field.value.of(data));
         assert!(!value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')), "{}", value.escape_ascii());
         assert!(field.folded || field.value.of(data) == value.as_slice() || value.len() < field.value.of(data).len());

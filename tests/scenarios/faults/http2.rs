@@ -262,3 +262,60 @@ fn a_frame_larger_than_allowed_ends_the_connection() {
     assert!(client.closes().is_some_and(|code| code != 0));
     assert_eq!(server.get("/x").text(), "x");
 }
+
+#[test]
+fn fields_have_the_limits_of_http_1() {
+    let server = server("LimitRequestFields 20\nLimitRequestFieldSize 1000\nLimitRequestLine 500");
+    let status = |fields: &[(&str, &str)]| match request(&server, fields, None) {
+        Outcome::Answer(status, _) => status,
+        other => panic!("{other:?}"),
+    };
+    let many = |n| [&GET[..], &vec![("x-a", "b"); n]].concat();
+    assert_eq!((status(&many(20)), status(&many(21))), (200, 431));
+    let (half, more) = ("b".repeat(499), "b".repeat(500));
+    let two = |value| [&GET[..], &[("x-a", value), ("x-a", value)]].concat();
+    assert_eq!((status(&two(&half)), status(&two(&more))), (200, 431));
+    // Pieces of one cookie are one field, also for its length.
+    let cookies = [&GET[..], &vec![("cookie", "a=b"); 190]].concat();
+    assert_eq!(status(&cookies), 200);
+    let long = format!("/{}", "x".repeat(500));
+    assert_eq!(status(&[GET[0], GET[1], GET[2], (":path", &long)]), 414);
+}
+
+/// How often the threads of a process have waited for something.
+fn waits(pid: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
+    let waits = |task: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse::<u64>().ok())
+    };
+    tasks.flatten().filter_map(waits).sum()
+}
+
+#[test]
+fn a_preface_may_come_in_pieces_and_its_beginning_costs_nothing() {
+    let server = server("");
+    let mut whole = server.connect();
+    let mut split = server.connect();
+    for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" {
+        split.send([*byte]);
+    }
+    split.send(frame(SETTINGS, 0, 0, &[]));
+    assert_eq!(split.byte(), Some(0), "the length of the server's settings");
+    for piece in
+        ["P", "OST /cgi-bin/cat HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Le", "ngth: 2\r\n\r\nab"]
+    {
+        whole.send(piece);
+    }
+    assert_eq!(whole.response().text(), "ab");
+    let mut begun: Vec<_> = (0..100).map(|_| server.connect()).collect();
+    begun.iter_mut().for_each(|connection| connection.send("P"));
+    assert_eq!(server.get("/x").text(), "x");
+    let front = process::front(&server);
+    let before = waits(front);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    // Looking at each of them fifty times in a second took thousands.
+    assert!(waits(front) < before + 1000, "{} waits in a second", waits(front) - before);
+}

@@ -5,6 +5,8 @@
 //! (`HOSTLER_ATTACK=long`), one after the other on a machine that does nothing else, where B's latency counts too.
 //! All of it takes root: two tenants are two users.
 
+mod connections;
+mod programs;
 mod quiet;
 mod rules;
 mod watch;
@@ -62,6 +64,13 @@ impl Owned for Site {
         let name = format!("a/{name}");
         self.script(&name, content).owner(&name, A)
     }
+}
+
+/// How many files of A's have a name that begins so: what its programs leave there tells how many have begun.
+pub(crate) fn begun(server: &Server, name: &str) -> usize {
+    let files = std::fs::read_dir(server.site().path("a/htdocs")).expect("A's folder");
+    let is_named = |file: &std::fs::DirEntry| file.file_name().to_string_lossy().starts_with(name);
+    files.flatten().filter(is_named).count()
 }
 
 /// Whether this is the long form.

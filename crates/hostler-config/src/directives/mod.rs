@@ -71,6 +71,8 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
     ("mpm_itk_module", "mpm_itk.c"),
     // Apache2::Request and Apache2::Cookie.
     ("apreq_module", "mod_apreq2.c"),
+    // The filter RATE_LIMIT, which variables tell how fast to be.
+    ("ratelimit_module", "mod_ratelimit.c"),
     // The handler server-status.
     ("status_module", "mod_status.c"),
 ];

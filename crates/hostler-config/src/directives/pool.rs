@@ -1,10 +1,12 @@
 //! Pools of warm workers: how many, how long, and how separate. Apache's knobs of prefork, which here size the
 //! pool of a virtual host, and Hostler's own.
 
+mod bounds;
 mod pairs;
 mod privileges;
 mod site;
 
+pub use bounds::{AddressBounds, Rate, SiteBounds, programs_in_all, programs_of_site};
 pub(crate) use pairs::impossible;
 pub use privileges::NoNewPrivileges;
 pub use site::SiteLimits;
@@ -12,7 +14,7 @@ pub use site::SiteLimits;
 use super::core::values::{choice, number};
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
 
-/// The knobs of prefork. `MaxRequestWorkers` outside of virtual hosts also bounds the open connections.
+/// The knobs of prefork. `MaxRequestWorkers` outside of virtual hosts also bounds CGI programs.
 pub static MODULE: Module = Module { name: "mpm_prefork_module", file: "prefork.c", directives: DIRECTIVES };
 
 /// Hostler's own.
@@ -61,7 +63,8 @@ static DIRECTIVES: &[Directive] = &[
     Directive::new("MaxRequestsPerChild", Arity::Take1, "number", REQUESTS, max_requests),
 ];
 
-const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64)";
+const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64); outside of virtual hosts also the most \
+                       programs that are started for one request each and run at once (default 256)";
 const REQUESTS: &str = "Requests after which a worker is replaced; 0: never (default)";
 
 static HOSTLER_DIRECTIVES: &[Directive] = &[
@@ -120,6 +123,11 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
     site::CPU,
     site::TASKS,
     privileges::NO_NEW_PRIVILEGES,
+    bounds::PROGRAMS,
+    bounds::CONNECTIONS,
+    bounds::REQUESTS,
+    bounds::CONNECTIONS_PER_ADDRESS,
+    bounds::REQUESTS_PER_ADDRESS,
 ];
 
 /// What a program's process serves.

@@ -71,7 +71,7 @@ impl Budget {
     pub(crate) fn belongs(&self, request: &Request) {
         let limit = request.server.conf.core.request_budget;
         self.most.set(limit.map_or(DEFAULT, |milliseconds| Duration::from_millis(u64::from(milliseconds))));
-        self.site.set(request.thread.shared.site_of.get(request.server.id as usize).copied());
+        self.site.set(Some(request.thread.shared.sites.of(&request.server)));
     }
 
     /// A rule that may guard something could not be carried out.

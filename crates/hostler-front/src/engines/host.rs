@@ -57,7 +57,7 @@ impl EngineHost {
             // Processor time is the workers': the parent would use it up by forking.
             limits: Limits { cpu: None, ..pools::limits(self.server()) },
         };
-        let running = link.run(run, [theirs, output.1, errors.1]).await;
+        let running = link.run(run, [theirs, output.1, errors.1], None).await;
         let running = running.map_err(|error| self.site_error(error))?;
         let pid = running.pid();
         Ok(Started { control, output: [output.0, errors.0], pid, process: Box::new(Parent(running)) })

@@ -5,6 +5,7 @@ pub(crate) mod env;
 pub(crate) mod expires;
 pub(crate) mod headers;
 pub(crate) mod range;
+pub(crate) mod rate;
 
 use crate::body::Body;
 use crate::request::Request;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 pub(crate) async fn apply(request: &mut Request, body: Body) -> Body {
     let body = crate::handler::ssi::filter(request, body).await;
     let filters = std::mem::take(&mut request.filters);
+    request.rate = rate::wanted(request, &filters);
     compress::apply(request, body, &filters)
 }
 

@@ -23,7 +23,7 @@ use crate::text;
 use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, Outcome, Progress, Status};
 use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
-use hostler_gateway::Error;
+use hostler_gateway::{Error, Kind};
 use run::Conversation;
 use std::time::Duration;
 
@@ -120,7 +120,16 @@ fn is_nph(request: &Request) -> bool {
 
 /// The program gave no answer: the cause goes to the log. The variables it got are left to an ErrorDocument.
 async fn fail(request: &mut Request, error: &Error) -> Halt {
-    log::failure(request, "cgi", error, &request.filename);
+    if error.kind == Kind::QueueFull {
+        // There may be very many of these.
+        log::failure_soon(request, "cgi", error, &request.filename);
+        request.progress.refused = true;
+    } else {
+        log::failure(request, "cgi", error, &request.filename);
+    }
+    if let Some(seconds) = error.retry_after {
+        request.headers_out.set("Retry-After", seconds.to_string());
+    }
     keep_variables(request).await;
     Halt::Status(error.status())
 }

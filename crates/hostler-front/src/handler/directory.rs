@@ -31,6 +31,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() || !request.found.is_directory() {
         return file::handle(request).await;
     }
+    file::drop_body(request).await?;
     if !request.dir.core.options.contains(OptionBits::INDEXES) {
         return Err(forbidden(request));
     }

@@ -15,15 +15,32 @@ use std::rc::Rc;
 /// Sends the request's file.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if &*request.method == b"OPTIONS" {
+        drop_body(request).await?;
         return super::options::handle(request);
     }
     keep_body(request).await?;
+    drop_body(request).await?;
     let file = check(request)?;
     if super::ssi::wanted(request) {
         return super::ssi::handle(request, file).await;
     }
     validators(request, &file);
     finish(request, whole(&file))
+}
+
+/// Reads a body that nobody wants: whether it is malformed, or larger than `LimitRequestBody`, must be known before the
+/// answer (`ap_discard_request_body`).
+pub(crate) async fn drop_body(request: &Request) -> Result<(), Halt> {
+    if request.is_part() || request.body.again().is_some() {
+        return Ok(());
+    }
+    while let Some(chunk) = request.body.chunk().await {
+        chunk.map_err(|error| {
+            log::request(request, Severity::Info, "core", &format!("the request body was refused: {error}"));
+            Halt::Status(error.status())
+        })?;
+    }
+    Ok(())
 }
 
 /// `KeptBodySize`: what a page includes may read the body in its turn, also when there is none.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hostler_config::directives::core::Trace;
 
 /// Methods that Apache knows by themselves; others are 501 where no handler takes them.
-const KNOWN: [&[u8]; 26] = [
+const KNOWN: [&[u8]; 27] = [
     b"GET",
     b"HEAD",
     b"POST",
@@ -35,6 +35,7 @@ const KNOWN: [&[u8]; 26] = [
     b"REPORT",
     b"MKWORKSPACE",
     b"MKACTIVITY",
+    b"BASELINE-CONTROL",
     b"MERGE",
 ];
 

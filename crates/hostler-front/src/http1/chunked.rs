@@ -84,37 +84,43 @@ impl Decoder {
                         at += 2;
                         self.state = State::Size;
                     }
+                    [b'\n', ..] if !self.limits.strict => {
+                        at += 1;
+                        self.state = State::Size;
+                    }
                     [] | [b'\r'] => return Ok(Step::More { skip: at }),
                     _ => return Err(ChunkError::LineEnd),
                 },
-                State::Size => match line(&input[at..], LINE_LIMIT)? {
+                State::Size => match line(&input[at..], LINE_LIMIT, self.limits.strict)? {
                     None => return Ok(Step::More { skip: at }),
-                    Some(text) => {
-                        at += text.len() + 2;
+                    Some((text, length)) => {
+                        at += length;
                         let size = size(text)?;
                         self.state = if size == 0 { State::Trailer } else { State::Data(size) };
                     }
                 },
                 State::Trailer => match self.trailer_line(&input[at..])? {
                     None => return Ok(Step::More { skip: at }),
-                    Some(b"") => {
-                        at += 2;
+                    Some((b"", length)) => {
+                        at += length;
                         self.state = State::Done;
                     }
-                    Some(text) => {
-                        check_trailer(text)?;
-                        at += text.len() + 2;
+                    Some((text, length)) => {
+                        // A line that begins with a blank goes on with the field before it.
+                        let folded = matches!(text[0], b' ' | b'\t') && self.trailer.1 > 1;
+                        check_trailer(text, folded, self.limits.strict)?;
+                        at += length;
                     }
                 },
             }
         }
     }
 
-    fn trailer_line<'a>(&mut self, input: &'a [u8]) -> Result<Option<&'a [u8]>, ChunkError> {
+    fn trailer_line<'a>(&mut self, input: &'a [u8]) -> Result<Option<Line<'a>>, ChunkError> {
         let too_long = |error| if error == ChunkError::TooLong { ChunkError::TooManyTrailers } else { error };
         // With CR LF; and Apache lets one byte more through.
-        let text = line(input, self.limits.field_size + 2).map_err(too_long)?;
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
+        let line = line(input, self.limits.field_size + 2, self.limits.strict).map_err(too_long)?;
+        if let Some((text, _)) = line.filter(|(text, _)| !text.is_empty()) {
             self.trailer.0 += text.len();
             self.trailer.1 += 1;
             let most = self.limits.fields;
@@ -122,16 +128,19 @@ impl Decoder {
                 return Err(ChunkError::TooManyTrailers);
             }
         }
-        Ok(text)
+        Ok(line)
     }
 }
 
-/// The line at the start of `input` without its CR LF.
-fn line(input: &[u8], limit: usize) -> Result<Option<&[u8]>, ChunkError> {
+/// A line without its end, and its length with it.
+type Line<'a> = (&'a [u8], usize);
+
+/// The line at the start of `input`; without Strict it may end in LF alone.
+fn line(input: &[u8], limit: usize, strict: bool) -> Result<Option<Line<'_>>, ChunkError> {
     match memchr::memchr(b'\n', input) {
-        Some(0) => Err(ChunkError::LineEnd),
         Some(end) if end > limit => Err(ChunkError::TooLong),
-        Some(end) if input[end - 1] == b'\r' => Ok(Some(&input[..end - 1])),
+        Some(end) if end > 0 && input[end - 1] == b'\r' => Ok(Some((&input[..end - 1], end + 1))),
+        Some(end) if !strict => Ok(Some((&input[..end], end + 1))),
         Some(_) => Err(ChunkError::LineEnd),
         None if input.len() > limit => Err(ChunkError::TooLong),
         None => Ok(None),
@@ -145,7 +154,7 @@ fn size(text: &[u8]) -> Result<u64, ChunkError> {
         return Err(ChunkError::Size);
     }
     let rest = text[digits..].trim_ascii_start();
-    if !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| b < b' ' && b != b'\t') {
+    if !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| is_control(b)) {
         return Err(ChunkError::Size);
     }
     let number =
@@ -153,13 +162,24 @@ fn size(text: &[u8]) -> Result<u64, ChunkError> {
     if number > i64::MAX as u64 { Err(ChunkError::Size) } else { Ok(number) }
 }
 
-fn check_trailer(text: &[u8]) -> Result<(), ChunkError> {
-    let colon = memchr::memchr(b':', text).ok_or(ChunkError::Trailer)?;
-    let bad_value = text[colon..].iter().any(|&b| (b < b' ' && b != b'\t') || b == 0x7f);
-    if colon == 0 || !text[..colon].iter().copied().all(super::head::is_token) || bad_value {
-        return Err(ChunkError::Trailer);
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7f
+}
+
+fn check_trailer(text: &[u8], folded: bool, strict: bool) -> Result<(), ChunkError> {
+    let is_bad = |b: &u8| if strict { is_control(*b) } else { matches!(*b, 0 | 0x0b | 0x0c | b'\r') };
+    let value = if folded { Some(text) } else { trailer_value(text) };
+    match value {
+        Some(value) if !text.trim_ascii().is_empty() && !value.iter().any(is_bad) => Ok(()),
+        _ => Err(ChunkError::Trailer),
     }
-    Ok(())
+}
+
+/// What follows a trailer field's name, the colon included.
+fn trailer_value(text: &[u8]) -> Option<&[u8]> {
+    let colon = memchr::memchr(b':', text)?;
+    let is_name = colon > 0 && text[..colon].iter().copied().all(super::head::is_token);
+    is_name.then(|| &text[colon..])
 }
 
 #[cfg(test)]
@@ -208,9 +228,20 @@ mod tests {
 
     #[test]
     fn bad_sizes_are_refused() {
-        for size in
-            ["0x2", "+2", "2_0", " 2", "", "00000000000000001", "-1", "g", "2\r", "ffffffffffffffff", ";x"]
-        {
+        for size in [
+            "0x2",
+            "+2",
+            "2_0",
+            " 2",
+            "",
+            "00000000000000001",
+            "-1",
+            "g",
+            "2\r",
+            "ffffffffffffffff",
+            ";x",
+            "2;\x7f",
+        ] {
             let text = format!("{size}\r\nab\r\n0\r\n\r\n");
             assert!(decoded(text.as_bytes(), 100).is_err(), "{size:?}");
         }
@@ -222,6 +253,9 @@ mod tests {
         assert!(decoded(b"2\r\nabX\r\n0\r\n\r\n", 100).is_err());
         assert!(decoded(b"2\r\nab\n0\r\n\r\n", 100).is_err());
         assert_eq!(decoded(b"0\r\nno colon\r\n\r\n", 100), Err(ChunkError::Trailer));
+        assert_eq!(decoded(b"0\r\n first\r\n\r\n", 100), Err(ChunkError::Trailer));
+        assert_eq!(decoded(b"0\r\nA: b\r\n \r\n\r\n", 100), Err(ChunkError::Trailer));
+        assert!(decoded(b"0\r\nA: b\r\n c\r\n\r\n", 100).unwrap().is_some());
         assert_eq!(
             decoded(format!("0;{}\r\n\r\n", "x".repeat(9000)).as_bytes(), 100),
             Err(ChunkError::TooLong)

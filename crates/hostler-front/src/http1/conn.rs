@@ -31,6 +31,8 @@ enum Next {
     /// A head for the whole way.
     Head(Bytes, Head),
     Bad(HeadError, Bytes),
+    /// Its address asks too often; when it may again.
+    TooMany(Bytes, Duration),
     /// End of the connection (`true`: in the middle of a head, by timeout).
     Closed(bool),
 }
@@ -47,7 +49,7 @@ pub(crate) struct Fast {
 /// Serves a connection until its end.
 pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
     let limits = peer.limits;
-    let wire = Rc::new(Wire::new(io, peer.settings.timeout));
+    let wire = Rc::new(Wire::new(io, peer.settings.timeout, peer.remote.ip().into()));
     let mut first = true;
     loop {
         let wait = if first {
@@ -68,6 +70,11 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
             Next::Head(buffer, head) => Box::pin(answer(&thread, &wire, &peer, buffer, head)).await,
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
+                After::Linger
+            }
+            Next::TooMany(buffer, wait) => {
+                let reply = crate::serve::too_many(&thread, &peer, wait, &buffer);
+                Box::pin(turn_away(&thread, &wire, reply, buffer.len())).await;
                 After::Linger
             }
             Next::Closed(false) => return,
@@ -93,30 +100,25 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
 async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wait: Duration) -> Next {
     let mut partial = !wire.pending.borrow().is_empty();
     let mut look = partial;
-    let mut seen = 0;
+    let mut known = head::Partial::default();
     let started = Cell::new(Instant::now());
     // A head has its time as a whole, and each silence in it has `Timeout`.
-    let allow = |received: usize| {
-        let now = Instant::now();
-        wire.deadline.set_at(peer.settings.header.due(
-            started.get(),
-            received as u64,
-            now + peer.settings.timeout,
-        ));
-    };
+    let silence = || Instant::now() + peer.settings.timeout;
+    let due = |received: usize| peer.settings.header.due(started.get(), received as u64, silence());
+    let allow = |received: usize| wire.deadline.set_at(due(received));
     if partial {
         allow(0);
     } else {
         wire.deadline.set(wait);
     }
-    poll_fn(|cx| {
+    wire.deadline.silent(peer.requests.get() > 0);
+    let next = poll_fn(|cx| {
         loop {
             if std::mem::take(&mut look) {
                 let pending = std::mem::take(&mut *wire.pending.borrow_mut());
-                if let Some(next) = examine(thread, wire, peer, limits, &pending) {
+                if let Some(next) = examine(thread, wire, peer, limits, (&mut known, &pending)) {
                     return Poll::Ready(next);
                 }
-                seen = pending.len();
                 *wire.pending.borrow_mut() = pending;
             }
             let next = with_scratch(|scratch| {
@@ -124,7 +126,8 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
                     Ok(0) | Err(_) => return Poll::Ready(Some(Next::Closed(false))),
                     Ok(n) => n,
                 };
-                if !partial && let Some(next) = examine(thread, wire, peer, limits, &scratch[..n]) {
+                let all = (&mut known, &scratch[..n]);
+                if !partial && let Some(next) = examine(thread, wire, peer, limits, all) {
                     return Poll::Ready(Some(next));
                 }
                 wire.pending.borrow_mut().extend_from_slice(&scratch[..n]);
@@ -133,38 +136,45 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
             let next = match next {
                 Poll::Ready(next) => next,
                 // Whatever has come by then counts, however late we get to read it.
-                Poll::Pending if wire.deadline.poll_expired(cx) => return Poll::Ready(Next::Closed(partial)),
+                Poll::Pending if wire.deadline.poll_expired(cx) => {
+                    return Poll::Ready(Next::Closed(partial && !wire.deadline.is_closed()));
+                }
                 Poll::Pending => return Poll::Pending,
             };
-            if next.is_some() {
-                return Poll::Ready(next.unwrap_or(Next::Closed(false)));
+            if let Some(next) = next {
+                return Poll::Ready(next);
             }
-            let pending = wire.pending.borrow();
-            if partial {
-                // Only a line's end, or more than a line, can change what is known of the head: one that comes
-                // byte by byte must not be read again with each.
-                look = pending.len() > seen + 4096 || pending[seen..].contains(&b'\n');
-            } else {
-                partial = true;
+            look = std::mem::replace(&mut partial, true);
+            if !look {
                 started.set(Instant::now());
-                seen = pending.len();
             }
-            allow(pending.len());
+            allow(wire.pending.borrow().len());
         }
     })
-    .await
+    .await;
+    wire.deadline.active();
+    next
 }
 
-/// A head at the start of `buffer`, answered at once if that can be; what follows it goes to `pending`.
-fn examine(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, buffer: &[u8]) -> Option<Next> {
-    let next = match head::parse(buffer, limits) {
+/// A head at the start of `buffer`, answered at once if that can be; what follows it goes to `pending`. `known`: what
+/// has been read of it before.
+fn examine(
+    thread: &Rc<Thread>,
+    wire: &Wire,
+    peer: &Peer,
+    limits: &Limits,
+    (known, buffer): (&mut head::Partial, &[u8]),
+) -> Option<Next> {
+    let next = match known.parse(buffer, limits) {
         Ok(None) => return None,
         Err(error) => {
             return Some(Next::Bad(error, Bytes::copy_from_slice(&buffer[..buffer.len().min(256)])));
         }
         Ok(Some(head)) => {
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
-            if let Some(fast) = crate::fast::answer(thread, peer, &head, buffer) {
+            if let Err(wait) = thread.shared.clients.may_ask(peer.remote.ip()) {
+                Next::TooMany(Bytes::copy_from_slice(&buffer[..head.length]), wait)
+            } else if let Some(fast) = crate::fast::answer(thread, peer, &head, buffer) {
                 Next::Answered(fast)
             } else if let Some(begun) = short::begin(thread, peer, &head, buffer) {
                 Next::Begun(Box::new(begun))
@@ -309,7 +319,18 @@ async fn refuse(
     why: &str,
     buffer: Bytes,
 ) {
-    let mut reply = crate::serve::refuse(thread, peer, status, why, &buffer).await;
+    let reply = crate::serve::refuse(thread, peer, status, why, &buffer);
+    turn_away(thread, wire, reply, buffer.len()).await;
+}
+
+/// Sends what is the last answer on its connection.
+async fn turn_away(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    reply: impl Future<Output = Reply>,
+    received: usize,
+) {
+    let mut reply = reply.await;
     let outgoing = Outgoing {
         version: head::HTTP_11,
         status: reply.status,
@@ -322,7 +343,7 @@ async fn refuse(
     };
     let mut sent = Sent::default();
     let result = send::send(wire, outgoing, &mut sent).await;
-    reply.finish(thread, sent, &result, buffer.len() as u64, false);
+    reply.finish(thread, sent, &result, received as u64, false);
 }
 
 /// Closes so that the client gets all of the answer: a close with unread bytes would reset the connection.
@@ -331,6 +352,7 @@ async fn linger(wire: &Wire) {
         return;
     }
     wire.deadline.set(Duration::from_secs(2));
+    wire.deadline.silent(false);
     poll_fn(|cx| {
         loop {
             if wire.deadline.poll_expired(cx) {

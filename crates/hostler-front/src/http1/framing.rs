@@ -23,6 +23,8 @@ pub(crate) enum FramingError {
     TransferEncodingVersion,
     #[error("Transfer-Encoding names a coding that is not known here")]
     UnknownCoding,
+    #[error("Content-Length or Transfer-Encoding is folded over several lines")]
+    Folded,
 }
 
 impl FramingError {
@@ -38,7 +40,11 @@ pub(crate) fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), Fra
     let mut encoded = false;
     for field in &head.fields {
         let name = field.name.of(buffer);
-        if name.eq_ignore_ascii_case(b"content-length") {
+        let is_length = name.eq_ignore_ascii_case(b"content-length");
+        if field.folded && (is_length || name.eq_ignore_ascii_case(b"transfer-encoding")) {
+            return Err(FramingError::Folded);
+        }
+        if is_length {
             if length.is_some() {
                 return Err(FramingError::Length);
             }
@@ -187,5 +193,8 @@ mod tests {
         }
         assert_eq!(of("Transfer-Encoding: gzip, chunked\r\n"), Err(FramingError::UnknownCoding));
         assert!(of("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n").is_err());
+        for folded in ["Transfer-Encoding:\r\n chunked", "Content-Length: 1\r\n 0"] {
+            assert_eq!(of(&format!("{folded}\r\n")), Err(FramingError::Folded), "{folded}");
+        }
     }
 }

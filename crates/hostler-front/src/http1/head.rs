@@ -4,6 +4,7 @@
 //! disagree about a message can be played against each other (request smuggling). No I/O, no allocation beyond
 //! the list of fields.
 
+use hashbrown::HashMap;
 use memchr::memchr;
 use smallvec::SmallVec;
 
@@ -111,6 +112,10 @@ pub(crate) enum HeadError {
     FieldValue,
     #[error("the first header line starts with white space")]
     Fold,
+    #[error("a folded line has nothing but white space")]
+    EmptyFold,
+    #[error("header fields of one name are together longer than LimitRequestFieldSize")]
+    MergedTooLong,
     #[error("the protocol version is not HTTP/0.9, HTTP/1.0 or HTTP/1.1")]
     Version,
     #[error("HTTP/0.9 is not allowed here")]
@@ -133,95 +138,162 @@ pub(crate) fn is_token(byte: u8) -> bool {
         || byte.is_ascii_alphanumeric()
 }
 
+/// A head that has not come as a whole: what is known of it, so that each line is read once, however it arrives.
+#[derive(Debug, Default)]
+pub(crate) struct Partial {
+    /// Where the first line begins that is not complete.
+    at: usize,
+    /// No line ends before here.
+    searched: usize,
+    /// Empty lines before the request line.
+    empty: usize,
+    /// The lines before it.
+    head: Option<Head>,
+    /// Bytes of the last field with its folded lines.
+    field: usize,
+}
+
+/// Most fields where `LimitRequestFields` does not limit them: looking for one takes the longer the more there are.
+const MOST_FIELDS: usize = 4096;
+
+/// Empty lines that may come before the request line (Apache's number).
+const EMPTY_LINES: usize = 10;
+
 /// Parses the head at the start of `buffer`.
 ///
 /// `Ok(None)`: more bytes are needed.
 pub(crate) fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
-    let mut at = 0;
-    // RFC 9112 §2.2: empty lines before the request line are skipped.
-    let (line_start, line_end) = loop {
-        match line(buffer, at, limits, limits.line, HeadError::LineTooLong)? {
-            None => return Ok(None),
-            Some((end, next)) if end == at => {
-                if next > 64 {
-                    return Err(HeadError::RequestLine);
-                }
-                at = next;
-            }
-            Some((end, next)) => {
-                let start = at;
-                at = next;
-                break (start, end);
-            }
-        }
-    };
-    let mut head = request_line(buffer, line_start, line_end, limits)?;
-    if head.version == HTTP_09 {
-        head.length = at;
-        return Ok(Some(head));
-    }
-    loop {
-        // Apache lets one byte more through.
-        let longest = limits.field_size + 1;
-        let Some((end, next)) = line(buffer, at, limits, longest, HeadError::FieldTooLong)? else {
-            // Bound what a head may make us keep before it ends.
-            return if limits.fields > 0 && head.fields.len() > limits.fields {
-                Err(HeadError::TooManyFields)
-            } else {
-                Ok(None)
-            };
-        };
-        if end == at {
-            head.length = next;
-            return Ok(Some(head));
-        }
-        field(buffer, at, end, &mut head, limits)?;
-        at = next;
-    }
+    Partial::default().parse(buffer, limits)
 }
 
-/// The line at `at`: its end without the line end, and where the next one starts.
-fn line(
-    buffer: &[u8],
-    at: usize,
-    limits: &Limits,
-    longest: usize,
-    too_long: HeadError,
-) -> Result<Option<(usize, usize)>, HeadError> {
-    let rest = &buffer[at..];
-    let Some(newline) = memchr(b'\n', rest) else {
-        return if rest.len() > longest + 1 { Err(too_long) } else { Ok(None) };
-    };
-    let end = if newline > 0 && rest[newline - 1] == b'\r' {
-        at + newline - 1
-    } else if limits.strict {
-        return Err(if newline > longest { too_long } else { HeadError::LineEnd });
-    } else {
-        at + newline
-    };
-    if end - at > longest { Err(too_long) } else { Ok(Some((end, at + newline + 1))) }
+impl Partial {
+    /// Parses the head at the start of `buffer`, of which this knows what was there the last time.
+    ///
+    /// `Ok(None)`: more bytes are needed. Else this is of no further use.
+    pub(crate) fn parse(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
+        if self.head.is_none() {
+            let Some(head) = self.request_line(buffer, limits)? else { return Ok(None) };
+            self.head = Some(head);
+        }
+        let Some(mut head) = self.head.take() else { return Ok(None) };
+        if head.version == HTTP_09 {
+            head.length = self.at;
+            return Ok(Some(head));
+        }
+        // Apache lets one byte more through.
+        let longest = limits.field_size + 1;
+        while let Some((start, end)) = self.line(buffer, limits, longest, HeadError::FieldTooLong)? {
+            if start == end {
+                head.length = self.at;
+                check_merged(&head, buffer, limits)?;
+                return Ok(Some(head));
+            }
+            if matches!(buffer[start], b' ' | b'\t') {
+                self.fold(buffer, start, end, &mut head, limits)?;
+            } else {
+                field(buffer, start, end, &mut head, limits)?;
+                self.field = end - start;
+            }
+        }
+        self.head = Some(head);
+        Ok(None)
+    }
+
+    fn request_line(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
+        while let Some((start, end)) = self.line(buffer, limits, limits.line, HeadError::LineTooLong)? {
+            if start < end {
+                return request_line(buffer, start, end, limits).map(Some);
+            }
+            // RFC 9112 §2.2: empty lines before the request line are skipped.
+            self.empty += 1;
+            if self.empty > EMPTY_LINES {
+                return Err(HeadError::RequestLine);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next line, without its end.
+    fn line(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+        longest: usize,
+        too_long: HeadError,
+    ) -> Result<Option<(usize, usize)>, HeadError> {
+        let start = self.at;
+        let Some(newline) = memchr(b'\n', &buffer[self.searched..]).map(|n| self.searched + n) else {
+            self.searched = buffer.len();
+            return if buffer.len() - start > longest + 1 { Err(too_long) } else { Ok(None) };
+        };
+        (self.at, self.searched) = (newline + 1, newline + 1);
+        let end = if newline > start && buffer[newline - 1] == b'\r' {
+            newline - 1
+        } else if limits.strict {
+            return Err(if newline - start > longest { too_long } else { HeadError::LineEnd });
+        } else {
+            newline
+        };
+        if end - start > longest { Err(too_long) } else { Ok(Some((start, end))) }
+    }
+
+    /// A continuation line: the value goes on to its end; [`unfold`] makes it one line.
+    fn fold(
+        &mut self,
+        buffer: &[u8],
+        start: usize,
+        end: usize,
+        head: &mut Head,
+        limits: &Limits,
+    ) -> Result<(), HeadError> {
+        let last = head.fields.last_mut().ok_or(HeadError::Fold)?;
+        let text = buffer[start..end].trim_ascii();
+        if text.is_empty() {
+            return Err(HeadError::EmptyFold);
+        }
+        if text.iter().any(|&b| is_bad_in_value(b, limits)) {
+            return Err(HeadError::FieldValue);
+        }
+        // One of the blanks counts; and so does the byte that ends it in Apache.
+        self.field += text.len() + 1;
+        if self.field + 1 >= limits.field_size {
+            return Err(HeadError::FieldTooLong);
+        }
+        last.value.end = end as u32;
+        last.folded = true;
+        Ok(())
+    }
 }
 
 fn request_line(buffer: &[u8], start: usize, end: usize, limits: &Limits) -> Result<Head, HeadError> {
     let line = &buffer[start..end];
-    let first = memchr(b' ', line).ok_or(HeadError::RequestLine)?;
-    if first == 0 || !line[..first].iter().copied().all(is_token) {
+    let strict = limits.strict;
+    // Without Strict there may be several spaces, and some behind the version.
+    let blanks = |from: usize| match line.get(from) {
+        Some(b' ') if strict => from + 1,
+        _ => from + line[from..].iter().take_while(|&&b| b == b' ').count(),
+    };
+    let word = |from: usize| memchr(b' ', &line[from..]).map_or(line.len(), |n| from + n);
+    let method_end = memchr(b' ', line).ok_or(HeadError::RequestLine)?;
+    let method = &line[..method_end];
+    let is_method = |b: u8| if strict { is_token(b) } else { b > b' ' && b != 0x7f };
+    if method.is_empty() || !method.iter().copied().all(is_method) {
         return Err(HeadError::RequestLine);
     }
-    let target_start = first + 1;
-    let (target_end, version) = match memchr(b' ', &line[target_start..]) {
-        Some(space) => (target_start + space, version(&line[target_start + space + 1..])?),
-        None if limits.allow_09 && &line[..first] == b"GET" => (line.len(), HTTP_09),
-        None if limits.allow_09 => return Err(HeadError::RequestLine),
-        None => return Err(HeadError::Http09),
-    };
+    let target_start = blanks(method_end);
+    let target_end = word(target_start);
     let target = &line[target_start..target_end];
     if target.is_empty() || target.iter().any(|&b| b <= b' ' || b == 0x7f) {
         return Err(HeadError::RequestLine);
     }
+    let mut rest = &line[blanks(target_end)..];
+    while let Some((b' ', before)) = rest.split_last().filter(|_| !strict) {
+        rest = before;
+    }
+    let version = if rest.is_empty() { version_09(method, target, limits)? } else { version(rest, strict)? };
     Ok(Head {
         line: Span::new(start, end),
-        method: Span::new(start, start + first),
+        method: Span::new(start, start + method_end),
         target: Span::new(start + target_start, start + target_end),
         version,
         fields: SmallVec::new(),
@@ -229,70 +301,85 @@ fn request_line(buffer: &[u8], start: usize, end: usize, limits: &Limits) -> Res
     })
 }
 
-fn version(text: &[u8]) -> Result<Version, HeadError> {
-    match text {
-        b"HTTP/1.1" => Ok(HTTP_11),
-        b"HTTP/1.0" => Ok(HTTP_10),
+/// A request line without a version; its answer has no head, so it must not be taken for a slip in one that has.
+fn version_09(method: &[u8], target: &[u8], limits: &Limits) -> Result<Version, HeadError> {
+    if !limits.allow_09 {
+        return Err(HeadError::Http09);
+    }
+    let is_place = target.starts_with(b"/") || memchr::memmem::find(target, b"://").is_some();
+    if !is_place || (limits.strict && method != b"GET") {
+        return Err(HeadError::RequestLine);
+    }
+    Ok(HTTP_09)
+}
+
+fn version(text: &[u8], strict: bool) -> Result<Version, HeadError> {
+    let name = text.get(..5).ok_or(HeadError::RequestLine)?;
+    if name != b"HTTP/" && (strict || !name.eq_ignore_ascii_case(b"HTTP/")) {
+        return Err(HeadError::RequestLine);
+    }
+    match &text[5..] {
+        b"1.0" => Ok(HTTP_10),
         // A later minor version is understood as the highest we know (RFC 9110 §2.5).
-        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit() => Ok(HTTP_11),
-        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-            if major.is_ascii_digit() && minor.is_ascii_digit() =>
-        {
-            Err(HeadError::Version)
-        }
+        [b'1', b'.', minor] if minor.is_ascii_digit() => Ok(HTTP_11),
+        [major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => Err(HeadError::Version),
         _ => Err(HeadError::RequestLine),
     }
 }
 
 fn field(buffer: &[u8], start: usize, end: usize, head: &mut Head, limits: &Limits) -> Result<(), HeadError> {
     let line = &buffer[start..end];
-    if matches!(line[0], b' ' | b'\t') {
-        return fold(buffer, start, end, head, limits);
-    }
-    if limits.fields > 0 && head.fields.len() >= limits.fields {
+    if head.fields.len() >= if limits.fields > 0 { limits.fields } else { MOST_FIELDS } {
         return Err(HeadError::TooManyFields);
     }
+    // A blank before the colon is never skipped, whatever the options: others take it for another field's name.
     let colon = memchr(b':', line).ok_or(HeadError::FieldName)?;
-    let mut name_end = colon;
-    if !limits.strict {
-        while name_end > 0 && matches!(line[name_end - 1], b' ' | b'\t') {
-            name_end -= 1;
-        }
-    }
-    if name_end == 0 || !line[..name_end].iter().copied().all(is_token) {
+    let name = &line[..colon];
+    let is_name =
+        |b: u8| if limits.strict { is_token(b) } else { !b.is_ascii_whitespace() && b != 0x0b && b != 0 };
+    if name.is_empty() || !name.iter().copied().all(is_name) {
         return Err(HeadError::FieldName);
     }
-    let mut value_start = colon + 1;
-    while value_start < line.len() && matches!(line[value_start], b' ' | b'\t') {
-        value_start += 1;
-    }
-    let mut value_end = line.len();
-    while value_end > value_start && matches!(line[value_end - 1], b' ' | b'\t') {
-        value_end -= 1;
-    }
-    if line[value_start..value_end].iter().any(|&b| (b < b' ' && b != b'\t') || b == 0x7f) {
+    let blank = |b: &u8| matches!(b, b' ' | b'\t');
+    let value_start = colon + 1 + line[colon + 1..].iter().take_while(|b| blank(b)).count();
+    let value_end = line.len() - line[value_start..].iter().rev().take_while(|b| blank(b)).count();
+    if line[value_start..value_end].iter().any(|&b| is_bad_in_value(b, limits)) {
         return Err(HeadError::FieldValue);
     }
     head.fields.push(Field {
-        name: Span::new(start, start + name_end),
+        name: Span::new(start, start + colon),
         value: Span::new(start + value_start, start + value_end),
         folded: false,
     });
     Ok(())
 }
 
-/// A continuation line: the value goes on to its end; [`unfold`] makes it one line.
-fn fold(buffer: &[u8], start: usize, end: usize, head: &mut Head, limits: &Limits) -> Result<(), HeadError> {
-    let last = head.fields.last_mut().ok_or(HeadError::Fold)?;
-    if buffer[start..end].iter().any(|&b| (b < b' ' && b != b'\t') || b == 0x7f) {
-        return Err(HeadError::FieldValue);
+/// Fields of one name are one field (RFC 9110 §5.3), for the limit of a field too.
+fn check_merged(head: &Head, buffer: &[u8], limits: &Limits) -> Result<(), HeadError> {
+    if head.length <= limits.field_size {
+        return Ok(());
     }
-    if end - last.name.start as usize > limits.field_size {
-        return Err(HeadError::FieldTooLong);
+    let mut lengths: HashMap<Vec<u8>, usize> = HashMap::with_capacity(head.fields.len());
+    for field in &head.fields {
+        let value = field.value.of(buffer);
+        let value = if field.folded { unfold(value).len() } else { value.len() };
+        let separated = lengths.entry(field.name.of(buffer).to_ascii_lowercase());
+        // Alone it was measured as a line.
+        let merged = separated.and_modify(|length| *length += ", ".len() + value).or_insert(value);
+        if *merged > limits.field_size {
+            return Err(HeadError::MergedTooLong);
+        }
     }
-    last.value.end = end as u32;
-    last.folded = true;
     Ok(())
+}
+
+/// Without Strict only what could end a line somewhere, or a text in C.
+fn is_bad_in_value(byte: u8, limits: &Limits) -> bool {
+    if limits.strict {
+        (byte < b' ' && byte != b'\t') || byte == 0x7f
+    } else {
+        matches!(byte, 0 | b'\n' | 0x0b | 0x0c | b'\r')
+    }
 }
 
 /// A folded value with each line end and the white space around it replaced by one space (RFC 9112 §5.2).
@@ -354,6 +441,7 @@ mod tests {
         assert_eq!(refused("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n"), HeadError::FieldValue);
         assert_eq!(refused("GET / HTTP/1.1\r\n A: b\r\n\r\n"), HeadError::Fold);
         assert_eq!(refused("GET / HTTP/1.1\r\nA: b\r\n c\rd\r\n\r\n"), HeadError::FieldValue);
+        assert_eq!(refused("GET / HTTP/1.1\r\nA: b\r\n \r\n c\r\n\r\n"), HeadError::EmptyFold);
         assert_eq!(refused("GET / HTTP/1.10\r\n\r\n"), HeadError::RequestLine);
         assert_eq!(refused("GET / HTTP2.0\r\n\r\n"), HeadError::RequestLine);
         assert_eq!(refused("GET / HTTP/2.0\r\n\r\n"), HeadError::Version);
@@ -375,5 +463,70 @@ mod tests {
         let head = parsed(text).unwrap().unwrap();
         assert!(head.fields[0].folded);
         assert_eq!(unfold(head.fields[0].value.of(text.as_bytes())), b"b c d");
+    }
+
+    #[test]
+    fn however_a_head_arrives_each_line_is_read_once() {
+        let folds = " x\r\n".repeat(2000);
+        let text = format!("\r\nGET / HTTP/1.1\r\nHost: x\r\nA: b\r\n{folds}B: c\r\n\r\nrest");
+        let whole = parsed(&text).unwrap().unwrap();
+        let end = whole.length;
+        let mut partial = Partial::default();
+        for n in 0..end {
+            assert!(partial.parse(&text.as_bytes()[..n], &Limits::default()).unwrap().is_none(), "{n}");
+            // What has been read is not looked at again.
+            assert!(partial.searched == n && n - partial.at <= 17, "{n}");
+        }
+        let head = partial.parse(text.as_bytes(), &Limits::default()).unwrap().unwrap();
+        assert_eq!((head.length, head.fields.len()), (end, 3));
+        let spans = |head: &Head| head.fields.iter().map(|f| (f.name, f.value, f.folded)).collect::<Vec<_>>();
+        assert_eq!(spans(&head), spans(&whole));
+    }
+
+    #[test]
+    fn a_folded_field_is_bounded_as_a_whole() {
+        let folds = " x\r\n".repeat(5000);
+        assert_eq!(refused(&format!("GET / HTTP/1.1\r\nA: b\r\n{folds}\r\n")), HeadError::FieldTooLong);
+    }
+
+    #[test]
+    fn fields_of_one_name_are_measured_together() {
+        let two =
+            |n: usize| format!("GET / HTTP/1.1\r\nA: {}\r\na: {}\r\n\r\n", "b".repeat(n), "c".repeat(4000));
+        assert!(parsed(&two(4188)).unwrap().is_some());
+        assert_eq!(refused(&two(4189)), HeadError::MergedTooLong);
+    }
+
+    #[test]
+    fn a_head_without_a_limit_of_fields_is_bounded_all_the_same() {
+        let limits = Limits { fields: 0, ..Limits::default() };
+        let text = format!("GET / HTTP/1.1\r\n{}", "A: b\r\n".repeat(MOST_FIELDS + 1));
+        assert_eq!(parse(text.as_bytes(), &limits).unwrap_err(), HeadError::TooManyFields);
+    }
+
+    #[test]
+    fn a_blank_before_the_colon_is_refused_whatever_the_options() {
+        for strict in [true, false] {
+            let limits = Limits { strict, ..Limits::default() };
+            for name in ["Content-Length ", "Transfer-Encoding\t", "Host\u{b}", "a b"] {
+                let text = format!("GET / HTTP/1.1\r\n{name}: 5\r\n\r\n");
+                assert_eq!(parse(text.as_bytes(), &limits).unwrap_err(), HeadError::FieldName, "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_request_line_is_not_taken_for_http_09() {
+        assert_eq!(refused("GET HTTP/1.1\r\n\r\n"), HeadError::RequestLine);
+        assert_eq!(refused("GET *\r\n"), HeadError::RequestLine);
+        assert_eq!(parsed("GET /x\r\n").unwrap().unwrap().version, HTTP_09);
+        assert_eq!(parsed("GET http://a/x\r\n").unwrap().unwrap().version, HTTP_09);
+    }
+
+    #[test]
+    fn as_many_empty_lines_as_in_apache_may_come_first() {
+        let after = |n| "\r\n".repeat(n) + "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        assert!(parsed(&after(10)).unwrap().is_some());
+        assert_eq!(refused(&after(11)), HeadError::RequestLine);
     }
 }

@@ -129,18 +129,31 @@ impl Incoming {
                 Ok(Some(take_front(&mut pending, n)))
             }
             Framing::Chunked if self.decoder.is_done() => Ok(None),
-            Framing::Chunked => match self.decoder.step(&pending)? {
-                Step::Data { skip, data } => {
-                    pending.drain(..skip);
-                    Ok(Some(take_front(&mut pending, data)))
-                }
-                Step::More { skip } | Step::End { skip } => {
-                    pending.drain(..skip);
-                    Ok(None)
-                }
-            },
+            Framing::Chunked => dechunk(&mut self.decoder, &mut pending),
         }
     }
+}
+
+/// The data of all chunks that are here: one by one, small ones would cost more to take out of what follows than to
+/// receive.
+fn dechunk(decoder: &mut Decoder, pending: &mut Vec<u8>) -> Result<Option<Bytes>, BodyError> {
+    let (mut at, mut data) = (0, Vec::new());
+    while !decoder.is_done() {
+        match decoder.step(&pending[at..]) {
+            Ok(Step::Data { skip, data: length }) => {
+                data.extend_from_slice(&pending[at + skip..at + skip + length]);
+                at += skip + length;
+            }
+            Ok(Step::More { skip } | Step::End { skip }) => {
+                at += skip;
+                break;
+            }
+            // What came before it is of no use to anybody: the body can't be completed.
+            Err(error) => return Err(error.into()),
+        }
+    }
+    pending.drain(..at);
+    Ok((!data.is_empty()).then(|| data.into()))
 }
 
 /// Reads and drops the rest of a body; false if the connection can't be used any more.

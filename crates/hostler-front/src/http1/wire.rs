@@ -3,6 +3,7 @@
 
 use super::watch::Watch;
 use crate::body::BodyError;
+use crate::clients::Client;
 use crate::deadline::Deadline;
 use crate::io::Io;
 use crate::open_file::OpenFile;
@@ -36,12 +37,12 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(io: Io, timeout: Duration) -> Self {
+    pub(super) fn new(io: Io, timeout: Duration, client: Client) -> Self {
         let tls = io.is_tls();
         Self {
             io: RefCell::new(io),
             pending: RefCell::default(),
-            deadline: Deadline::new(),
+            deadline: Deadline::new(client),
             timeout: Cell::new(timeout),
             watch: Watch::default(),
             tls,

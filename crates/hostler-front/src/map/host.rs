@@ -22,12 +22,16 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
         request.headers_out.set("Allow", crate::handler::options::allowed(request));
         return Err(405);
     }
-    let parts = uri::split(&target).map_err(|error| refused(request, error.status(), &error.to_string()))?;
+    let strict = request.peer.limits.strict;
+    let whole = if strict { &target[..] } else { without_fragment(&target) };
+    let parts = uri::split(whole).map_err(|error| refused(request, error.status(), &error.to_string()))?;
     request.uri = parts.path.to_vec();
     request.args = parts.query.map(|q| target.slice_ref(q));
-    let strict = request.peer.limits.strict;
     let authority = match parts.authority {
         Some(text) => {
+            if request.version == HTTP_11 && !request.headers_in.contains("Host") {
+                return Err(refused(request, 400, NO_HOST));
+            }
             let authority = vhost::authority(text, strict);
             let authority =
                 authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
@@ -43,23 +47,35 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     Ok(())
 }
 
+/// A fragment is never sent (RFC 9110 §4.2.5), and refused with Strict.
+fn without_fragment(target: &[u8]) -> &[u8] {
+    &target[..memchr::memchr(b'#', target).unwrap_or(target.len())]
+}
+
 fn refused(request: &Request, status: u16, why: &str) -> u16 {
     log::request(request, Severity::Info, "core", why);
     status
 }
+
+const NO_HOST: &str = "the request has no Host field";
 
 /// The Host field: one, and required since HTTP/1.1 (RFC 9112 §3.2).
 fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16> {
     let mut fields = request.headers_in.all(b"host");
     let Some(field) = fields.next() else {
         return if matches!(request.version, HTTP_11 | HTTP_2) {
-            Err(refused(request, 400, "the request has no Host field"))
+            Err(refused(request, 400, NO_HOST))
         } else {
             Ok(None)
         };
     };
     if fields.next().is_some() {
         return Err(refused(request, 400, "the request has several Host fields"));
+    }
+    if field.is_empty() {
+        // Before HTTP/1.1 it is as good as none.
+        let needed = request.version >= HTTP_11;
+        return if needed { Err(refused(request, 400, "the Host field is empty")) } else { Ok(None) };
     }
     match vhost::authority(field, strict) {
         Some(authority) => Ok(Some(authority)),

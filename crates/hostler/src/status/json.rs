@@ -77,6 +77,7 @@ fn site(site: &Site, rate: f64, bounds: &[u64]) -> Value {
         "answers": classes.collect::<Map<_, _>>(),
         "latency": times(&site.latency, bounds),
         "limits": super::limits::json(&site.limits),
+        "programs": { "running": site.programs, "waiting": site.programs_waiting },
     })
 }
 

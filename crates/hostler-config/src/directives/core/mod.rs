@@ -19,7 +19,7 @@ pub use types::{
     ServerName, ServerTokens, Setting, Signature, Trace,
 };
 
-use crate::directives::pool::{NoNewPrivileges, SiteLimits};
+use crate::directives::pool::{NoNewPrivileges, SiteBounds, SiteLimits};
 use crate::{Merge, Module, Section, over, unset_part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -201,6 +201,8 @@ pub struct Server {
     pub site_limits: SiteLimits,
     /// `HostlerNoNewPrivileges`.
     pub no_new_privileges: Option<NoNewPrivileges>,
+    /// `HostlerSitePrograms`, `HostlerSiteConnections`, `HostlerSiteRequests`; inherited.
+    pub site_bounds: SiteBounds,
     /// `Timeout`, seconds (default 60).
     pub timeout: Option<u32>,
     /// `KeepAlive` (default On).
@@ -268,6 +270,7 @@ impl Merge for Server {
             assign_user: over(&self.assign_user, &other.assign_user),
             site_limits: self.site_limits.merge(other.site_limits),
             no_new_privileges: other.no_new_privileges.or(self.no_new_privileges),
+            site_bounds: self.site_bounds.merge(other.site_bounds),
             timeout: other.timeout.or(self.timeout),
             keep_alive: other.keep_alive.or(self.keep_alive),
             keep_alive_timeout: other.keep_alive_timeout.or(self.keep_alive_timeout),

@@ -80,19 +80,22 @@ fn scoreboard(out: &mut String, snapshot: &Snapshot) {
 fn sites(out: &mut String, snapshot: &Snapshot) {
     out.push_str(
         "<h2>Sites</h2>\n<div><table><tr><th>User</th><th>Requests</th><th>kB</th><th>ms/request</th>\
-         <th>4xx</th><th>5xx</th></tr>\n",
+         <th>4xx</th><th>5xx</th><th>Programs</th><th>Waiting for one</th></tr>\n",
     );
     for site in &snapshot.sites {
         let totals = &site.totals;
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td></tr>",
             escaped(&site.name),
             totals.requests,
             totals.bytes / 1024,
             mean(totals.microseconds, totals.requests) / 1000.0,
             totals.classes[4],
             totals.classes[5],
+            site.programs.running,
+            site.programs.waiting,
         );
     }
     out.push_str("</table></div>\n");

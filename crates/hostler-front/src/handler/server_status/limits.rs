@@ -105,6 +105,7 @@ mod tests {
             name: name.to_owned(),
             totals: super::super::Totals::default(),
             limits,
+            programs: super::super::Figures::default(),
         };
         [site("anna", limits), site("bert", Limits::None)]
     }

@@ -73,6 +73,18 @@ fn of_sites(out: &mut String, snapshot: &Snapshot) {
     for site in &snapshot.sites {
         let _ = writeln!(out, "{name}{{site=\"{}\"}} {}", label(&site.name), site.totals.bytes);
     }
+    let name = "hostler_site_programs";
+    head(
+        out,
+        name,
+        "gauge",
+        "Programs of a site that were started for one request each, and requests that wait for one.",
+    );
+    for site in &snapshot.sites {
+        let (site, programs) = (label(&site.name), site.programs);
+        let _ = writeln!(out, "{name}{{site=\"{site}\",state=\"running\"}} {}", programs.running);
+        let _ = writeln!(out, "{name}{{site=\"{site}\",state=\"waiting\"}} {}", programs.waiting);
+    }
 }
 
 fn workers(out: &mut String, pools: &[Status]) {

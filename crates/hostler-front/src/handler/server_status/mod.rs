@@ -15,6 +15,7 @@ use crate::serve::Halt;
 use crate::settings;
 use bytes::Bytes;
 use hostler_gateway::pool::{Status, WorkerState};
+use hostler_gateway::programs::Figures;
 use hostler_wire::report::Limits;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -41,6 +42,8 @@ struct Site {
     name: String,
     totals: Totals,
     limits: Limits,
+    /// Programs that were started for one request each.
+    programs: Figures,
 }
 
 impl Snapshot {
@@ -50,6 +53,7 @@ impl Snapshot {
             name: name.clone(),
             totals: counters::of_site(&shared.counters, id as u32),
             limits: shared.hub.limits(id as u32),
+            programs: shared.programs.figures(id),
         };
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let mut load = load.split(' ').map(str::to_owned).chain(std::iter::repeat("-".to_owned()));

@@ -77,6 +77,8 @@ fn report(shared: &Shared, generation: u32, started: Instant) -> Report {
             classes: totals.classes,
             latency: distribution(&totals.latency()),
             limits: shared.hub.limits(id as u32),
+            programs: shared.programs.figures(id).running as u64,
+            programs_waiting: shared.programs.figures(id).waiting as u64,
         }
     };
     Report {

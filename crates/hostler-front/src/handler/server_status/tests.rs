@@ -37,7 +37,12 @@ fn snapshot() -> Snapshot {
         load: ["0.1".into(), "0.2".into(), "0.3".into()],
         processor: (1.5, 0.5),
         connections: 5,
-        sites: vec![Site { name: "#1001".into(), totals, limits: Limits::None }],
+        sites: vec![Site {
+            name: "#1001".into(),
+            totals,
+            limits: Limits::None,
+            programs: Figures { running: 3, waiting: 7 },
+        }],
         pools: vec![pool],
         draining: false,
     }
@@ -83,6 +88,7 @@ fn histograms_are_cumulative() {
         format!("hostler_pool_request_seconds_sum{{{pool}}} 1.5"),
         format!("hostler_pool_workers{{{pool},state=\"busy\"}} 1"),
         "hostler_requests_total{site=\"#1001\",class=\"5xx\"} 1".to_owned(),
+        "hostler_site_programs{site=\"#1001\",state=\"waiting\"} 7".to_owned(),
     ] {
         assert!(text.lines().any(|there| there == line), "{line}\n{text}");
     }

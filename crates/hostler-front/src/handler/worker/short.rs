@@ -80,6 +80,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let (host, wish, headers_in) = fields(head, buffer)?;
     let (path, _) = remembered::split(head.target.of(buffer));
     let remembered = remembered::find(peer, host, path)?;
+    thread.shared.traffic.may_ask(remembered.site.id, &remembered.request.server).ok()?;
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let Remembered { request, isolation, .. } = &*remembered;

@@ -1,0 +1,175 @@
+//! What one site, or one client's address, may have of what the front shares among all: connections, requests,
+//! programs. Unlike [`super::site`]'s limits the front keeps these itself.
+
+use crate::directives::core::values::number;
+use crate::{Arity, Config, Contexts, Directive, Overrides, Server};
+
+/// A bound: `None` where nothing is said, `Some(None)` for `max`.
+type Bound<T> = Option<Option<T>>;
+
+/// Requests in a second (`HostlerSiteRequests`, `HostlerRequestsPerAddress`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// On average.
+    pub each_second: u32,
+    /// At once, after a silence.
+    pub at_once: u32,
+}
+
+/// What a virtual host says of its site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteBounds {
+    /// `HostlerSitePrograms`
+    pub programs: Bound<u32>,
+    /// `HostlerSiteConnections`
+    pub connections: Bound<u32>,
+    /// `HostlerSiteRequests`
+    pub requests: Bound<Rate>,
+}
+
+impl SiteBounds {
+    /// With what `other`, further in, says instead.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            programs: other.programs.or(self.programs),
+            connections: other.connections.or(self.connections),
+            requests: other.requests.or(self.requests),
+        }
+    }
+}
+
+/// What is said of each address that clients come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressBounds {
+    /// `HostlerConnectionsPerAddress`
+    pub connections: Bound<u32>,
+    /// `HostlerRequestsPerAddress`
+    pub requests: Bound<Rate>,
+}
+
+/// `MaxRequestWorkers` where nothing is said, as prefork has it.
+const USUAL_PROGRAMS: u32 = 256;
+/// A site's share of them, where there are several sites, is not less than this.
+const LEAST_PROGRAMS: u32 = 16;
+
+/// How many programs may run at once that are started for one request each.
+#[must_use]
+pub fn programs_in_all(config: &Config) -> u32 {
+    config.process.max_request_workers.unwrap_or(USUAL_PROGRAMS).max(1)
+}
+
+/// How many of them for the site of a virtual host, in a server of so many sites.
+#[must_use]
+pub fn programs_of_site(config: &Config, server: &Server, sites: usize) -> u32 {
+    let all = programs_in_all(config);
+    let share = if sites > 1 { (all / 4).max(LEAST_PROGRAMS) } else { all };
+    server.conf.core.site_bounds.programs.map_or(share, |most| most.unwrap_or(all)).min(all)
+}
+
+pub(super) const PROGRAMS: Directive = Directive::new(
+    "HostlerSitePrograms",
+    Arity::Take1,
+    "number|max",
+    "Programs that are started for one request each (CGI, SSI exec) and may run at once for the site's user; further \
+     requests wait in a queue (default: a quarter of MaxRequestWorkers, at least 16; all of them where there is one \
+     site)",
+    |cmd, args| {
+        cmd.server.core.site_bounds.programs = Some(bound(args.first(), |word| number(word, 1..=1_000_000))?);
+        Ok(())
+    },
+);
+
+pub(super) const CONNECTIONS: Directive = Directive::new(
+    "HostlerSiteConnections",
+    Arity::Take1,
+    "number|max",
+    "Requests of the site's user that may be answered at once, each of which keeps a connection busy; further ones get \
+     503 (default: half of the connections that the server may have)",
+    |cmd, args| {
+        cmd.server.core.site_bounds.connections =
+            Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);
+        Ok(())
+    },
+);
+
+pub(super) const REQUESTS: Directive = Directive::new(
+    "HostlerSiteRequests",
+    Arity::Take12,
+    "number|max [at once]",
+    "Requests in a second that the site's user's virtual hosts answer on average, and how many at once after a \
+     silence (default: as many as in a second); further ones get 429 (default: no bound)",
+    |cmd, args| {
+        cmd.server.core.site_bounds.requests = Some(rate(args.first(), args.word(1))?);
+        Ok(())
+    },
+);
+
+pub(super) const CONNECTIONS_PER_ADDRESS: Directive = Directive::new(
+    "HostlerConnectionsPerAddress",
+    Arity::Take1,
+    "number|max",
+    "Connections that one address may have (of IPv6 one network of 64 bits). With one more its oldest silent one is \
+     closed, or, where none is silent, the new one (default: half of all that the server may have; max for a proxy \
+     that brings all clients)",
+    |cmd, args| {
+        cmd.process.address_bounds.connections =
+            Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);
+        Ok(())
+    },
+)
+.allowed(Contexts::GLOBAL, Overrides::NONE);
+
+pub(super) const REQUESTS_PER_ADDRESS: Directive = Directive::new(
+    "HostlerRequestsPerAddress",
+    Arity::Take12,
+    "number|max [at once]",
+    "Requests in a second that are answered to one address (of IPv6 one network of 64 bits) on average, and how many \
+     at once after a silence (default: as many as in a second); further ones get 429 (default: no bound)",
+    |cmd, args| {
+        cmd.process.address_bounds.requests = Some(rate(args.first(), args.word(1))?);
+        Ok(())
+    },
+)
+.allowed(Contexts::GLOBAL, Overrides::NONE);
+
+/// `None`: `max`.
+fn bound<T>(word: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, String> {
+    if word.eq_ignore_ascii_case("max") { Ok(None) } else { parse(word).map(Some) }
+}
+
+fn rate(word: &str, at_once: Option<&str>) -> Result<Option<Rate>, String> {
+    let number = |word: &str| number(word, 1..=10_000_000);
+    match (bound(word, number)?, at_once) {
+        (Some(each_second), at_once) => {
+            let at_once = at_once.map_or(Ok(each_second), number)?;
+            Ok(Some(Rate { each_second, at_once }))
+        }
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err("max takes no second number".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_and_perhaps_another() {
+        assert_eq!(rate("10", None), Ok(Some(Rate { each_second: 10, at_once: 10 })));
+        assert_eq!(rate("10", Some("50")), Ok(Some(Rate { each_second: 10, at_once: 50 })));
+        assert_eq!(rate("Max", None), Ok(None));
+        for (bad, more) in [("0", None), ("-1", None), ("x", None), ("10", Some("0")), ("max", Some("5"))] {
+            assert!(rate(bad, more).is_err(), "{bad} {more:?}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_host_can_lift_a_bound() {
+        let main =
+            SiteBounds { programs: Some(Some(5)), connections: Some(Some(7)), ..SiteBounds::default() };
+        let host = SiteBounds { programs: Some(None), ..SiteBounds::default() };
+        let merged = main.merge(host);
+        assert_eq!((merged.programs, merged.connections), (Some(None), Some(Some(7))));
+    }
+}
