@@ -48,6 +48,7 @@ mod tls;
 mod uri;
 mod variables;
 mod vhost;
+mod warm;
 
 fn main() -> std::process::ExitCode {
     match start::run() {

@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::stop::Stop,
+    pub(crate) warming: crate::warm::Warming,
     pub(crate) pid: u32,
 }
 
@@ -91,7 +92,11 @@ impl Thread {
 
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
-        let id = self.shared.site_of.get(server.id as usize).copied().unwrap_or(0);
+        self.site_of(self.shared.site_of.get(server.id as usize).copied().unwrap_or(0))
+    }
+
+    /// A site by its number.
+    pub(crate) fn site_of(&self, id: SiteId) -> Rc<Site> {
         // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
         self.shared.hub.touch(id, self.shared.seconds());
         let mut sites = self.sites.borrow_mut();

@@ -29,7 +29,7 @@ impl Parent {
 
     /// Whether that is what is asked for now.
     pub(crate) fn has_loaded(&self, wanted: &Warm) -> bool {
-        self.warm.key == wanted.key
+        self.warm.key == wanted.key && self.warm.pool == wanted.pool
     }
 
     /// Passes it the descriptors of a further front. `false`: it does not listen.

@@ -54,17 +54,14 @@ impl Programs {
         self.0.push(Group { users: vec![user], leader, parent, ended: false, kill_at: None });
     }
 
-    /// Has a parent that runs with this work for a further front; `tell` makes that known to it. The newest one: those
-    /// before it are of no use.
+    /// Has a parent that has loaded this work for a further front; `tell` makes that known to it. The newest one: those
+    /// before it were given up.
     pub(crate) fn adopt(&mut self, user: User, warm: &Warm, tell: impl Fn(&Parent) -> bool) -> Option<Pid> {
         let is_its = |group: &&mut Group| {
-            group.runs() && group.parent.as_ref().is_some_and(|parent| parent.pool() == warm.pool)
+            group.runs() && group.parent.as_ref().is_some_and(|parent| parent.has_loaded(warm))
         };
         let group = self.0.iter_mut().rev().find(is_its)?;
-        let told = group.parent.as_ref().is_some_and(|parent| parent.has_loaded(warm) && tell(parent));
-        if !told {
-            return None;
-        }
+        group.parent.as_ref().filter(|parent| tell(parent))?;
         group.users.push(user);
         Some(group.leader)
     }

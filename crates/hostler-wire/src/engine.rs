@@ -158,7 +158,7 @@ pub enum PreloadKind {
 /// What programs may ask of a virtual host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFacts {
-    /// Index of the virtual host in the configuration; 0 is the main server.
+    /// Number of the virtual host among those of the pool; 0 is the main server.
     pub id: u32,
     /// `ServerName`.
     pub name: String,

@@ -105,7 +105,7 @@ pub enum Program {
 /// What a warm parent has loaded: a front may take over one that was started for another front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warm {
-    /// The pool's name, the same for all fronts.
+    /// What the pool is called, the same by all fronts.
     pub pool: String,
     /// Equal where all is equal that a parent is started with and told to load.
     pub key: u64,

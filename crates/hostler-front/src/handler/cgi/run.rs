@@ -58,7 +58,7 @@ async fn start(
     let site = request.thread.site(&request.server);
     let link = site.link().await?;
     let (pipes, ends) = Pipes::open(body.is_some())?;
-    let running = link.run(run, ends).await?;
+    let running = link.run(run, ends.into()).await?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
 }
