@@ -101,7 +101,12 @@ impl Engines {
         let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
         let pool = Pool::new(name, settings(&planned.settings, which.one_shot), self.threads);
         self.budget.admit(&pool);
-        let host = EngineHost::new(thread.clone(), planned.clone(), which.one_shot, self.mark(&thread.shared, which));
+        let host = EngineHost::new(
+            thread.clone(),
+            planned.clone(),
+            which.one_shot,
+            self.mark(&thread.shared, which),
+        );
         tokio::task::spawn_local(pool.clone().maintain(host));
         pool
     }

@@ -361,10 +361,7 @@ fn receive_some(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
 }
 
 /// One message of the master; `None` when it is gone.
-pub(crate) fn receive_message(
-    socket: BorrowedFd<'_>,
-    wait: Wait,
-) -> io::Result<Option<Message>> {
+pub(crate) fn receive_message(socket: BorrowedFd<'_>, wait: Wait) -> io::Result<Option<Message>> {
     let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
     let n = fdpass::recv(socket, &mut bytes, &mut fds, wait)?;
     decode(&bytes[..n], fds)

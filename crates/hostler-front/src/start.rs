@@ -61,9 +61,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
             }
             FromMaster::Site { .. } => sites.push((message, fds)),
             FromMaster::Drain => return Err(bad("Drain before Go")),
-            FromMaster::Build(_)
-            | FromMaster::SiteFailed(..)
-            | FromMaster::Status { .. } => {}
+            FromMaster::Build(_) | FromMaster::SiteFailed(..) | FromMaster::Status { .. } => {}
         }
     }
 }
@@ -193,7 +191,8 @@ fn run_thread(
                 let shared = shared.clone();
                 move |told| drop(tokio::task::spawn_local(report::answer_all(shared.clone(), told)))
             };
-            let master = tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
+            let master =
+                tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }

@@ -100,7 +100,8 @@ impl Master {
             (FromMaster::SiteFailed(site, EAGAIN), Vec::new())
         } else {
             let given = generation.given.get(site as usize).copied().unwrap_or(0);
-            let got = self.hand_over(&plan, user, given).map_or_else(|| self.start_site(&plan, user, now), Ok);
+            let got =
+                self.hand_over(&plan, user, given).map_or_else(|| self.start_site(&plan, user, now), Ok);
             got.unwrap_or_else(|e| {
                 if let Some(throttle) = self.generations[at].sites.get_mut(site as usize) {
                     throttle.failed(now);
@@ -131,7 +132,8 @@ impl Master {
         let place = self.groups.place(plan, user.generation).ok()?;
         let kind = Kind::of(plan, place.as_ref());
         let newest = self.sites.iter_mut().filter(|process| process.number > given);
-        let process = newest.filter(|process| process.can_serve(&kind)).max_by_key(|process| process.number)?;
+        let process =
+            newest.filter(|process| process.can_serve(&kind)).max_by_key(|process| process.number)?;
         let socket = process.door.attach().inspect_err(|_| process.given_up = true).ok()?;
         if process.users.iter().all(|other| other.generation <= user.generation) {
             process.limits = plan.limits;

@@ -74,7 +74,8 @@ fn what_is_loaded_otherwise_or_of_no_use_is_started_anew() {
     let mut site = site();
     let first = site.start_program(parent("perl", "perl a", 1, false)).unwrap();
     let others = [("perl a", 2, false), ("perl b", 1, false), ("perl a", 2, true)];
-    let others = others.map(|(pool, key, fresh)| site.start_program(parent("perl", pool, key, fresh)).unwrap());
+    let others =
+        others.map(|(pool, key, fresh)| site.start_program(parent("perl", pool, key, fresh)).unwrap());
     assert!(others.iter().all(|other| !other.adopted && other.pid != first.pid));
     assert_eq!(pools(&mut site), ["perl a", "perl b"]);
     let same = [1, 2].map(|key| site.start_program(parent("perl", "perl a", key, false)).unwrap().pid);

@@ -46,7 +46,10 @@ fn fronts_have_workers_of_their_own_and_one_interpreter() {
     assert_eq!(old.id, new.id);
     let body = |worker: &mut front::Worker| worker.ask_in(&hello(), request("modperl"), b"").body;
     let (first, second) = (body(&mut old), body(&mut new));
-    assert_eq!((first, second), (format!("{0} {1}", engine.child.id(), old.pid), format!("{0} {1}", engine.child.id(), new.pid)));
+    assert_eq!(
+        (first, second),
+        (format!("{0} {1}", engine.child.id(), old.pid), format!("{0} {1}", engine.child.id(), new.pid))
+    );
     engine.kill(old.id);
     assert!(engine.exit_of(&old) == hostler_wire::site::Exit::Signal(9));
     assert!(exists(new.pid));
@@ -124,7 +127,8 @@ fn what_has_not_changed_is_not_loaded_again() {
 
 #[test]
 fn a_changed_module_is_loaded_again() {
-    assert!(!outlives(&[("b/M.pm", M)], USES, |folder| fs::write(folder.join("b/M.pm"), "package M; 2;").unwrap()));
+    assert!(!outlives(&[("b/M.pm", M)], USES, |folder| fs::write(folder.join("b/M.pm"), "package M; 2;")
+        .unwrap()));
     // Of the same length and time, but another file.
     assert!(!outlives(&[("b/M.pm", M)], USES, |folder| {
         let (old, new) = (folder.join("b/M.pm"), folder.join("b/new"));
@@ -165,11 +169,21 @@ fn files_that_a_start_up_file_reads_are_seen() {
 
 #[test]
 fn what_comes_from_elsewhere_is_fetched_again() {
-    for load in ["my $x = `true`", "system 'true'", "open my $p, '-|', 'true'", "open my $p, 'true |'", "my @x = <FOLDER/*>"] {
+    for load in [
+        "my $x = `true`",
+        "system 'true'",
+        "open my $p, '-|', 'true'",
+        "open my $p, 'true |'",
+        "my @x = <FOLDER/*>",
+    ] {
         assert!(!outlives(&[], &format!("{load}; # elsewhere"), |_| ()), "{load}");
     }
     // Not what is only written, or stays in memory.
-    for load in ["open my $f, '>>', 'FOLDER/log' or die; print $f 1", "open my $f, '<', \\'text'", "open my $f, '<&', STDIN"] {
+    for load in [
+        "open my $f, '>>', 'FOLDER/log' or die; print $f 1",
+        "open my $f, '<', \\'text'",
+        "open my $f, '<&', STDIN",
+    ] {
         assert!(outlives(&[], load, |folder| fs::write(folder.join("log"), "2").unwrap()), "{load}");
     }
 }
@@ -195,9 +209,16 @@ fn a_parent_for_one_request_each_works_for_several_fronts_too() {
 
 #[test]
 fn a_module_by_name_counts_like_code() {
-    let preload = Preload { kind: PreloadKind::Module, text: "CGI".into(), origin: "test.conf:1".into(), configured: false };
+    let preload = Preload {
+        kind: PreloadKind::Module,
+        text: "CGI".into(),
+        origin: "test.conf:1".into(),
+        configured: false,
+    };
     let mut with = setup("1;");
     with.preload.insert(0, preload);
-    with.preload.push(code("use POSIX; use Scalar::Util; use Time::HiRes; use File::Spec; use Socket; use Sys::Hostname"));
+    with.preload.push(code(
+        "use POSIX; use Scalar::Util; use Time::HiRes; use File::Spec; use Socket; use Sys::Hostname",
+    ));
     assert!(Engine::start(with).unwrap().adopt().is_some());
 }

@@ -99,7 +99,13 @@ fn what_the_configuration_changes_for_a_pool_is_loaded_and_what_it_changes_elsew
     // Lines before and after, other virtual hosts of other names, directives that no parent is told of.
     reload_with(&server, |text| format!("# A line\n\n{text}\nHeader set X-New yes\nAlias /other /nowhere\n"));
     assert_eq!((server.get("/w/hello").text().as_str(), parent(&server)), ("hello", before));
-    for change in ["PerlSetEnv A b", "PerlModule POSIX", "PerlSwitches -w", "MaxConnectionsPerChild 77", "RLimitMEM 2000000000"] {
+    for change in [
+        "PerlSetEnv A b",
+        "PerlModule POSIX",
+        "PerlSwitches -w",
+        "MaxConnectionsPerChild 77",
+        "RLimitMEM 2000000000",
+    ] {
         let before = parent(&server);
         reload_with(&server, |text| format!("{text}\n{change}\n"));
         assert!(count(&server, "idle") > 0, "{change}: ready before anybody has asked");
@@ -111,7 +117,11 @@ fn what_the_configuration_changes_for_a_pool_is_loaded_and_what_it_changes_elsew
 #[test]
 fn a_pool_of_another_virtual_host_makes_no_difference() {
     settle();
-    let host = |name: &str| format!("<VirtualHost *:@PORT@>\nServerName {name}\nPerlOptions +Parent\nPerlModule W\n</VirtualHost>");
+    let host = |name: &str| {
+        format!(
+            "<VirtualHost *:@PORT@>\nServerName {name}\nPerlOptions +Parent\nPerlModule W\n</VirtualHost>"
+        )
+    };
     let server = site(&host("last.test")).start();
     assert_eq!(server.get_with("/w/hello", "Host: last.test\r\n").text(), "hello");
     let before = parent(&server);

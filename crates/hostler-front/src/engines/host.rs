@@ -72,7 +72,9 @@ impl EngineHost {
         }
         let mut hasher = DefaultHasher::new();
         // Strings, numbers and lists can always be encoded.
-        postcard::to_allocvec(&(self.pool.key.engine, env, limits, &setup)).unwrap_or_default().hash(&mut hasher);
+        postcard::to_allocvec(&(self.pool.key.engine, env, limits, &setup))
+            .unwrap_or_default()
+            .hash(&mut hasher);
         hasher.finish()
     }
 

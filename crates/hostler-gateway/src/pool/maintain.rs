@@ -148,12 +148,7 @@ impl<H: Host + 'static> Keeper<H> {
         }
     }
 
-    async fn begin(
-        started: Started,
-        pool: &Arc<Pool>,
-        host: &Rc<H>,
-        generation: u32,
-    ) -> Result<Self, Error> {
+    async fn begin(started: Started, pool: &Arc<Pool>, host: &Rc<H>, generation: u32) -> Result<Self, Error> {
         let Started { control, output, pid, process, door, adopted } = started;
         let last = Rc::new(Worker::new(0, generation, Memory::create()?.0));
         let mut outputs = Vec::new();

@@ -21,7 +21,8 @@ pub(crate) fn main(name: &str) -> ExitCode {
     let mut connections: Vec<OwnedFd> = vec![socket];
     send_all(connections[0].as_fd(), said.as_bytes(), &[]).unwrap();
     while !connections.is_empty() {
-        let watched = connections.iter().chain([&door]).map(|socket| Watch { fd: socket.as_fd(), write: false });
+        let watched =
+            connections.iter().chain([&door]).map(|socket| Watch { fd: socket.as_fd(), write: false });
         let ready = wait(&watched.collect::<Vec<_>>(), None).unwrap();
         let mut at = ready.iter();
         connections.retain(|socket| {

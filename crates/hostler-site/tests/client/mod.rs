@@ -8,8 +8,7 @@ use hostler_sys::process::{Ended, Identity, Pid, Program as Binary, Spawn, spawn
 use hostler_sys::socket::stream_pair;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{
-    Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk, Walked,
-    Warm,
+    Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk, Walked, Warm,
 };
 use serde_bytes::ByteBuf;
 use std::io::Read;

@@ -55,8 +55,11 @@ fn a_parent_that_is_there_is_taken_over_with_as_many_workers_as_it_had() {
 #[test]
 fn a_parent_that_is_of_no_use_is_replaced() {
     run(async || {
-        let answers =
-            [Some(FromEngine::Stale), Some(FromEngine::Failed { why: "no".into() }), Some(FromEngine::Hello(hostler_wire::build::Build::own()))];
+        let answers = [
+            Some(FromEngine::Stale),
+            Some(FromEngine::Failed { why: "no".into() }),
+            Some(FromEngine::Hello(hostler_wire::build::Build::own())),
+        ];
         for answer in answers {
             let site = Site::new(exactly(1));
             *site.engine.shared.adopted.lock().unwrap() = answer;
