@@ -50,6 +50,9 @@ impl From<SiteError> for Error {
 /// program's own time is not in it.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// More parents than these no site has.
+const MOST_PARENTS: usize = 10_000;
+
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
@@ -317,7 +320,7 @@ impl Link {
             }
             FromSite::Parents { id, pools } => {
                 let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
-                let _ = tell.send(pools);
+                let _ = tell.send(Some(pools).filter(|pools| pools.len() <= MOST_PARENTS)?);
             }
             FromSite::RunFailed { id, cause } => {
                 let Waiter::Run(started, _) = waiting.remove(&id)? else { return None };

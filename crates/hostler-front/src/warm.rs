@@ -18,8 +18,9 @@ use tokio::time::timeout;
 
 /// How long a new generation waits for pools, all together.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long a site's process may take to name its pools.
+/// How long a site's process may take to name its pools, and how many are asked at the same time.
 const ANSWER: Duration = Duration::from_secs(1);
+const ASKED: usize = 32;
 /// Pools that are made ready at the same time, for each thread: those that have to load keep a processor busy.
 const AT_ONCE: usize = 2;
 /// One that takes longer does not keep others waiting.
@@ -53,8 +54,9 @@ impl Warming {
 /// Makes ready what `sites`, whose processes run already, have pools for; then the front serves.
 pub(crate) async fn up(thread: Rc<Thread>, sites: Vec<SiteId>) {
     let mut all: JoinSet<()> = JoinSet::new();
+    let asking = Arc::new(Semaphore::new(ASKED));
     for site in sites {
-        all.spawn_local(warm_site(thread.clone(), site));
+        all.spawn_local(warm_site(thread.clone(), site, asking.clone()));
     }
     let _ = timeout(LONGEST, async { while all.join_next().await.is_some() {} }).await;
     // Who is still at it goes on.
@@ -63,9 +65,11 @@ pub(crate) async fn up(thread: Rc<Thread>, sites: Vec<SiteId>) {
     thread.shared.hub.ready();
 }
 
-async fn warm_site(thread: Rc<Thread>, site: SiteId) {
-    let asked = timeout(ANSWER, async { thread.site_of(site).link().await?.parents().await });
-    let Ok(Ok(names)) = asked.await else { return };
+async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
+    let Ok(place) = asking.acquire().await else { return };
+    let asked = timeout(ANSWER, async { thread.site_of(site).link().await?.parents().await }).await;
+    drop(place);
+    let Ok(Ok(names)) = asked else { return };
     let pools = thread.shared.engines.named(&thread.shared, site, &names);
     let mut waits = Vec::new();
     for (at, which) in pools.into_iter().enumerate() {

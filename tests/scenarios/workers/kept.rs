@@ -227,6 +227,29 @@ fn a_parent_that_does_not_answer_costs_its_own_pool_a_while() {
 }
 
 #[test]
+fn a_start_up_file_that_takes_for_ever_does_not_keep_the_reload_from_taking_over() {
+    let server = site("PerlModule Mine").file("lib/Mine.pm", "package Mine; 1;").start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    fs::write(server.site().path("lib/Mine.pm"), "package Mine; sleep 600; 1;").expect("the module");
+    reload_with(&server, |text| format!("{text}\nHeader always set X-New yes\n"));
+    let answer = server.get("/x");
+    assert_eq!((answer.text().as_str(), answer.field("X-New")), ("x", Some("yes")));
+}
+
+#[test]
+fn a_site_s_process_that_does_not_answer_does_not_keep_the_reload_from_taking_over() {
+    let server = site("").start();
+    assert_eq!(server.get("/w/hello").text(), "hello");
+    let (before, stuck) = (parent(&server), process::named(&server, "hostler-site")[0]);
+    process::kill(stuck, Signal::STOP);
+    reload(&server);
+    // Whoever needs it waits until it is given up, and gets another one.
+    assert_eq!(server.get("/w/hello").status, 503);
+    await_that("another one serves", || server.get("/w/hello").text() == "hello");
+    await_that("it is killed, and its programs with it", || !process::runs(stuck) && !process::runs(before));
+}
+
+#[test]
 fn pools_with_a_process_for_each_request_are_kept_too() {
     settle();
     let server = pool("Isolation fork\nStartServers 3\nMaxRequestWorkers 8").start();
