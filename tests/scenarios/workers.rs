@@ -3,6 +3,7 @@
 
 mod closed;
 mod includes;
+mod kept;
 mod logged;
 mod one_shot;
 mod parts;

@@ -69,6 +69,9 @@ pub struct Pools {
     pub all: Vec<Pool>,
     /// The pool of each virtual host: index in `all`, by index in [`Config::servers`].
     pub of: Vec<u32>,
+    /// What its pool calls each virtual host ([`hostler_wire::engine::ServerFacts::id`]), by the same index. It does not
+    /// depend on other pools: hosts that come and go elsewhere change nothing here.
+    pub places: Vec<u32>,
 }
 
 impl Pools {
@@ -93,10 +96,17 @@ pub fn pools(config: &Config, site_of: &[SiteId]) -> Pools {
             pools.all.push(Pool { key, settings: settings(server), servers: Vec::new() });
             pools.all.len() as u32 - 1
         });
-        pools.all[at as usize].servers.push(server.id);
+        let members = &mut pools.all[at as usize].servers;
+        pools.places.push(place(members, server.id));
+        members.push(server.id);
         pools.of.push(at);
     }
     pools
+}
+
+/// What a virtual host is called in a pool with these before it: the main server is 0 in all.
+fn place(before: &[u32], id: u32) -> u32 {
+    if id == 0 { 0 } else { before.iter().filter(|other| **other != 0).count() as u32 + 1 }
 }
 
 fn key(main: &Server, server: &Server, site: SiteId) -> PoolKey {

@@ -8,11 +8,12 @@
 mod host;
 
 use crate::sites::Sites;
-use crate::thread::Thread;
+use crate::thread::{Shared, Thread};
 use host::EngineHost;
 use hostler_config::pools::{self, Pools};
 use hostler_config::{Config, Server};
 use hostler_gateway::pool::{Budget, Pool, Settings, Status};
+use hostler_wire::plan::SiteId;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -32,6 +33,13 @@ pub(crate) struct Engines {
     untidy: AtomicBool,
 }
 
+/// A pool: its index in the plan, and whether it has a fresh process for each request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which {
+    index: usize,
+    one_shot: bool,
+}
+
 impl Engines {
     /// For a front of so many threads.
     pub(crate) fn new(config: &Config, sites: &Sites, threads: usize) -> Self {
@@ -46,26 +54,61 @@ impl Engines {
     pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
         // There is one for each virtual host that has a site, and each has.
         let index = self.plan.of[server.id as usize] as usize;
-        self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, index, one_shot))
+        let which = Which { index, one_shot };
+        self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, which))
     }
 
-    fn make(&self, thread: &Rc<Thread>, index: usize, one_shot: bool) -> Arc<Pool> {
-        let planned = &self.plan.all[index];
-        let site = &thread.shared.site_names[planned.key.site as usize];
+    /// What its pool's programs call a virtual host.
+    pub(crate) fn place(&self, server: &Server) -> u32 {
+        self.plan.places[server.id as usize]
+    }
+
+    /// The pools of a site whose parents its process knows by these names.
+    pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
+        let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
+        let all = indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot }));
+        all.filter(|which| names.contains(&self.mark(shared, *which))).collect()
+    }
+
+    /// By what the site's process knows the parents of a pool, in all generations.
+    fn mark(&self, shared: &Shared, which: Which) -> String {
+        format!("{} {}", self.name(shared, which), self.plan.all[which.index].key.generation)
+    }
+
+    /// Makes a pool on this thread, if there is none, and waits until it has processes, or can't have any.
+    pub(crate) async fn warm(&self, thread: &Rc<Thread>, which: Which) {
+        let pool = &self.made[which.index][usize::from(which.one_shot)];
+        pool.get_or_init(|| self.make(thread, which)).warm().await;
+    }
+
+    /// Engine and site, and the virtual host where that has a pool for itself.
+    fn name(&self, shared: &Shared, which: Which) -> String {
+        let planned = &self.plan.all[which.index];
+        let site = &shared.site_names[planned.key.site as usize];
         let mut name = format!("{} {site}", planned.key.engine);
         if planned.key.group != 0 {
-            let server = thread.shared.config.servers.get(planned.key.group as usize);
+            let server = shared.config.servers.get(planned.key.group as usize);
             let host = server.and_then(|server| server.conf.core.server_name.as_ref()).map(|name| &name.host);
             name.push_str(
                 &host.map_or_else(|| format!(" #{}", planned.key.group), |host| format!(" {host}")),
             );
         }
-        if one_shot {
+        if which.one_shot {
             name.push_str(" (fork)");
         }
-        let pool = Pool::new(name, settings(&planned.settings, one_shot), self.threads);
+        name
+    }
+
+    fn make(&self, thread: &Rc<Thread>, which: Which) -> Arc<Pool> {
+        let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
+        let pool = Pool::new(name, settings(&planned.settings, which.one_shot), self.threads);
         self.budget.admit(&pool);
-        let host = EngineHost::new(thread.clone(), planned.clone(), one_shot);
+        let host = EngineHost::new(
+            thread.clone(),
+            planned.clone(),
+            which.one_shot,
+            self.mark(&thread.shared, which),
+        );
         tokio::task::spawn_local(pool.clone().maintain(host));
         pool
     }

@@ -33,6 +33,8 @@ enum Ask {
     Connect(SiteId, Reply),
     /// This process of the site's does not answer: whoever asks next gets another one.
     GiveUp(SiteId, u32),
+    /// The front serves from now on.
+    Ready,
 }
 
 type Reply = oneshot::Sender<io::Result<Connection>>;
@@ -117,6 +119,12 @@ impl Hub {
         }
     }
 
+    /// The master is to know that the front serves.
+    pub(crate) fn ready(&self) {
+        // Without the master the front is about to end.
+        let _ = self.asks.send(Ask::Ready);
+    }
+
     /// Whether the kernel has just ended a process of the site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, site: SiteId) -> bool {
         self.limits.get(site as usize).is_some_and(SiteLimits::ran_out_of_memory)
@@ -159,10 +167,14 @@ struct Root {
     number: u32,
 }
 
-/// Talks with the master until it is gone; runs on one thread. `drain` is told when the master says so, `status`
-/// when it passes the status socket.
+/// A message of the master with its descriptors.
+pub(crate) type Message = (FromMaster, Vec<OwnedFd>);
+
+/// Talks with the master until it is gone; runs on one thread. `sites`: the processes that are there from the
+/// beginning. `drain` is told when the master says so, `status` when it passes the status socket.
 pub(crate) async fn control(
     socket: OwnedFd,
+    sites: Vec<Message>,
     mut asks: Asks,
     hub: Arc<Hub>,
     drain: watch::Sender<bool>,
@@ -175,7 +187,9 @@ pub(crate) async fn control(
         roots: RefCell::default(),
         waiting: RefCell::default(),
     });
-    control.tell(FromFront::Ready)?;
+    for (message, fds) in sites {
+        control.take(message, fds);
+    }
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     loop {
         tokio::select! {
@@ -192,6 +206,7 @@ pub(crate) async fn control(
             ask = asks.0.recv() => match ask {
                 Some(Ask::Connect(site, reply)) => control.ask(site, reply)?,
                 Some(Ask::GiveUp(site, number)) => control.give_up(site, number)?,
+                Some(Ask::Ready) => control.tell(FromFront::Ready)?,
                 None => return Ok(()),
             },
             _ = ticks.tick() => {
@@ -200,6 +215,15 @@ pub(crate) async fn control(
             }
         }
     }
+}
+
+/// The sites whose processes these are.
+pub(crate) fn sites_of(messages: &[Message]) -> Vec<SiteId> {
+    let site = |message: &Message| match message.0 {
+        FromMaster::Site { site, .. } => Some(site),
+        _ => None,
+    };
+    messages.iter().filter_map(site).collect()
 }
 
 /// The master's word on the status socket, if the socket came with it.
@@ -214,7 +238,7 @@ impl Control {
         fdpass::send(self.socket.get_ref().as_fd(), &message.encode(), &[], Wait::Yes).map(drop)
     }
 
-    async fn receive(&self) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+    async fn receive(&self) -> io::Result<Option<Message>> {
         self.socket.async_io(Interest::READABLE, |socket| receive_some(socket.as_fd())).await
     }
 
@@ -328,7 +352,7 @@ fn is_want_of_descriptors(error: &io::Error) -> bool {
 
 /// One message of the master, where one that brings more descriptors than may be open comes without any: the front
 /// serves on with those that it has.
-fn receive_some(socket: BorrowedFd<'_>) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+fn receive_some(socket: BorrowedFd<'_>) -> io::Result<Option<Message>> {
     let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
     match fdpass::recv(socket, &mut bytes, &mut fds, Wait::No) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => decode(&bytes, fds),
@@ -337,16 +361,13 @@ fn receive_some(socket: BorrowedFd<'_>) -> io::Result<Option<(FromMaster, Vec<Ow
 }
 
 /// One message of the master; `None` when it is gone.
-pub(crate) fn receive_message(
-    socket: BorrowedFd<'_>,
-    wait: Wait,
-) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+pub(crate) fn receive_message(socket: BorrowedFd<'_>, wait: Wait) -> io::Result<Option<Message>> {
     let (mut bytes, mut fds) = ([0; MESSAGE_SIZE], Vec::new());
     let n = fdpass::recv(socket, &mut bytes, &mut fds, wait)?;
     decode(&bytes[..n], fds)
 }
 
-fn decode(bytes: &[u8], fds: Vec<OwnedFd>) -> io::Result<Option<(FromMaster, Vec<OwnedFd>)>> {
+fn decode(bytes: &[u8], fds: Vec<OwnedFd>) -> io::Result<Option<Message>> {
     if bytes.is_empty() {
         return Ok(None);
     }

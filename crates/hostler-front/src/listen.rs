@@ -58,6 +58,8 @@ pub(crate) async fn accept(
     // A socket of one address tells where its connections arrive.
     let bound = listener.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
     let mut drain = thread.shared.drain.clone();
+    // Until then the connections are those of the generation that serves.
+    thread.shared.warming.over().await;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

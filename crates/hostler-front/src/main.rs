@@ -54,6 +54,7 @@ mod tls;
 mod uri;
 mod variables;
 mod vhost;
+mod warm;
 mod watchdog;
 
 fn main() -> std::process::ExitCode {

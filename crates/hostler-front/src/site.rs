@@ -51,12 +51,19 @@ impl From<SiteError> for Error {
 /// program's own time is not in it.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// More parents than these no site has.
+const MOST_PARENTS: usize = 10_000;
+
 enum Waiter {
     Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
     /// The last: as long as the program runs, it is counted.
-    Run(Option<oneshot::Sender<Result<u32, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
+    Run(Option<oneshot::Sender<Result<Begun, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
+    Parents(oneshot::Sender<Vec<String>>),
 }
+
+/// A program's process id, and whether it ran already.
+type Begun = (u32, bool);
 
 /// The connection.
 pub(crate) struct Link {
@@ -78,6 +85,7 @@ pub(crate) struct Running {
     link: Weak<Link>,
     id: u64,
     pid: u32,
+    adopted: bool,
     exit: Option<oneshot::Receiver<Exit>>,
     ended: bool,
 }
@@ -86,6 +94,11 @@ impl Running {
     /// Its process id, as the site's process says.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Whether it is a parent that another front has started.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.adopted
     }
 
     /// Waits for the program's end; `None` if its site's process ended first.
@@ -176,20 +189,29 @@ impl Link {
         self.answer(told).await
     }
 
-    /// Starts a program with these ends of its stdin, stdout and stderr. `permit` is kept until it has ended.
+    /// The names of the pools that have a parent, whichever front has started it.
+    pub(crate) async fn parents(&self) -> Result<Vec<String>, SiteError> {
+        let (tell, told) = oneshot::channel();
+        let id = self.id();
+        self.ask(id, Waiter::Parents(tell), &ToSite::Parents { id }, Vec::new())?;
+        self.answer(told).await
+    }
+
+    /// Starts a program with these ends of its stdin, stdout and stderr; an engine's parent has a fourth. `permit` is
+    /// kept until it has ended.
     pub(crate) async fn run(
         self: &Rc<Self>,
         mut run: Run,
-        ends: [OwnedFd; 3],
+        ends: Vec<OwnedFd>,
         permit: Option<Permit>,
     ) -> Result<Running, SiteError> {
         let (tell, told) = oneshot::channel();
         let (tell_exit, exit) = oneshot::channel();
         let id = self.id();
         run.id = id;
-        self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends.into())?;
-        let pid = self.answer(told).await?.map_err(SiteError::Run)?;
-        Ok(Running { link: Rc::downgrade(self), id, pid, exit: Some(exit), ended: false })
+        self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends)?;
+        let (pid, adopted) = self.answer(told).await?.map_err(SiteError::Run)?;
+        Ok(Running { link: Rc::downgrade(self), id, pid, adopted, exit: Some(exit), ended: false })
     }
 
     async fn answer<T>(&self, told: oneshot::Receiver<T>) -> Result<T, SiteError> {
@@ -298,7 +320,15 @@ impl Link {
             }
             FromSite::Started { id, pid } => {
                 let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
-                let _ = started.take()?.send(Ok(pid));
+                let _ = started.take()?.send(Ok((pid, false)));
+            }
+            FromSite::Adopted { id, pid } => {
+                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
+                let _ = started.take()?.send(Ok((pid, true)));
+            }
+            FromSite::Parents { id, pools } => {
+                let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(Some(pools).filter(|pools| pools.len() <= MOST_PARENTS)?);
             }
             FromSite::RunFailed { id, cause } => {
                 let Waiter::Run(started, ..) = waiting.remove(&id)? else { return None };

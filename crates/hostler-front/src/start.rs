@@ -12,6 +12,7 @@ use crate::log::{Logs, Quota};
 use crate::sites::Sites;
 use crate::stop::{self, Stop};
 use crate::thread::{Shared, Thread};
+use crate::warm::{self, Warming};
 use crate::watchdog;
 use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
@@ -34,6 +35,8 @@ struct Inherited {
     plan: FrontPlan,
     listeners: Vec<TcpListener>,
     logs: Vec<OwnedFd>,
+    /// The processes of sites that run already.
+    sites: Vec<hub::Message>,
 }
 
 fn bad(what: &str) -> io::Error {
@@ -46,7 +49,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
         message.ok_or_else(|| bad("nothing and is gone"))
     };
     check_build(next().ok().map(|(message, _)| message))?;
-    let (mut plan, mut listeners, mut logs) = (None, Vec::new(), Vec::new());
+    let (mut plan, mut listeners, mut logs, mut sites) = (None, Vec::new(), Vec::new(), Vec::new());
     loop {
         let (message, fds) = next()?;
         match message {
@@ -59,13 +62,11 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
             FromMaster::Logs { .. } => logs.extend(fds),
             FromMaster::Go => {
                 let plan = plan.ok_or_else(|| bad("no plan"))?;
-                return Ok(Inherited { plan, listeners, logs });
+                return Ok(Inherited { plan, listeners, logs, sites });
             }
+            FromMaster::Site { .. } => sites.push((message, fds)),
             FromMaster::Drain => return Err(bad("Drain before Go")),
-            FromMaster::Build(_)
-            | FromMaster::Site { .. }
-            | FromMaster::SiteFailed(..)
-            | FromMaster::Status { .. } => {}
+            FromMaster::Build(_) | FromMaster::SiteFailed(..) | FromMaster::Status { .. } => {}
         }
     }
 }
@@ -84,7 +85,7 @@ fn check_build(first: Option<FromMaster>) -> io::Result<()> {
 pub(crate) fn run() -> io::Result<()> {
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
-    let Inherited { plan, listeners, logs } = receive(&control)?;
+    let Inherited { plan, listeners, logs, sites: known } = receive(&control)?;
     let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -97,6 +98,7 @@ pub(crate) fn run() -> io::Result<()> {
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (warming, orders) = Warming::new(threads);
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
@@ -118,6 +120,7 @@ pub(crate) fn run() -> io::Result<()> {
         drain: draining,
         stop: Stop::new(),
         pulses: (0..threads).map(|_| watchdog::Pulse::default()).collect(),
+        warming,
         connections: AtomicUsize::new(0),
         next_connection: AtomicU32::new(1),
         pid: std::process::id(),
@@ -127,7 +130,7 @@ pub(crate) fn run() -> io::Result<()> {
     }
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
     let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
-    let mut receivers = receivers.into_iter().enumerate();
+    let mut receivers = receivers.into_iter().zip(orders).enumerate();
     let first = receivers.next().map(|(_, r)| r);
     let mut joins = Vec::new();
     for (index, receiver) in receivers {
@@ -142,7 +145,7 @@ pub(crate) fn run() -> io::Result<()> {
     }
     let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
     watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
-    let control = Some((control, asks, drain, signals));
+    let control = Some((control, known, asks, drain, signals));
     run_thread(shared, 0, listeners, receiver, balance, control)?;
     joins
         .into_iter()
@@ -166,13 +169,15 @@ fn raise_descriptor_limit() -> u64 {
 /// them. Fewer than the tasks that tokio runs (61) before it looks again, so that the queue does not grow.
 const EVENTS: usize = 32;
 
-type Controls = Option<(OwnedFd, hub::Asks, watch::Sender<bool>, Signals)>;
+type Controls = Option<(OwnedFd, Vec<hub::Message>, hub::Asks, watch::Sender<bool>, Signals)>;
+/// What other threads send to one.
+type Receivers = (mpsc::UnboundedReceiver<listen::Accepted>, warm::Orders);
 
 fn run_thread(
     shared: Arc<Shared>,
     index: u32,
     listeners: Vec<TcpListener>,
-    receiver: mpsc::UnboundedReceiver<listen::Accepted>,
+    (accepted, orders): Receivers,
     balance: Arc<Balance>,
     controls: Controls,
 ) -> io::Result<()> {
@@ -187,7 +192,8 @@ fn run_thread(
         crate::budget::start();
         tokio::task::spawn_local(crate::budget::hand_out(thread.clone()));
         listen::start_thread_tasks(&thread);
-        tokio::task::spawn_local(listen::receive(thread.clone(), receiver));
+        tokio::task::spawn_local(listen::receive(thread.clone(), accepted));
+        tokio::task::spawn_local(warm::obey(thread.clone(), orders));
         for (listener, listen) in listeners.into_iter().zip(&shared.config.process.listen) {
             listener.set_nonblocking(true)?;
             let https = listen.protocol == "https";
@@ -195,7 +201,8 @@ fn run_thread(
         }
         let mut drain = shared.drain.clone();
         tokio::task::spawn_local(stop::write_out(thread.clone()));
-        if let Some((control, asks, drain, signals)) = controls {
+        if let Some((control, sites, asks, drain, signals)) = controls {
+            let running = hub::sites_of(&sites);
             let seconds = {
                 let shared = shared.clone();
                 move || shared.seconds()
@@ -205,7 +212,9 @@ fn run_thread(
                 let shared = shared.clone();
                 move |told| drop(tokio::task::spawn_local(report::answer_all(shared.clone(), told)))
             };
-            let master = tokio::task::spawn_local(hub::control(control, asks, hub, drain, seconds, told));
+            let master =
+                tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
+            tokio::task::spawn_local(warm::up(thread.clone(), running));
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;

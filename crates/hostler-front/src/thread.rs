@@ -58,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) stop: crate::stop::Stop,
     /// Of each thread.
     pub(crate) pulses: Arc<[crate::watchdog::Pulse]>,
+    pub(crate) warming: crate::warm::Warming,
     pub(crate) pid: u32,
 }
 
@@ -104,7 +105,11 @@ impl Thread {
 
     /// The site that serves a virtual host.
     pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
-        let id = self.shared.sites.of(server);
+        self.site_of(self.shared.sites.of(server))
+    }
+
+    /// A site by its number.
+    pub(crate) fn site_of(&self, id: SiteId) -> Rc<Site> {
         // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
         self.shared.hub.touch(id, self.shared.seconds());
         let mut sites = self.sites.borrow_mut();

@@ -53,6 +53,8 @@ pub enum Kind {
     WorkerNotStarted,
     /// The site's process ended while the program was being started.
     WorkerGone,
+    /// The site's process ended while the program ran, which ends with it.
+    WorkerLost,
     /// The program ended, or closed its output, without a header.
     NoHeader,
     /// What the program sent is no header.
@@ -113,6 +115,7 @@ impl Kind {
             Self::NoProcess =>        row(Worker, 503, Error, true,  "no process could be made for the program"),
             Self::WorkerNotStarted => row(Worker, 503, Error, true,  "the site's process can't be started"),
             Self::WorkerGone =>       row(Worker, 503, Error, false, "the site's process ended while it started the program"),
+            Self::WorkerLost =>       row(Worker, 503, Error, false, "the site's process ended while the program ran, and the program with it"),
             Self::NoHeader =>         row(Script, 500, Error, false, "End of script output before headers"),
             Self::BadHeader =>        row(Script, 500, Error, false, "the program's answer has no proper header"),
             Self::Killed =>           row(Script, 500, Error, false, "the program was killed"),

@@ -306,10 +306,26 @@ impl Pool {
         }
     }
 
+    /// Has the pool start its processes, if it has none, and waits until they can serve, or can't be made.
+    pub async fn warm(&self) {
+        let (warmer, done) = oneshot::channel();
+        {
+            let mut state = self.lock();
+            if state.closing || matches!(state.phase, Phase::Failed(..)) {
+                return;
+            }
+            state.warmers.push(warmer);
+        }
+        self.attention.notify_one();
+        // Its end is the answer.
+        let _ = done.await;
+    }
+
     /// Ends the pool's processes and lets [`Self::maintain`] return. Requests that wait are refused.
     pub fn close(self: &Arc<Self>) {
         self.locked(|state, out| {
             state.closing = true;
+            state.warmers.clear();
             state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
         });
         self.attention.notify_one();

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::control::Channel;
 use crate::listen::{self, Listener};
 use crate::plan::Planned;
+use crate::site::ForFront;
 use crate::throttle::Throttle;
 use crate::watchdog::{self, Life};
 
@@ -59,6 +60,8 @@ pub(crate) struct Generation {
     pub(crate) respawn: Throttle,
     /// The same for each site.
     pub(crate) sites: Vec<Throttle>,
+    /// For each site the number of the last process that a front of this generation has got.
+    pub(crate) given: Vec<u32>,
     /// Its sockets, in the plan's order; empty once it drains.
     pub(crate) listeners: Vec<Listener>,
     front_plan: Rc<OwnedFd>,
@@ -82,6 +85,7 @@ impl Generation {
             front: None,
             respawn: Throttle::default(),
             sites: plan.master.sites.iter().map(|_| Throttle::default()).collect(),
+            given: vec![0; plan.master.sites.len()],
             listeners,
             front_plan: Rc::new(front_plan),
             front_plan_bytes: plan.front.len() as u64,
@@ -96,13 +100,16 @@ impl Generation {
     }
 
     /// Queues everything a new front needs to know.
-    pub(crate) fn brief(&self, channel: &mut Channel) {
+    pub(crate) fn brief(&self, channel: &mut Channel, site_processes: Vec<ForFront>) {
         let sockets: Vec<Rc<OwnedFd>> = self.listeners.iter().map(|l| l.socket.clone()).collect();
         let plan = FromMaster::Plan { bytes: self.front_plan_bytes };
         channel.queue(FromMaster::Build(Build::own()), Vec::new());
         channel.queue(plan, vec![self.front_plan.clone()]);
         channel.queue_batches(&sockets, |index, count| FromMaster::Listeners { index, count });
         channel.queue_batches(&self.logs, |index, count| FromMaster::Logs { index, count });
+        for (message, fds) in site_processes {
+            channel.queue(message, fds);
+        }
         channel.queue(FromMaster::Go, Vec::new());
     }
 

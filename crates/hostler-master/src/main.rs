@@ -9,6 +9,7 @@
 //! 2 after wrong arguments.
 
 mod control;
+mod door;
 mod generation;
 mod groups;
 mod listen;

@@ -75,7 +75,7 @@ impl Master {
             if generation.respawn.wait_until(now).is_some() {
                 continue;
             }
-            match self.nursery.front(generation, now) {
+            match self.nursery.front(generation, Vec::new(), now) {
                 Ok(front) => generation.front = Some(front),
                 Err(why) => {
                     generation.respawn.failed(now);

@@ -60,7 +60,9 @@ impl Master {
             self.generations.iter().flat_map(|g| g.listeners.iter().cloned()).collect();
         let mut generation = Generation::new(self.next_number, planned, &bound)?;
         self.groups.prepare(&generation.plan);
-        let front = self.nursery.front(&generation, now)?;
+        let (processes, messages) = self.sites_for(&mut generation);
+        let front = self.nursery.front(&generation, messages, now)?;
+        self.use_sites(&processes, generation.number, front.pid);
         self.next_number += 1;
         generation.front = Some(front);
         self.generations.push(generation);

@@ -17,16 +17,20 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
 use crate::control::Channel;
+use crate::door::Door;
 use crate::generation::{Front, Generation};
 use crate::groups::Place;
 use crate::plan::Planning;
 use crate::programs::Programs;
+use crate::site::ForFront;
 use crate::watchdog::Life;
 
 /// The number of the socket in every child.
 const SOCKET: i32 = 3;
+/// The number of the socket in sites over which fronts of later generations are attached.
+const DOOR: i32 = 4;
 /// The number of the first engine in sites; the others follow. One that is not installed leaves its number free.
-const FIRST_ENGINE: i32 = 4;
+const FIRST_ENGINE: i32 = 5;
 
 /// What of our environment fronts and sites get; the planner gets all of it but the service
 /// manager's words to us, for `${NAME}` in the configuration.
@@ -112,11 +116,16 @@ impl Nursery {
         Ok(Planning::new(pid.map_err(why)?, ours, now))
     }
 
-    /// Starts a front for a generation and briefs it.
+    /// Starts a front for a generation and briefs it; `sites`: processes that are there for it already.
     ///
     /// # Errors
     /// Why it can't be started.
-    pub(crate) fn front(&self, generation: &Generation, now: Instant) -> Result<Front, String> {
+    pub(crate) fn front(
+        &self,
+        generation: &Generation,
+        sites: Vec<ForFront>,
+        now: Instant,
+    ) -> Result<Front, String> {
         let why = |e: SpawnError| failed("hostler-front", &e);
         let (ours, theirs) = seqpacket_pair().map_err(|e| why(no_socket(&e)))?;
         let number = CString::new(generation.number.to_string()).unwrap_or_default();
@@ -127,6 +136,7 @@ impl Nursery {
             program: &self.programs.front,
             args: &args,
             socket: &theirs,
+            door: None,
             identity: identity.as_ref(),
             limits: &[],
             group: None,
@@ -134,7 +144,7 @@ impl Nursery {
         };
         let pid = self.daemon(&daemon).map_err(why)?;
         let mut channel = Channel::new(ours);
-        generation.brief(&mut channel);
+        generation.brief(&mut channel, sites);
         Ok(Front {
             pid,
             channel,
@@ -145,12 +155,17 @@ impl Nursery {
         })
     }
 
-    /// Starts a site process; returns it and the front's end of its socket.
+    /// Starts a site process; returns it, the front's end of its socket, and its door.
     ///
     /// # Errors
     /// The failed step and its errno.
-    pub(crate) fn site(&self, site: &SitePlan, place: Option<&Place>) -> Result<(Pid, OwnedFd), SpawnError> {
+    pub(crate) fn site(
+        &self,
+        site: &SitePlan,
+        place: Option<&Place>,
+    ) -> Result<(Pid, OwnedFd, Door), SpawnError> {
         let (ours, theirs) = stream_pair().map_err(|e| no_socket(&e))?;
+        let (door, inside) = Door::pair().map_err(|e| no_socket(&e))?;
         let args = [c"hostler-site:".to_owned(), CString::new(site.name.as_str()).unwrap_or_default()];
         let identity = identity(site.identity.as_ref());
         let limits = [(Limit::Descriptors, self.descriptors)];
@@ -159,19 +174,21 @@ impl Nursery {
             program: &self.programs.site,
             args: &args,
             socket: &theirs,
+            door: Some(&inside),
             identity: identity.as_ref(),
             limits: &limits,
             group: place.map(|place| place.entrance.as_fd()),
             no_new_privs: false,
         };
         let pid = self.daemon(&daemon)?;
-        Ok((pid, ours))
+        Ok((pid, ours, door))
     }
 
     fn daemon(&self, daemon: &Daemon<'_>) -> Result<Pid, SpawnError> {
         let stderr = io::stderr();
         let null = self.null.as_fd();
         let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (daemon.socket.as_fd(), SOCKET)];
+        fds.extend(daemon.door.map(|door| (door.as_fd(), DOOR)));
         // The front starts nothing.
         if !daemon.no_new_privs {
             let numbered = (FIRST_ENGINE..).zip(&self.programs.engines);
@@ -198,6 +215,7 @@ struct Daemon<'a> {
     program: &'a Program,
     args: &'a [CString],
     socket: &'a OwnedFd,
+    door: Option<&'a OwnedFd>,
     identity: Option<&'a Identity>,
     limits: &'a [(Limit, Bounds)],
     group: Option<BorrowedFd<'a>>,

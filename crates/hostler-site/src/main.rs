@@ -1,14 +1,17 @@
 //! hostler-site: opens one site's files and runs its programs, as the site's Unix user. One process, one thread.
 //!
 //! **Runs as** the site's user; started by the master with one socket at descriptor 3, whose other end is the
-//! front's. It keeps nothing but its own descriptors and ends when all of its connections are closed.
+//! front's, and one at descriptor 4, over which the master attaches the fronts of later generations. It keeps nothing
+//! but its own descriptors and ends when all of its connections with fronts are closed.
 //!
 //! **Diagnostics**: none of its own; what it finds goes to the front as a value. A malformed frame ends it with
 //! one line on standard error and status 1.
 
 mod connection;
+mod door;
 mod interpreter;
 mod list;
+mod parents;
 mod programs;
 mod run;
 mod serve;
@@ -20,8 +23,10 @@ use std::process::ExitCode;
 
 /// The connection that the master passes.
 const FIRST_CONNECTION: i32 = 3;
+/// The socket to the master.
+const DOOR: i32 = 4;
 /// The first engine that the master passes; the others follow.
-const FIRST_ENGINE: i32 = 4;
+const FIRST_ENGINE: i32 = 5;
 
 fn main() -> ExitCode {
     match start() {
@@ -35,6 +40,7 @@ fn main() -> ExitCode {
 
 fn start() -> std::io::Result<()> {
     let socket = exec::inherited(FIRST_CONNECTION)?;
+    let door = exec::inherited(DOOR).ok();
     let engines = (FIRST_ENGINE..).zip(ENGINES).map(|(number, name)| (name, exec::inherited(number).ok()));
     let engines = engines.filter_map(|(name, program)| Some((name, program?))).collect();
     exec::occupy_standard()?;
@@ -42,5 +48,5 @@ fn start() -> std::io::Result<()> {
     exec::default_signals();
     // Programs inherit it: what they create is not writable by others unless they say so.
     rustix::process::umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
-    serve::Site::new(socket, engines)?.serve()
+    serve::Site::new(socket, door, engines)?.serve()
 }

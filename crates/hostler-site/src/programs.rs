@@ -3,9 +3,12 @@
 //! A program leads a process group of its own; killing it means that group. What has left the group
 //! (a daemon) is the site's own business. A program may leave others of its group behind when it ends: they
 //! stay known as long as the group has members, so that they can still be killed, and are left alone otherwise.
+//!
+//! A program runs for one request of one connection. A warm parent (`parents`) may work for several, and is ended when
+//! the last of them has gone.
 
 use hostler_sys::process::{Pid, Signal, kill_group};
-use hostler_wire::site::RequestId;
+use hostler_wire::site::{RequestId, Warm};
 use std::time::{Duration, Instant};
 
 /// From SIGTERM to SIGKILL.
@@ -20,12 +23,18 @@ const MANY: usize = 64;
 /// Number of a connection, never used twice.
 pub(crate) type ConnectionId = u64;
 
+use crate::parents::Parent;
+
+/// For whom something runs: a request of a connection.
+pub(crate) type User = (ConnectionId, RequestId);
+
 /// A process group that was started for a request.
 #[derive(Debug)]
 struct Group {
-    connection: ConnectionId,
-    id: RequestId,
+    users: Vec<User>,
     leader: Pid,
+    /// It is a warm parent's.
+    parent: Option<Parent>,
     /// The leader has been reaped.
     ended: bool,
     /// SIGTERM was sent; SIGKILL follows at this time.
@@ -37,38 +46,71 @@ struct Group {
 pub(crate) struct Programs(Vec<Group>);
 
 impl Programs {
-    /// A program has been started.
-    pub(crate) fn add(&mut self, connection: ConnectionId, id: RequestId, leader: Pid) {
+    /// A program has been started, or the parent of a pool.
+    pub(crate) fn add(&mut self, user: User, leader: Pid, parent: Option<Parent>) {
         if self.0.len() >= MANY && self.0.len().is_multiple_of(MANY) {
             self.forget_empty();
         }
-        self.0.push(Group { connection, id, leader, ended: false, kill_at: None });
+        self.0.push(Group { users: vec![user], leader, parent, ended: false, kill_at: None });
+    }
+
+    /// Has a parent that has loaded this work for a further front; `tell` makes that known to it. The newest one: those
+    /// before it were given up.
+    pub(crate) fn adopt(&mut self, user: User, warm: &Warm, tell: impl Fn(&Parent) -> bool) -> Option<Pid> {
+        let is_its = |group: &&mut Group| {
+            group.runs() && group.parent.as_ref().is_some_and(|parent| parent.has_loaded(warm))
+        };
+        let group = self.0.iter_mut().rev().find(is_its)?;
+        group.parent.as_ref().filter(|parent| tell(parent))?;
+        group.users.push(user);
+        Some(group.leader)
+    }
+
+    /// The pools that have a parent.
+    pub(crate) fn pools(&self) -> Vec<String> {
+        let running = self.0.iter().filter(|group| group.runs());
+        let mut pools: Vec<String> =
+            running.filter_map(|group| Some(group.parent.as_ref()?.pool().to_owned())).collect();
+        pools.sort_unstable();
+        pools.dedup();
+        pools
     }
 
     /// A process has been reaped: for whom it ran, if it is one of ours.
-    pub(crate) fn ended(&mut self, leader: Pid) -> Option<(ConnectionId, RequestId)> {
-        let at = self.0.iter().position(|group| group.leader == leader && !group.ended)?;
+    pub(crate) fn ended(&mut self, leader: Pid) -> Vec<User> {
+        let Some(at) = self.0.iter().position(|group| group.leader == leader && !group.ended) else {
+            return Vec::new();
+        };
         let group = &mut self.0[at];
         group.ended = true;
-        let owner = (group.connection, group.id);
+        group.parent = None;
+        let users = group.users.clone();
         if !has_members(leader) {
-            self.0.swap_remove(at);
+            // In its order: the newest parent is the last.
+            self.0.remove(at);
         }
-        Some(owner)
+        users
     }
 
-    /// Ends the group of a request.
-    pub(crate) fn kill(&mut self, connection: ConnectionId, id: RequestId, now: Instant) {
+    /// Ends the group of a request, unless it works for others, too.
+    pub(crate) fn kill(&mut self, user: User, now: Instant) {
         self.forget_empty();
-        let theirs = self.0.iter_mut().filter(|group| group.connection == connection && group.id == id);
-        theirs.for_each(|group| group.terminate(now));
+        for group in self.0.iter_mut().filter(|group| group.users.contains(&user)) {
+            group.leave(|other| *other == user, now);
+        }
     }
 
     /// Ends what still runs for a connection that is gone. What finished programs have left behind may go on.
     pub(crate) fn kill_all(&mut self, connection: ConnectionId, now: Instant) {
-        let theirs = self.0.iter_mut().filter(|group| group.connection == connection && !group.ended);
-        theirs.for_each(|group| group.terminate(now));
-        self.0.retain(|group| group.connection != connection || !group.ended || group.kill_at.is_some());
+        let is_its = |user: &User| user.0 == connection;
+        for group in self.0.iter_mut().filter(|group| group.users.iter().any(is_its)) {
+            if group.ended {
+                group.users.retain(|user| !is_its(user));
+            } else {
+                group.leave(is_its, now);
+            }
+        }
+        self.0.retain(|group| !group.users.is_empty() || group.kill_at.is_some());
     }
 
     /// Kills what has outlived its grace, and forgets what has gone within it.
@@ -105,6 +147,20 @@ impl Programs {
 }
 
 impl Group {
+    /// It has not ended, and is not about to be ended.
+    fn runs(&self) -> bool {
+        !self.ended && self.kill_at.is_none()
+    }
+
+    /// Some of those for whom it runs need it no more. The last one stays known: he is told of its end.
+    fn leave(&mut self, is_leaving: impl Fn(&User) -> bool, now: Instant) {
+        if self.users.iter().all(&is_leaving) {
+            self.terminate(now);
+        } else {
+            self.users.retain(|user| !is_leaving(user));
+        }
+    }
+
     fn terminate(&mut self, now: Instant) {
         if self.kill_at.is_none() {
             kill_group(self.leader, Signal::TERM);

@@ -28,7 +28,7 @@ pub(crate) fn run(
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
-        Program::Engine { name } => Ready::engine(engines, name)?,
+        Program::Engine { name, .. } => Ready::engine(engines, name)?,
     };
     let env = strings(&run.env)?;
     let limits = limits(&run.limits);

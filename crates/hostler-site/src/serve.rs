@@ -1,10 +1,10 @@
 //! The loop: requests from all connections, one after the other, and ended programs.
 
 use hostler_sys::exec::Launcher;
-use hostler_sys::process::{Ended, Signal, reap};
+use hostler_sys::process::{Ended, Pid, Signal, reap};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
-use hostler_wire::site::{Exit, FromSite, Run, ToSite};
+use hostler_wire::site::{Exit, FromSite, Program, Run, ToSite};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -12,6 +12,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use crate::connection::{Connection, Received, malformed};
+use crate::door::Door;
+use crate::parents::Parent;
 use crate::programs::{ConnectionId, Programs};
 use crate::{list, run, walk};
 
@@ -19,6 +21,8 @@ use crate::{list, run, walk};
 #[derive(Debug)]
 pub(crate) struct Site {
     connections: Vec<(ConnectionId, Connection)>,
+    /// Where the master attaches further fronts.
+    door: Option<Door>,
     next_id: ConnectionId,
     programs: Programs,
     launcher: Launcher,
@@ -28,12 +32,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site with its first connection; `engines`: those that were passed.
-    pub(crate) fn new(socket: OwnedFd, engines: run::Engines) -> io::Result<Self> {
+    /// A site with its first connection and the socket to the master; `engines`: those that were passed.
+    pub(crate) fn new(socket: OwnedFd, door: Option<OwnedFd>, engines: run::Engines) -> io::Result<Self> {
         // A terminal's SIGINT and SIGHUP reach the whole foreground group; what they mean the master decides.
         let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
         let mut site = Self {
             connections: Vec::new(),
+            door: door.map(Door::new),
             next_id: 0,
             programs: Programs::default(),
             launcher: Launcher::new(),
@@ -61,11 +66,12 @@ impl Site {
     }
 
     fn serve_connections(&mut self) -> io::Result<()> {
-        while !self.connections.is_empty() && !self.stopping {
+        while self.has_connections()? && !self.stopping {
             let (signalled, ready) = self.wait_for_any()?;
             if signalled {
                 self.take_signals()?;
             }
+            self.welcome()?;
             self.programs.enforce(Instant::now());
             for id in ready {
                 self.serve_connection(id)?;
@@ -75,16 +81,39 @@ impl Site {
         Ok(())
     }
 
+    /// Whether there is anybody to serve. When the last has gone the door is shut: nobody is attached to a process that
+    /// is about to end.
+    fn has_connections(&mut self) -> io::Result<bool> {
+        if self.connections.is_empty()
+            && let Some(mut door) = self.door.take()
+        {
+            door.shut();
+            door.waiting()?.into_iter().try_for_each(|socket| self.attach(socket))?;
+        }
+        Ok(!self.connections.is_empty())
+    }
+
+    /// Takes the fronts that the master has attached.
+    fn welcome(&mut self) -> io::Result<()> {
+        let Some(door) = &mut self.door else { return Ok(()) };
+        let waiting = door.waiting()?;
+        if door.is_closed() {
+            self.door = None;
+        }
+        waiting.into_iter().try_for_each(|socket| self.attach(socket))
+    }
+
     /// Waits for signals, deadlines and connections: whether a signal has come, and which connections are ready.
     /// One whose answers have been taken may have requests left that were received earlier.
     fn wait_for_any(&self) -> io::Result<(bool, Vec<ConnectionId>)> {
         let left_over = self.connections.iter().any(|(_, connection)| connection.has_request());
         let timeout = if left_over { Some(Duration::ZERO) } else { self.programs.quiet_for(Instant::now()) };
-        let mut fds = Vec::with_capacity(1 + self.connections.len());
+        let mut fds = Vec::with_capacity(2 + self.connections.len());
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         fds.extend(
             self.connections.iter().map(|(_, connection)| PollFd::new(connection, interest(connection))),
         );
+        fds.extend(self.door.iter().map(|door| PollFd::new(door, PollFlags::IN)));
         match poll(&mut fds, timeout.map(rounded_up).as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
@@ -99,12 +128,13 @@ impl Site {
             self.stopping |= signal == Signal::TERM;
         }
         while let Some((pid, ended)) = reap() {
-            let Some((connection, id)) = self.programs.ended(pid) else { continue };
             let exit = match ended {
                 Ended::Status(status) => Exit::Status(status),
                 Ended::Signal(signal) => Exit::Signal(signal),
             };
-            self.answer(connection, &FromSite::Exited { id, exit }, Vec::new())?;
+            for (connection, id) in self.programs.ended(pid) {
+                self.answer(connection, &FromSite::Exited { id, exit }, Vec::new())?;
+            }
         }
         Ok(())
     }
@@ -130,10 +160,11 @@ impl Site {
     }
 
     fn serve_request(&mut self, id: ConnectionId, request: ToSite, fds: Vec<OwnedFd>) -> io::Result<()> {
-        let expected = match request {
+        let expected = match &request {
             ToSite::Attach => 1,
+            ToSite::Run(run) if matches!(run.program, Program::Engine { .. }) => 4,
             ToSite::Run(_) => 3,
-            ToSite::Walk(_) | ToSite::List { .. } | ToSite::Kill { .. } => 0,
+            ToSite::Walk(_) | ToSite::List { .. } | ToSite::Kill { .. } | ToSite::Parents { .. } => 0,
         };
         if fds.len() != expected {
             return Err(malformed(FrameError::Malformed));
@@ -154,19 +185,36 @@ impl Site {
             }
             ToSite::Run(request) => self.run(id, &request, fds),
             ToSite::Kill { id: request } => {
-                self.programs.kill(id, request, Instant::now());
+                self.programs.kill((id, request), Instant::now());
                 Ok(())
+            }
+            ToSite::Parents { id: request } => {
+                let answer = FromSite::Parents { id: request, pools: self.programs.pools() };
+                self.answer(id, &answer, Vec::new())
             }
         }
     }
 
-    fn run(&mut self, connection: ConnectionId, request: &Run, fds: Vec<OwnedFd>) -> io::Result<()> {
+    fn run(&mut self, connection: ConnectionId, request: &Run, mut fds: Vec<OwnedFd>) -> io::Result<()> {
+        let door = fds.get(3).is_some().then(|| fds.pop()).flatten();
         let standard = <[OwnedFd; 3]>::try_from(fds).map_err(|_| malformed(FrameError::Malformed))?;
-        let id = request.id;
+        let (id, user) = (request.id, (connection, request.id));
+        let warm = match &request.program {
+            Program::Engine { warm, .. } => Some(warm),
+            Program::Script { .. } | Program::Shell { .. } => None,
+        };
+        let number = |pid: Pid| pid.as_raw_nonzero().get().unsigned_abs();
+        let adopted = warm.filter(|warm| !warm.fresh);
+        if let Some(pid) =
+            adopted.and_then(|warm| self.programs.adopt(user, warm, |parent| parent.tell(&standard)))
+        {
+            return self.answer(connection, &FromSite::Adopted { id, pid: number(pid) }, Vec::new());
+        }
         let answer = match run::run(&mut self.launcher, &self.engines, request, &standard) {
             Ok(pid) => {
-                self.programs.add(connection, id, pid);
-                FromSite::Started { id, pid: pid.as_raw_nonzero().get().unsigned_abs() }
+                let parent = warm.zip(door).map(|(warm, door)| Parent::new(warm.clone(), door));
+                self.programs.add(user, pid, parent);
+                FromSite::Started { id, pid: number(pid) }
             }
             Err(cause) => FromSite::RunFailed { id, cause },
         };

@@ -296,14 +296,14 @@ fn a_user_with_too_many_processes_is_told_so() {
 #[test]
 fn an_engine_is_run_as_it_was_passed_and_no_other() {
     let ourselves = std::fs::File::open(env!("CARGO_BIN_EXE_hostler-site")).unwrap();
-    let mut site = Site::start_with(None, &[(ourselves.as_fd(), 4)], &[]);
+    let mut site = Site::start_with(None, &[(ourselves.as_fd(), 5)], &[]);
     for name in ["", "../../bin/sh", "Perl", "no-such-engine", "site", "perl\0"] {
-        let refused = site.run(Program::Engine { name: name.to_owned() }).unwrap_err();
+        let refused = site.run(parent(name, "pool", 1, false)).unwrap_err();
         assert_eq!(refused, RunError::NotFound, "{name}");
     }
     // What was passed is this program: without a socket at descriptor 3 it ends at once.
-    let output = site.run(Program::Engine { name: "perl".to_owned() }).unwrap();
+    let output = site.run(parent("perl", "pool", 1, false)).unwrap();
     assert_eq!(output.exit, Exit::Status(1));
-    let missing = Site::start().run(Program::Engine { name: "perl".to_owned() });
+    let missing = Site::start().run(parent("perl", "pool", 1, false));
     assert_eq!(missing.unwrap_err(), RunError::NotFound, "none was passed");
 }

@@ -28,6 +28,16 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
+/// A connected pair of stream sockets, of which the first only sends: what the other one sends is refused to it.
+///
+/// # Errors
+/// The kernel's.
+pub fn one_way_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (sender, receiver) = stream_pair()?;
+    rustix::net::shutdown(&sender, rustix::net::Shutdown::Read)?;
+    Ok((sender, receiver))
+}
+
 /// Bytes that a connection may hold unsent. What is beyond the client's window only fills kernel memory; and
 /// when it can be sent at last, the kernel does so at the cost of whoever reads.
 const UNSENT: libc::c_int = 128 << 10;

@@ -4,6 +4,10 @@
 //! descriptor 0; the front holds the other. Requests never travel here: they go through shared memory, one for
 //! each worker, in the messages of [`crate::work`].
 //!
+//! A parent outlives the front that it was started for: the front of the next generation, where that has the same for
+//! it to load, is made known to it by the site's process ([`ToEngine::Adopt`]). Each front has a control socket, and
+//! workers, of its own; the parent ends when the last of them has closed.
+//!
 //! The parent belongs to a tenant: the front takes from it only that a worker of *this* pool came or went.
 
 use crate::build::Build;
@@ -23,6 +27,13 @@ pub enum ToEngine {
     /// Eventfds of the front's threads travel with this frame; further frames add more, in order. A worker writes
     /// to the one whose number the channel names.
     Wakers,
+    /// The parent's end of a socket travels with this frame, at whose other end the site's process is: what comes
+    /// there is [`ToEngine::Adopt`] and nothing else.
+    Door,
+    /// From the site's process: a further front. Its control socket and the ends of its pipes for the parent's standard
+    /// output and error travel with this frame. Answer, to that front: [`FromEngine::Hello`], then
+    /// [`FromEngine::Ready`] or [`FromEngine::Stale`].
+    Adopt,
     /// Load the interpreter and what is to be shared. Answer: [`FromEngine::Ready`] or [`FromEngine::Failed`].
     Setup(Box<Setup>),
     /// Fork a worker; its shared memory and the end of its stderr pipe travel with the frame.
@@ -52,7 +63,11 @@ pub enum FromEngine {
     Ready {
         /// The interpreter's version, for people.
         version: String,
+        /// Workers that it has for other fronts.
+        workers: u32,
     },
+    /// What it has loaded is not any more what would be loaded now: this front needs another parent.
+    Stale,
     /// What was to be loaded can't be; the parent exits.
     Failed {
         /// Why: the interpreter's own words, several lines perhaps.
@@ -143,7 +158,7 @@ pub enum PreloadKind {
 /// What programs may ask of a virtual host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFacts {
-    /// Index of the virtual host in the configuration; 0 is the main server.
+    /// Number of the virtual host among those of the pool; 0 is the main server.
     pub id: u32,
     /// `ServerName`.
     pub name: String,

@@ -24,12 +24,21 @@ pub enum ToSite {
         /// Absolute path of the directory.
         path: ByteBuf,
     },
-    /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame.
-    /// Answer: [`FromSite::Started`] or [`FromSite::RunFailed`], later [`FromSite::Exited`].
+    /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
+    /// site's end of the socket over which the parent is told of further fronts
+    /// ([`crate::engine::ToEngine::Door`]).
+    /// Answer: [`FromSite::Started`], [`FromSite::Adopted`] or [`FromSite::RunFailed`], later [`FromSite::Exited`].
     Run(Run),
     /// Kill the process group of a program started by `Run` with this id. No answer of its own.
+    ///
+    /// A parent that works for others, too, goes on for those.
     Kill {
         /// Id of the `Run`.
+        id: RequestId,
+    },
+    /// Which pools have a parent. Answer: [`FromSite::Parents`].
+    Parents {
+        /// The front's number.
         id: RequestId,
     },
 }
@@ -90,7 +99,20 @@ pub enum Program {
     Engine {
         /// Its name.
         name: String,
+        /// What it is to be the parent of.
+        warm: Warm,
     },
+}
+
+/// What a warm parent has loaded: a front may take over one that was started for another front.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warm {
+    /// What the pool is called, the same by all fronts.
+    pub pool: String,
+    /// Equal where all is equal that a parent is started with and told to load.
+    pub key: u64,
+    /// A new one is wanted: the one that is there is of no use.
+    pub fresh: bool,
 }
 
 /// Resource limits for a program; `None`: inherited from the site process.
@@ -126,6 +148,13 @@ pub enum FromSite {
         /// Its process id, for the log.
         pid: u32,
     },
+    /// A parent that runs already with what the `Run` asks for has been told of this front.
+    Adopted {
+        /// Id of the `Run`.
+        id: RequestId,
+        /// Its process id, for the log.
+        pid: u32,
+    },
     /// The program was not started.
     RunFailed {
         /// Id of the `Run`.
@@ -139,6 +168,13 @@ pub enum FromSite {
         id: RequestId,
         /// How.
         exit: Exit,
+    },
+    /// Answer to [`ToSite::Parents`].
+    Parents {
+        /// The front's number.
+        id: RequestId,
+        /// The pools' names.
+        pools: Vec<String>,
     },
 }
 

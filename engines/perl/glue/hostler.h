@@ -206,6 +206,10 @@ void hp_ask_redirect(const char *target, size_t length);
 void hp_await_told(hp_told *told);
 /* The configuration of what was told or of a request, by number; NULL if it was never told. */
 hp_directory *hp_directory_of(uint32_t number);
+/* Loading depends on this file, or on there being none; `inside`: on what a directory of this name holds. */
+void hp_loaded_path(const char *path, size_t length, int inside);
+/* Loading depends on what can't be looked at again: the output of a program, an answer over the network. */
+void hp_loaded_elsewhere(void);
 /* This worker ends after this request (child_terminate). */
 void hp_exit_after_request(void);
 
@@ -216,6 +220,8 @@ int hp_perl_boot(const hp_setup *setup, char **error);
 /* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code);
  * `configured`: what it builds of configuration was taken when the configuration was read. */
 int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char **error);
+/* When all is loaded: tells what that depends on, with hp_loaded_path() and hp_loaded_elsewhere(). */
+void hp_perl_loaded(void);
 /* In the process that runs code while the configuration is read: before a section, or something else that is loaded;
  * `in_host`: it is not to build what is the whole server's. */
 void hp_perl_configure(int in_host, int is_section);

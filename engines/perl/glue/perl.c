@@ -26,6 +26,7 @@ static void xs_init(pTHX)
     const hp_module *module;
     newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
     hp_inc_boot(aTHX_ hp_settings.server_root);
+    hp_loaded_boot(aTHX);
     hp_exit_boot(aTHX);
     hp_script_boot(aTHX);
     if (hp_settings.one_shot)
@@ -280,6 +281,11 @@ int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char *
     SvREFCNT_dec(l.why);
     sv_setpvs(ERRSV, "");
     return -1;
+}
+
+void hp_perl_loaded(void)
+{
+    hp_loaded_end(aTHX);
 }
 
 /* ---- workers ---- */

@@ -19,6 +19,13 @@ enum { HP_OK = 0, HP_DECLINED = -1, HP_DONE_STATUS = -2 };
 /* Puts the hook for embedded modules first in @INC, and the server's folders last. */
 void hp_inc_boot(pTHX_ hp_str server_root);
 
+/* ---- loaded.c ---- */
+
+/* Begins to watch what is loaded, before anything is. */
+void hp_loaded_boot(pTHX);
+/* Tells what all that was loaded depends on, and watches no longer. */
+void hp_loaded_end(pTHX);
+
 /* ---- exit.c ---- */
 
 /* Replaces `exit` for all programs. */

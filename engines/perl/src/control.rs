@@ -1,4 +1,5 @@
-//! The control socket: frames from and to the front (`hostler_wire::frame`), blocking.
+//! A control socket: frames from and to a front (`hostler_wire::frame`). The door, where the site's process tells of
+//! further fronts, is one, too.
 
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::engine::{FromEngine, ToEngine};
@@ -34,6 +35,12 @@ impl Control {
                 return Ok(None);
             }
         }
+    }
+
+    /// Whether a whole frame has come that was not taken.
+    pub(crate) fn has_frame(&self) -> bool {
+        let head = self.bytes.first_chunk::<{ frame::HEAD }>().map(|head| Head::decode(*head));
+        head.is_some_and(|head| head.is_ok_and(|head| self.bytes.len() >= frame::HEAD + head.body))
     }
 
     /// The next frame if it has come.
@@ -80,10 +87,12 @@ impl Control {
         }
     }
 
-    /// Sends a frame, and what was put off.
+    /// Sends a frame, and what was put off, however long that takes.
     pub(crate) fn send(&mut self, message: &FromEngine) -> io::Result<()> {
         self.send_later(message)?;
-        self.flush()
+        let sent = fdpass::send_all(self.socket.as_fd(), &self.unsent, &[]);
+        self.unsent.clear();
+        forgive(sent)
     }
 
     /// Puts a frame off until the next [`flush`](Self::flush).
@@ -91,23 +100,38 @@ impl Control {
         frame::encode(message, 0, &mut self.unsent).map_err(malformed)
     }
 
-    /// Sends what was put off; what the front does not take any more is no error: its end shows at the next `receive`.
+    /// Whether something was put off that is still to be sent.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// Sends of what was put off what the front takes at once: one that is stuck must not hold up others. What it does
+    /// not take any more is no error: its end shows at the next `receive`.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if self.unsent.is_empty() {
-            return Ok(());
+        while !self.unsent.is_empty() {
+            match fdpass::send(self.socket.as_fd(), &self.unsent, &[], Wait::No) {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => {
+                    self.unsent.clear();
+                    return forgive(Err(e));
+                }
+            }
         }
-        let sent = fdpass::send_all(self.socket.as_fd(), &self.unsent, &[]);
-        self.unsent.clear();
-        match sent {
-            Err(e) if !is_gone(&e) => Err(e),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
 impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+fn forgive(sent: io::Result<()>) -> io::Result<()> {
+    match sent {
+        Err(e) if !is_gone(&e) => Err(e),
+        _ => Ok(()),
     }
 }
 

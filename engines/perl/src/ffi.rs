@@ -293,6 +293,7 @@ unsafe extern "C" {
         configured: c_int,
         error: *mut *mut c_char,
     ) -> c_int;
+    pub(crate) fn hp_perl_loaded();
     pub(crate) fn hp_perl_configure(in_host: c_int, is_section: c_int);
     pub(crate) fn hp_perl_configured(texts: *mut Str, error: *mut *mut c_char) -> c_int;
     pub(crate) fn hp_prepare_forks();

@@ -4,8 +4,9 @@
 //! As `hostler-perl configure` it runs `<Perl>` sections, and files that build configuration, while one is read ([`configure`]).
 //!
 //! **Runs as** the site's user; started by the site's process with a socket as descriptor 0, whose other end is the
-//! front's (`hostler_wire::engine`). It ends when that socket is closed, and so do its workers, each after the
-//! request it is at.
+//! front's (`hostler_wire::engine`). The fronts of later generations may be attached to it, if they would have it load
+//! the same. The workers of a front end when its socket is closed, each after the request it is at, and the parent with
+//! the last of them.
 //!
 //! **Diagnostics**: what can't be loaded goes to the front as [`hostler_wire::engine::FromEngine::Failed`]; a
 //! malformed frame ends the process with one line on standard error and status 1.
@@ -24,6 +25,10 @@ mod directory;
 mod ffi;
 #[cfg(with_perl)]
 mod incoming;
+#[cfg(with_perl)]
+mod link;
+#[cfg(with_perl)]
+mod loaded;
 #[cfg(with_perl)]
 mod look;
 #[cfg(with_perl)]

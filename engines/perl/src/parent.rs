@@ -1,20 +1,22 @@
-//! The parent: loads what is to be shared, forks workers on demand, tells how they ended.
+//! The parent: loads what is to be shared, forks workers on demand, tells how they ended. It works for the front that it
+//! was started for, and for that of each later generation which has the same loaded.
 
 use hostler_sys::poll::{self, Watch};
 use hostler_sys::process::{Ended, Signal, kill, reap};
 use hostler_sys::signal::Signals;
-use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::control::Control;
+use crate::link::{Forked, Link, LinkId};
+use crate::loaded::Loaded;
 use crate::{perl, process, worker};
 
-/// How long workers may take for the requests they are at, once the front is gone.
+/// How long workers may take for the requests they are at, once their front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
 
 /// How long ended workers are not told of singly.
@@ -23,32 +25,49 @@ const REST: Duration = Duration::from_millis(3);
 /// Workers that are forked before the first of them is told of.
 const TOGETHER: usize = 4;
 
-/// Serves the control socket until the front closes it.
+/// How often those who are to finish are told so again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Works for the front at this socket, and for those that are attached later, until all are gone.
 pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
-    let mut control = Control::new(socket);
-    control.send(&FromEngine::Hello(Build::own()))?;
-    let mut wakers = Vec::new();
+    let mut first = Link::open(0, socket)?;
+    let mut door = None;
     let setup = loop {
-        match control.receive()? {
+        match first.control.receive()? {
             None => return Ok(()),
-            Some((ToEngine::Wakers, more)) => wakers.extend(more),
+            Some((ToEngine::Wakers, more)) => first.wakers.extend(more),
+            Some((ToEngine::Door, socket)) => door = socket.into_iter().next().map(Control::new),
             Some((ToEngine::Setup(setup), _)) => break setup,
             Some((ToEngine::Fork { worker }, _)) => {
-                control.send(&FromEngine::ForkFailed { worker, errno: libc::EAGAIN })?;
+                first.control.send(&FromEngine::ForkFailed { worker, errno: libc::EAGAIN })?;
             }
-            Some((ToEngine::Kill { .. } | ToEngine::Retire { .. }, _)) => {}
+            Some((ToEngine::Kill { .. } | ToEngine::Retire { .. } | ToEngine::Adopt, _)) => {}
         }
     };
     process::title(&format!("hostler-perl: {}", setup.title));
+    let start = SystemTime::now();
     if let Err(why) = load(&setup) {
-        return control.send(&FromEngine::Failed { why });
+        return first.control.send(&FromEngine::Failed { why });
     }
+    let loaded = Loaded::since(start);
     // Only now: programs that preloaded code starts would inherit the blocked signals.
     let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
-    control.send(&FromEngine::Ready { version: perl::version() })?;
+    first.control.send(&FromEngine::Ready { version: perl::version(), workers: 0 })?;
     let title = format!("hostler-perl: {} worker", setup.title);
     let own = rustix::process::getpid();
-    let mut parent = Parent { control, signals, wakers, setup, title, own, workers: Vec::new() };
+    let links = vec![first];
+    let mut parent = Parent {
+        links,
+        last_link: 0,
+        door,
+        loaded,
+        signals,
+        setup,
+        title,
+        own,
+        workers: Vec::new(),
+        hurry_at: Instant::now(),
+    };
     if parent.setup.one_shot {
         // Last of all: what was given back until now is not taken again.
         perl::prepare_forks();
@@ -77,50 +96,84 @@ fn load(setup: &Setup) -> Result<(), String> {
 }
 
 struct Parent {
-    control: Control,
+    /// The fronts that it works for.
+    links: Vec<Link>,
+    last_link: LinkId,
+    /// Where the site's process tells of further ones.
+    door: Option<Control>,
+    loaded: Loaded,
     signals: Signals,
-    wakers: Vec<OwnedFd>,
     setup: Box<Setup>,
     /// The workers' name.
     title: String,
     /// This process.
     own: Pid,
-    workers: Vec<(WorkerId, Pid)>,
+    workers: Vec<Forked>,
+    /// When those who are to finish are told so again.
+    hurry_at: Instant,
+}
+
+/// Who has something to say.
+struct Heard {
+    links: Vec<LinkId>,
+    door: bool,
+    signals: bool,
 }
 
 impl Parent {
     fn serve(&mut self) -> io::Result<()> {
         let mut rest = None;
-        loop {
+        while !self.links.is_empty() || !self.workers.is_empty() {
             // Workers that serve one request each end all the time: of those that end soon after another is told with
             // it, or with the next that is forked.
             let left = rest.and_then(|since: Instant| REST.checked_sub(since.elapsed()));
-            let watches = [
-                Watch { fd: self.control.as_fd(), write: false },
-                Watch { fd: self.signals.as_fd(), write: false },
-            ];
-            let watched = if left.is_some() { &watches[..1] } else { &watches };
-            let ready = poll::wait(watched, left)?;
-            if ready.get(1).is_some_and(|ready| ready.read) {
+            let heard = self.wait(left)?;
+            if heard.signals {
                 if self.take_signals()? {
                     return Ok(());
                 }
                 rest = self.setup.one_shot.then(Instant::now);
             }
-            if ready[0].read {
-                let Some((message, descriptors)) = self.control.receive()? else { return Ok(()) };
-                self.obey(&message, descriptors)?;
-                // What has come meanwhile is answered with it.
-                for _ in 1..TOGETHER {
-                    let Some((message, descriptors)) = self.control.receive_now()? else { break };
-                    self.obey(&message, descriptors)?;
-                }
-                if left.is_some() {
-                    self.reap_all()?;
-                }
+            if heard.door {
+                self.welcome()?;
             }
-            self.control.flush()?;
+            for link in &heard.links {
+                self.hear(*link)?;
+            }
+            if left.is_some() && !heard.links.is_empty() {
+                self.reap_all()?;
+            }
+            self.hurry_workers();
+            for link in &mut self.links {
+                link.control.flush()?;
+            }
         }
+        Ok(())
+    }
+
+    /// `rest`: signals are left alone for so long.
+    fn wait(&self, rest: Option<Duration>) -> io::Result<Heard> {
+        let controls = self.links.iter().map(|link| &link.control).chain(&self.door);
+        let mut watches: Vec<_> =
+            controls.map(|control| Watch { fd: control.as_fd(), write: control.has_unsent() }).collect();
+        if rest.is_none() {
+            watches.push(Watch { fd: self.signals.as_fd(), write: false });
+        }
+        let has_frame = self.links.iter().any(|link| link.control.has_frame());
+        let hurries = self.workers.iter().any(|forked| forked.last.is_some());
+        let timeout = if has_frame { Some(Duration::ZERO) } else { rest.or(hurries.then_some(PAUSE)) };
+        let ready = poll::wait(&watches, timeout)?;
+        let reads = |at: usize| ready.get(at).is_some_and(|ready| ready.read);
+        let of_links = self.links.iter().enumerate();
+        let count = self.links.len();
+        Ok(Heard {
+            links: of_links
+                .filter(|(at, link)| reads(*at) || link.control.has_frame())
+                .map(|(_, link)| link.id)
+                .collect(),
+            door: self.door.is_some() && reads(count),
+            signals: rest.is_none() && reads(count + usize::from(self.door.is_some())),
+        })
     }
 
     /// Whether to stop.
@@ -136,56 +189,81 @@ impl Parent {
     fn reap_all(&mut self) -> io::Result<()> {
         while let Some((pid, ended)) = reap() {
             // A program's own child, left over by preloaded code, is nobody's news.
-            let Some(place) = self.workers.iter().position(|(_, known)| *known == pid) else { continue };
-            let (worker, _) = self.workers.swap_remove(place);
+            let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
+            let Forked { link, worker, .. } = self.workers.swap_remove(place);
             let exit = match ended {
                 Ended::Status(status) => Exit::Status(status),
                 Ended::Signal(signal) => Exit::Signal(signal),
             };
-            self.control.send_later(&FromEngine::Exited { worker, exit })?;
-        }
-        Ok(())
-    }
-
-    fn obey(&mut self, message: &ToEngine, descriptors: Vec<OwnedFd>) -> io::Result<()> {
-        match message {
-            ToEngine::Wakers => self.wakers.extend(descriptors),
-            ToEngine::Fork { worker } => return self.fork(*worker, descriptors),
-            ToEngine::Kill { worker } => self.signal(*worker, Signal::KILL),
-            ToEngine::Retire { worker } => self.signal(*worker, Signal::TERM),
-            ToEngine::Setup(_) => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a second setup"));
+            if let Some(link) = self.links.iter_mut().find(|known| known.id == link) {
+                link.tell_end(worker, exit)?;
             }
         }
         Ok(())
     }
 
-    fn signal(&self, worker: WorkerId, signal: Signal) {
-        if let Some((_, pid)) = self.workers.iter().find(|(known, _)| *known == worker) {
-            kill(*pid, signal);
+    /// A front says something, or has gone.
+    fn hear(&mut self, id: LinkId) -> io::Result<()> {
+        let Some(at) = self.links.iter().position(|link| link.id == id) else { return Ok(()) };
+        let Some((message, descriptors)) = self.links[at].control.receive()? else {
+            self.leave(at);
+            return Ok(());
+        };
+        self.obey(at, &message, descriptors)?;
+        // What has come meanwhile is answered with it.
+        for _ in 1..TOGETHER {
+            let Some((message, descriptors)) = self.links[at].control.receive_now()? else { break };
+            self.obey(at, &message, descriptors)?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, at: usize, message: &ToEngine, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        match message {
+            ToEngine::Wakers => self.links[at].wakers.extend(descriptors),
+            ToEngine::Fork { worker } => return self.fork(at, *worker, descriptors),
+            ToEngine::Kill { worker } => self.signal(at, *worker, Signal::KILL),
+            ToEngine::Retire { worker } => self.signal(at, *worker, Signal::TERM),
+            ToEngine::Setup(_) | ToEngine::Door | ToEngine::Adopt => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "what is said once, or elsewhere"));
+            }
+        }
+        Ok(())
+    }
+
+    fn signal(&self, at: usize, worker: WorkerId, signal: Signal) {
+        let id = self.links[at].id;
+        if let Some(known) = self.workers.iter().find(|known| known.link == id && known.worker == worker) {
+            kill(known.pid, signal);
         }
     }
 
-    fn fork(&mut self, worker: WorkerId, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+    fn fork(&mut self, at: usize, worker: WorkerId, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         let Ok([memory, stderr]) = <[OwnedFd; 2]>::try_from(descriptors) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a worker without its descriptors"));
         };
         let answer = match process::fork() {
-            Ok(None) => self.become_worker(memory, stderr),
+            Ok(None) => self.become_worker(at, memory, stderr),
             Ok(Some(pid)) => {
-                self.workers.push((worker, pid));
+                self.workers.push(Forked { link: self.links[at].id, worker, pid, last: None });
                 FromEngine::Forked { worker, pid: pid.as_raw_nonzero().get().unsigned_abs() }
             }
             Err(e) => FromEngine::ForkFailed { worker, errno: e.raw_os_error().unwrap_or(libc::EAGAIN) },
         };
-        self.control.send_later(&answer)
+        self.links[at].control.send_later(&answer)
     }
 
     /// The child's way. What the parent owns is never dropped here but for the descriptors, which must not stay open.
-    fn become_worker(&mut self, memory: OwnedFd, stderr: OwnedFd) -> ! {
-        process::close_borrowed(self.control.as_fd());
+    fn become_worker(&mut self, at: usize, memory: OwnedFd, stderr: OwnedFd) -> ! {
+        let wakers = std::mem::take(&mut self.links[at].wakers);
+        for link in &mut self.links {
+            process::close_borrowed(link.control.as_fd());
+            link.wakers.clear();
+        }
+        if let Some(door) = &self.door {
+            process::close_borrowed(door.as_fd());
+        }
         process::close_borrowed(self.signals.as_fd());
-        let wakers = std::mem::take(&mut self.wakers);
         worker::run(worker::Start {
             parent: self.own,
             memory,
@@ -196,19 +274,73 @@ impl Parent {
         })
     }
 
-    /// The front is gone: workers finish the requests they are at, and go.
+    /// The site's process tells of a further front. A door at which anything else comes is closed.
+    fn welcome(&mut self) -> io::Result<()> {
+        match self.door.as_mut().map(Control::receive) {
+            Some(Ok(Some((ToEngine::Adopt, descriptors)))) => self.adopt(descriptors),
+            _ => {
+                self.door = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn adopt(&mut self, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        let Ok([socket, _, stderr]) = <[OwnedFd; 3]>::try_from(descriptors) else { return Ok(()) };
+        self.last_link += 1;
+        let mut link = Link::open(self.last_link, socket)?;
+        if !self.loaded.is_unchanged() {
+            return link.control.send(&FromEngine::Stale);
+        }
+        process::speak_to(&stderr)?;
+        let workers = self.workers.iter().filter(|forked| forked.last.is_none()).count();
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        link.control.send(&FromEngine::Ready { version: perl::version(), workers })?;
+        self.links.push(link);
+        Ok(())
+    }
+
+    /// A front is gone: its workers finish the requests they are at, and go. Without any front no further one is taken.
+    fn leave(&mut self, at: usize) {
+        let gone = self.links.remove(at);
+        self.hurry_at = Instant::now();
+        let deadline = self.hurry_at + LAST_REQUEST;
+        for forked in self.workers.iter_mut().filter(|forked| forked.link == gone.id) {
+            forked.last = Some(deadline);
+        }
+        if self.links.is_empty() {
+            self.door = None;
+        }
+    }
+
+    /// Tells workers that are to finish so, once more, and kills those who don't.
+    fn hurry_workers(&mut self) {
+        let now = Instant::now();
+        if now < self.hurry_at {
+            return;
+        }
+        self.hurry_at = now + PAUSE;
+        for (last, forked) in self.workers.iter().filter_map(|forked| Some((forked.last?, forked))) {
+            kill(forked.pid, if last <= now { Signal::KILL } else { Signal::TERM });
+        }
+    }
+
+    /// The end of this process: all workers finish and go, but not whenever they like.
     fn end(&mut self) {
+        self.door = None;
+        while !self.links.is_empty() {
+            self.leave(0);
+        }
         let deadline = Instant::now() + LAST_REQUEST;
-        let pause = Duration::from_millis(100);
         while !self.workers.is_empty() && Instant::now() < deadline {
-            self.workers.iter().for_each(|(_, pid)| kill(*pid, Signal::TERM));
+            self.hurry_workers();
             let watches = [Watch { fd: self.signals.as_fd(), write: false }];
-            let _ = poll::wait(&watches, Some(pause));
+            let _ = poll::wait(&watches, Some(PAUSE));
             while let Ok(Some(_)) = self.signals.next() {}
-            if self.reap_all().and_then(|()| self.control.flush()).is_err() {
+            if self.reap_all().is_err() {
                 break;
             }
         }
-        self.workers.iter().for_each(|(_, pid)| kill(*pid, Signal::KILL));
+        self.workers.iter().for_each(|forked| kill(forked.pid, Signal::KILL));
     }
 }

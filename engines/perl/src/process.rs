@@ -28,6 +28,13 @@ pub(crate) fn settle() -> io::Result<OwnedFd> {
     Ok(control)
 }
 
+/// From now on what this process writes to its standard output and error goes here.
+pub(crate) fn speak_to(stderr: &OwnedFd) -> io::Result<()> {
+    rustix::stdio::dup2_stdout(stderr)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    Ok(())
+}
+
 /// What `ps` shows for this process.
 pub(crate) fn title(text: &str) {
     // SAFETY: the function copies what fits.

@@ -98,19 +98,21 @@ fn either(name: &str, package: &str) -> String {
     )
 }
 
-/// The main server first, whether or not it is a member: programs may ask for it.
+/// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
+/// ([`super::Pools::places`]).
 fn facts_of(config: &Config, members: &[&Server]) -> Vec<ServerFacts> {
     let others = members.iter().filter(|server| server.id != 0).copied();
-    std::iter::once(config.main()).chain(others).map(|server| facts(config, server)).collect()
+    let all = std::iter::once(config.main()).chain(others);
+    (0..).zip(all).map(|(place, server)| facts(config, server, place)).collect()
 }
 
-fn facts(config: &Config, server: &Server) -> ServerFacts {
+fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
     let (core, log) = (&server.conf.core, &server.conf.log_config);
     let name = core.server_name.as_ref();
     let of_address = server.addresses.iter().find_map(|address| address.port);
     let of_listen = config.process.listen.first().map(|listen| listen.port).filter(|_| server.id == 0);
     ServerFacts {
-        id: server.id,
+        id: place,
         name: name.map(|name| name.host.clone()).unwrap_or_default(),
         admin: core.admin.clone().unwrap_or_else(|| "[no address given]".to_owned()),
         port: name.and_then(|name| name.port).or(of_address).or(of_listen).unwrap_or(0),

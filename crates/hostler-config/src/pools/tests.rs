@@ -37,6 +37,14 @@ fn hosts_of_one_site_share_a_pool_unless_they_ask_for_their_own() {
     assert_eq!(pools.pool_of(6).key.generation, 1);
     assert_eq!(pools.pool_of(9).key.site, 1);
     assert_eq!(pools.pool_of(4).settings.max_workers, 3);
+    // What programs call them: the main server is 0, and others are counted within their pool.
+    assert_eq!(pools.places, [0, 1, 2, 1, 1, 1, 1, 1, 3, 1]);
+    for (id, place) in pools.places.iter().enumerate() {
+        let pool = pools.pool_of(id as u32);
+        let facts = setup(&config, &pool.servers, pool.key.generation, false).servers;
+        assert_eq!(facts[*place as usize].is_virtual, id != 0);
+        assert_eq!(facts[*place as usize].id, *place);
+    }
 }
 
 #[test]

@@ -12,8 +12,9 @@ use hostler_gateway::pool::{Host, Process, Started};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::for_output;
 use hostler_wire::engine::Setup;
-use hostler_wire::site::{Exit, Limits, Program, Run, RunError};
+use hostler_wire::site::{Exit, Limits, Program, Run, RunError, Warm};
 use serde_bytes::ByteBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStringExt;
 use std::pin::pin;
 use std::rc::Rc;
@@ -29,11 +30,13 @@ pub(super) struct EngineHost {
     thread: Rc<Thread>,
     pool: Pool,
     one_shot: bool,
+    /// By what the site's process knows the pool's parents.
+    mark: String,
 }
 
 impl EngineHost {
-    pub(super) fn new(thread: Rc<Thread>, pool: Pool, one_shot: bool) -> Self {
-        Self { thread, pool, one_shot }
+    pub(super) fn new(thread: Rc<Thread>, pool: Pool, one_shot: bool, mark: String) -> Self {
+        Self { thread, pool, one_shot, mark }
     }
 
     /// The first of the virtual hosts that share the pool: a pool is made for one, at least.
@@ -41,26 +44,40 @@ impl EngineHost {
         &self.thread.shared.config.servers[self.pool.servers[0] as usize]
     }
 
-    async fn run(&self) -> Result<Started, Error> {
+    async fn run(&self, fresh: bool) -> Result<Started, Error> {
         let site = self.thread.site(self.server());
         let link = site.link().await.map_err(|error| self.site_error(error))?;
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
+        let (door, site_s) = hostler_sys::socket::stream_pair()?;
         let (output, errors) = (for_output()?, for_output()?);
-        let program = Program::Engine { name: self.pool.key.engine.to_owned() };
-        let run = Run {
-            id: 0,
-            program,
-            env: environment(self.one_shot),
-            suexec: false,
-            no_new_privs: self.server().conf.core.no_new_privileges.unwrap_or_default()
-                != NoNewPrivileges::None,
-            // Processor time is the workers': the parent would use it up by forking.
-            limits: Limits { cpu: None, ..pools::limits(self.server()) },
-        };
-        let running = link.run(run, [theirs, output.1, errors.1], None).await;
+        let env = environment(self.one_shot);
+        // Processor time is the workers': the parent would use it up by forking.
+        let limits = Limits { cpu: None, ..pools::limits(self.server()) };
+        let no_new_privs =
+            self.server().conf.core.no_new_privileges.unwrap_or_default() != NoNewPrivileges::None;
+        let warm = Warm { pool: self.mark.clone(), key: self.key(&env, limits, no_new_privs), fresh };
+        let program = Program::Engine { name: self.pool.key.engine.to_owned(), warm };
+        let run = Run { id: 0, program, env, suexec: false, limits, no_new_privs };
+        let running = link.run(run, vec![theirs, output.1, errors.1, site_s], None).await;
         let running = running.map_err(|error| self.site_error(error))?;
-        let pid = running.pid();
-        Ok(Started { control, output: [output.0, errors.0], pid, process: Box::new(Parent(running)) })
+        let (pid, adopted) = (running.pid(), running.is_adopted());
+        let (output, process) = ([output.0, errors.0], Box::new(Parent(running)));
+        Ok(Started { control, output, pid, door: Some(door), adopted, process })
+    }
+
+    /// Equal for all generations in which a parent would be started alike and told to load the same. Where in the
+    /// configuration that stands makes no difference.
+    fn key(&self, env: &[ByteBuf], limits: Limits, no_new_privs: bool) -> u64 {
+        let mut setup = self.setup();
+        for preload in &mut setup.preload {
+            preload.origin = String::new();
+        }
+        let mut hasher = DefaultHasher::new();
+        // Strings, numbers and lists can always be encoded.
+        postcard::to_allocvec(&(self.pool.key.engine, env, limits, no_new_privs, &setup))
+            .unwrap_or_default()
+            .hash(&mut hasher);
+        hasher.finish()
     }
 
     fn site_error(&self, error: SiteError) -> Error {
@@ -80,8 +97,8 @@ impl EngineHost {
 }
 
 impl Host for EngineHost {
-    async fn start(&self) -> Result<Started, Error> {
-        self.run().await
+    async fn start(&self, fresh: bool) -> Result<Started, Error> {
+        self.run(fresh).await
     }
 
     fn setup(&self) -> Setup {
@@ -89,10 +106,10 @@ impl Host for EngineHost {
         let mut setup =
             pools::setup(&shared.config, &self.pool.servers, self.pool.key.generation, self.one_shot);
         setup.title = shared.site_names[self.pool.key.site as usize].clone();
-        for facts in &mut setup.servers {
-            if let Some(server) = shared.config.servers.get(facts.id as usize) {
-                facts.software = settings::product(server).to_owned();
-            }
+        let members = self.pool.servers.iter().filter(|id| **id != 0);
+        let servers = std::iter::once(&0).chain(members).map(|id| shared.config.servers.get(*id as usize));
+        for (facts, server) in setup.servers.iter_mut().zip(servers) {
+            facts.software = server.map_or_else(String::new, |server| settings::product(server).to_owned());
         }
         setup
     }

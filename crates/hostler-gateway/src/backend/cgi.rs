@@ -181,7 +181,10 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
 
     /// The output has ended before its header: why, as far as the program's end tells.
     fn premature(&mut self, parsed: &HeaderError) -> Error {
-        let mut error = Error::from(parsed.clone());
+        let mut error = match self.exit {
+            Some(None) => unattended(),
+            _ => Error::from(parsed.clone()),
+        };
         match self.exit {
             Some(Some(Exit::Status(status))) if status != 0 && error.source.is_none() => {
                 error.source = Some(format!("it exited with status {status}").into());
@@ -267,11 +270,11 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             }
             Poll::Ready(Ok(None)) => {
                 self.end();
-                let signal = match self.exit {
-                    Some(Some(Exit::Signal(signal))) => signal,
-                    _ => return Poll::Ready(None),
+                let mut error = match self.exit {
+                    Some(Some(Exit::Signal(signal))) => killed(signal),
+                    Some(None) => unattended(),
+                    Some(Some(Exit::Status(_))) | None => return Poll::Ready(None),
                 };
-                let mut error = killed(signal);
                 error.last_lines = self.stderr.last_lines();
                 Poll::Ready(Some(Err(error)))
             }
@@ -367,6 +370,11 @@ impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
             self.process.kill();
         }
     }
+}
+
+/// Whoever watched over the program has ended, and the program with it: what has come of its answer is not all of it.
+fn unattended() -> Error {
+    Error::new(Kind::WorkerLost)
 }
 
 fn killed(signal: i32) -> Error {

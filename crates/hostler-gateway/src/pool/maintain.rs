@@ -34,6 +34,9 @@ const SECOND: Duration = Duration::from_secs(1);
 const HELLO: Duration = Duration::from_secs(10);
 /// This program, in the parent's place of an [`OtherBuild`].
 const OWN: &str = "hostler-front";
+/// How long a parent that is to be taken over may take to say that it can be; it has nothing else to do. One that
+/// takes longer is of no use: another one is started.
+const TAKEN_OVER: Duration = Duration::from_secs(5);
 /// How often memory is looked at, in seconds.
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
@@ -86,7 +89,7 @@ impl Pool {
                 if state.closing {
                     return false;
                 }
-                if again || state.waiting() > 0 {
+                if again || state.waiting() > 0 || !state.warmers.is_empty() {
                     return true;
                 }
             }
@@ -103,6 +106,7 @@ impl Pool {
             state.fail_all(|| again().retry_after(pause.as_secs() as u32 + 1), out);
             state.phase = Phase::Failed(error.kind, why.clone(), Instant::now() + pause);
             state.growth_due = None;
+            state.warmers.clear();
         });
         *self.facts() = Facts::default();
         self.rest();
@@ -134,8 +138,18 @@ struct Keeper<H> {
 }
 
 impl<H: Host + 'static> Keeper<H> {
+    /// The first parent may be one that is there already; what has ended or was given up here is replaced by a new one.
     async fn start(pool: &Arc<Pool>, host: &Rc<H>, generation: u32) -> Result<Self, Error> {
-        let Started { control, output, pid, process } = host.start().await?;
+        let started = host.start(generation > 1).await?;
+        let adopted = started.adopted;
+        match Self::begin(started, pool, host, generation).await {
+            Err(_) if adopted => Self::begin(host.start(true).await?, pool, host, generation).await,
+            begun => begun,
+        }
+    }
+
+    async fn begin(started: Started, pool: &Arc<Pool>, host: &Rc<H>, generation: u32) -> Result<Self, Error> {
+        let Started { control, output, pid, process, door, adopted } = started;
         let last = Rc::new(Worker::new(0, pool, generation, Memory::create()?.0));
         let mut outputs = Vec::new();
         for pipe in output {
@@ -160,7 +174,11 @@ impl<H: Host + 'static> Keeper<H> {
             next_second: Instant::now(),
             seconds: 0,
         };
-        let ready = timeout(pool.settings.start_timeout, keeper.set_up()).await;
+        let ready = if adopted {
+            timeout(TAKEN_OVER, keeper.take_over()).await
+        } else {
+            timeout(pool.settings.start_timeout, keeper.set_up(door)).await
+        };
         let result = match ready {
             Ok(Ok(())) => return Ok(keeper),
             Ok(Err(error)) => error,
@@ -175,7 +193,24 @@ impl<H: Host + 'static> Keeper<H> {
     }
 
     /// Tells the parent what it needs, and waits until it has loaded.
-    async fn set_up(&mut self) -> Result<(), Error> {
+    async fn set_up(&mut self, door: Option<OwnedFd>) -> Result<(), Error> {
+        self.greet().await?;
+        if let Some(door) = door {
+            self.link.send(&ToEngine::Door, &[door.as_fd()]).await.map_err(|e| gone(&e))?;
+        }
+        let setup = ToEngine::Setup(Box::new(self.host.setup()));
+        self.link.send(&setup, &[]).await.map_err(|e| gone(&e))?;
+        self.ready().await
+    }
+
+    /// A parent that has loaded for another front says whether that still holds. The pool begins with as many workers
+    /// as there are of that one's.
+    async fn take_over(&mut self) -> Result<(), Error> {
+        self.greet().await?;
+        self.ready().await
+    }
+
+    async fn greet(&mut self) -> Result<(), Error> {
         let hello = timeout(HELLO, self.link.hello()).await;
         match hello.unwrap_or_else(|_| Err(io::ErrorKind::InvalidData.into())) {
             Ok(build) => build.check("the engine", OWN).map_err(|e| Error::because(Kind::OtherBuild, e))?,
@@ -189,22 +224,29 @@ impl<H: Host + 'static> Keeper<H> {
         for some in bells.chunks(MAX_FDS) {
             self.link.send(&ToEngine::Wakers, some).await.map_err(|e| gone(&e))?;
         }
-        let setup = ToEngine::Setup(Box::new(self.host.setup()));
-        self.link.send(&setup, &[]).await.map_err(|e| gone(&e))?;
-        match self.link.next().await {
-            Ok(FromEngine::Ready { version }) => {
+        Ok(())
+    }
+
+    async fn ready(&mut self) -> Result<(), Error> {
+        let workers = match self.link.next().await {
+            Ok(FromEngine::Ready { version, workers }) => {
                 let mut facts = self.pool.facts();
                 facts.pid = Some(self.pid);
                 facts.version = shortened(version);
+                workers
+            }
+            Ok(FromEngine::Stale) => {
+                return Err(Error::because(Kind::EngineFailed, "what it has loaded has changed"));
             }
             Ok(FromEngine::Failed { why }) => {
                 return Err(Error::because(Kind::EngineNotLoaded, shortened(why)));
             }
             Ok(_) => return Err(Error::because(Kind::EngineFailed, "it answers what it was not asked")),
             Err(error) => return Err(self.ended(error).await),
-        }
+        };
         let mut state = self.pool.lock();
         state.phase = Phase::Ready;
+        state.target = state.target.max(workers.min(self.pool.settings.max_workers) as usize);
         state.last_use = Instant::now();
         // Those that came while it loaded may be more than the workers that it begins with.
         state.growth_due = (state.waiting() > 0).then(|| Instant::now() + fork::PATIENCE);
@@ -271,6 +313,9 @@ impl<H: Host + 'static> Keeper<H> {
             }
             let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
             let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
+            if forks.is_empty() {
+                state.tell_warmers();
+            }
             (forks, std::mem::take(&mut state.kills), std::mem::take(&mut state.retired))
         };
         for worker in kills {
@@ -345,7 +390,10 @@ impl<H: Host + 'static> Keeper<H> {
                     _ => {}
                 }
             }
-            FromEngine::Hello(_) | FromEngine::Ready { .. } | FromEngine::Failed { .. } => {}
+            FromEngine::Hello(_)
+            | FromEngine::Ready { .. }
+            | FromEngine::Stale
+            | FromEngine::Failed { .. } => {}
         }
     }
 

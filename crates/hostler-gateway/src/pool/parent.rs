@@ -14,11 +14,12 @@ use tokio::io::unix::AsyncFd;
 
 /// What a pool needs of the process that it is in. All is called on one thread.
 pub trait Host {
-    /// Starts the engine's parent process.
+    /// Starts the engine's parent process, or unless it has to be `fresh`, takes over one that has loaded the same for
+    /// another front.
     ///
     /// # Errors
     /// Whatever the cause is, it is told to the requests that wait.
-    fn start(&self) -> impl Future<Output = Result<Started, Error>>;
+    fn start(&self, fresh: bool) -> impl Future<Output = Result<Started, Error>>;
     /// What the parent is to load.
     fn setup(&self) -> Setup;
     /// Called each second as long as the pool has processes.
@@ -39,7 +40,11 @@ pub struct Started {
     pub output: [OwnedFd; 2],
     /// Its process id.
     pub pid: u32,
-    /// The process; killing it ends its workers, too.
+    /// Its end of the socket over which it is told of further fronts.
+    pub door: Option<OwnedFd>,
+    /// It was there already, and has loaded everything.
+    pub adopted: bool,
+    /// The process; killing it ends its workers, too, unless others use it.
     pub process: Box<dyn Process>,
 }
 

@@ -18,6 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// What a pool's processes are at.
 #[derive(Debug)]
@@ -75,6 +76,8 @@ pub(super) struct State {
     pub(super) next_worker: WorkerId,
     /// Why the last worker that was wanted could not be made.
     pub(super) unmade: Option<String>,
+    /// Who wants the pool to have processes before there are requests; told, by their end, when it has them or can't.
+    pub(super) warmers: Vec<oneshot::Sender<()>>,
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
@@ -161,6 +164,7 @@ impl State {
             evicted: false,
             next_worker: 1,
             unmade: None,
+            warmers: Vec::new(),
         }
     }
 
@@ -188,6 +192,16 @@ impl State {
         let id = self.next_worker;
         self.next_worker = id.wrapping_add(1);
         id
+    }
+
+    /// Tells those who wait for the pool's processes, if there is nothing more to wait for: it has its workers, or
+    /// gets none.
+    pub(super) fn tell_warmers(&mut self) {
+        let lasting = self.records.values().filter(|record| record.lasts());
+        let starting = self.records.values().any(|record| record.state == WorkerState::Starting);
+        if self.closing || self.unmade.is_some() || (!starting && lasting.count() >= self.target) {
+            self.warmers.clear();
+        }
     }
 
     /// Requests that wait for a worker.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
 mod crowd;
 mod engine;
 mod gather;

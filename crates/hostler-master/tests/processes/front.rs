@@ -1,8 +1,9 @@
 //! The front's part: takes the plan, reports ready, and then does what each connection's one line says.
 //!
 //! Commands: `pid`, `status` (what the kernel says of it), `fds`, `site N` (asks for a site, prints what the site
-//! says about itself or the errno), `site-kill N` (the same, then kills the site's process), `malformed`,
-//! `unknown-site`, `send-fd`, `alive`, `stuck` (that its own thread is), `stuck N`, `close`, `exit N`, `hold` (keeps the connection open until it is closed).
+//! says about itself or the errno), `site-kill N` (the same, then kills the site's process), `known N` (the same of the
+//! process that it was told of before it began), `malformed`, `unknown-site`, `send-fd`, `alive`, `stuck` (that its own
+//! thread is), `stuck N`, `close`, `exit N`, `hold` (keeps the connection open until it is closed).
 
 use hostler_sys::fdpass::{Wait, inherited, recv, send};
 use hostler_sys::poll::{Watch, wait};
@@ -20,11 +21,13 @@ struct Front {
     listeners: Vec<TcpListener>,
     log: File,
     sites: RefCell<Vec<OwnedFd>>,
+    /// What it was told of before it began.
+    known: RefCell<Vec<(u32, OwnedFd)>>,
 }
 
 pub(crate) fn main() -> ExitCode {
     let control = inherited(3).unwrap();
-    let (behave, listeners, mut logs) = receive(&control);
+    let (behave, listeners, mut logs, known) = receive(&control);
     match behave.as_str() {
         "hang" => std::thread::sleep(std::time::Duration::from_secs(60)),
         "crash" => return ExitCode::from(9),
@@ -41,13 +44,17 @@ pub(crate) fn main() -> ExitCode {
         listeners,
         log: File::from(logs.remove(0)),
         sites: RefCell::default(),
+        known: RefCell::new(known),
     };
     front.serve(&behave);
     ExitCode::SUCCESS
 }
 
-fn receive(control: &OwnedFd) -> (String, Vec<TcpListener>, Vec<OwnedFd>) {
+type Begun = (String, Vec<TcpListener>, Vec<OwnedFd>, Vec<(u32, OwnedFd)>);
+
+fn receive(control: &OwnedFd) -> Begun {
     let (mut plan, mut listeners, mut logs) = (String::new(), Vec::new(), Vec::new());
+    let mut known = Vec::new();
     loop {
         let (message, fds) = message(control).expect("the master's first messages");
         match message {
@@ -57,7 +64,8 @@ fn receive(control: &OwnedFd) -> (String, Vec<TcpListener>, Vec<OwnedFd>) {
             FromMaster::Listeners { .. } => listeners.extend(fds.into_iter().map(TcpListener::from)),
             FromMaster::Build(build) => assert_eq!(build, Build::own()),
             FromMaster::Logs { .. } => logs.extend(fds),
-            FromMaster::Go => return (plan, listeners, logs),
+            FromMaster::Site { site, .. } => known.push((site, fds.into_iter().next().unwrap())),
+            FromMaster::Go => return (plan, listeners, logs, known),
             other => panic!("{other:?}"),
         }
     }
@@ -113,6 +121,7 @@ impl Front {
             ["fds"] => open_numbers(),
             ["site", number] => self.site(number.parse().unwrap(), false),
             ["site-kill", number] => self.site(number.parse().unwrap(), true),
+            ["known", number] => self.known(number.parse().unwrap()),
             ["malformed"] => self.say(b"nonsense", false),
             ["unknown-site"] => self.say(&FromFront::SpawnSite(77).encode(), false),
             ["alive"] => self.say(&FromFront::Alive.encode(), false),
@@ -143,15 +152,18 @@ impl Front {
         String::new()
     }
 
+    fn known(&self, number: u32) -> String {
+        let known = self.known.borrow();
+        known.iter().find(|(site, _)| *site == number).map_or("none".into(), |(_, socket)| heard(socket))
+    }
+
     fn site(&self, number: u32, then_kill: bool) -> String {
         self.say(&FromFront::SpawnSite(number).encode(), false);
         let answer = self.control.borrow().as_ref().and_then(message);
         match answer {
             Some((FromMaster::Site { site, .. }, mut fds)) if site == number => {
                 let socket = fds.remove(0);
-                let mut said = vec![0; 8192];
-                let n = recv(socket.as_fd(), &mut said, &mut Vec::new(), Wait::Yes).unwrap();
-                let said = String::from_utf8(said[..n].to_vec()).unwrap();
+                let said = heard(&socket);
                 if !then_kill {
                     self.sites.borrow_mut().push(socket);
                 }
@@ -161,6 +173,13 @@ impl Front {
             other => format!("{other:?}"),
         }
     }
+}
+
+/// What a site says about itself.
+fn heard(socket: &OwnedFd) -> String {
+    let mut said = vec![0; 8192];
+    let n = recv(socket.as_fd(), &mut said, &mut Vec::new(), Wait::Yes).unwrap();
+    String::from_utf8(said[..n].to_vec()).unwrap()
 }
 
 pub(crate) fn open_numbers() -> String {

@@ -36,6 +36,9 @@ tests! {
     the_pid_file_comes_and_goes
     the_pid_file_is_new_after_a_failed_reload
     sites_of_a_dead_front_end
+    a_running_site_goes_on_for_the_next_generation
+    a_site_that_is_another_one_now_is_not_handed_over
+    a_site_that_has_ended_is_not_handed_over
     a_plan_without_identities_is_refused_under_root
 }
 
@@ -70,8 +73,8 @@ fn children_have_the_expected_descriptors_and_no_secrets() {
     let fds = server.ask("fds");
     assert!(fds.starts_with("0 1 2 3 ") && fds.split(' ').count() <= 7, "{fds}");
     let said = server.ask("site 0");
-    // The last is the engine.
-    assert_eq!(field(&said, "Fds"), "0 1 2 3 4");
+    // The last is the engine, the one before it where later fronts are attached.
+    assert_eq!(field(&said, "Fds"), "0 1 2 3 4 5");
     for pid in server.children() {
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
         assert!(!environment.contains("SECRET"), "{environment}");
@@ -336,6 +339,60 @@ fn sites_of_a_dead_front_end() {
     signal(server.front_pid(), "KILL");
     until("the site has ended", || !alive(site));
     assert!(!server.errors().contains("site process"), "{}", server.errors());
+}
+
+fn next_generation(server: &Server, number: u32, plan: &str) {
+    server.plan(plan);
+    server.signal("HUP");
+    until("the next generation serves", || server.errors().contains(&format!("generation {number} serves")));
+    until("the old front has ended", || server.try_ask("behave").is_some_and(|word| plan.contains(&word)));
+}
+
+fn a_running_site_goes_on_for_the_next_generation() {
+    let plan = format!("{}{}behave first\n", site("one"), site("two"));
+    let server = Server::start(&plan).ready();
+    let first = pid_of(&server.ask("site 1"));
+    // In another place of the plan it is the same site.
+    next_generation(&server, 2, &format!("{}{}behave second\n", site("two"), site("three")));
+    assert_eq!(pid_of(&server.ask("known 0")), first);
+    assert_eq!(server.ask("known 1"), "none", "one that did not run is not started");
+    until("the old front has ended", || server.children().len() == 2);
+    assert!(alive(first));
+    // Where it is asked for it is there already, but no front gets one process twice.
+    let second = pid_of(&server.ask("site 0"));
+    assert_ne!(first, second);
+    // The newest is the one in use.
+    next_generation(&server, 3, &format!("{}behave third\n", site("two")));
+    assert_eq!(pid_of(&server.ask("known 0")), second);
+    until("what nobody uses has ended", || !alive(first));
+    let before = server.front_pid();
+    signal(before, "KILL");
+    until("it ends with its last front", || !alive(second));
+    assert!(!server.errors().contains("site process"), "{}", server.errors());
+}
+
+fn a_site_that_is_another_one_now_is_not_handed_over() {
+    let server = Server::start(&format!("{}behave first\n", site("one"))).ready();
+    let first = pid_of(&server.ask("site 0"));
+    next_generation(&server, 2, &format!("{}behave second\n", site("another")));
+    assert_eq!(server.ask("known 0"), "none");
+    assert_ne!(pid_of(&server.ask("site 0")), first);
+    if is_root() {
+        next_generation(&server, 3, "site another 64892\nbehave third\n");
+        assert_eq!(server.ask("known 0"), "none");
+        assert_eq!(field(&server.ask("site 0"), "Uid"), "64892 64892 64892 64892");
+    }
+    until("it ends with its last front", || !alive(first));
+}
+
+fn a_site_that_has_ended_is_not_handed_over() {
+    let server = Server::start(&format!("{}behave first\n", site("one"))).ready();
+    let first = pid_of(&server.ask("site 0"));
+    signal(first, "KILL");
+    until("the site is reaped", || !alive(first));
+    let second = pid_of(&server.ask("site 0"));
+    next_generation(&server, 2, &format!("{}behave second\n", site("one")));
+    assert_eq!(pid_of(&server.ask("known 0")), second);
 }
 
 fn a_plan_without_identities_is_refused_under_root() {

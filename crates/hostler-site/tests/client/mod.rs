@@ -8,7 +8,7 @@ use hostler_sys::process::{Ended, Identity, Pid, Program as Binary, Spawn, spawn
 use hostler_sys::socket::stream_pair;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{
-    Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk, Walked,
+    Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk, Walked, Warm,
 };
 use serde_bytes::ByteBuf;
 use std::io::Read;
@@ -23,6 +23,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Site {
     pub process: Option<Pid>,
     pub connection: Connection,
+    /// The master's end of its other socket.
+    pub door: OwnedFd,
 }
 
 /// One connection, greeted.
@@ -63,10 +65,11 @@ impl Site {
     /// With further descriptors that its programs should not get, and with limits.
     pub fn start_with(uid: Option<u32>, extra: &[(BorrowedFd<'_>, i32)], limits: &[(Limit, Bounds)]) -> Self {
         let (ours, theirs) = stream_pair().unwrap();
+        let (door, inside) = stream_pair().unwrap();
         let binary = Binary::open(Path::new(env!("CARGO_BIN_EXE_hostler-site"))).unwrap();
         let identity = uid.map(|id| Identity { uid: id, gid: id, groups: vec![] });
         let stderr = std::io::stderr();
-        let mut fds = vec![(theirs.as_fd(), 3), (stderr.as_fd(), 2)];
+        let mut fds = vec![(theirs.as_fd(), 3), (inside.as_fd(), 4), (stderr.as_fd(), 2)];
         fds.extend(extra.iter().copied());
         let process = spawn(&Spawn {
             program: &binary,
@@ -82,7 +85,16 @@ impl Site {
             own_session: false,
         })
         .unwrap();
-        Self { process: Some(process), connection: Connection::greeted(ours) }
+        Self { process: Some(process), connection: Connection::greeted(ours), door }
+    }
+
+    /// Attaches a further front, as the master does. `None`: the process is about to end.
+    pub fn attach(&self) -> Option<Connection> {
+        let (ours, theirs) = stream_pair().unwrap();
+        let mut bytes = Vec::new();
+        frame::encode(&ToSite::Attach, 1, &mut bytes).unwrap();
+        let sent = fdpass::send(self.door.as_fd(), &bytes, &[theirs.as_fd()], Wait::No);
+        sent.is_ok().then(|| Connection::greeted(ours))
     }
 
     /// Closes the connection and waits for the process: how it ended.
@@ -211,11 +223,17 @@ impl Connection {
     pub fn start_run(&mut self, run: &Run, stdin: (OwnedFd, OwnedFd)) -> Result<Started, RunError> {
         let (stdout, stdout_theirs) = rustix::pipe::pipe().unwrap();
         let (stderr, stderr_theirs) = rustix::pipe::pipe().unwrap();
-        let fds = [stdin.0.as_fd(), stdout_theirs.as_fd(), stderr_theirs.as_fd()];
+        let (door, site_s) = stream_pair().unwrap();
+        let mut fds = vec![stdin.0.as_fd(), stdout_theirs.as_fd(), stderr_theirs.as_fd()];
+        if matches!(run.program, Program::Engine { .. }) {
+            fds.push(site_s.as_fd());
+        }
         self.send(&ToSite::Run(run.clone()), &fds);
-        match self.receive().0 {
-            FromSite::Started { id, pid } if id == run.id => {
-                Ok(Started { id, pid, stdin: Some(stdin.1), stdout, stderr })
+        let (answer, _) = self.receive();
+        let adopted = matches!(answer, FromSite::Adopted { .. });
+        match answer {
+            FromSite::Started { id, pid } | FromSite::Adopted { id, pid } if id == run.id => {
+                Ok(Started { id, pid, stdin: Some(stdin.1), stdout, stderr, door, adopted })
             }
             FromSite::RunFailed { id, cause } if id == run.id => Err(cause),
             other => panic!("neither started nor failed but {other:?}"),
@@ -258,12 +276,20 @@ pub struct Started {
     pub stdin: Option<OwnedFd>,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
+    /// The parent's end of its door.
+    pub door: OwnedFd,
+    pub adopted: bool,
 }
 
 pub fn text(fd: OwnedFd) -> String {
     let mut bytes = Vec::new();
     std::fs::File::from(fd).read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The parent of a pool.
+pub fn parent(name: &str, pool: &str, key: u64, fresh: bool) -> Program {
+    Program::Engine { name: name.to_owned(), warm: Warm { pool: pool.to_owned(), key, fresh } }
 }
 
 pub fn script(path: &Path) -> Program {

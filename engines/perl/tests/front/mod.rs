@@ -22,6 +22,13 @@ pub const LONG: Duration = Duration::from_secs(20);
 
 pub struct Engine {
     pub child: Child,
+    front: Front,
+    /// The site's end of the parent's door.
+    door: OwnedFd,
+}
+
+/// One of the fronts that a parent works for.
+pub struct Front {
     control: OwnedFd,
     bell: OwnedFd,
     next: WorkerId,
@@ -49,13 +56,14 @@ impl Engine {
     /// The engine, once it is ready; or why it is not.
     pub fn start(setup: Setup) -> Result<Self, String> {
         let (control, theirs) = socket::stream_pair().unwrap();
+        let (door, inside) = socket::stream_pair().unwrap();
         let child = Command::new(program()).stdin(Stdio::from(theirs)).spawn().unwrap();
-        let engine = Self { child, control, bell: shared::bell().unwrap(), next: 1 };
-        assert_eq!(engine.receive(), FromEngine::Hello(hostler_wire::build::Build::own()));
+        let engine = Self { child, front: Front::new(control), door };
         engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
+        engine.send(&ToEngine::Door, &[inside.as_fd()]);
         engine.send(&ToEngine::Setup(Box::new(setup)), &[]);
         match engine.receive() {
-            FromEngine::Ready { version } => {
+            FromEngine::Ready { version, workers: 0 } => {
                 assert!(version.starts_with("perl v5."), "{version}");
                 Ok(engine)
             }
@@ -64,10 +72,64 @@ impl Engine {
         }
     }
 
+    /// A further front, and the workers that there are for others. `None`: the parent is of no use to it.
+    pub fn adopt(&self) -> Option<(Front, u32)> {
+        let (control, theirs) = socket::stream_pair().unwrap();
+        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        send(&self.door, &ToEngine::Adopt, &[theirs.as_fd(), null.as_fd(), null.as_fd()]);
+        drop(theirs);
+        let front = Front::new(control);
+        match front.receive() {
+            FromEngine::Ready { workers, .. } => {
+                front.send(&ToEngine::Wakers, &[front.bell.as_fd()]);
+                Some((front, workers))
+            }
+            FromEngine::Stale => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Closes the control socket, as a front that ends does, and gives the rest to another one.
+    pub fn leave_to(&mut self, front: Front) {
+        self.front = front;
+    }
+
+    /// Closes the control socket, as a front that ends does.
+    pub fn hang_up(mut self) -> std::process::ExitStatus {
+        let (other, _) = socket::stream_pair().unwrap();
+        drop(std::mem::replace(&mut self.front.control, other));
+        self.child.wait().unwrap()
+    }
+}
+
+impl std::ops::Deref for Engine {
+    type Target = Front;
+    fn deref(&self) -> &Front {
+        &self.front
+    }
+}
+
+impl std::ops::DerefMut for Engine {
+    fn deref_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+}
+
+fn send(socket: &OwnedFd, message: &ToEngine, descriptors: &[BorrowedFd<'_>]) {
+    let mut bytes = Vec::new();
+    frame::encode(message, descriptors.len(), &mut bytes).unwrap();
+    fdpass::send_all(socket.as_fd(), &bytes, descriptors).unwrap();
+}
+
+impl Front {
+    fn new(control: OwnedFd) -> Self {
+        let front = Self { control, bell: shared::bell().unwrap(), next: 1 };
+        assert_eq!(front.receive(), FromEngine::Hello(hostler_wire::build::Build::own()));
+        front
+    }
+
     fn send(&self, message: &ToEngine, descriptors: &[BorrowedFd<'_>]) {
-        let mut bytes = Vec::new();
-        frame::encode(message, descriptors.len(), &mut bytes).unwrap();
-        fdpass::send_all(self.control.as_fd(), &bytes, descriptors).unwrap();
+        send(&self.control, message, descriptors);
     }
 
     pub fn receive(&self) -> FromEngine {
@@ -107,13 +169,6 @@ impl Engine {
             FromEngine::Exited { worker: id, exit } if id == worker.id => exit,
             other => panic!("{other:?}"),
         }
-    }
-
-    /// Closes the control socket, as a front that ends does.
-    pub fn hang_up(mut self) -> std::process::ExitStatus {
-        let (other, _) = socket::stream_pair().unwrap();
-        drop(std::mem::replace(&mut self.control, other));
-        self.child.wait().unwrap()
     }
 }
 

@@ -31,7 +31,8 @@ const fn loads(
 
 const POOL: &str =
     "each worker has one interpreter of its own; StartServers, MaxRequestWorkers and so on size the pool";
-const FRESH: &str = "each start and reload of Hostler begins with fresh interpreters";
+const FRESH: &str =
+    "a reload of Hostler begins with fresh interpreters where what they have loaded has changed";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     loads("PerlModule", "module ...", "Modules to load beforehand", module),

@@ -71,7 +71,7 @@ async fn start(
     let permit = shared.programs.enter(site.id as usize, bounds(request)).await?;
     let link = site.link().await?;
     let (pipes, ends) = Pipes::open(body.is_some())?;
-    let running = link.run(run, ends, Some(permit)).await?;
+    let running = link.run(run, ends.into(), Some(permit)).await?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
 }

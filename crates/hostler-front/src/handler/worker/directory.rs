@@ -120,7 +120,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         satisfy_any: dir.access_compat.satisfies_any(&method),
         psgi_app: dir.psgi.app.as_deref().map(str::to_owned),
         signature: signature(request),
-        server: server.id,
+        server: request.thread.shared.engines.place(server),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         default_charset: settings::default_charset(dir).map(str::to_owned),
         layers: (!perl.layers.is_empty()).then(|| layers_text(&perl.layers)),

@@ -70,7 +70,7 @@ pub(super) fn head<'a>(
         phases: task.phases,
         directory: known.id,
         number: request.number,
-        server: request.server.id,
+        server: request.thread.shared.engines.place(&request.server),
         time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
         protocol: request.version,
         status: request.status,

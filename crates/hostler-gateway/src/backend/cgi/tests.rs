@@ -326,3 +326,36 @@ async fn output_after_a_redirect_is_dropped() {
     talk.exchange.discard().await.unwrap();
     assert_eq!(talk.rest().await.0, b"");
 }
+
+/// A program that nobody watches over any more.
+struct Lost(Child);
+
+impl Process for Lost {
+    fn poll_exit(&mut self, _: &mut Context<'_>) -> Poll<Option<Exit>> {
+        Poll::Ready(None)
+    }
+
+    fn kill(&mut self) {
+        self.0.kill();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_may_have_been_cut_off_is_no_whole_one() {
+    for (script, header) in [("echo Content-Type: text/plain; echo; echo half", true), ("exit 0", false)] {
+        let (pipes, ends) = Pipes::open(false).unwrap();
+        let child = Lost(Child::spawn(script, ends));
+        let mut exchange: Exchange<Pieces, Lost, Seen> =
+            Exchange::new(pipes, None, child, Seen::default(), LONG).unwrap();
+        let error = match exchange.header(Limits::default()).await {
+            Ok(_) => {
+                assert!(header);
+                assert!(!exchange.gather(1 << 20, LONG).await);
+                assert_eq!(poll_fn(|context| exchange.poll_chunk(context)).await.unwrap().unwrap(), "half\n");
+                poll_fn(|context| exchange.poll_chunk(context)).await.unwrap().unwrap_err()
+            }
+            Err(error) => error,
+        };
+        assert_eq!(error.kind, crate::Kind::WorkerLost, "{script}");
+    }
+}

@@ -27,8 +27,12 @@ pub(super) struct Engine {
 
 #[derive(Default)]
 pub(super) struct Shared {
+    /// Parents that have loaded.
+    pub(super) loaded: AtomicU32,
     /// Parents that were started.
     pub(super) parents: AtomicU32,
+    /// What a parent that is there already answers, if there is one.
+    pub(super) adopted: Mutex<Option<FromEngine>>,
     /// The next parents can't load.
     pub(super) fails: AtomicBool,
     /// Workers die as soon as they are forked.
@@ -87,7 +91,7 @@ impl Process for Immortal {
 }
 
 impl Host for FalseHost {
-    async fn start(&self) -> Result<Started, Error> {
+    async fn start(&self, fresh: bool) -> Result<Started, Error> {
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
         let pipe = || {
             let (read, _) = rustix::pipe::pipe().unwrap();
@@ -101,9 +105,13 @@ impl Host for FalseHost {
         }
         let theirs = Arc::new(theirs);
         shared.controls.lock().unwrap().push(theirs.clone());
-        std::thread::spawn(move || parent(&shared, number, &theirs));
+        let answer = shared.adopted.lock().unwrap().clone().filter(|_| !fresh);
+        let adopted = answer.is_some();
+        std::thread::spawn(move || parent(&shared, number, &theirs, answer));
         Ok(Started {
             control,
+            door: None,
+            adopted,
             output: [pipe(), pipe()],
             pid: std::process::id(),
             process: Box::new(Immortal),
@@ -134,10 +142,17 @@ fn receive(control: &OwnedFd, fds: &mut Vec<OwnedFd>) -> Option<(ToEngine, Vec<O
     Some((frame::decode(&body).unwrap(), fds.drain(..head.fds).collect()))
 }
 
-fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
+/// `answer`: it has loaded already, for another front.
+fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>, answer: Option<FromEngine>) {
     let (mut fds, mut wakers) = (Vec::new(), Vec::<OwnedFd>::new());
     let mut workers = HashMap::new();
     send(control, &FromEngine::Hello(Build::own()));
+    if let Some(answer) = answer {
+        send(control, &answer);
+        if answer == FromEngine::Stale {
+            let _ = rustix::net::shutdown(&**control, rustix::net::Shutdown::Both);
+        }
+    }
     while let Some((message, mut with)) = receive(control, &mut fds) {
         match message {
             ToEngine::Wakers => wakers.append(&mut with),
@@ -145,7 +160,11 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>) {
                 send(control, &FromEngine::Failed { why: "syntax error at startup line 1".into() });
                 return;
             }
-            ToEngine::Setup(_) => send(control, &FromEngine::Ready { version: "false".into() }),
+            ToEngine::Setup(_) => {
+                shared.loaded.fetch_add(1, Relaxed);
+                send(control, &FromEngine::Ready { version: "false".into(), workers: 0 });
+            }
+            ToEngine::Door | ToEngine::Adopt => {}
             ToEngine::Fork { worker } if shared.barren.load(Relaxed) => {
                 let errno = rustix::io::Errno::AGAIN.raw_os_error();
                 send(control, &FromEngine::ForkFailed { worker, errno });
