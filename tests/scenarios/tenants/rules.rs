@@ -32,7 +32,7 @@ fn ask(server: &Server, target: &str, fields: &str, times: usize) -> Vec<u16> {
         String::from_utf8_lossy(&head).split(' ').nth(1)?.parse().ok()
     };
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..times).map(|_| scope.spawn(&one)).collect();
+        let all: Vec<_> = (0..times).map(|_| scope.spawn(one)).collect();
         all.into_iter().map(|thread| thread.join().expect("A's client ends").unwrap_or(0)).collect()
     })
 }
