@@ -1,9 +1,14 @@
 //! Directives of mod_actions: CGI programs that serve media types, handlers and methods.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part};
 
 /// The module.
-pub static MODULE: Module = Module { name: "actions_module", file: "mod_actions.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "actions_module",
+    file: "mod_actions.c",
+    directives: DIRECTIVES,
+    effect: Effect::HandsOver,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

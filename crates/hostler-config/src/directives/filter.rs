@@ -1,17 +1,28 @@
 //! Directives of mod_filter, mod_deflate and mod_brotli: filters by media type, and compression.
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{
+    Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
+};
 
 /// mod_filter.
-pub static MODULE: Module = Module { name: "filter_module", file: "mod_filter.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "filter_module", file: "mod_filter.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 /// mod_deflate.
-pub static DEFLATE: Module =
-    Module { name: "deflate_module", file: "mod_deflate.c", directives: DEFLATE_DIRECTIVES };
+pub static DEFLATE: Module = Module {
+    name: "deflate_module",
+    file: "mod_deflate.c",
+    directives: DEFLATE_DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// mod_brotli.
-pub static BROTLI: Module =
-    Module { name: "brotli_module", file: "mod_brotli.c", directives: BROTLI_DIRECTIVES };
+pub static BROTLI: Module = Module {
+    name: "brotli_module",
+    file: "mod_brotli.c",
+    directives: BROTLI_DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// Why mod_filter's own chains do nothing.
 const NO_CHAINS: &str =
@@ -31,7 +42,8 @@ static DIRECTIVES: &[Directive] = &[
         "Filters for answers of a media type",
         by_type,
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::HarmlessIf(only_compress)),
     ignored("FilterDeclare", "Declares a filter", NO_CHAINS).allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     ignored("FilterProvider", "Gives a declared filter something to do", NO_CHAINS)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -145,6 +157,13 @@ pub struct ByType {
     pub filter: Box<str>,
     /// Media types without parameters.
     pub types: Vec<Box<str>>,
+}
+
+/// Whether the first word names no filters but those that compress.
+pub(super) fn only_compress(words: &[String]) -> bool {
+    const COMPRESS: [&str; 2] = ["DEFLATE", "BROTLI_COMPRESS"];
+    let named = words.first().into_iter().flat_map(|filters| filters.split(';'));
+    named.into_iter().all(|name| COMPRESS.iter().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
 /// What a directory sets.

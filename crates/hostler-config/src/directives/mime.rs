@@ -3,68 +3,109 @@
 mod builtin;
 mod check;
 mod content_type;
+mod programs;
 mod types;
 
 pub use check::{MimeFacts, check};
 pub use types::Types;
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module = Module { name: "mime_module", file: "mod_mime.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "mime_module", file: "mod_mime.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 /// An `Add...` directive and its `Remove...`.
 macro_rules! attribute {
-    ($name:literal, $form:literal, $doc:literal, $attribute:ident) => {
+    ($name:literal, $form:literal, $doc:literal, $attribute:ident, $effect:expr) => {
         Directive::new($name, Arity::Iterate2, $form, $doc, |command, args| {
             add(command, args, Attribute::$attribute)
         })
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+        .with_effect($effect)
     };
 }
 
 /// See [`attribute`].
 macro_rules! removal {
-    ($name:literal, $doc:literal, $attribute:ident) => {
+    ($name:literal, $doc:literal, $attribute:ident, $effect:expr) => {
         Directive::new($name, Arity::Iterate, "extension ...", $doc, |command, args| {
             remove(command, args, Attribute::$attribute)
         })
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+        .with_effect($effect)
     };
 }
 
 static DIRECTIVES: &[Directive] = &[
-    attribute!("AddType", "media-type extension ...", "Media type of files with an extension", Type),
-    attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", Handler),
+    attribute!(
+        "AddType",
+        "media-type extension ...",
+        "Media type of files with an extension",
+        Type,
+        Effect::HarmlessIf(names_no_program)
+    ),
+    attribute!(
+        "AddHandler",
+        "handler extension ...",
+        "Handler of files with an extension",
+        Handler,
+        Effect::HandsOver
+    ),
     attribute!(
         "AddEncoding",
         "encoding extension ...",
         "Content coding of files with an extension",
-        Encoding
+        Encoding,
+        Effect::Harmless
     ),
-    attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", Charset),
-    attribute!("AddLanguage", "language extension ...", "Language of files with an extension", Language),
+    attribute!(
+        "AddCharset",
+        "charset extension ...",
+        "Character set of files with an extension",
+        Charset,
+        Effect::Harmless
+    ),
+    attribute!(
+        "AddLanguage",
+        "language extension ...",
+        "Language of files with an extension",
+        Language,
+        Effect::Harmless
+    ),
     attribute!(
         "AddInputFilter",
         "filter[;filter...] extension ...",
         "Filters for requests to files with an extension",
-        InputFilters
+        InputFilters,
+        Effect::Guards
     ),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
         "Filters for answers from files with an extension",
-        OutputFilters
+        OutputFilters,
+        Effect::HarmlessIf(super::filter::only_compress)
     ),
-    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type),
-    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler),
-    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding),
-    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset),
-    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language),
-    removal!("RemoveInputFilter", "Takes back AddInputFilter for an extension", InputFilters),
-    removal!("RemoveOutputFilter", "Takes back AddOutputFilter for an extension", OutputFilters),
+    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type, Effect::Guards),
+    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler, Effect::Guards),
+    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding, Effect::Harmless),
+    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset, Effect::Harmless),
+    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language, Effect::Harmless),
+    removal!(
+        "RemoveInputFilter",
+        "Takes back AddInputFilter for an extension",
+        InputFilters,
+        Effect::Harmless
+    ),
+    removal!(
+        "RemoveOutputFilter",
+        "Takes back AddOutputFilter for an extension",
+        OutputFilters,
+        Effect::Guards
+    ),
     Directive::new(
         "DefaultLanguage",
         Arity::Take1,
@@ -75,7 +116,8 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
     Directive::new(
         "MultiviewsMatch",
         Arity::Iterate,
@@ -83,7 +125,8 @@ static DIRECTIVES: &[Directive] = &[
         "Which files MultiViews considers",
         multiviews_match,
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
     Directive::new(
         "ModMimeUsePathInfo",
         Arity::Flag,
@@ -101,7 +144,8 @@ static DIRECTIVES: &[Directive] = &[
         "file-path",
         "File with media types and their extensions",
         types_config,
-    ),
+    )
+    .with_effect(Effect::Harmless),
 ];
 
 /// What an extension says. All values are lower case, as mod_mime keeps them.
@@ -244,6 +288,11 @@ impl Server {
 
 fn key(extension: &str) -> Box<str> {
     extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
+}
+
+/// Whether an AddType is about a media type and no program.
+fn names_no_program(words: &[String]) -> bool {
+    !words.first().is_some_and(|name| programs::is_type(name))
 }
 
 /// A `Remove...` of the same section wins, whatever the order of the lines; except for types, see [`remove`].

@@ -5,12 +5,13 @@ mod options;
 
 pub use options::{Options, Protocols};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
 
 /// The module.
-pub static MODULE: Module = Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";

@@ -2,15 +2,20 @@
 
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
 /// Everywhere, under FileInfo.
 const fn file_info(directive: Directive) -> Directive {
     directive.allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
 }
 
+/// The same, of what neither guards nor hands anything over.
+const fn harmless(directive: Directive) -> Directive {
+    file_info(directive).with_effect(Effect::Harmless)
+}
+
 pub(super) static DIRECTIVES: &[Directive] = &[
-    file_info(Directive::new(
+    harmless(Directive::new(
         "AddDefaultCharset",
         Arity::Take1,
         "On|Off|charset",
@@ -39,25 +44,25 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "ErrorDocument",
         Arity::Take2,
         "status \"text\"|/path|URL|default",
         "What is answered instead of an error page",
         error_document,
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "FileETag",
         Arity::TakeArgv,
         "[+|-]INode|MTime|Size|Digest ... | All | None",
         "What entity tags of files are made of",
         file_etag,
     )),
-    file_info(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+    harmless(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
         cmd.dir.core.enable_mmap = Some(args.flag());
         Ok(())
     })),
-    file_info(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+    harmless(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
         cmd.dir.core.enable_sendfile = Some(args.flag());
         Ok(())
     })),
@@ -65,17 +70,21 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         cmd.dir.core.content_digest = Some(args.flag());
         Ok(())
     })
-    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    file_info(Directive::new(
-        "SetHandler",
-        Arity::Take1,
-        "handler|None|expression",
-        "Which handler answers",
-        |cmd, args| {
-            cmd.dir.core.handler = Some(handler(cmd, args.first())?);
-            Ok(())
-        },
-    )),
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
+    .with_effect(Effect::Harmless),
+    file_info(
+        Directive::new(
+            "SetHandler",
+            Arity::Take1,
+            "handler|None|expression",
+            "Which handler answers",
+            |cmd, args| {
+                cmd.dir.core.handler = Some(handler(cmd, args.first())?);
+                Ok(())
+            },
+        )
+        .with_effect(Effect::HandsOver),
+    ),
     file_info(Directive::new(
         "ForceType",
         Arity::Take1,
@@ -86,16 +95,19 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
-    file_info(Directive::new(
-        "SetOutputFilter",
-        Arity::Take1,
-        "filter[;filter...]",
-        "Filters for what is answered",
-        |cmd, args| {
-            cmd.dir.core.output_filters = Some(filters(args.first()));
-            Ok(())
-        },
-    )),
+    file_info(
+        Directive::new(
+            "SetOutputFilter",
+            Arity::Take1,
+            "filter[;filter...]",
+            "Filters for what is answered",
+            |cmd, args| {
+                cmd.dir.core.output_filters = Some(filters(args.first()));
+                Ok(())
+            },
+        )
+        .with_effect(Effect::HarmlessIf(super::super::filter::only_compress)),
+    ),
     file_info(Directive::new(
         "SetInputFilter",
         Arity::Take1,
@@ -106,7 +118,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "DefaultType",
         Arity::Take1,
         "none",

@@ -20,29 +20,64 @@ pub use types::{
 };
 
 use crate::directives::pool::SiteLimits;
-use crate::{Merge, Module, Section, over, unset_part};
+use crate::{Effect, Merge, Module, Section, over, unset_part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Modules whose directives are in this folder.
 pub static MODULES: &[&Module] = &[
-    &Module { name: "core_module", file: "core.c", directives: sections::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: names::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: content::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: options::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: limits::DIRECTIVES },
-    &Module { name: "http_module", file: "http_core.c", directives: protocol::DIRECTIVES },
-    &Module { name: "so_module", file: "mod_so.c", directives: &[] },
-    &Module { name: "unixd_module", file: "mod_unixd.c", directives: mpm::UNIXD },
-    &Module { name: "mpm_prefork_module", file: "prefork.c", directives: mpm::MPM },
-    &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK },
-    &Module { name: "reqtimeout_module", file: "mod_reqtimeout.c", directives: protocol::REQTIMEOUT },
-    &Module { name: "allowmethods_module", file: "mod_allowmethods.c", directives: protocol::ALLOWMETHODS },
-    &Module { name: "request_module", file: "mod_request.c", directives: limits::REQUEST },
-    &Module { name: "http2_module", file: "mod_http2.c", directives: protocol::HTTP2 },
-    &Module { name: "version_module", file: "mod_version.c", directives: &[] },
-    &Module { name: "macro_module", file: "mod_macro.c", directives: &[] },
-    &Module { name: "hostler_module", file: "mod_hostler.c", directives: mpm::HOSTLER },
+    &Module {
+        name: "core_module",
+        file: "core.c",
+        directives: sections::DIRECTIVES,
+        effect: Effect::AsItsLines,
+    },
+    &Module { name: "core_module", file: "core.c", directives: names::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: content::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: options::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: limits::DIRECTIVES, effect: Effect::Guards },
+    &Module {
+        name: "http_module",
+        file: "http_core.c",
+        directives: protocol::DIRECTIVES,
+        effect: Effect::Guards,
+    },
+    &Module { name: "so_module", file: "mod_so.c", directives: &[], effect: Effect::Guards },
+    &Module { name: "unixd_module", file: "mod_unixd.c", directives: mpm::UNIXD, effect: Effect::Guards },
+    &Module { name: "mpm_prefork_module", file: "prefork.c", directives: mpm::MPM, effect: Effect::Harmless },
+    &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK, effect: Effect::Guards },
+    &Module {
+        name: "reqtimeout_module",
+        file: "mod_reqtimeout.c",
+        directives: protocol::REQTIMEOUT,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "allowmethods_module",
+        file: "mod_allowmethods.c",
+        directives: protocol::ALLOWMETHODS,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "request_module",
+        file: "mod_request.c",
+        directives: limits::REQUEST,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "http2_module",
+        file: "mod_http2.c",
+        directives: protocol::HTTP2,
+        effect: Effect::Harmless,
+    },
+    &Module { name: "version_module", file: "mod_version.c", directives: &[], effect: Effect::Guards },
+    &Module { name: "macro_module", file: "mod_macro.c", directives: &[], effect: Effect::Guards },
+    &Module {
+        name: "hostler_module",
+        file: "mod_hostler.c",
+        directives: mpm::HOSTLER,
+        effect: Effect::Guards,
+    },
 ];
 
 /// What a directory sets. `None`: not set; the defaults are in the fields' descriptions.

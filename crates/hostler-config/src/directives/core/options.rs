@@ -1,6 +1,6 @@
 //! Options and AllowOverride: features of a directory, and what its .htaccess may change.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 use std::collections::BTreeSet;
 use std::ops::{BitAnd, BitOr, Not};
 use std::sync::Arc;
@@ -172,7 +172,8 @@ impl Allow {
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new("Options", Arity::TakeArgv, "[+|-]option ...", "Features of a directory", set_options)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
+        .with_effect(Effect::HarmlessIf(only_multi_views)),
     Directive::new(
         "AllowOverride",
         Arity::TakeArgv,
@@ -208,6 +209,13 @@ fn option(name: &str) -> Option<OptionBits> {
 
 const OPTIONS: &str =
     "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All, None";
+
+/// Whether it is about MultiViews alone, which there are none of.
+fn only_multi_views(words: &[String]) -> bool {
+    words
+        .iter()
+        .all(|word| word.strip_prefix(['+', '-']).is_some_and(|name| name.eq_ignore_ascii_case("multiviews")))
+}
 
 /// `Options`. All words with a sign, or none.
 fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {

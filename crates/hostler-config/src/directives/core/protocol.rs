@@ -218,6 +218,7 @@ const fn ignored(name: &'static str) -> Directive {
         contexts: Contexts::ANYWHERE,
         overrides: Overrides::ALL,
         action: Action::Ignored("Hostler's HTTP/2 has no such setting"),
+        effect: None,
     }
 }
 
