@@ -99,6 +99,13 @@ impl Directive {
         Self { name, arity, form, doc, contexts, overrides, action, effect: None }
     }
 
+    /// One that is known, not implemented, and could change who may see what.
+    #[must_use]
+    pub const fn refused(name: &'static str, doc: &'static str, why: &'static str) -> Self {
+        let directive = Self::new(name, Arity::RawArgs, "", doc, |_, _| Ok(()));
+        Self { action: Action::Refused(why), ..directive }
+    }
+
     /// The accepted form, name included; empty for what is not implemented.
     #[must_use]
     pub fn full_form(&self) -> String {

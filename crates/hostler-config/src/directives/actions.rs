@@ -123,6 +123,7 @@ fn action(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         Some(word) if word.eq_ignore_ascii_case("virtual") => true,
         Some(word) => return Err(format!("the third word is \"{word}\", but can only be \"virtual\"")),
     };
+    command.builder.actions.insert(args.first().to_ascii_lowercase());
     let program = args.word(1).unwrap_or_default().into();
     command.dir.actions.set_action(Action { name: args.first().into(), program, is_virtual });
     Ok(())

@@ -34,6 +34,16 @@ const fn ignored(name: &'static str, doc: &'static str, why: &'static str) -> Di
     Directive { action: Action::Ignored(why), ..directive }
 }
 
+/// A word of mod_filter's chains.
+const fn chain(
+    name: &'static str,
+    form: &'static str,
+    doc: &'static str,
+    set: fn(&mut Command<'_>, &Args) -> Result<(), String>,
+) -> Directive {
+    Directive::new(name, Arity::TakeArgv, form, doc, set)
+}
+
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
         "AddOutputFilterByType",
@@ -44,11 +54,22 @@ static DIRECTIVES: &[Directive] = &[
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
     .with_effect(Effect::HarmlessIf(only_compress)),
-    ignored("FilterDeclare", "Declares a filter", NO_CHAINS).allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterProvider", "Gives a declared filter something to do", NO_CHAINS)
+    chain("FilterDeclare", "name [type]", "Declares a filter", declare)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterChain", "Puts declared filters in order", NO_CHAINS)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    chain(
+        "FilterProvider",
+        "name filter expression",
+        "Gives a declared filter something to do: accepted for DEFLATE and BROTLI_COMPRESS, without effect",
+        provider,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    chain(
+        "FilterChain",
+        "[+|-|@|=|!]name ...",
+        "Puts declared filters in order: accepted where they compress, without effect",
+        filter_chain,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     ignored("FilterProtocol", "Says what a filter does to headers", NO_CHAINS)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     ignored("FilterTrace", "Logs what a filter does", NO_CHAINS).allowed(Contexts::CONFIG, Overrides::NONE),
@@ -159,11 +180,70 @@ pub struct ByType {
     pub types: Vec<Box<str>>,
 }
 
+/// Filters that compress: an answer without them says the same.
+const COMPRESS: &[&str] = &["DEFLATE", "BROTLI_COMPRESS"];
+
+/// The other filters for answers that there are.
+const FILTERS: &[&str] = &["INCLUDES"];
+
+fn is_among(list: &[&str], name: &str) -> bool {
+    list.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The filters that a word names.
+fn named(word: &str) -> impl Iterator<Item = &str> {
+    word.split(';').filter(|name| !name.is_empty())
+}
+
 /// Whether the first word names no filters but those that compress.
 pub(super) fn only_compress(words: &[String]) -> bool {
-    const COMPRESS: [&str; 2] = ["DEFLATE", "BROTLI_COMPRESS"];
-    let named = words.first().into_iter().flat_map(|filters| filters.split(';'));
-    named.into_iter().all(|name| COMPRESS.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    words.iter().take(1).flat_map(|word| named(word)).all(|name| is_among(COMPRESS, name))
+}
+
+/// A filter that is not there would leave in what it is meant to take out, or send a page's source.
+pub(super) fn check_names(word: &str) -> Result<(), String> {
+    match named(word).find(|name| !is_among(COMPRESS, name) && !is_among(FILTERS, name)) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "there is no filter {name} for answers, only {} and {}",
+            FILTERS.join(", "),
+            COMPRESS.join(", ")
+        )),
+    }
+}
+
+/// `FilterDeclare name`: nothing yet.
+fn declare(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    command.builder.filters.insert(args.first().to_ascii_lowercase());
+    unchained(command);
+    Ok(())
+}
+
+/// `FilterProvider name filter expression`
+fn provider(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let filter = args.word(1).ok_or("needs the name of a declared filter, and a filter")?;
+    if !is_among(COMPRESS, filter) {
+        return Err(format!("{filter} is not possible here: {NO_CHAINS}"));
+    }
+    declare(command, args)
+}
+
+/// `FilterChain name ...`
+fn filter_chain(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    for word in &args.words {
+        let name = word.trim_start_matches(['+', '-', '@', '=', '!']);
+        let is_declared = command.builder.filters.contains(&name.to_ascii_lowercase());
+        if !is_declared && !name.is_empty() && !is_among(COMPRESS, name) {
+            return Err(format!("{name} is not possible here: {NO_CHAINS}"));
+        }
+    }
+    unchained(command);
+    Ok(())
+}
+
+fn unchained(command: &mut Command<'_>) {
+    let name = command.directive.name;
+    command.warn_once(name, format!("{name} has no effect, nothing is compressed: {NO_CHAINS}"));
 }
 
 /// What a directory sets.
@@ -278,8 +358,9 @@ impl Merge for Server {
 
 fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let media_type = args.word(1).unwrap_or_default();
+    check_names(args.first())?;
     let list = &mut command.dir.filter.by_type;
-    for filter in args.first().split(';').filter(|filter| !filter.is_empty()) {
+    for filter in named(args.first()) {
         match list.iter_mut().find(|known| known.filter.eq_ignore_ascii_case(filter)) {
             Some(known) => known.types.push(media_type.into()),
             None => list.push(ByType { filter: filter.into(), types: vec![media_type.into()] }),

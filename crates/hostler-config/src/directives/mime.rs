@@ -3,7 +3,7 @@
 mod builtin;
 mod check;
 mod content_type;
-mod programs;
+pub mod programs;
 mod types;
 
 pub use check::{MimeFacts, check};
@@ -75,13 +75,12 @@ static DIRECTIVES: &[Directive] = &[
         Language,
         Effect::Harmless
     ),
-    attribute!(
+    Directive::refused(
         "AddInputFilter",
-        "filter[;filter...] extension ...",
         "Filters for requests to files with an extension",
-        InputFilters,
-        Effect::Guards
-    ),
+        "Hostler has no filters for requests",
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
@@ -94,12 +93,15 @@ static DIRECTIVES: &[Directive] = &[
     removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding, Effect::Harmless),
     removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset, Effect::Harmless),
     removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language, Effect::Harmless),
-    removal!(
+    Directive::new(
         "RemoveInputFilter",
-        "Takes back AddInputFilter for an extension",
-        InputFilters,
-        Effect::Harmless
-    ),
+        Arity::Iterate,
+        "extension ...",
+        "Without effect: there are no filters for requests",
+        |_, _| Ok(()),
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
     removal!(
         "RemoveOutputFilter",
         "Takes back AddOutputFilter for an extension",
@@ -161,8 +163,6 @@ pub struct Extension {
     pub charset: Option<Arc<str>>,
     /// AddLanguage
     pub language: Option<Arc<str>>,
-    /// AddInputFilter, separated by semicolons.
-    pub input_filters: Option<Arc<str>>,
     /// AddOutputFilter, separated by semicolons.
     pub output_filters: Option<Arc<str>>,
 }
@@ -175,7 +175,6 @@ impl Extension {
             encoding: over(&self.encoding, &other.encoding),
             charset: over(&self.charset, &other.charset),
             language: over(&self.language, &other.language),
-            input_filters: over(&self.input_filters, &other.input_filters),
             output_filters: over(&self.output_filters, &other.output_filters),
         }
     }
@@ -187,7 +186,6 @@ impl Extension {
             Attribute::Encoding => &mut self.encoding,
             Attribute::Charset => &mut self.charset,
             Attribute::Language => &mut self.language,
-            Attribute::InputFilters => &mut self.input_filters,
             Attribute::OutputFilters => &mut self.output_filters,
         }
     }
@@ -201,7 +199,6 @@ enum Attribute {
     Encoding,
     Charset,
     Language,
-    InputFilters,
     OutputFilters,
 }
 
@@ -299,6 +296,12 @@ fn names_no_program(words: &[String]) -> bool {
 fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
     if attribute == Attribute::Handler && super::core::figures(command, args.first())? {
         command.dir.core.shows_figures = Some(true);
+    }
+    match attribute {
+        Attribute::Handler => command.name_handler(args.first()),
+        Attribute::Type if programs::runs(args.first()) => command.name_handler(args.first()),
+        Attribute::OutputFilters => super::filter::check_names(args.first())?,
+        _ => {}
     }
     let dir = &mut *command.dir.mime;
     let extension = key(args.word(1).unwrap_or_default());

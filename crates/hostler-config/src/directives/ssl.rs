@@ -147,7 +147,13 @@ static DIRECTIVES: &[Directive] = &[
     ignored("SSLRandomSeed", "the system has random numbers"),
     ignored("SSLCryptoDevice", NO_OPENSSL),
     ignored("SSLFIPS", NO_OPENSSL),
-    ignored("SSLOpenSSLConfCmd", NO_OPENSSL),
+    Directive::new(
+        "SSLOpenSSLConfCmd",
+        Arity::Take2,
+        "command value",
+        "Without effect, but for commands that ask clients for certificates: they are refused",
+        openssl_command,
+    ),
     ignored("SSLUseStapling", NO_STAPLING),
     ignored("SSLStaplingCache", NO_STAPLING),
     ignored("SSLStaplingErrorCacheTimeout", NO_STAPLING),
@@ -190,6 +196,16 @@ impl Merge for Dir {
     }
 
     unset_part!(Dir);
+}
+
+/// `SSLOpenSSLConfCmd command value`
+fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = args.first();
+    if name.to_ascii_lowercase().contains("verify") {
+        return Err(format!("{name} is not possible here: {NO_CLIENT_CERTIFICATES}"));
+    }
+    command.warn_once("SSLOpenSSLConfCmd", format!("SSLOpenSSLConfCmd is ignored: {NO_OPENSSL}"));
+    Ok(())
 }
 
 /// What a server sets. Files are absolute.

@@ -91,6 +91,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "type|None",
         "Media type of all files",
         |cmd, args| {
+            if super::super::mime::programs::runs(args.first()) {
+                cmd.name_handler(args.first());
+            }
             cmd.dir.core.force_type = Some(Setting::word(args.first()));
             Ok(())
         },
@@ -102,21 +105,17 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "filter[;filter...]",
             "Filters for what is answered",
             |cmd, args| {
+                super::super::filter::check_names(args.first())?;
                 cmd.dir.core.output_filters = Some(filters(args.first()));
                 Ok(())
             },
         )
         .with_effect(Effect::HarmlessIf(super::super::filter::only_compress)),
     ),
-    file_info(Directive::new(
+    file_info(Directive::refused(
         "SetInputFilter",
-        Arity::Take1,
-        "filter[;filter...]",
         "Filters for request bodies",
-        |cmd, args| {
-            cmd.dir.core.input_filters = Some(filters(args.first()));
-            Ok(())
-        },
+        "Hostler has no filters for requests",
     )),
     harmless(Directive::new(
         "DefaultType",
@@ -181,6 +180,7 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
         }
         return Ok(Setting::Expr(cmd.string_expr(word)?));
     }
+    cmd.name_handler(word);
     let shows = figures(cmd, word)?;
     if !cmd.is_htaccess() {
         cmd.dir.core.shows_figures = Some(shows);

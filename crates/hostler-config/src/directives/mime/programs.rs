@@ -51,6 +51,15 @@ const TYPES: &[&str] = &[
     "text/x-jsp",
 ];
 
+/// Whether a file's name may be a program's, whatever the configuration says.
+#[must_use]
+pub fn has_extension(name: &[u8]) -> bool {
+    let parts = name.split(|byte| *byte == b'.').skip(1);
+    parts
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .any(|part| is_extension(&part.to_ascii_lowercase()))
+}
+
 /// Whether an extension (lower case, without its dot) is a program's. An editor's copy (`php~`) is one too.
 pub(super) fn is_extension(extension: &str) -> bool {
     let extension = extension.trim_end_matches('~');
@@ -58,12 +67,20 @@ pub(super) fn is_extension(extension: &str) -> bool {
 }
 
 /// Whether a media type, parameters aside, says that a file is to be run.
-pub(super) fn runs(media_type: &str) -> bool {
+pub(crate) fn runs(media_type: &str) -> bool {
     essence(media_type).starts_with("application/x-httpd-")
 }
 
+/// Whether a file may be shown under a media type that the configuration gives it: a `text/` type says so even of a
+/// program. `None`: the type says nothing about programs.
+#[must_use]
+pub fn is_shown_as(media_type: &str) -> Option<bool> {
+    is_type(media_type).then(|| essence(media_type).starts_with("text/"))
+}
+
 /// Whether a media type, parameters aside, is a program's.
-pub(super) fn is_type(media_type: &str) -> bool {
+#[must_use]
+pub fn is_type(media_type: &str) -> bool {
     let essence = essence(media_type);
     runs(&essence) || TYPES.contains(&essence.as_str())
 }
