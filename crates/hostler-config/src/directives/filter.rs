@@ -404,4 +404,42 @@ mod tests {
         assert_eq!(filters(&inner, "text/html"), ["deflate", "X"]);
         assert_eq!(filters(&inner, "text/plain"), ["X"]);
     }
+
+    fn said(lines: &str) -> Result<Vec<String>, String> {
+        let config = crate::Config::build(&crate::read_text(lines, "/nowhere").unwrap());
+        let config = config.map_err(|errors| errors[0].to_string())?;
+        Ok(config.warnings.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn what_has_no_filter_is_never_silent() {
+        for line in [
+            "SetInputFilter DEFLATE",
+            "AddInputFilter DEFLATE .gz",
+            "SetOutputFilter SUBSTITUTE",
+            "SetOutputFilter INCLUDES;NOSUCH",
+            "AddOutputFilter PROXY-HTML .html",
+            "AddOutputFilterByType SUBSTITUTE text/html",
+            "FilterProvider X INCLUDES true",
+            "FilterProvider X",
+            "FilterDeclare X\nFilterProvider X SUBSTITUTE true",
+            "FilterChain INCLUDES",
+            "FilterChain +UNDECLARED",
+        ] {
+            let error = said(line).expect_err(line);
+            assert!(
+                error.contains(line.split(' ').next().unwrap()) || error.contains("FilterProvider"),
+                "{error}"
+            );
+        }
+        let chain = "FilterDeclare C\nFilterProvider C DEFLATE true\nFilterChain !\nFilterChain c DEFLATE\n\
+                     FilterProtocol C DEFLATE change=yes\nFilterTrace C 1";
+        let warned = said(chain).unwrap();
+        let names = ["FilterDeclare", "FilterProvider", "FilterChain", "FilterProtocol", "FilterTrace"];
+        assert!(names.iter().all(|name| warned.iter().any(|line| line.contains(name))), "{warned:?}");
+        assert_eq!(
+            said("AddOutputFilter INCLUDES;deflate .x\nSetOutputFilter Brotli_Compress"),
+            Ok(Vec::new())
+        );
+    }
 }

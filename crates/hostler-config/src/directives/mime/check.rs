@@ -53,6 +53,9 @@ pub fn check<'a>(path: &[u8], path_info: &[u8], dir: &'a Dir, types: &'a Types) 
     facts
 }
 
+/// What Debian calls copies that editors leave behind: a copy of a program is one.
+const LEFT_OVER: &str = "application/x-trash";
+
 /// What an extension says about its file being a program's source; as for types, the last one that says anything
 /// decides. TypesConfig knows types of programs' sources, too, so it is no reason to show them.
 fn is_source(extension: &str, known: Option<&Extension>, types: &Types) -> Option<bool> {
@@ -70,7 +73,7 @@ fn is_source(extension: &str, known: Option<&Extension>, types: &Types) -> Optio
         }
         // What is coded is still what it was.
         let is_coding = known.is_some_and(|known| known.encoding.is_some());
-        types.of(extension).filter(|_| !is_coding).map(programs::is_type)
+        types.of(extension).filter(|name| !is_coding && *name != LEFT_OVER).map(programs::is_type)
     })
 }
 

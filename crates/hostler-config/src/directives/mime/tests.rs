@@ -72,7 +72,7 @@ fn sections_add_and_take_away() {
 #[test]
 fn sources_of_programs_are_told_apart_from_texts() {
     let types = Types::parse(
-        "text/plain txt\nimage/jpeg jpg\ntext/x-python py\napplication/x-ruby odd\napplication/gzip gz",
+        "text/plain txt\nimage/jpeg jpg\ntext/x-python py\napplication/x-ruby odd\napplication/gzip gz\napplication/x-trash old",
     );
     let source = |dir: &Dir, name: &str| check(name.as_bytes(), b"", dir, &types).is_source;
     let none = Dir::default();
@@ -89,6 +89,7 @@ fn sources_of_programs_are_told_apart_from_texts() {
         "h.psgi",
         "i.odd",
         "j.php.bak",
+        "j.php.old",
         "k.php.en",
         "l.php~",
         "m.php.",
