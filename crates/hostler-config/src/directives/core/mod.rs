@@ -262,8 +262,6 @@ pub struct Server {
     pub protocols: Option<Vec<String>>,
     /// `ProtocolsHonorOrder` (default On).
     pub protocols_honor_order: Option<bool>,
-    /// `MergeTrailers` (default Off).
-    pub merge_trailers: Option<bool>,
     /// `StrictHostCheck` (default Off).
     pub strict_host_check: Option<bool>,
     /// `AllowEncodedSlashes`
@@ -312,7 +310,6 @@ impl Merge for Server {
             http_protocol: self.http_protocol.merge(other.http_protocol),
             protocols: over(&self.protocols, &other.protocols),
             protocols_honor_order: other.protocols_honor_order.or(self.protocols_honor_order),
-            merge_trailers: other.merge_trailers.or(self.merge_trailers),
             strict_host_check: other.strict_host_check.or(self.strict_host_check),
             encoded_slashes: other.encoded_slashes.or(self.encoded_slashes),
             server_tokens: other.server_tokens.or(self.server_tokens),

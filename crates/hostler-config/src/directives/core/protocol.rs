@@ -67,7 +67,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "On|Off",
         "Whether trailers count as headers",
         |cmd, args| {
-            cmd.server.core.merge_trailers = Some(args.flag());
+            if args.flag() {
+                cmd.warn("MergeTrailers On has no effect: trailers are never taken for header fields");
+            }
             Ok(())
         },
     ),
