@@ -3,7 +3,7 @@
 //!
 //! What Apache answers to the same is in `conformance/cases/types.toml`; blocks alone are tried in `hostler-config`.
 
-use hostler_tests::{Site, hostler};
+use hostler_tests::{Site, hostler, needs_program};
 use std::process::Command;
 
 /// What no answer may contain.
@@ -135,6 +135,17 @@ fn a_program_s_source_comes_by_no_way() {
     assert_eq!(server.get("/index/").status, 403);
     // A listing names it.
     assert!(server.get("/list/").text().contains("HEADER.php"));
+}
+
+#[test]
+fn a_program_s_source_does_not_come_over_http_2_either() {
+    needs_program!("/usr/bin/curl");
+    let server = Site::new().file("htdocs/a.php", SOURCE).config("Protocols h2c http/1.1").start();
+    let url = format!("http://127.0.0.1:{}/a.php", server.port());
+    let arguments = ["-sS", "--http2-prior-knowledge", "-w", " %{http_code} %{http_version}", &url];
+    let output = Command::new("curl").args(arguments).output().expect("curl");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.ends_with(" 403 2") && !said.contains("secret"), "{said}");
 }
 
 #[test]

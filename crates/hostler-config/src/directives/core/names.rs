@@ -26,6 +26,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "/path",
         "Path of a virtual host for clients without Host",
         |cmd, args| {
+            cmd.warn(
+                "ServerPath has no effect: clients without Host get the first virtual host of the address",
+            );
             cmd.server.core.server_path = Some(args.first().to_owned());
             Ok(())
         },
