@@ -9,6 +9,10 @@ use std::process::Command;
 /// What no answer may contain.
 const SOURCE: &str = "<?php $password = 'secret'; ?>\n";
 
+/// Names of programs' sources.
+const NAMES: &str = "a.php a.PHP a.phtml a.php7 a.phps a.inc a.py a.pyc a.pl a.pm a.cgi a.rb a.jsp a.jspx a.war a.wsgi a.psgi \
+                     a.asp a.aspx a.cfm a.lua a.tcl a.sh a.php.bak a.php.en a.php~";
+
 /// What packages of PHP's process manager bring along.
 const FPM: &str = r#"
 <IfModule !mod_php8.c>
@@ -71,38 +75,12 @@ fn without_the_loadmodule_the_source_stays_where_it_is() {
 
 #[test]
 fn a_program_s_source_comes_by_no_way() {
-    let names = [
-        "a.php",
-        "a.PHP",
-        "a.phtml",
-        "a.php7",
-        "a.phps",
-        "a.inc",
-        "a.py",
-        "a.pyc",
-        "a.pl",
-        "a.pm",
-        "a.cgi",
-        "a.rb",
-        "a.jsp",
-        "a.jspx",
-        "a.war",
-        "a.wsgi",
-        "a.psgi",
-        "a.asp",
-        "a.aspx",
-        "a.cfm",
-        "a.lua",
-        "a.tcl",
-        "a.sh",
-        "a.php.bak",
-        "a.php.en",
-        "a.php~",
-    ];
-    let site = names.iter().fold(Site::new(), |site, name| site.file(&format!("htdocs/{name}"), SOURCE));
+    let names = || NAMES.split_whitespace();
+    let site = names().fold(Site::new(), |site, name| site.file(&format!("htdocs/{name}"), SOURCE));
     let site = site
         .file("htdocs/page.shtml", "[<!--#include virtual=\"a.php\" -->][<!--#include file=\"a.inc\" -->]")
         .file("htdocs/all/a.php", SOURCE)
+        .file("htdocs/info/a.php", SOURCE)
         .file("htdocs/list/HEADER.php", SOURCE)
         .file("htdocs/index/index.php", SOURCE)
         .config(
@@ -110,10 +88,11 @@ fn a_program_s_source_comes_by_no_way() {
              AddOutputFilter INCLUDES .shtml\nErrorDocument 404 /a.php\nProtocols h2c http/1.1\n\
              AddOutputFilterByType DEFLATE text/html text/plain\nHeaderName HEADER.php\n\
              <Directory \"@ROOT@/htdocs/all\">\nSetOutputFilter INCLUDES\n</Directory>\n\
+             <Directory \"@ROOT@/htdocs/info\">\nAcceptPathInfo On\nModMimeUsePathInfo On\n</Directory>\n\
              <Directory \"@ROOT@/htdocs/index\">\nDirectoryIndex index.php index.html\n</Directory>",
         );
     let server = site.start();
-    for name in names {
+    for name in names() {
         // Twice: what the short way remembers must not be this.
         for _ in 0..2 {
             let answer = server.get(&format!("/{name}"));
@@ -128,7 +107,9 @@ fn a_program_s_source_comes_by_no_way() {
     client.send("HEAD /a.php HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let head = client.head_response();
     assert_eq!((head.status, head.field("ETag"), head.field("Accept-Ranges")), (403, None, None));
-    for target in ["/missing", "/all/a.php", "/index/", "/list/", "/page.shtml", "/a.php?x"] {
+    for target in
+        ["/missing", "/all/a.php", "/index/", "/list/", "/page.shtml", "/a.php?x", "/info/a.php/b.html"]
+    {
         let answer = server.get(target);
         assert!(!answer.text().contains("secret"), "{target}: {}", answer.text());
     }

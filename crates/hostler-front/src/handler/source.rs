@@ -40,16 +40,17 @@ pub(crate) fn is_hidden(request: &Request) -> bool {
     if let Some(kind) = kind.filter(|kind| is_said(request, kind)) {
         return programs::is_shown_as(kind) == Some(false);
     }
-    facts(request).is_source
+    // What follows the name in the URL may change the type (ModMimeUsePathInfo), not the file.
+    facts(request, b"").is_source
 }
 
 /// Whether the type was said by somebody else than the file's name: a section, or a program.
 fn is_said(request: &Request, kind: &str) -> bool {
     matches!(request.dir.core.force_type, Some(Setting::Word(_)))
-        || facts(request).content_type.as_deref() != Some(kind)
+        || facts(request, &request.path_info).content_type.as_deref() != Some(kind)
 }
 
-/// What the file's name says. (Not what follows it in the URL: `ModMimeUsePathInfo` changes the type, not the file.)
-fn facts(request: &Request) -> mime::MimeFacts<'_> {
-    mime::check(request.basename(), b"", &request.dir.mime, request.server.conf.mime.types())
+/// What the file's name says, or the name and what follows it in the URL.
+fn facts<'r>(request: &'r Request, path_info: &[u8]) -> mime::MimeFacts<'r> {
+    mime::check(request.basename(), path_info, &request.dir.mime, request.server.conf.mime.types())
 }
