@@ -1,5 +1,7 @@
 //! docs/guards.md says of each directive that may restrict something whether it does; none is left out there.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_config::directives::all_modules;
 use hostler_config::{Action, Config, Effect, read_text};
 use std::fs;

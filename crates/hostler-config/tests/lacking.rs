@@ -1,5 +1,7 @@
 //! Blocks for modules that Hostler lacks: an error where leaving them out could show what they hide.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_config::{Config, HtaccessScope, Origin, parse_htaccess, read_text};
 use std::fs;
 
