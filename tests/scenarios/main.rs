@@ -4,6 +4,7 @@
 mod applications;
 mod builds;
 mod cgi;
+mod closed;
 mod faults;
 mod files;
 mod limits;

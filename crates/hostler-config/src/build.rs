@@ -48,6 +48,12 @@ pub(crate) struct Builder {
     layers: u32,
     depth: u32,
     warned: HashSet<String>,
+    /// Filters of FilterDeclare and FilterProvider, lower case; all that they do is compress.
+    pub(crate) filters: HashSet<String>,
+    /// Handlers that lines name, lower case, and where.
+    pub(crate) handlers: Vec<(Origin, &'static str, String)>,
+    /// Handlers and types that an Action serves, lower case.
+    pub(crate) actions: HashSet<String>,
 }
 
 impl Builder {

@@ -34,5 +34,5 @@ pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, 
 pub use part::{Merge, Part, over};
 pub use read::{Asked, LoadOptions, Made, RunAs, RunPerl, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
-pub use table::{Action, Args, Arity, Contexts, Directive, Module, Overrides};
+pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};
 pub use tree::{Declared, Facts, Kept, Node, Origin, Tree};

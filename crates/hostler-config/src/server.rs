@@ -153,6 +153,7 @@ impl Config {
         if !builder.errors.is_empty() {
             return Err(builder.errors);
         }
+        crate::directives::core::handlers::warn_of_missing(&mut builder);
         let servers = merged(raw, hosts);
         let Builder { facts, files, warnings, regex_options, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options };

@@ -13,6 +13,8 @@ pub struct Module {
     pub file: &'static str,
     /// Its directives.
     pub directives: &'static [Directive],
+    /// What leaving a directive out would change, where its own row does not say.
+    pub effect: Effect,
 }
 
 /// A directive.
@@ -32,6 +34,24 @@ pub struct Directive {
     pub overrides: Overrides,
     /// What it does.
     pub action: Action,
+    /// What leaving it out would change; `None`: as its module says.
+    pub effect: Option<Effect>,
+}
+
+/// What it would change if a line were left out. A block for a module that is not there may be left out only if that
+/// is harmless for all of its lines.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// Who may see what. What is not known counts as such.
+    Guards,
+    /// Which files are handed to a program: their source could be sent instead.
+    HandsOver,
+    /// Neither.
+    Harmless,
+    /// Harmless with these arguments, else it guards.
+    HarmlessIf(fn(&[String]) -> bool),
+    /// A section that does nothing by itself: what its lines do.
+    AsItsLines,
 }
 
 /// What a directive does.
@@ -62,7 +82,8 @@ impl Directive {
         set: fn(&mut Command<'_>, &Args) -> Result<(), String>,
     ) -> Self {
         let action = Action::Set(set);
-        Self { name, arity, form, doc, contexts: Contexts::SERVER, overrides: Overrides::NONE, action }
+        let (contexts, overrides, effect) = (Contexts::SERVER, Overrides::NONE, None);
+        Self { name, arity, form, doc, contexts, overrides, action, effect }
     }
 
     /// A section.
@@ -74,8 +95,15 @@ impl Directive {
         open: fn(&mut Command<'_>, &Args, &[Node]) -> Result<(), String>,
     ) -> Self {
         let action = Action::Section(open);
-        let contexts = Contexts::SERVER;
-        Self { name, arity: Arity::RawArgs, form, doc, contexts, overrides: Overrides::NONE, action }
+        let (arity, contexts, overrides) = (Arity::RawArgs, Contexts::SERVER, Overrides::NONE);
+        Self { name, arity, form, doc, contexts, overrides, action, effect: None }
+    }
+
+    /// One that is known, not implemented, and could change who may see what.
+    #[must_use]
+    pub const fn refused(name: &'static str, doc: &'static str, why: &'static str) -> Self {
+        let directive = Self::new(name, Arity::RawArgs, "", doc, |_, _| Ok(()));
+        Self { action: Action::Refused(why), ..directive }
     }
 
     /// The accepted form, name included; empty for what is not implemented.
@@ -86,6 +114,13 @@ impl Directive {
             _ if self.form.starts_with('<') => self.form.to_owned(),
             _ => format!("{} {}", self.name, self.form).trim_end().to_owned(),
         }
+    }
+
+    /// States what leaving it out would change, where that is not what its module says.
+    #[must_use]
+    pub const fn with_effect(mut self, effect: Effect) -> Self {
+        self.effect = Some(effect);
+        self
     }
 
     /// States where it may stand and which override class it belongs to.

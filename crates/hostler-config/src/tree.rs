@@ -49,6 +49,8 @@ pub struct Facts {
     pub declared: BTreeMap<String, Declared>,
     /// Lines of Hostler's own directives that a module has added, too, before them.
     pub also_declared: BTreeSet<Origin>,
+    /// Modules that the configuration loads and that are not there, under both of their names.
+    pub missing_modules: BTreeSet<String>,
 }
 
 /// A directive that a Perl module adds (`Apache2::Module::add`). A directive of Hostler's own with the same name stays

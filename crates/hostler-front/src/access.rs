@@ -165,6 +165,17 @@ fn incomplete(request: &Request, what: &str) -> Halt {
     Halt::Status(500)
 }
 
+/// AuthBasicFake, once everything is decided: it logs nobody in here, but in what stands behind.
+pub(crate) async fn fake(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    match crate::expr_host::with_host(request, |host| dir.auth.fake_authorization(host)).await {
+        Ok(Some(field)) => request.headers_in.set("Authorization", field),
+        Ok(None) => {}
+        Err(error) => return Err(incomplete(request, &format!("a value for AuthBasicFake ({error})"))),
+    }
+    Ok(())
+}
+
 /// Basic authentication (RFC 7617) against AuthUserFile.
 async fn login(request: &mut Request, known: &mut Known) -> Phase {
     let dir = request.dir.clone();
@@ -173,11 +184,6 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     }
     if dir.auth.realm.is_none() {
         return Err(incomplete(request, "AuthName"));
-    }
-    match crate::expr_host::with_host(request, |host| dir.auth.fake_authorization(host)).await {
-        Ok(Some(field)) => request.headers_in.set("Authorization", field),
-        Ok(None) => {}
-        Err(error) => return Err(incomplete(request, &format!("a value for AuthBasicFake ({error})"))),
     }
     let field = request.header("Authorization").map(<[u8]>::to_vec);
     let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -111,5 +112,19 @@ fn certificates_are_tried() {
             told.is_none_or(|told| said.contains(told) && said.contains("httpd.conf:")),
             "{lines}: {said}"
         );
+    }
+}
+
+#[test]
+fn identities_outside_of_their_range_are_refused() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return eprintln!("skipped: only root gives sites their users");
+    }
+    let root = Root::new();
+    let lines = "ErrorLog logs/e\nDocumentRoot htdocs";
+    assert!(root.check(&format!("LimitUIDRange 64890 64899\nLimitGIDRange 64890 64899\n{lines}")).0);
+    for range in ["LimitUIDRange 1000 2000", "LimitGIDRange 1000 2000"] {
+        let (good, said) = root.check(&format!("{range}\n{lines}"));
+        assert!(!good && said.contains("is outside of Limit"), "{range}: {said}");
     }
 }

@@ -1,4 +1,5 @@
-//! docs/faults.md names the test of each fault: those tests exist, and no scenario of this folder is missing there.
+//! docs/faults.md names the test of each fault, docs/guards.md that of each guard: those tests exist, and no scenario of
+//! this folder is missing in the former.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,17 +25,22 @@ fn named(document: &str) -> Vec<&str> {
     rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
 }
 
-#[test]
-fn every_fault_has_its_test() {
-    let document = fs::read_to_string(repository().join("docs/faults.md")).expect("the document");
-    let names = named(&document);
-    let folders =
-        ["tests/scenarios", "crates/hostler-ring", "crates/hostler-gateway/src/pool", "engines/perl/tests"];
+/// All tests and cases that these names mean exist.
+fn exist(names: &[&str]) {
+    let folders = [
+        "tests/scenarios",
+        "crates/hostler-ring",
+        "crates/hostler-gateway/src/pool",
+        "crates/hostler-config",
+        "crates/hostler/tests",
+        "engines/perl/tests",
+    ];
     let scenarios: String = folders.iter().map(|folder| text_below(&repository().join(folder))).collect();
     let last = |name: &&'_ str| name.rsplit_once("::").map(|(_, test)| test.to_owned());
     let of_crate = |name: &&'_ str| {
         let (subject, test) = name.rsplit_once(": ")?;
-        let known = ["ring", "ring: model", "pool", "perl", "…"].contains(&subject) && !test.contains(' ');
+        let known = ["ring", "ring: model", "pool", "perl", "config", "hostler", "…"].contains(&subject)
+            && !test.contains(' ');
         known.then(|| test.rsplit("::").next().unwrap_or_default().to_owned())
     };
     for name in names.iter().filter_map(|name| of_crate(name).or_else(|| last(name))) {
@@ -42,8 +48,8 @@ fn every_fault_has_its_test() {
         assert!(elsewhere || scenarios.contains(&format!("fn {name}()")), "there is no test {name}");
     }
     for (subject, case) in names.iter().filter_map(|name| name.split_once('/')) {
-        let Ok(table) = fs::read_to_string(repository().join(format!("conformance/cases/{subject}.toml")))
-        else {
+        let file = if subject == "syntax" { "syntax.toml" } else { &format!("cases/{subject}.toml") };
+        let Ok(table) = fs::read_to_string(repository().join("conformance").join(file)) else {
             continue;
         };
         // `*` stands at the end, or for a word.
@@ -54,10 +60,29 @@ fn every_fault_has_its_test() {
         };
         assert!(table.lines().any(matches), "there is no case {subject}/{case}");
     }
+}
+
+#[test]
+fn every_guard_has_its_test() {
+    let document = fs::read_to_string(repository().join("docs/guards.md")).expect("the document");
+    exist(&named(&document));
+    let rows = document.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| directive"));
+    for row in rows {
+        let test = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        assert!(test.contains('`'), "without a test: {row}");
+    }
+}
+
+#[test]
+fn every_fault_has_its_test() {
+    let document = fs::read_to_string(repository().join("docs/faults.md")).expect("the document");
+    let names = named(&document);
+    exist(&names);
     let here = text_below(&repository().join("tests/scenarios/faults"));
     let tests = here.split("#[test]\nfn ").skip(1).filter_map(|rest| rest.split('(').next());
-    for test in tests.filter(|test| !matches!(*test, "every_fault_has_its_test" | "requests_and_bodies_pass"))
-    {
+    for test in tests.filter(|test| {
+        !matches!(*test, "every_fault_has_its_test" | "every_guard_has_its_test" | "requests_and_bodies_pass")
+    }) {
         assert!(names.iter().any(|name| name.ends_with(&format!("::{test}"))), "{test} is not listed");
     }
 }

@@ -2,13 +2,19 @@
 //! this and Require are given, both must let the request pass, unless `Satisfy any`.
 
 use super::authz::{Facts, Need, Stop, is_in_domain};
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, MethodSet, Module, Overrides, unset_part};
+use crate::{
+    Args, Arity, Command, Contexts, Directive, Effect, Merge, MethodSet, Module, Overrides, unset_part,
+};
 use hostler_expr::{Answer, Subnet, SubnetError};
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "access_compat_module", file: "mod_access_compat.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "access_compat_module",
+    file: "mod_access_compat.c",
+    directives: DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

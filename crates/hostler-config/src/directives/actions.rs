@@ -1,9 +1,14 @@
 //! Directives of mod_actions: CGI programs that serve media types, handlers and methods.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part};
 
 /// The module.
-pub static MODULE: Module = Module { name: "actions_module", file: "mod_actions.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "actions_module",
+    file: "mod_actions.c",
+    directives: DIRECTIVES,
+    effect: Effect::HandsOver,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -118,6 +123,7 @@ fn action(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         Some(word) if word.eq_ignore_ascii_case("virtual") => true,
         Some(word) => return Err(format!("the third word is \"{word}\", but can only be \"virtual\"")),
     };
+    command.builder.actions.insert(args.first().to_ascii_lowercase());
     let program = args.word(1).unwrap_or_default().into();
     command.dir.actions.set_action(Action { name: args.first().into(), program, is_virtual });
     Ok(())

@@ -11,11 +11,12 @@ pub use escape::{escape_path, push_escaped_path};
 pub use path::{clean_path, prefix_length};
 pub use substitute::substitute;
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use hostler_expr::{Expr, Regex};
 
 /// The module.
-pub static MODULE: Module = Module { name: "alias_module", file: "mod_alias.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "alias_module", file: "mod_alias.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

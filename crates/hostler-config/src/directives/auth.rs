@@ -8,25 +8,30 @@ mod password;
 pub use file::{Credentials, is_member, password_hash};
 pub use password::{is_known, takes_too_long, verify};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use base64::Engine as _;
 use hostler_expr::{Captures, EvalError, Expr, Host};
 
 /// mod_auth_basic.
-pub static MODULE: Module = Module { name: "auth_basic_module", file: "mod_auth_basic.c", directives: BASIC };
+pub static MODULE: Module =
+    Module { name: "auth_basic_module", file: "mod_auth_basic.c", directives: BASIC, effect: Effect::Guards };
 
 /// mod_authn_core.
 pub static AUTHN_CORE: Module =
-    Module { name: "authn_core_module", file: "mod_authn_core.c", directives: CORE };
+    Module { name: "authn_core_module", file: "mod_authn_core.c", directives: CORE, effect: Effect::Guards };
 
 /// mod_authn_file.
 pub static AUTHN_FILE: Module =
-    Module { name: "authn_file_module", file: "mod_authn_file.c", directives: FILE };
+    Module { name: "authn_file_module", file: "mod_authn_file.c", directives: FILE, effect: Effect::Guards };
 
 /// mod_authz_groupfile.
-pub static AUTHZ_GROUPFILE: Module =
-    Module { name: "authz_groupfile_module", file: "mod_authz_groupfile.c", directives: GROUPFILE };
+pub static AUTHZ_GROUPFILE: Module = Module {
+    name: "authz_groupfile_module",
+    file: "mod_authz_groupfile.c",
+    directives: GROUPFILE,
+    effect: Effect::Guards,
+};
 
 static CORE: &[Directive] = &[
     Directive::new(

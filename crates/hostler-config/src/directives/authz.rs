@@ -7,19 +7,25 @@ mod requirement;
 pub use evaluate::{Decision, Facts, Need, Stop, Verdict, decide, is_in_domain};
 pub use requirement::{Requirement, Words};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, MethodSet, Module, Node, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, MethodSet, Module, Node, Overrides};
 use crate::{Merge, over, unset_part};
 use std::sync::Arc;
 
 /// mod_authz_core.
-pub static MODULE: Module =
-    Module { name: "authz_core_module", file: "mod_authz_core.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "authz_core_module",
+    file: "mod_authz_core.c",
+    directives: DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 /// mod_authz_host: providers of Require only.
-pub static HOST: Module = Module { name: "authz_host_module", file: "mod_authz_host.c", directives: &[] };
+pub static HOST: Module =
+    Module { name: "authz_host_module", file: "mod_authz_host.c", directives: &[], effect: Effect::Guards };
 
 /// mod_authz_user: providers of Require only.
-pub static USER: Module = Module { name: "authz_user_module", file: "mod_authz_user.c", directives: &[] };
+pub static USER: Module =
+    Module { name: "authz_user_module", file: "mod_authz_user.c", directives: &[], effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

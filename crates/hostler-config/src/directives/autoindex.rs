@@ -17,12 +17,16 @@ pub use render::render;
 pub use view::{Key, View};
 
 use crate::section::Kind;
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use lookup::{Description, Item, Subject};
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "autoindex_module", file: "mod_autoindex.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "autoindex_module",
+    file: "mod_autoindex.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// A directive of this module: they may all stand anywhere, and belong to `Indexes`.
 const fn indexes(
@@ -54,7 +58,8 @@ static DIRECTIVES: &[Directive] = &[
         let item = Item::new(place(command), Subject::Name, args.first(), "");
         command.dir.autoindex.ignored.push(item);
         Ok(())
-    }),
+    })
+    .with_effect(Effect::Guards),
     indexes(
         "IndexIgnoreReset",
         Arity::Flag,

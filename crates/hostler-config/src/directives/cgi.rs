@@ -1,13 +1,17 @@
 //! Directives of mod_cgi and mod_cgid. Hostler runs programs in one way, so both modules are present.
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{
+    Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
+};
 use std::time::Duration;
 
 /// mod_cgi.
-pub static MODULE: Module = Module { name: "cgi_module", file: "mod_cgi.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "cgi_module", file: "mod_cgi.c", directives: DIRECTIVES, effect: Effect::Harmless };
 
 /// mod_cgid.
-pub static CGID: Module = Module { name: "cgid_module", file: "mod_cgid.c", directives: CGID_DIRECTIVES };
+pub static CGID: Module =
+    Module { name: "cgid_module", file: "mod_cgid.c", directives: CGID_DIRECTIVES, effect: Effect::Harmless };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

@@ -1,9 +1,10 @@
 //! Directives of mod_dir: what a request for a directory gets, and for a path that is nothing.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 
 /// The module.
-pub static MODULE: Module = Module { name: "dir_module", file: "mod_dir.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "dir_module", file: "mod_dir.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

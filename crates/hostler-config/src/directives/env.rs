@@ -1,9 +1,10 @@
 //! Directives of mod_env: variables that programs find in their environment whatever the request.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part};
 
 /// The module.
-pub static MODULE: Module = Module { name: "env_module", file: "mod_env.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "env_module", file: "mod_env.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

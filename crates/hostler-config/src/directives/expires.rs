@@ -1,10 +1,15 @@
 //! Directives of mod_expires: how long answers stay fresh.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::collections::BTreeMap;
 
 /// The module.
-pub static MODULE: Module = Module { name: "expires_module", file: "mod_expires.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "expires_module",
+    file: "mod_expires.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

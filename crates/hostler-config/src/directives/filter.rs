@@ -1,17 +1,32 @@
 //! Directives of mod_filter, mod_deflate and mod_brotli: filters by media type, and compression.
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+mod names;
+
+pub(super) use names::{check_names, only_compress};
+
+use crate::{
+    Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
+};
 
 /// mod_filter.
-pub static MODULE: Module = Module { name: "filter_module", file: "mod_filter.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "filter_module", file: "mod_filter.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 /// mod_deflate.
-pub static DEFLATE: Module =
-    Module { name: "deflate_module", file: "mod_deflate.c", directives: DEFLATE_DIRECTIVES };
+pub static DEFLATE: Module = Module {
+    name: "deflate_module",
+    file: "mod_deflate.c",
+    directives: DEFLATE_DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// mod_brotli.
-pub static BROTLI: Module =
-    Module { name: "brotli_module", file: "mod_brotli.c", directives: BROTLI_DIRECTIVES };
+pub static BROTLI: Module = Module {
+    name: "brotli_module",
+    file: "mod_brotli.c",
+    directives: BROTLI_DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// Why mod_filter's own chains do nothing.
 const NO_CHAINS: &str =
@@ -23,6 +38,16 @@ const fn ignored(name: &'static str, doc: &'static str, why: &'static str) -> Di
     Directive { action: Action::Ignored(why), ..directive }
 }
 
+/// A word of mod_filter's chains.
+const fn chain(
+    name: &'static str,
+    form: &'static str,
+    doc: &'static str,
+    set: fn(&mut Command<'_>, &Args) -> Result<(), String>,
+) -> Directive {
+    Directive::new(name, Arity::TakeArgv, form, doc, set)
+}
+
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
         "AddOutputFilterByType",
@@ -31,12 +56,24 @@ static DIRECTIVES: &[Directive] = &[
         "Filters for answers of a media type",
         by_type,
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
-    ignored("FilterDeclare", "Declares a filter", NO_CHAINS).allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterProvider", "Gives a declared filter something to do", NO_CHAINS)
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::HarmlessIf(only_compress)),
+    chain("FilterDeclare", "name [type]", "Declares a filter", names::declare)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterChain", "Puts declared filters in order", NO_CHAINS)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    chain(
+        "FilterProvider",
+        "name filter expression",
+        "Gives a declared filter something to do: accepted for DEFLATE and BROTLI_COMPRESS, without effect",
+        names::provider,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    chain(
+        "FilterChain",
+        "[+|-|@|=|!]name ...",
+        "Puts declared filters in order: accepted where they compress, without effect",
+        names::filter_chain,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     ignored("FilterProtocol", "Says what a filter does to headers", NO_CHAINS)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     ignored("FilterTrace", "Logs what a filter does", NO_CHAINS).allowed(Contexts::CONFIG, Overrides::NONE),
@@ -259,8 +296,9 @@ impl Merge for Server {
 
 fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let media_type = args.word(1).unwrap_or_default();
+    check_names(args.first())?;
     let list = &mut command.dir.filter.by_type;
-    for filter in args.first().split(';').filter(|filter| !filter.is_empty()) {
+    for filter in names::named(args.first()) {
         match list.iter_mut().find(|known| known.filter.eq_ignore_ascii_case(filter)) {
             Some(known) => known.types.push(media_type.into()),
             None => list.push(ByType { filter: filter.into(), types: vec![media_type.into()] }),

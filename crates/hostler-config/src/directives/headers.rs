@@ -6,12 +6,13 @@ mod format;
 pub use apply::{Message, Pause, Phase, Table, apply};
 pub use format::{Piece, Value};
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, unset_part, words};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part, words};
 use hostler_expr::{Expr, Regex};
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module = Module { name: "headers_module", file: "mod_headers.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "headers_module", file: "mod_headers.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

@@ -1,11 +1,12 @@
 //! Directives of mod_include: server-side includes. What pages may do is in `hostler-ssi`.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use hostler_ssi::{Markers, Settings};
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module = Module { name: "include_module", file: "mod_include.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "include_module", file: "mod_include.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

@@ -1,16 +1,25 @@
 //! Directives and modules that are known and not implemented. The list itself is `known.txt`, whose head
 //! explains its form; the rule is that what could change who may see what is refused.
 
-use crate::table::{Action, Arity, Contexts, Directive, Module, Overrides};
+use crate::table::{Action, Arity, Contexts, Directive, Effect, Module, Overrides};
 use std::sync::LazyLock;
 
 const LIST: &str = include_str!("known.txt");
 
 const HARMLESS: &str = "it is not implemented";
 
-static MODULES: LazyLock<Vec<&'static Module>> = LazyLock::new(|| {
+static MODULES: LazyLock<Vec<&'static Module>> = LazyLock::new(|| read(LIST));
+
+/// Those that come with Apache.
+static STOCK: LazyLock<Vec<&'static Module>> =
+    LazyLock::new(|| read(LIST.split(ELSEWHERE).next().unwrap_or_default()));
+
+/// What stands in the list before the modules that do not come with Apache.
+const ELSEWHERE: &str = "# ---- modules from elsewhere ----";
+
+fn read(list: &'static str) -> Vec<&'static Module> {
     let mut modules: Vec<Head> = Vec::new();
-    for line in LIST.lines().filter(|line| !line.starts_with('#')) {
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
         match line.strip_prefix('[').and_then(|line| line.split_once(']')) {
             Some((names, why)) => {
                 let (name, file) = names.split_once(' ').unwrap_or((names, ""));
@@ -26,7 +35,7 @@ static MODULES: LazyLock<Vec<&'static Module>> = LazyLock::new(|| {
     }
     // The list is read once and lives as long as the program, like the rest of the table.
     modules.into_iter().map(|head| &*Box::leak(Box::new(head.into_module()))).collect()
-});
+}
 
 /// A module while its lines are read.
 struct Head {
@@ -38,7 +47,9 @@ struct Head {
 
 impl Head {
     fn into_module(self) -> Module {
-        Module { name: self.name, file: self.file, directives: Box::leak(self.directives.into()) }
+        let directives = Box::leak(self.directives.into());
+        // What is harmless here is said by each line.
+        Module { name: self.name, file: self.file, directives, effect: Effect::Guards }
     }
 }
 
@@ -51,7 +62,8 @@ fn directive(entry: &'static str, why: &'static str) -> Directive {
         },
     };
     let (contexts, overrides) = (Contexts::ANYWHERE, Overrides::ALL);
-    Directive { name, arity: Arity::RawArgs, form: "", doc: "Not implemented", contexts, overrides, action }
+    let (arity, form, doc) = (Arity::RawArgs, "", "Not implemented");
+    Directive { name, arity, form, doc, contexts, overrides, action, effect: None }
 }
 
 /// The modules, with their directives.
@@ -66,6 +78,27 @@ pub(crate) fn is_stock_module(name: &str) -> bool {
     let guards =
         name.starts_with("php") || matches!(name, "security2_module" | "evasive20_module" | "suphp_module");
     !guards && MODULES.iter().any(|module| module.name == name)
+}
+
+/// The source file of a module, by which a block may depend on it too.
+pub(crate) fn source_of(name: &str) -> Option<&'static str> {
+    MPMS.iter()
+        .find(|(module, _)| *module == name)
+        .map(|(_, file)| *file)
+        .or_else(|| MODULES.iter().find(|module| module.name == name).map(|module| module.file))
+}
+
+/// Models of processes that Hostler has in place of its own.
+const MPMS: &[(&str, &str)] = &[("mpm_event_module", "event.c"), ("mpm_worker_module", "worker.c")];
+
+/// Whether a name of a module, in either spelling, is one that an Apache is expected to have: of its own modules, and
+/// of PHP.
+pub(crate) fn is_expected(name: &str) -> bool {
+    let of_php = name.strip_prefix("mod_php").map_or_else(
+        || name.strip_prefix("php").is_some_and(|rest| rest.ends_with("_module")),
+        |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()) == ".c",
+    );
+    of_php || STOCK.iter().any(|module| module.name == name || module.file == name)
 }
 
 /// Modules whose work Hostler does in another way, so that loading them needs no word.
@@ -114,5 +147,18 @@ mod tests {
             assert!(!refused(name), "{name}");
         }
         assert!(!is_stock_module("php_module") && is_stock_module("rewrite_module"));
+    }
+
+    #[test]
+    fn some_modules_are_expected_of_every_apache() {
+        for name in ["mod_rewrite.c", "rewrite_module", "mod_php.c", "mod_php5.c", "php7_module", "mod_dav.c"]
+        {
+            assert!(is_expected(name), "{name}");
+        }
+        for name in ["mod_security2.c", "mod_nothing.c", "mod_wsgi.c", "mod_phpfoo.c", "phpx", "mod_gzip.c"] {
+            assert!(!is_expected(name), "{name}");
+        }
+        assert_eq!(source_of("proxy_fcgi_module"), Some("mod_proxy_fcgi.c"));
+        assert_eq!(source_of("mpm_event_module"), Some("event.c"));
     }
 }

@@ -13,15 +13,19 @@ pub use level::{Level, Levels};
 pub use line::{AddressOf, ConnectionStatus, Count, LogRecord, Named, Text};
 pub use logitem::push_escaped;
 
-use crate::{Args, Arity, Command, Context, Contexts, Directive, Module, Overrides};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::Expr;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "log_config_module", file: "mod_log_config.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "log_config_module",
+    file: "mod_log_config.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

@@ -3,68 +3,111 @@
 mod builtin;
 mod check;
 mod content_type;
+pub mod programs;
 mod types;
 
 pub use check::{MimeFacts, check};
 pub use types::Types;
 
-use crate::{Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module = Module { name: "mime_module", file: "mod_mime.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "mime_module", file: "mod_mime.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 /// An `Add...` directive and its `Remove...`.
 macro_rules! attribute {
-    ($name:literal, $form:literal, $doc:literal, $attribute:ident) => {
+    ($name:literal, $form:literal, $doc:literal, $attribute:ident, $effect:expr) => {
         Directive::new($name, Arity::Iterate2, $form, $doc, |command, args| {
             add(command, args, Attribute::$attribute)
         })
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+        .with_effect($effect)
     };
 }
 
 /// See [`attribute`].
 macro_rules! removal {
-    ($name:literal, $doc:literal, $attribute:ident) => {
+    ($name:literal, $doc:literal, $attribute:ident, $effect:expr) => {
         Directive::new($name, Arity::Iterate, "extension ...", $doc, |command, args| {
             remove(command, args, Attribute::$attribute)
         })
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+        .with_effect($effect)
     };
 }
 
 static DIRECTIVES: &[Directive] = &[
-    attribute!("AddType", "media-type extension ...", "Media type of files with an extension", Type),
-    attribute!("AddHandler", "handler extension ...", "Handler of files with an extension", Handler),
+    attribute!(
+        "AddType",
+        "media-type extension ...",
+        "Media type of files with an extension",
+        Type,
+        Effect::HarmlessIf(names_no_program)
+    ),
+    attribute!(
+        "AddHandler",
+        "handler extension ...",
+        "Handler of files with an extension",
+        Handler,
+        Effect::HandsOver
+    ),
     attribute!(
         "AddEncoding",
         "encoding extension ...",
         "Content coding of files with an extension",
-        Encoding
+        Encoding,
+        Effect::Harmless
     ),
-    attribute!("AddCharset", "charset extension ...", "Character set of files with an extension", Charset),
-    attribute!("AddLanguage", "language extension ...", "Language of files with an extension", Language),
     attribute!(
-        "AddInputFilter",
-        "filter[;filter...] extension ...",
-        "Filters for requests to files with an extension",
-        InputFilters
+        "AddCharset",
+        "charset extension ...",
+        "Character set of files with an extension",
+        Charset,
+        Effect::Harmless
     ),
+    attribute!(
+        "AddLanguage",
+        "language extension ...",
+        "Language of files with an extension",
+        Language,
+        Effect::Harmless
+    ),
+    Directive::refused(
+        "AddInputFilter",
+        "Filters for requests to files with an extension",
+        "Hostler has no filters for requests",
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
         "Filters for answers from files with an extension",
-        OutputFilters
+        OutputFilters,
+        Effect::HarmlessIf(super::filter::only_compress)
     ),
-    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type),
-    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler),
-    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding),
-    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset),
-    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language),
-    removal!("RemoveInputFilter", "Takes back AddInputFilter for an extension", InputFilters),
-    removal!("RemoveOutputFilter", "Takes back AddOutputFilter for an extension", OutputFilters),
+    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type, Effect::Guards),
+    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler, Effect::Guards),
+    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding, Effect::Harmless),
+    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset, Effect::Harmless),
+    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language, Effect::Harmless),
+    Directive::new(
+        "RemoveInputFilter",
+        Arity::Iterate,
+        "extension ...",
+        "Without effect: there are no filters for requests",
+        |_, _| Ok(()),
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
+    removal!(
+        "RemoveOutputFilter",
+        "Takes back AddOutputFilter for an extension",
+        OutputFilters,
+        Effect::Guards
+    ),
     Directive::new(
         "DefaultLanguage",
         Arity::Take1,
@@ -75,7 +118,8 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
     Directive::new(
         "MultiviewsMatch",
         Arity::Iterate,
@@ -83,7 +127,8 @@ static DIRECTIVES: &[Directive] = &[
         "Which files MultiViews considers",
         multiviews_match,
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::Harmless),
     Directive::new(
         "ModMimeUsePathInfo",
         Arity::Flag,
@@ -101,7 +146,8 @@ static DIRECTIVES: &[Directive] = &[
         "file-path",
         "File with media types and their extensions",
         types_config,
-    ),
+    )
+    .with_effect(Effect::Harmless),
 ];
 
 /// What an extension says. All values are lower case, as mod_mime keeps them.
@@ -117,8 +163,6 @@ pub struct Extension {
     pub charset: Option<Arc<str>>,
     /// AddLanguage
     pub language: Option<Arc<str>>,
-    /// AddInputFilter, separated by semicolons.
-    pub input_filters: Option<Arc<str>>,
     /// AddOutputFilter, separated by semicolons.
     pub output_filters: Option<Arc<str>>,
 }
@@ -131,7 +175,6 @@ impl Extension {
             encoding: over(&self.encoding, &other.encoding),
             charset: over(&self.charset, &other.charset),
             language: over(&self.language, &other.language),
-            input_filters: over(&self.input_filters, &other.input_filters),
             output_filters: over(&self.output_filters, &other.output_filters),
         }
     }
@@ -143,7 +186,6 @@ impl Extension {
             Attribute::Encoding => &mut self.encoding,
             Attribute::Charset => &mut self.charset,
             Attribute::Language => &mut self.language,
-            Attribute::InputFilters => &mut self.input_filters,
             Attribute::OutputFilters => &mut self.output_filters,
         }
     }
@@ -157,7 +199,6 @@ enum Attribute {
     Encoding,
     Charset,
     Language,
-    InputFilters,
     OutputFilters,
 }
 
@@ -246,10 +287,21 @@ fn key(extension: &str) -> Box<str> {
     extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
 }
 
+/// Whether an AddType is about a media type and no program.
+fn names_no_program(words: &[String]) -> bool {
+    !words.first().is_some_and(|name| programs::is_type(name))
+}
+
 /// A `Remove...` of the same section wins, whatever the order of the lines; except for types, see [`remove`].
 fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
     if attribute == Attribute::Handler && super::core::figures(command, args.first())? {
         command.dir.core.shows_figures = Some(true);
+    }
+    match attribute {
+        Attribute::Handler => command.name_handler(args.first()),
+        Attribute::Type if programs::runs(args.first()) => command.name_handler(args.first()),
+        Attribute::OutputFilters => super::filter::check_names(args.first())?,
+        _ => {}
     }
     let dir = &mut *command.dir.mime;
     let extension = key(args.word(1).unwrap_or_default());

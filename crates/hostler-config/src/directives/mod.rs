@@ -9,6 +9,7 @@ pub mod autoindex;
 pub mod cgi;
 pub mod core;
 pub mod dir;
+pub(crate) mod effect;
 pub mod env;
 pub mod expires;
 pub mod filter;

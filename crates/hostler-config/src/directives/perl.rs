@@ -21,21 +21,31 @@ pub use options::{DirOptions, HostOptions};
 pub(crate) use section::builds_configuration;
 pub use vars::Vars;
 
-use crate::{Command, Inside, Kind, Merge, Module, Place, unset_part};
+use crate::{Command, Effect, Inside, Kind, Merge, Module, Place, unset_part};
 
 /// The module. mod_perl also answers to its name of the first generation.
-pub static MODULE: Module =
-    Module { name: "perl_module", file: "mod_perl.c", directives: handlers::DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "perl_module",
+    file: "mod_perl.c",
+    directives: handlers::DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 /// What is loaded when.
-pub static LOADING: Module = Module { name: "perl_module", file: "mod_perl.c", directives: load::DIRECTIVES };
+pub static LOADING: Module =
+    Module { name: "perl_module", file: "mod_perl.c", directives: load::DIRECTIVES, effect: Effect::Guards };
 
 /// What programs are told.
-pub static TELLING: Module = Module { name: "perl_module", file: "mod_perl.c", directives: vars::DIRECTIVES };
+pub static TELLING: Module =
+    Module { name: "perl_module", file: "mod_perl.c", directives: vars::DIRECTIVES, effect: Effect::Guards };
 
 /// How handlers are called.
-pub static CALLING: Module =
-    Module { name: "perl_module", file: "mod_perl.c", directives: options::DIRECTIVES };
+pub static CALLING: Module = Module {
+    name: "perl_module",
+    file: "mod_perl.c",
+    directives: options::DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 /// As a text of Perl, in quotes.
 pub(crate) fn quoted(text: &str) -> String {

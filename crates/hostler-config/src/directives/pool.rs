@@ -12,14 +12,25 @@ pub use privileges::NoNewPrivileges;
 pub use site::SiteLimits;
 
 use super::core::values::{choice, number};
-use crate::{Args, Arity, Command, Context, Contexts, Directive, Merge, Module, Overrides, over, unset_part};
+use crate::{
+    Args, Arity, Command, Context, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
+};
 
 /// The knobs of prefork. `MaxRequestWorkers` outside of virtual hosts also bounds CGI programs.
-pub static MODULE: Module = Module { name: "mpm_prefork_module", file: "prefork.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "mpm_prefork_module",
+    file: "prefork.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
 
 /// Hostler's own.
-pub static HOSTLER: Module =
-    Module { name: "hostler_module", file: "mod_hostler.c", directives: HOSTLER_DIRECTIVES };
+pub static HOSTLER: Module = Module {
+    name: "hostler_module",
+    file: "mod_hostler.c",
+    directives: HOSTLER_DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 /// More workers than this in one pool is a slip of the pen.
 const MOST: u32 = 20_000;

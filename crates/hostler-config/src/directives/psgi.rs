@@ -2,11 +2,12 @@
 //! `PSGIPreload` when it is loaded.
 
 use crate::tree::Origin;
-use crate::{Arity, Contexts, Directive, Kind, Merge, Module, Overrides, unset_part};
+use crate::{Arity, Contexts, Directive, Effect, Kind, Merge, Module, Overrides, unset_part};
 
 /// The module. Apache has no such one; the name `PSGIApp` is Plack::Handler::Apache2's idea of `psgi_app`,
 /// `PSGIPreload` Starman's of `--preload-app`.
-pub static MODULE: Module = Module { name: "psgi_module", file: "mod_psgi.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "psgi_module", file: "mod_psgi.c", directives: DIRECTIVES, effect: Effect::HandsOver };
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

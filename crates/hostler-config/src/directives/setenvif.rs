@@ -7,14 +7,19 @@ pub use apply::{Need, Pause, Request, apply};
 
 use super::alias::substitute;
 use crate::{
-    Args, Arity, Command, Contexts, Directive, Merge, Module, Overrides, first_word, unset_part, words,
+    Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, first_word, unset_part,
+    words,
 };
 use hostler_expr::{Expr, Flags, Kind, Regex};
 use std::sync::Arc;
 
 /// The module.
-pub static MODULE: Module =
-    Module { name: "setenvif_module", file: "mod_setenvif.c", directives: DIRECTIVES };
+pub static MODULE: Module = Module {
+    name: "setenvif_module",
+    file: "mod_setenvif.c",
+    directives: DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(

@@ -5,12 +5,13 @@ mod options;
 
 pub use options::{Options, Protocols};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
 
 /// The module.
-pub static MODULE: Module = Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES };
+pub static MODULE: Module =
+    Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
@@ -146,7 +147,13 @@ static DIRECTIVES: &[Directive] = &[
     ignored("SSLRandomSeed", "the system has random numbers"),
     ignored("SSLCryptoDevice", NO_OPENSSL),
     ignored("SSLFIPS", NO_OPENSSL),
-    ignored("SSLOpenSSLConfCmd", NO_OPENSSL),
+    Directive::new(
+        "SSLOpenSSLConfCmd",
+        Arity::Take2,
+        "command value",
+        "Without effect, but for commands that ask clients for certificates: they are refused",
+        openssl_command,
+    ),
     ignored("SSLUseStapling", NO_STAPLING),
     ignored("SSLStaplingCache", NO_STAPLING),
     ignored("SSLStaplingErrorCacheTimeout", NO_STAPLING),
@@ -189,6 +196,16 @@ impl Merge for Dir {
     }
 
     unset_part!(Dir);
+}
+
+/// `SSLOpenSSLConfCmd command value`
+fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = args.first();
+    if name.to_ascii_lowercase().contains("verify") {
+        return Err(format!("{name} is not possible here: {NO_CLIENT_CERTIFICATES}"));
+    }
+    command.warn_once("SSLOpenSSLConfCmd", format!("SSLOpenSSLConfCmd is ignored: {NO_OPENSSL}"));
+    Ok(())
 }
 
 /// What a server sets. Files are absolute.

@@ -54,6 +54,8 @@ pub(crate) struct Reader {
     /// Everything around the line.
     levels: u32,
     nodes: usize,
+    /// Lines of blocks that are left out, and may have to be an error.
+    pub(super) judged: usize,
     files: Vec<String>,
     pub(super) errors: Vec<ConfigError>,
     warnings: Vec<(Origin, String)>,
@@ -86,7 +88,8 @@ impl Reader {
         let own = facts.environment.keys().filter_map(|name| Some((name, facts.variable(name, host)?)));
         let environment = own.map(|(name, value)| (name.clone(), value.to_owned())).collect();
         let server_root = facts.server_root.clone();
-        let facts = Facts { defines, server_root, ..Facts::default() };
+        let missing_modules = facts.missing_modules.clone();
+        let facts = Facts { defines, server_root, missing_modules, ..Facts::default() };
         Self { facts, environment, htaccess: true, files: vec![file.to_owned()], ..Self::default() }
     }
 
@@ -140,6 +143,14 @@ impl Reader {
                 message: message.into(),
                 form,
             });
+        }
+    }
+
+    /// An error that the accepted form of the directive says nothing about.
+    pub(super) fn error_in_words(&mut self, origin: Origin, directive: &str, message: String) {
+        self.error(origin, directive, message);
+        if let Some(error) = self.errors.last_mut() {
+            error.form.clear();
         }
     }
 
@@ -251,7 +262,7 @@ impl Reader {
     fn section(&mut self, at: Origin, name: String, args: String, children: &[Node], out: &mut Vec<Node>) {
         match condition::test(self, &name, &args) {
             Some(Ok(true)) => self.expand(children, out),
-            Some(Ok(false)) => {}
+            Some(Ok(false)) => self.left_out(at, &name, &args, children),
             Some(Err(message)) => self.error(at, &name, message),
             None => {
                 let (outside, assigned) = (self.host, self.perl.assigned.clone());
@@ -352,7 +363,7 @@ impl Reader {
     }
 
     /// Replaces `${NAME}`. An unknown one stays as it is, with a warning, as in Apache.
-    fn variables(&mut self, text: &str, at: Origin) -> String {
+    pub(super) fn variables(&mut self, text: &str, at: Origin) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(start) = rest.find("${") {

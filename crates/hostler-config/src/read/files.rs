@@ -1,6 +1,7 @@
 //! Files: the main one, Include with patterns and directories, and what directives refer to.
 
 use super::expand::Reader;
+use super::parse::parse;
 use crate::build::server_path;
 use crate::lexer::words;
 use crate::{Node, Origin};
@@ -36,6 +37,13 @@ impl Reader {
         optional: bool,
         out: &mut Vec<Node>,
     ) -> Result<(), String> {
+        let files = self.included_files(args, optional)?;
+        self.nested(at, name, |reader| files.iter().for_each(|file| reader.file(file, out)));
+        Ok(())
+    }
+
+    /// The files that an Include names.
+    pub(super) fn included_files(&self, args: &str, optional: bool) -> Result<Vec<PathBuf>, String> {
         let words = words(args);
         let [word] = &words[..] else { return Err(format!("takes one argument, not {}", words.len())) };
         let path = server_path(&self.facts.server_root, word);
@@ -54,8 +62,7 @@ impl Reader {
                 Err(error) => return Err(format!("cannot open {path}: {error}")),
             }
         }
-        self.nested(at, name, |reader| files.iter().for_each(|file| reader.file(file, out)));
-        Ok(())
+        Ok(files)
     }
 
     /// Keeps the contents of a file that a directive names; whoever needs it finds it missing otherwise.
@@ -101,6 +108,11 @@ impl Reader {
             self.facts.hosts.insert(host.to_owned(), found.unwrap_or_default());
         }
     }
+}
+
+/// The lines of a file, before anything is resolved; mistakes in it are left to those who carry it out.
+pub(super) fn parsed(path: &Path, file: u32) -> Result<Vec<Node>, String> {
+    Ok(parse(&read(path)?, file, false).0)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

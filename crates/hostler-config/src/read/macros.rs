@@ -42,6 +42,12 @@ impl Reader {
         }
     }
 
+    /// The lines of a macro that is used, as they were written.
+    pub(super) fn macro_body(&self, args: &str) -> Option<Vec<Node>> {
+        let used = words(args).into_iter().next()?;
+        self.macros.get(&used.to_ascii_lowercase()).map(|found| found.body.clone())
+    }
+
     pub(super) fn undefine_macro(&mut self, at: Origin, args: &str) -> Result<(), String> {
         match &words(args)[..] {
             [name] => {

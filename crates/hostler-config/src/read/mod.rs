@@ -8,6 +8,7 @@ mod condition;
 mod environment;
 mod expand;
 mod files;
+mod lacking;
 mod macros;
 mod made;
 mod modules;

@@ -1,13 +1,13 @@
 //! LoadModule, and the table of directives that are settled while reading.
 //!
 //! What is built in needs no loading. A module that Hostler does not have is told about: modules of a stock
-//! Apache in one warning, because what they could protect is refused directive by directive; others are an
-//! error when their name says that they guard something.
+//! Apache in one warning, because what they could protect is refused directive by directive, and where it stands in a
+//! block that depends on them, by `lacking`; others are an error when their name says that they guard something.
 
 use super::expand::Reader;
 use crate::directives::{self, known};
 use crate::lexer::words;
-use crate::table::{Action, Directive, Module, Overrides};
+use crate::table::{Action, Directive, Effect, Module, Overrides};
 use crate::{Arity, Contexts, Origin};
 
 /// Words in the name of a module that may decide who sees what.
@@ -61,6 +61,7 @@ const fn read(name: &'static str, form: &'static str, doc: &'static str) -> Dire
         contexts: Contexts::CONFIG,
         overrides: Overrides::NONE,
         action: Action::Read,
+        effect: None,
     }
 }
 
@@ -98,6 +99,7 @@ pub(crate) static MODULE: Module = Module {
         everywhere(read("Error", "text", "Stops with a text")),
         everywhere(read("Warning", "text", "Warns with a text")),
     ],
+    effect: Effect::Guards,
 };
 
 /// Whether a name is one of these directives.
@@ -118,11 +120,25 @@ pub(super) fn is_built_in(name: &str) -> bool {
         || directives::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
 }
 
+/// Keeps both names of a module that is not there: blocks may depend on it. A module from elsewhere is mostly called
+/// like its file: `modules/mod_x.so` is made of `mod_x.c`.
+fn note_missing(reader: &mut Reader, name: &str, file: &str) {
+    let source = known::source_of(name).map(str::to_owned).or_else(|| {
+        let file = file.rsplit('/').next().unwrap_or_default();
+        Some(format!("{}.c", file.strip_suffix(".so")?))
+    });
+    reader.facts.missing_modules.extend(source.into_iter().chain([name.to_owned()]));
+}
+
 /// `LoadModule name file`
 pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), String> {
     let words = words(args);
-    let [name, _] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
-    if is_built_in(name) || known::is_superseded(name) {
+    let [name, file] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
+    if is_built_in(name) {
+        return Ok(());
+    }
+    note_missing(reader, name, file);
+    if known::is_superseded(name) {
         return Ok(());
     }
     if known::is_stock_module(name) {

@@ -77,7 +77,7 @@ impl Coding {
 fn codings(request: &Request, filters: &[Bytes]) -> Vec<Coding> {
     let mut found: Vec<Coding> = filters.iter().filter_map(|name| Coding::of_filter(name)).collect();
     let kind = request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok());
-    if let Some(kind) = kind {
+    if let Some(kind) = kind.filter(|_| super::are_by_type(request)) {
         let by_type = request.dir.filter.filters_for(kind);
         found.extend(by_type.filter_map(|name| Coding::of_filter(name.as_bytes())));
     }

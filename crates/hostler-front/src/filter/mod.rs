@@ -19,6 +19,12 @@ pub(crate) async fn apply(request: &mut Request, body: Body) -> Body {
     compress::apply(request, body, &filters)
 }
 
+/// Whether filters by media type see the answer: mod_filter leaves alone what is no 200, unless `filter-errordocs` is
+/// set. (A 304 stands for a 200 that the client has.)
+pub(crate) fn are_by_type(request: &Request) -> bool {
+    matches!(request.status, 200 | 304) || request.env.contains("filter-errordocs")
+}
+
 /// `AllowMethods` (mod_allowmethods).
 pub(crate) fn methods_allowed(request: &mut Request) -> bool {
     let Some(methods) = request.dir.core.allow_methods.clone() else { return true };

@@ -21,6 +21,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     keep_body(request).await?;
     drop_body(request).await?;
     let file = check(request)?;
+    super::source::check(request)?;
     if super::ssi::wanted(request) {
         return super::ssi::handle(request, file).await;
     }

@@ -7,6 +7,7 @@ pub(crate) mod directory;
 pub(crate) mod file;
 pub(crate) mod options;
 pub(crate) mod server_status;
+pub(crate) mod source;
 pub(crate) mod ssi;
 pub(crate) mod worker;
 
@@ -49,13 +50,13 @@ async fn respond(request: &mut Request) -> Result<Body, Halt> {
     match handler.as_deref() {
         None | Some(b"default-handler") => file::handle(request).await,
         Some(DIRECTORY) => directory::handle(request).await,
-        Some(b"cgi-script")
+        Some(b"cgi-script" | CGI_TYPE)
             if request.dir.pool.isolation("cgi-script") == Isolation::Fork
                 && !worker::phases::are_disabled(request) =>
         {
             worker::script(request).await
         }
-        Some(b"cgi-script") => cgi::handle(request).await,
+        Some(b"cgi-script" | CGI_TYPE) => cgi::handle(request).await,
         Some(name) if worker::is_handler(name) => worker::handle(request).await,
         Some(b"server-parsed") => {
             request.filters.push(Bytes::from_static(b"includes"));

@@ -69,6 +69,7 @@ fn is_filtered(request: &Request) -> bool {
 fn by_media_type(request: &Request) -> bool {
     let filter = &request.dir.filter;
     filter.is_set()
+        && crate::filter::are_by_type(request)
         && !request.notes.contains(EXPANDED)
         && request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok()).is_some_and(
             |kind| filter.filters_for(kind).any(|name| name.as_bytes().eq_ignore_ascii_case(FILTER)),

@@ -14,7 +14,8 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     filter::headers::request_fields(request).await?;
     super::translate::redirect(request, true).await?;
     directory(request).await?;
-    fallback(request).await
+    fallback(request).await?;
+    crate::access::fake(request).await
 }
 
 /// mod_dir: the slash at a directory's end, and its index.

@@ -2,15 +2,20 @@
 
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
 /// Everywhere, under FileInfo.
 const fn file_info(directive: Directive) -> Directive {
     directive.allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
 }
 
+/// The same, of what neither guards nor hands anything over.
+const fn harmless(directive: Directive) -> Directive {
+    file_info(directive).with_effect(Effect::Harmless)
+}
+
 pub(super) static DIRECTIVES: &[Directive] = &[
-    file_info(Directive::new(
+    harmless(Directive::new(
         "AddDefaultCharset",
         Arity::Take1,
         "On|Off|charset",
@@ -39,74 +44,83 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "ErrorDocument",
         Arity::Take2,
         "status \"text\"|/path|URL|default",
         "What is answered instead of an error page",
         error_document,
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "FileETag",
         Arity::TakeArgv,
         "[+|-]INode|MTime|Size|Digest ... | All | None",
         "What entity tags of files are made of",
         file_etag,
     )),
-    file_info(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+    harmless(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
         cmd.dir.core.enable_mmap = Some(args.flag());
         Ok(())
     })),
-    file_info(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
+    harmless(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
         cmd.dir.core.enable_sendfile = Some(args.flag());
         Ok(())
     })),
     Directive::new("ContentDigest", Arity::Flag, "On|Off", "Whether answers get Content-MD5", |cmd, args| {
+        if args.flag() {
+            cmd.warn("ContentDigest On has no effect: nobody asks for Content-MD5 any more");
+        }
         cmd.dir.core.content_digest = Some(args.flag());
         Ok(())
     })
-    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    file_info(Directive::new(
-        "SetHandler",
-        Arity::Take1,
-        "handler|None|expression",
-        "Which handler answers",
-        |cmd, args| {
-            cmd.dir.core.handler = Some(handler(cmd, args.first())?);
-            Ok(())
-        },
-    )),
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
+    .with_effect(Effect::Harmless),
+    file_info(
+        Directive::new(
+            "SetHandler",
+            Arity::Take1,
+            "handler|None|expression",
+            "Which handler answers",
+            |cmd, args| {
+                cmd.dir.core.handler = Some(handler(cmd, args.first())?);
+                Ok(())
+            },
+        )
+        .with_effect(Effect::HandsOver),
+    ),
     file_info(Directive::new(
         "ForceType",
         Arity::Take1,
         "type|None",
         "Media type of all files",
         |cmd, args| {
+            if super::super::mime::programs::runs(args.first()) {
+                cmd.name_handler(args.first());
+            }
             cmd.dir.core.force_type = Some(Setting::word(args.first()));
             Ok(())
         },
     )),
-    file_info(Directive::new(
-        "SetOutputFilter",
-        Arity::Take1,
-        "filter[;filter...]",
-        "Filters for what is answered",
-        |cmd, args| {
-            cmd.dir.core.output_filters = Some(filters(args.first()));
-            Ok(())
-        },
-    )),
-    file_info(Directive::new(
+    file_info(
+        Directive::new(
+            "SetOutputFilter",
+            Arity::Take1,
+            "filter[;filter...]",
+            "Filters for what is answered",
+            |cmd, args| {
+                super::super::filter::check_names(args.first())?;
+                cmd.dir.core.output_filters = Some(filters(args.first()));
+                Ok(())
+            },
+        )
+        .with_effect(Effect::HarmlessIf(super::super::filter::only_compress)),
+    ),
+    file_info(Directive::refused(
         "SetInputFilter",
-        Arity::Take1,
-        "filter[;filter...]",
         "Filters for request bodies",
-        |cmd, args| {
-            cmd.dir.core.input_filters = Some(filters(args.first()));
-            Ok(())
-        },
+        "Hostler has no filters for requests",
     )),
-    file_info(Directive::new(
+    harmless(Directive::new(
         "DefaultType",
         Arity::Take1,
         "none",
@@ -169,6 +183,7 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
         }
         return Ok(Setting::Expr(cmd.string_expr(word)?));
     }
+    cmd.name_handler(word);
     let shows = figures(cmd, word)?;
     if !cmd.is_htaccess() {
         cmd.dir.core.shows_figures = Some(shows);

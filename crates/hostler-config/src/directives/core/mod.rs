@@ -2,6 +2,7 @@
 //! mod_allowmethods, mod_http2's basics, mpm-itk, and the few of its own.
 
 mod content;
+pub(crate) mod handlers;
 mod limits;
 mod mpm;
 mod names;
@@ -20,29 +21,64 @@ pub use types::{
 };
 
 use crate::directives::pool::{NoNewPrivileges, SiteBounds, SiteLimits};
-use crate::{Merge, Module, Section, over, unset_part};
+use crate::{Effect, Merge, Module, Section, over, unset_part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Modules whose directives are in this folder.
 pub static MODULES: &[&Module] = &[
-    &Module { name: "core_module", file: "core.c", directives: sections::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: names::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: content::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: options::DIRECTIVES },
-    &Module { name: "core_module", file: "core.c", directives: limits::DIRECTIVES },
-    &Module { name: "http_module", file: "http_core.c", directives: protocol::DIRECTIVES },
-    &Module { name: "so_module", file: "mod_so.c", directives: &[] },
-    &Module { name: "unixd_module", file: "mod_unixd.c", directives: mpm::UNIXD },
-    &Module { name: "mpm_prefork_module", file: "prefork.c", directives: mpm::MPM },
-    &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK },
-    &Module { name: "reqtimeout_module", file: "mod_reqtimeout.c", directives: protocol::REQTIMEOUT },
-    &Module { name: "allowmethods_module", file: "mod_allowmethods.c", directives: protocol::ALLOWMETHODS },
-    &Module { name: "request_module", file: "mod_request.c", directives: limits::REQUEST },
-    &Module { name: "http2_module", file: "mod_http2.c", directives: protocol::HTTP2 },
-    &Module { name: "version_module", file: "mod_version.c", directives: &[] },
-    &Module { name: "macro_module", file: "mod_macro.c", directives: &[] },
-    &Module { name: "hostler_module", file: "mod_hostler.c", directives: mpm::HOSTLER },
+    &Module {
+        name: "core_module",
+        file: "core.c",
+        directives: sections::DIRECTIVES,
+        effect: Effect::AsItsLines,
+    },
+    &Module { name: "core_module", file: "core.c", directives: names::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: content::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: options::DIRECTIVES, effect: Effect::Guards },
+    &Module { name: "core_module", file: "core.c", directives: limits::DIRECTIVES, effect: Effect::Guards },
+    &Module {
+        name: "http_module",
+        file: "http_core.c",
+        directives: protocol::DIRECTIVES,
+        effect: Effect::Guards,
+    },
+    &Module { name: "so_module", file: "mod_so.c", directives: &[], effect: Effect::Guards },
+    &Module { name: "unixd_module", file: "mod_unixd.c", directives: mpm::UNIXD, effect: Effect::Guards },
+    &Module { name: "mpm_prefork_module", file: "prefork.c", directives: mpm::MPM, effect: Effect::Harmless },
+    &Module { name: "mpm_itk_module", file: "mpm_itk.c", directives: mpm::ITK, effect: Effect::Guards },
+    &Module {
+        name: "reqtimeout_module",
+        file: "mod_reqtimeout.c",
+        directives: protocol::REQTIMEOUT,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "allowmethods_module",
+        file: "mod_allowmethods.c",
+        directives: protocol::ALLOWMETHODS,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "request_module",
+        file: "mod_request.c",
+        directives: limits::REQUEST,
+        effect: Effect::Guards,
+    },
+    &Module {
+        name: "http2_module",
+        file: "mod_http2.c",
+        directives: protocol::HTTP2,
+        effect: Effect::Harmless,
+    },
+    &Module { name: "version_module", file: "mod_version.c", directives: &[], effect: Effect::Guards },
+    &Module { name: "macro_module", file: "mod_macro.c", directives: &[], effect: Effect::Guards },
+    &Module {
+        name: "hostler_module",
+        file: "mod_hostler.c",
+        directives: mpm::HOSTLER,
+        effect: Effect::Guards,
+    },
 ];
 
 /// What a directory sets. `None`: not set; the defaults are in the fields' descriptions.
@@ -80,8 +116,6 @@ pub struct Dir {
     pub force_type: Option<Setting>,
     /// `SetOutputFilter`: names in order, as written.
     pub output_filters: Option<Vec<String>>,
-    /// `SetInputFilter`: names in order, as written.
-    pub input_filters: Option<Vec<String>>,
     /// `AddDefaultCharset` (default Off).
     pub default_charset: Option<DefaultCharset>,
     /// `RLimitCPU`, seconds.
@@ -148,7 +182,6 @@ impl Merge for Dir {
             shows_figures: other.shows_figures.or(self.shows_figures),
             force_type: over(&self.force_type, &other.force_type),
             output_filters: over(&self.output_filters, &other.output_filters),
-            input_filters: over(&self.input_filters, &other.input_filters),
             default_charset: over(&self.default_charset, &other.default_charset),
             rlimit_cpu: other.rlimit_cpu.or(self.rlimit_cpu),
             rlimit_mem: other.rlimit_mem.or(self.rlimit_mem),
@@ -233,8 +266,6 @@ pub struct Server {
     pub protocols: Option<Vec<String>>,
     /// `ProtocolsHonorOrder` (default On).
     pub protocols_honor_order: Option<bool>,
-    /// `MergeTrailers` (default Off).
-    pub merge_trailers: Option<bool>,
     /// `StrictHostCheck` (default Off).
     pub strict_host_check: Option<bool>,
     /// `AllowEncodedSlashes`
@@ -286,7 +317,6 @@ impl Merge for Server {
             http_protocol: self.http_protocol.merge(other.http_protocol),
             protocols: over(&self.protocols, &other.protocols),
             protocols_honor_order: other.protocols_honor_order.or(self.protocols_honor_order),
-            merge_trailers: other.merge_trailers.or(self.merge_trailers),
             strict_host_check: other.strict_host_check.or(self.strict_host_check),
             encoded_slashes: other.encoded_slashes.or(self.encoded_slashes),
             server_tokens: other.server_tokens.or(self.server_tokens),

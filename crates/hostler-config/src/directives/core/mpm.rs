@@ -20,6 +20,7 @@ const fn ignored(name: &'static str, why: &'static str) -> Directive {
         contexts: Contexts::CONFIG,
         overrides: Overrides::NONE,
         action: Action::Ignored(why),
+        effect: None,
     }
 }
 

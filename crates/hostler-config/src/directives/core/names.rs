@@ -3,7 +3,7 @@
 use super::sections::normal_path;
 use super::types::{CanonicalName, HostnameLookups, ServerName, ServerTokens, Signature};
 use super::values::choice;
-use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Effect, Overrides};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -26,6 +26,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "/path",
         "Path of a virtual host for clients without Host",
         |cmd, args| {
+            cmd.warn(
+                "ServerPath has no effect: clients without Host get the first virtual host of the address",
+            );
             cmd.server.core.server_path = Some(args.first().to_owned());
             Ok(())
         },
@@ -33,7 +36,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new("ServerAdmin", Arity::Take1, "address|URL", "Whom the error pages name", |cmd, args| {
         cmd.server.core.admin = Some(args.first().to_owned());
         Ok(())
-    }),
+    })
+    .with_effect(Effect::Harmless),
     Directive::new("DocumentRoot", Arity::Take1, "directory", "Directory of the documents", document_root),
     Directive::new(
         "AccessFileName",
@@ -103,7 +107,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )
-    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    .allowed(Contexts::ANYWHERE, Overrides::ALL)
+    .with_effect(Effect::Harmless),
     Directive::new(
         "ServerTokens",
         Arity::Take1,

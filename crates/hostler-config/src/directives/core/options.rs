@@ -1,6 +1,6 @@
 //! Options and AllowOverride: features of a directory, and what its .htaccess may change.
 
-use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 use std::collections::BTreeSet;
 use std::ops::{BitAnd, BitOr, Not};
 use std::sync::Arc;
@@ -216,7 +216,8 @@ impl Allow {
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new("Options", Arity::TakeArgv, "[+|-]option ...", "Features of a directory", set_options)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
+        .with_effect(Effect::HarmlessIf(only_multi_views)),
     Directive::new(
         "AllowOverride",
         Arity::TakeArgv,
@@ -253,6 +254,13 @@ fn option(name: &str) -> Option<OptionBits> {
 const OPTIONS: &str =
     "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All, None";
 
+/// Whether it is about MultiViews alone, which there are none of.
+fn only_multi_views(words: &[String]) -> bool {
+    words
+        .iter()
+        .all(|word| word.strip_prefix(['+', '-']).is_some_and(|name| name.eq_ignore_ascii_case("multiviews")))
+}
+
 /// `Options`. All words with a sign, or none.
 fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let allowed = cmd.builder.allow.as_ref().map_or(OptionBits::EVERY, |allow| allow.options);
@@ -260,6 +268,7 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if signed != 0 && signed != args.words.len() {
         return Err("either all options must start with + or -, or none may".to_owned());
     }
+    let mut wants_multi_views = false;
     let options = &mut cmd.dir.core.options;
     if signed == 0 && !args.words.is_empty() {
         *options = Options { absolute: Some(OptionBits::NONE), ..Options::default() };
@@ -278,6 +287,10 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
             return Err(format!("the option {name} is not allowed here (AllowOverride)"));
         }
         options.change(word.as_bytes().first().copied(), bits);
+        wants_multi_views |= bits == OptionBits::MULTI_VIEWS && !word.starts_with('-');
+    }
+    if wants_multi_views {
+        cmd.warn("Options MultiViews has no effect yet: a URL that leaves out an extension leads to no file");
     }
     Ok(())
 }

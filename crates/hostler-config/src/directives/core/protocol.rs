@@ -67,7 +67,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "On|Off",
         "Whether trailers count as headers",
         |cmd, args| {
-            cmd.server.core.merge_trailers = Some(args.flag());
+            if args.flag() {
+                cmd.warn("MergeTrailers On has no effect: trailers are never taken for header fields");
+            }
             Ok(())
         },
     ),
@@ -218,6 +220,7 @@ const fn ignored(name: &'static str) -> Directive {
         contexts: Contexts::ANYWHERE,
         overrides: Overrides::ALL,
         action: Action::Ignored("Hostler's HTTP/2 has no such setting"),
+        effect: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::command::Context;
 use crate::section::{Kind, MethodSet, Pattern, Section};
 use crate::server::RawServer;
-use crate::{Args, Command, Contexts, Directive, Inside, Node, Overrides, Place};
+use crate::{Args, Command, Contexts, Directive, Effect, Inside, Node, Overrides, Place};
 use hostler_expr::Regex;
 use std::sync::Arc;
 
@@ -51,7 +51,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         limit,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG_OR_LIMIT),
-    Directive::section("VirtualHost", "<VirtualHost address[:port] ...>", "A virtual host", virtual_host),
+    // Without it another virtual host would answer.
+    Directive::section("VirtualHost", "<VirtualHost address[:port] ...>", "A virtual host", virtual_host)
+        .with_effect(Effect::Guards),
 ];
 
 /// Apache's functions on paths know `*`, `?` and `[`.

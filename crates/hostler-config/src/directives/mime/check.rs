@@ -2,8 +2,9 @@
 //! letters only, so that no other alphabet can spell `.php`.
 
 use super::content_type::with_charset;
-use super::{Dir, Extension, Types};
+use super::{Dir, Extension, Types, programs};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What a name says about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,10 +19,10 @@ pub struct MimeFacts<'a> {
     pub languages: Vec<&'a str>,
     /// AddHandler of the last extension that has one.
     pub handler: Option<&'a str>,
-    /// AddInputFilter, in order.
-    pub input_filters: Vec<&'a str>,
     /// AddOutputFilter, in order.
     pub output_filters: Vec<&'a str>,
+    /// It is a program's source by its extension or type, and the configuration does not say that it is a text.
+    pub is_source: bool,
 }
 
 /// Reads a file's name, or a path, of which the last component counts. With ModMimeUsePathInfo, `path_info` is
@@ -37,6 +38,7 @@ pub fn check<'a>(path: &[u8], path_info: &[u8], dir: &'a Dir, types: &'a Types) 
         let folded = extension.to_ascii_lowercase();
         let Ok(extension) = std::str::from_utf8(&folded) else { continue };
         let known = dir.extensions.get(extension);
+        facts.is_source = is_source(extension, known, types).unwrap_or(facts.is_source);
         if known.is_none_or(|known| known.media_type.is_none()) {
             facts.content_type = types.of(extension).map(Cow::Borrowed).or(facts.content_type);
         }
@@ -49,6 +51,30 @@ pub fn check<'a>(path: &[u8], path_info: &[u8], dir: &'a Dir, types: &'a Types) 
         facts.languages.extend(dir.default_language.as_deref());
     }
     facts
+}
+
+/// What Debian calls copies that editors leave behind: a copy of a program is one.
+const LEFT_OVER: &str = "application/x-trash";
+
+/// What an extension says about its file being a program's source; as for types, the last one that says anything
+/// decides. TypesConfig knows types of programs' sources, too, so it is no reason to show them.
+fn is_source(extension: &str, known: Option<&Extension>, types: &Types) -> Option<bool> {
+    let of_configuration = |known: &Extension| {
+        let handed_over = |filters: &Arc<str>| filters.split(';').any(|name| name == "includes");
+        if known.output_filters.as_ref().is_some_and(handed_over) {
+            return Some(false);
+        }
+        let name = known.media_type.as_deref().filter(|name| !name.is_empty())?;
+        Some(programs::is_shown_as(name) == Some(false))
+    };
+    known.and_then(of_configuration).or_else(|| {
+        if programs::is_extension(extension) {
+            return Some(true);
+        }
+        // What is coded is still what it was.
+        let is_coding = known.is_some_and(|known| known.encoding.is_some());
+        types.of(extension).filter(|name| !is_coding && *name != LEFT_OVER).map(programs::is_type)
+    })
 }
 
 /// The extensions of the last component of a path. Leading dots belong to the base name, which is none.
@@ -73,7 +99,6 @@ impl<'a> MimeFacts<'a> {
                 None => Cow::Borrowed(encoding),
             });
         }
-        self.input_filters.extend(filters(extension.input_filters.as_deref()));
         self.output_filters.extend(filters(extension.output_filters.as_deref()));
     }
 }

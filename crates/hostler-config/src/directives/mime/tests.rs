@@ -70,6 +70,35 @@ fn sections_add_and_take_away() {
 }
 
 #[test]
+fn sources_of_programs_are_told_apart_from_texts() {
+    let types = Types::parse(
+        "text/plain txt\nimage/jpeg jpg\ntext/x-python py\napplication/x-ruby odd\napplication/gzip gz\napplication/x-trash old",
+    );
+    let source = |dir: &Dir, name: &str| check(name.as_bytes(), b"", dir, &types).is_source;
+    let none = Dir::default();
+    let hidden = "a.php A.PHP a.phps b.inc c.py d.pl e.cgi f.war g.wsgi \
+                  h.psgi i.odd j.php.bak j.php.old k.php.en l.php~ m.php. n.txt.php /www/x.txt/o.Php7";
+    for name in hidden.split(' ') {
+        assert!(source(&none, name), "{name}");
+    }
+    let shown = "a.txt php .php b.php.txt c.pl.jpg d.php.gz x.php/e.txt f.\u{fe52}php g.js h.ph\u{17f}";
+    for name in shown.split(' ') {
+        assert!(!source(&none, name), "{name}");
+    }
+    let (dir, _) = parts(
+        "AddType text/plain .py .PL\nAddType text/x-ruby .rb\nAddType application/x-php .php\n\
+        RemoveType .phtml\nAddOutputFilter INCLUDES .inc\nAddOutputFilter DEFLATE .cgi\nAddEncoding x-gzip .gz\n\
+        AddLanguage en .en\nAddCharset utf-8 .sh",
+    );
+    for name in "a.php a.phtml a.cgi a.jsp.gz a.jsp.en a.py.jsp a.sh".split(' ') {
+        assert!(source(&dir, name), "{name}");
+    }
+    for name in "a.py a.pl a.rb a.inc a.py.en a.jsp.py".split(' ') {
+        assert!(!source(&dir, name), "{name}");
+    }
+}
+
+#[test]
 fn removed_types() {
     let lines = "<Directory /a>\nAddType x/first .one\nRemoveType .one .TXT\nRemoveType .two\nAddType x/two .two\n</Directory>\n\
         <Directory /a/b>\nAddCharset utf-8 .txt\nAddType x/three .three\n</Directory>\n";

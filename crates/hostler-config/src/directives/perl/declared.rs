@@ -145,6 +145,7 @@ fn table_entry(declared: &Declared) -> Option<&'static Directive> {
             contexts: contexts(declared.req_override),
             overrides: overrides(declared.req_override),
             action: Action::Set(call),
+            effect: None,
         }))
     });
     Some(*entry)

@@ -28,7 +28,8 @@ const fn by_server(
 /// A handler that has no place here.
 const fn missing(name: &'static str, action: Action) -> Directive {
     let (contexts, overrides) = (Contexts::ANYWHERE, Overrides::ALL);
-    Directive { name, arity: Arity::RawArgs, form: "", doc: "Not implemented", contexts, overrides, action }
+    let (arity, form, doc) = (Arity::RawArgs, "", "Not implemented");
+    Directive { name, arity, form, doc, contexts, overrides, action, effect: None }
 }
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";

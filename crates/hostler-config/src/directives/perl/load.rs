@@ -16,6 +16,7 @@ const fn ignored(name: &'static str, why: &'static str) -> Directive {
         contexts: Contexts::SERVER,
         overrides: Overrides::NONE,
         action: Action::Ignored(why),
+        effect: None,
     }
 }
 

@@ -74,6 +74,7 @@ async fn read((sub, phase): (Request, serve::Phase)) -> Content {
         return run(sub).await.map_or(Content::None, Content::Html);
     }
     let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
+    let is_text = is_text && !handler::source::is_hidden(&sub);
     let text = file.as_ref().ok().filter(|_| is_text).and_then(|file| file.text(LONGEST as u64));
     text.map_or(Content::None, Content::Text)
 }

@@ -1,0 +1,87 @@
+//! Handlers that a configuration names: those that nothing answers for are told when it is read, not by a 500 to the
+//! first visitor.
+
+use crate::Command;
+use crate::build::Builder;
+
+/// The handlers that there are; a type of `application/x-httpd-` that is no handler counts as one.
+const HANDLERS: &[&str] = &[
+    "default-handler",
+    "cgi-script",
+    "application/x-httpd-cgi",
+    "server-parsed",
+    "perl-script",
+    "modperl",
+    "psgi",
+    "server-status",
+    "hostler-metrics",
+    "send-as-is",
+    "httpd/unix-directory",
+    "none",
+];
+
+impl Command<'_> {
+    /// Notes that the line names a handler. An access file is too late to tell of.
+    pub(crate) fn name_handler(&mut self, name: &str) {
+        if !self.is_htaccess() {
+            let named = (self.origin, self.directive.name, name.to_ascii_lowercase());
+            self.builder.handlers.push(named);
+        }
+    }
+}
+
+/// Warns of the handlers that nothing answers for, once all lines are known.
+pub(crate) fn warn_of_missing(builder: &mut Builder) {
+    let named = std::mem::take(&mut builder.handlers);
+    for (origin, directive, name) in named {
+        if HANDLERS.contains(&name.as_str()) || builder.actions.contains(&name) {
+            continue;
+        }
+        let why = match name.strip_prefix("proxy:") {
+            Some(_) => "proxying is not implemented yet".to_owned(),
+            None => format!("there is no handler {name}, and no Action for it"),
+        };
+        builder.warn(origin, format!("{directive}: {why}: every request that it would answer gets 500"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, read_text};
+
+    fn warnings(text: &str) -> Vec<String> {
+        let config = Config::build(&read_text(text, "/nowhere").unwrap()).unwrap();
+        config.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_nothing_answers_for_is_told() {
+        for line in [
+            "SetHandler \"proxy:fcgi://127.0.0.1:9000\"",
+            "AddHandler fcgid-script .fcgi",
+            "AddHandler type-map .var",
+            "SetHandler nonsense",
+            "AddType application/x-httpd-php .php",
+            "ForceType application/x-httpd-php",
+            "Options MultiViews",
+            "Options +Indexes +MultiViews",
+        ] {
+            let said = warnings(&format!("# one\n<Directory /x>\n{line}\n</Directory>"));
+            assert!(said.len() == 1 && said[0].starts_with("configuration:3: "), "{line}: {said:?}");
+        }
+        for line in [
+            "SetHandler None",
+            "SetHandler PERL-SCRIPT",
+            "AddHandler cgi-script .cgi",
+            "AddType application/x-httpd-cgi .cgi",
+            "AddType text/x .x",
+            "SetHandler mine\nAction Mine /cgi-bin/x",
+            "AddType application/x-httpd-php .php\nAction application/x-httpd-php /cgi-bin/php",
+            "Options -MultiViews",
+            "Options All",
+            "SetHandler %{reqenv:X}",
+        ] {
+            assert_eq!(warnings(&format!("<Directory /x>\n{line}\n</Directory>")), [""; 0], "{line}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which extensions and media types belong to the languages that programs of web sites are written in. A file of such
+//! a name is not sent as a text only because nothing was said about who runs it.
+
+/// Extensions, lower case, by language.
+const EXTENSIONS: &[&str] = &[
+    // PHP
+    "php phtml pht phtm phps phar inc php2 php3 php4 php5 php6 php7 php8 php9 php56 php70 php71 php72 php73 php74 php80",
+    "php81 php82 php83 php84",
+    // Perl
+    "pl pm plx pls perl fcgi fpl psgi mpl cgi",
+    // Python
+    "py pyc pyo pyw pyx pyz wsgi psp",
+    // Ruby
+    "rb rbx rbw rhtml erb rjs ru",
+    // Java
+    "jsp jspx jspf jhtml war ear",
+    // ASP and ASP.NET
+    "asp aspx asa asax ascx ashx asmx axd cshtml vbhtml",
+    // ColdFusion
+    "cfm cfml cfc",
+    // Shells, Tcl, Lua
+    "sh bash ksh zsh csh tcl lua scgi",
+];
+
+/// Media types that say that a file is a program, apart from all of `application/x-httpd-`.
+const TYPES: &[&str] = &[
+    "application/x-php",
+    "application/php",
+    "text/x-php",
+    "text/php",
+    "application/x-perl",
+    "text/x-perl",
+    "application/x-python",
+    "application/x-python-code",
+    "application/x-python-bytecode",
+    "text/x-python",
+    "text/x-script.python",
+    "application/x-ruby",
+    "text/x-ruby",
+    "application/x-sh",
+    "text/x-sh",
+    "application/x-shellscript",
+    "text/x-shellscript",
+    "application/x-csh",
+    "text/x-csh",
+    "application/x-tcl",
+    "text/x-tcl",
+    "application/x-lua",
+    "text/x-lua",
+    "application/x-jsp",
+    "text/x-jsp",
+];
+
+/// Whether a file's name may be a program's, whatever the configuration says.
+#[must_use]
+pub fn has_extension(name: &[u8]) -> bool {
+    let parts = name.split(|byte| *byte == b'.').skip(1);
+    parts
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .any(|part| is_extension(&part.to_ascii_lowercase()))
+}
+
+/// Whether an extension (lower case, without its dot) is a program's. An editor's copy (`php~`) is one too.
+pub(super) fn is_extension(extension: &str) -> bool {
+    let extension = extension.trim_end_matches('~');
+    EXTENSIONS.iter().flat_map(|line| line.split_ascii_whitespace()).any(|known| known == extension)
+}
+
+/// Whether a media type, parameters aside, says that a file is to be run.
+pub(crate) fn runs(media_type: &str) -> bool {
+    essence(media_type).starts_with("application/x-httpd-")
+}
+
+/// Whether a file may be shown under a media type that the configuration gives it: a `text/` type says so even of a
+/// program. `None`: the type says nothing about programs.
+#[must_use]
+pub fn is_shown_as(media_type: &str) -> Option<bool> {
+    is_type(media_type).then(|| essence(media_type).starts_with("text/"))
+}
+
+/// Whether a media type, parameters aside, is a program's.
+#[must_use]
+pub fn is_type(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    runs(&essence) || TYPES.contains(&essence.as_str())
+}
+
+fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_known_by_extension_and_type() {
+        for extension in ["php", "php7", "phps", "inc", "py", "pl", "cgi", "war", "wsgi", "php~", "sh"] {
+            assert!(is_extension(extension), "{extension}");
+        }
+        for extension in ["html", "txt", "js", "css", "ph", "", "~", "jar", "class", "shtml"] {
+            assert!(!is_extension(extension), "{extension}");
+        }
+        assert!(is_type("Application/X-Httpd-PHP; a=b") && is_type("text/x-python"));
+        assert!(!is_type("text/plain") && !is_type("application/javascript") && !runs("text/x-perl"));
+    }
+}

@@ -1,0 +1,141 @@
+//! Blocks that are left out because Hostler lacks a module: `<IfModule mod_rewrite.c>` and its like. Apache, which has
+//! the module, would carry them out, so they may be left out only where that changes neither who may see what nor which
+//! files are handed to programs; else they are an error.
+//!
+//! In the configuration a module counts that has been loaded. An .htaccess file can load none; its author expects those
+//! that come with Apache. What stands in a block for a module that is *not* there is carried out as ever.
+
+use super::expand::Reader;
+use super::files::parsed;
+use super::{modules, version};
+use crate::directives::{self, effect, known};
+use crate::lexer::words;
+use crate::table::{Action, Effect};
+use crate::{Node, Origin};
+
+/// Blocks, files and macros inside one another that are looked into.
+const MAX_LEVELS: u32 = 20;
+
+/// Lines that are looked at, in all: macros can multiply.
+const MAX_JUDGED: usize = 50_000;
+
+/// A line that may not be left out.
+struct Loss {
+    name: String,
+    at: Origin,
+    hands_over: bool,
+}
+
+impl Reader {
+    /// A block whose condition does not hold.
+    pub(super) fn left_out(&mut self, at: Origin, section: &str, args: &str, children: &[Node]) {
+        let Some(module) = self.lacked_by(section, args) else { return };
+        let Some(loss) = self.loss(children, 0) else { return };
+        let place = format!("{}:{}", self.file_name(loss.at), loss.at.line);
+        let what = match loss.hands_over {
+            true => "which hands files to a program: their source would be sent instead",
+            false => "which may say who sees what",
+        };
+        let advice = match self.htaccess {
+            true => "say it with directives that Hostler has, outside of this block, and remove the block",
+            false => {
+                "say it with directives that Hostler has, outside of this block, and remove the block, or remove \
+                      the LoadModule"
+            }
+        };
+        let message = format!(
+            "Hostler does not have {module}, and without this block {} ({place}) would be left out, {what}; {advice}",
+            loss.name
+        );
+        self.error_in_words(at, section, message);
+    }
+
+    /// The module that a condition asks for, if it is not there and would be in Apache.
+    fn lacked_by(&self, section: &str, args: &str) -> Option<String> {
+        let name = words(args).into_iter().next().filter(|name| !name.starts_with('!'))?;
+        let module = match section.to_ascii_lowercase().as_str() {
+            "ifmodule" => name,
+            "ifdirective" | "ifsection" => {
+                let (module, directive) = directives::find(name.trim_start_matches('<'))?;
+                let is_missing =
+                    !matches!(directive.action, Action::Set(_) | Action::Section(_) | Action::Read);
+                is_missing.then(|| module.name.to_owned())?
+            }
+            _ => return None,
+        };
+        self.lacks(&module).then_some(module)
+    }
+
+    /// Whether a module is missing here that Apache would have.
+    fn lacks(&self, module: &str) -> bool {
+        let is_loaded = self.facts.missing_modules.contains(module);
+        let is_expected = self.htaccess && known::is_expected(module);
+        !modules::is_built_in(module) && (is_loaded || is_expected)
+    }
+
+    /// The first line that may not be left out.
+    fn loss(&mut self, nodes: &[Node], level: u32) -> Option<Loss> {
+        nodes.iter().find_map(|node| self.loss_of(node, level))
+    }
+
+    fn loss_of(&mut self, node: &Node, level: u32) -> Option<Loss> {
+        let name = node.name.to_ascii_lowercase();
+        let loss = |hands_over| Some(Loss { name: node.name.clone(), at: node.origin, hands_over });
+        self.judged += 1;
+        if level == MAX_LEVELS || self.judged > MAX_JUDGED {
+            return loss(false);
+        }
+        if let Some(children) = &node.children {
+            let counts = match name.as_str() {
+                "ifmodule" => self.would_hold(&node.args),
+                "ifversion" => version::holds(self, &words(&node.args)).unwrap_or(true),
+                "ifdefine" | "iffile" | "ifdirective" | "ifsection" | "macro" => true,
+                _ => {
+                    return match effect::of(&name, &node.args) {
+                        Effect::AsItsLines => self.loss(children, level + 1),
+                        _ => loss(false),
+                    };
+                }
+            };
+            return if counts { self.loss(children, level + 1) } else { None };
+        }
+        match name.as_str() {
+            "include" | "includeoptional" if !self.htaccess => {
+                let args = self.variables(&node.args, node.origin);
+                match self.included(&args, name == "includeoptional") {
+                    Ok(files) => files.iter().find_map(|nodes| self.loss(nodes, level + 1)),
+                    Err(_) => loss(false),
+                }
+            }
+            "use" => match self.macro_body(&node.args) {
+                Some(body) => self.loss(&body, level + 1),
+                None => loss(false),
+            },
+            // What it loads may have blocks of its own further on.
+            "loadmodule" => modules::load(self, node.origin, &node.args).err().and_then(|_| loss(false)),
+            "error" | "warning" | "undefmacro" | "macroignoreemptyargs" | "macroignorebadnesting" => None,
+            _ => match effect::of(&name, &node.args) {
+                Effect::Harmless => None,
+                effect => loss(matches!(effect, Effect::HandsOver)),
+            },
+        }
+    }
+
+    /// Whether an inner `<IfModule>` may hold in Apache.
+    fn would_hold(&self, args: &str) -> bool {
+        let words = words(args);
+        let name = words.first().map_or("", String::as_str);
+        let (negated, name) = name.strip_prefix('!').map_or((false, name), |name| (true, name));
+        if modules::is_built_in(name) || self.facts.missing_modules.contains(name) {
+            return !negated;
+        }
+        // What is only expected may be there or not.
+        negated || self.lacks(name)
+    }
+
+    /// The lines of each file that an Include names.
+    fn included(&mut self, args: &str, optional: bool) -> Result<Vec<Vec<Node>>, String> {
+        let files = self.included_files(args, optional)?;
+        files.iter().map(|path| parsed(path, self.add_file(&path.to_string_lossy()))).collect()
+    }
+}
