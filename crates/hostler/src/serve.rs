@@ -15,9 +15,8 @@ const NOBODY: u32 = 64_991;
 
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
     let served = Served::of(args)?;
-    let say = format!("hostler: serving {} on http://{}/", served.path().display(), args.listen);
     let words = ["serve".into(), served.path().into(), "--listen".into(), args.listen.to_string().into()];
-    run::become_master(Some(say), words.into_iter().collect::<Vec<OsString>>())
+    run::become_master(words.into_iter().collect::<Vec<OsString>>())
 }
 
 /// What is served.

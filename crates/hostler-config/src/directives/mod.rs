@@ -12,6 +12,7 @@ pub mod dir;
 pub mod env;
 pub mod expires;
 pub mod filter;
+pub(crate) mod foreign;
 pub mod headers;
 pub mod include;
 pub(crate) mod known;
