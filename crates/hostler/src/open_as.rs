@@ -1,7 +1,7 @@
 //! Files in tenants' directories: opened by a child that has the tenant's identity (`hostler open-as`), logs for
 //! appending, certificates for reading.
 //!
-//! The planner sends what to open in one datagram each on descriptor 3: `a`, `r` or `l`, and the path. It gets an errno
+//! The planner sends what to open in one datagram each on descriptor 3: `a`, `r`, `l` or `d`, and the path. It gets an errno
 //! (four bytes, 0: opened) with the descriptor. The child belongs to the tenant: its answers are checked, and
 //! waited for only so long.
 //!
@@ -25,10 +25,12 @@ use crate::Failed;
 /// How long the child may take for one file.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_PATH: usize = 4096;
-/// The ways to open; the last one only looks whether the first would do.
+/// The ways to open; `l` only looks whether `a` would do.
 const APPEND: u8 = b'a';
 const READ: u8 = b'r';
 const LOOK: u8 = b'l';
+/// A directory, to see whether it can be read and entered.
+const ENTER: u8 = b'd';
 const O_NONBLOCK: i32 = 0o4000;
 
 /// The child's side: opens what it is told until the planner is done.
@@ -46,6 +48,9 @@ pub(crate) fn command() -> Result<(), Failed> {
 
 fn open(how: u8, path: &Path) -> io::Result<OwnedFd> {
     // Without blocking: a pipe may stand there instead of a file.
+    if how == ENTER {
+        return enter(path).map(OwnedFd::from);
+    }
     let mut options = OpenOptions::new();
     match how {
         APPEND => options.append(true).create(true).mode(0o640),
@@ -59,6 +64,17 @@ fn open(how: u8, path: &Path) -> io::Result<OwnedFd> {
         }
         opened => opened.map(OwnedFd::from),
     }
+}
+
+/// Opens a directory, if its files can be reached, too.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn enter(path: &Path) -> io::Result<File> {
+    let directory = File::open(path)?;
+    // For this one must be allowed to enter it.
+    path.join(".").metadata()?;
+    Ok(directory)
 }
 
 fn answer(planner: &OwnedFd, opened: &io::Result<OwnedFd>) -> io::Result<()> {
@@ -115,6 +131,14 @@ impl Opener {
     /// As [`Opener::append`].
     pub(crate) fn inspect_append(&self, path: &Path) -> io::Result<()> {
         self.open(LOOK, path).map(drop)
+    }
+
+    /// Looks whether a directory can be read and entered.
+    ///
+    /// # Errors
+    /// As [`Opener::append`].
+    pub(crate) fn enter(&self, path: &Path) -> io::Result<()> {
+        self.open(ENTER, path).map(drop)
     }
 
     /// Opens a file for reading.
