@@ -136,7 +136,13 @@ pub(super) fn load(args: &LoadArgs) -> Result<ExitCode> {
         progress.show(&Event::Progress { part, left, doing: "loading" });
     });
     progress.end();
-    super::print(&report?)
+    let loaded = report?;
+    let printed = super::print(&loaded.report)?;
+    if loaded.answered {
+        return Ok(printed);
+    }
+    eprintln!("hostler: error: no request was answered as it should be");
+    Ok(ExitCode::FAILURE)
 }
 
 /// 0 when there is something to compare.
