@@ -147,7 +147,7 @@ fn phase_report(phase: &PhaseOutcome) -> String {
     if phase.unanswered > 0 {
         line("unanswered", format!("{} were under way at the end", phase.unanswered));
     }
-    if phase.starved > 0 {
+    if phase.starved > 0 && phase.answers > 0 {
         line(
             "starved",
             format!(

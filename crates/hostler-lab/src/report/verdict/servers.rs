@@ -37,8 +37,10 @@ fn of_one_case(cells: &[Figures<'_>], metric: Metric) -> String {
     let part =
         |cell: &Figures<'_>| better(cell, best, metric).map_or_else(String::new, |ratio| times(ratio.value));
     let slowest = if ranked.len() > leaders.len().max(2) {
-        let (_, worse) = adjective(metric);
-        format!("; {worse} than all: {} ({} of the first)", last.server, part(last))
+        let others = &ranked[..ranked.len() - 1];
+        let than_all = others.iter().all(|other| is_beyond(other, last, metric));
+        let word = if than_all { format!("{} than all", adjective(metric).1) } else { "slowest".to_owned() };
+        format!("; {word}: {} ({} of the first)", last.server, part(last))
     } else {
         String::new()
     };
