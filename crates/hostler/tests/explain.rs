@@ -47,6 +47,51 @@ Redirect /old http://elsewhere.example/new
 </VirtualHost>
 ";
 
+/// URLs, and what is said of them.
+const CASES: &[(&str, &[&str])] = &[
+    (
+        "http://one.example:8080/a.html",
+        &["host       one.example", "answers    the file itself, as text/html\n"],
+    ),
+    (
+        "http://none.example:8080/",
+        &["is none.example: the first virtual host there answers", "host       one.example"],
+    ),
+    ("http://two.example:8081/", &["no Listen has port 8081 (there is 8080)"]),
+    ("https://two.example:8080/", &["does not speak TLS"]),
+    ("/docs/a.shtml", &["a path alone", "with its server-side includes"]),
+    ("/docs/a.html", &["access     granted to everybody: Require all granted (httpd.conf:12)"]),
+    ("/x.html", &["access     denied to everybody: Require all denied (httpd.conf:9)"]),
+    (
+        "/docs/closed/",
+        &[
+            "access     depends on the request: Require ip 192.0.2.0/24 (httpd.conf:19), Require valid-user (httpd.conf:20)",
+        ],
+    ),
+    (
+        "/status",
+        &[
+            "answers    Hostler itself (handler server-status, by SetHandler server-status, httpd.conf:23)",
+            "denied to everybody: Order deny,allow (httpd.conf:24), Deny from all (httpd.conf:25)",
+        ],
+    ),
+    ("/cgi/run", &["a CGI program, started for each request (handler cgi-script)\n"]),
+    ("/cgi/not", &["not executable"]),
+    (
+        "/docs/a.cgi",
+        &[
+            "403: a CGI program where Options has no ExecCGI (handler cgi-script, by AddHandler cgi-script .cgi, httpd.conf:27)",
+        ],
+    ),
+    ("/docs/a.zork", &["nobody (500): Hostler has no such handler (handler zork"]),
+    ("/docs/none", &["404"]),
+    ("/docs/a.html/more", &["404"]),
+    ("/docs/sub/", &["a listing"]),
+    ("/docs/sub", &["a redirect (301) to /docs/sub/"]),
+    ("/docs/dir/", &["its index index.html: the file itself, as text/html"]),
+    ("/old/x", &["a redirect (302) to http://elsewhere.example/new/x"]),
+];
+
 /// What is said of a URL.
 fn explain(root: &std::path::Path, url: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
@@ -79,51 +124,9 @@ fn host_answer_and_access_are_told_with_their_lines() {
     fs::set_permissions(root.path().join("cgi/run"), fs::Permissions::from_mode(0o755)).unwrap();
     let lines = LINES.replace("ROOT", root.path().to_str().unwrap());
     fs::write(root.path().join("httpd.conf"), lines).unwrap();
-    for (url, told) in [
-        (
-            "http://one.example:8080/a.html",
-            &["host       one.example", "answers    the file itself, as text/html\n"][..],
-        ),
-        (
-            "http://none.example:8080/",
-            &["is none.example: the first virtual host there answers", "host       one.example"],
-        ),
-        ("http://two.example:8081/", &["no Listen has port 8081 (there is 8080)"]),
-        ("https://two.example:8080/", &["does not speak TLS"]),
-        ("/docs/a.shtml", &["a path alone", "with its server-side includes"]),
-        ("/docs/a.html", &["access     granted to everybody: Require all granted (httpd.conf:12)"]),
-        ("/x.html", &["access     denied to everybody: Require all denied (httpd.conf:9)"]),
-        (
-            "/docs/closed/",
-            &[
-                "access     depends on the request: Require ip 192.0.2.0/24 (httpd.conf:19), Require valid-user (httpd.conf:20)",
-            ],
-        ),
-        (
-            "/status",
-            &[
-                "answers    Hostler itself (handler server-status, by SetHandler server-status, httpd.conf:23)",
-                "denied to everybody: Order deny,allow (httpd.conf:24), Deny from all (httpd.conf:25)",
-            ],
-        ),
-        ("/cgi/run", &["a CGI program, started for each request (handler cgi-script)\n"]),
-        ("/cgi/not", &["not executable"]),
-        (
-            "/docs/a.cgi",
-            &[
-                "403: a CGI program where Options has no ExecCGI (handler cgi-script, by AddHandler cgi-script .cgi, httpd.conf:27)",
-            ],
-        ),
-        ("/docs/a.zork", &["nobody (500): Hostler has no such handler (handler zork"]),
-        ("/docs/none", &["404"]),
-        ("/docs/a.html/more", &["404"]),
-        ("/docs/sub/", &["a listing"]),
-        ("/docs/sub", &["a redirect (301) to /docs/sub/"]),
-        ("/docs/dir/", &["its index index.html: the file itself, as text/html"]),
-        ("/old/x", &["a redirect (302) to http://elsewhere.example/new/x"]),
-    ] {
+    for (url, told) in CASES {
         let said = explain(root.path(), url);
-        for told in told {
+        for told in *told {
             assert!(said.contains(told), "{url}: {told:?} is not in\n{said}");
         }
     }

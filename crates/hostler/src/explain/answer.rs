@@ -111,7 +111,7 @@ fn handler(about: &About<'_>) -> Option<String> {
 fn media_type(about: &About<'_>) -> Option<String> {
     match &about.merged.dir.core.force_type {
         Some(Setting::Word(word)) => Some(word.clone()),
-        _ => by_name(about).content_type.map(|kind| kind.into_owned()),
+        _ => by_name(about).content_type.map(std::borrow::Cow::into_owned),
     }
 }
 
