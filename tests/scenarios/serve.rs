@@ -157,8 +157,17 @@ fn what_is_private_and_sources_are_never_sent() {
     for name in ["page.html", ".well-known/security.txt"] {
         assert!(server.get(&format!("/{name}")).ends_with("SECRET"), "{name}");
     }
-    let listing = server.get("/sub/");
-    assert!(listing.starts_with("HTTP/1.1 200") && !listing.contains(".git"), "{listing}");
+}
+
+#[test]
+fn a_listing_leaves_out_what_is_private() {
+    let folder = folder();
+    for name in [".env", "x.php~", "page.html"] {
+        std::fs::write(folder.path().join(name), "").expect("ours");
+    }
+    let listing = Served::new(folder.path()).get("/");
+    assert!(listing.starts_with("HTTP/1.1 200") && listing.contains("page.html"), "{listing}");
+    assert!(!listing.contains(".env") && !listing.contains("x.php"), "{listing}");
 }
 
 #[test]

@@ -139,14 +139,8 @@ fn of_subject(cases: &[Vec<Figures<'_>>], metric: Metric) -> Vec<String> {
         ));
     }
     if !behind.is_empty() {
-        let parts: Vec<f64> = behind.iter().flat_map(|(least, most, _)| [*least, *most]).collect();
-        let names: Vec<String> = behind.iter().map(|(.., case)| (*case).to_owned()).collect();
         let of = of(behind.len(), cases.len());
-        says.push(format!(
-            "{worse} than {every} in {of}: {} as many {title} ({})",
-            span(&parts),
-            list(&names)
-        ));
+        says.push(format!("{worse} than {every} in {of}: {}", lag(&behind, title)));
     }
     if !between.is_empty() {
         says.push(format!("{worse} than {}", between.join(", than ")));
@@ -161,6 +155,13 @@ fn of_subject(cases: &[Vec<Figures<'_>>], metric: Metric) -> Vec<String> {
         *first = format!("{name} is {first}");
     }
     says
+}
+
+/// How far behind, and in which cases: `0.41 to 0.55 × as many requests/s (static, ...)`.
+fn lag(behind: &[(f64, f64, &str)], title: &str) -> String {
+    let parts: Vec<f64> = behind.iter().flat_map(|(least, most, _)| [*least, *most]).collect();
+    let names: Vec<String> = behind.iter().map(|(.., case)| (*case).to_owned()).collect();
+    format!("{} as many {title} ({})", span(&parts), list(&names))
 }
 
 /// Who else is ahead of all others.
