@@ -1,5 +1,6 @@
 //! Loads, by the lab's generator, and what they cost the server.
 
+use crate::figures::Figure;
 use anyhow::{Context, Result, ensure};
 use hostler_lab::contestant::Running;
 use hostler_lab::load::{self, Cancel, Outcome, Phase, PhaseOutcome, Plan, Protocol, Target};
@@ -127,14 +128,22 @@ impl Rounds {
         other: &Self,
         of_other: fn(&Sample) -> f64,
     ) -> String {
-        let pair: (Vec<_>, Vec<_>) = (self.figures(figure).collect(), other.figures(of_other).collect());
-        let Some(ratio) = ratio(&pair.0, &pair.1) else { return "–".to_owned() };
-        // Of three rounds and less it says nothing.
-        let interval = ratio
-            .interval
-            .filter(|_| pair.0.len() > 3)
-            .map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
+        let Some(ratio) = self.ratio(figure, other, of_other) else { return "–".to_owned() };
+        let interval = ratio.interval.map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
         format!("{:.2}{}", ratio.value, interval.unwrap_or_default())
+    }
+
+    /// The same, for an aim.
+    pub(crate) fn ratio(
+        &self,
+        figure: fn(&Sample) -> f64,
+        other: &Self,
+        of_other: fn(&Sample) -> f64,
+    ) -> Option<Figure> {
+        let pair: (Vec<_>, Vec<_>) = (self.figures(figure).collect(), other.figures(of_other).collect());
+        let found = Figure::from(ratio(&pair.0, &pair.1)?);
+        // Of three rounds and less it says nothing.
+        Some(Figure { interval: found.interval.filter(|_| pair.0.len() > 3), ..found })
     }
 
     /// Requests that failed in all of them.

@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::drive::float;
+use crate::figures::Figure;
 use crate::report::Report;
 use crate::stage::{Stage, present, title};
 use anyhow::{Context, Result, bail};
@@ -26,6 +27,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
         let after = memory(&server, name);
         let kilobytes = float(after.saturating_sub(before)) / 1024.0 / float(count);
+        report.figure(&format!("idle/{name}"), Figure::of(kilobytes));
         report.line(
             format!("{}: memory (PSS) for each of {count} idle keep-alive connections", title(name)),
             format!("{kilobytes:.1} KiB ({} MiB in all)", after >> 20),

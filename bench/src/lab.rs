@@ -33,7 +33,8 @@ pub(crate) fn measure(scenario: &str, folder: &str, options: &Options, report: &
         bail!("hostler lab report: {}", String::from_utf8_lossy(&printed.stderr));
     }
     report.run(&String::from_utf8_lossy(&printed.stdout));
-    Ok(())
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    report.figures.read(name, &workspace().join(folder))
 }
 
 fn hostler_lab() -> Result<Command> {

@@ -51,6 +51,18 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         "1".into(),
     ];
     let names = cases.iter().map(|(name, _)| name.clone());
+    for ((server, _, path), found) in servers
+        .iter()
+        .flat_map(|(name, _)| PROGRAMS.map(|(program, path)| (*name, program, path)))
+        .zip(&found)
+    {
+        let program = if path == "/heavy" { "handler" } else { "registry" };
+        for (what, of) in [("rate", rate as fn(&Sample) -> f64), ("processor", processor)] {
+            if let Some(figure) = found.ratio(of, &bare, of).filter(|_| server == "hostler") {
+                report.figure(&format!("limit/{program}/{what}"), figure);
+            }
+        }
+    }
     let rows = names.zip(&found).map(|(name, found)| row(name, found, &bare));
     report.table(&about, &head, &std::iter::once(own.to_vec()).chain(rows).collect::<Vec<_>>());
     Ok(())

@@ -6,7 +6,10 @@
 //! processes hold, and loads that follow from other measurements of the same run. A program of its own, since a
 //! generator is built with optimization.
 
+mod aims;
+mod begun;
 mod drive;
+mod figures;
 mod idle;
 mod lab;
 mod limit;
@@ -21,11 +24,12 @@ mod vhosts;
 mod window;
 
 use anyhow::{Context, Result, bail};
+use begun::Begun;
 use clap::Parser;
 use report::Report;
 use std::path::Path;
 
-/// Measure against the packaged Apache and nginx; figures go to docs/performance.md
+/// Measure against the packaged Apache and nginx; a whole run of a commit writes docs/performance.md
 #[derive(Parser)]
 pub(crate) struct Options {
     /// Fewer and shorter rounds, only to see that everything works; the figures mean little
@@ -83,6 +87,7 @@ fn main() -> Result<()> {
     }
     std::env::set_current_dir(workspace())?;
     raise_descriptor_limit()?;
+    let begun = Begun::now()?;
     let mut report = Report::default();
     for (name, part) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {
@@ -90,7 +95,9 @@ fn main() -> Result<()> {
             part(&options, &mut report).with_context(|| name)?;
         }
     }
-    report.publish(options.quick || options.dry_run || !options.only.is_empty())
+    let partial =
+        (options.quick || options.dry_run || !options.only.is_empty()).then_some("this was not a full run");
+    report.publish(&begun, partial.or(begun.flaw()))
 }
 
 /// The root of the checkout.

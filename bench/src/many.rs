@@ -5,6 +5,7 @@
 
 use crate::Options;
 use crate::drive::{float, target};
+use crate::figures::Figure;
 use crate::memory::mebibytes;
 use crate::report::Report;
 use crate::stage::{Stage, present};
@@ -32,9 +33,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let sites = if options.quick { 60 } else { 500 };
     // A site's pool takes about four megabytes.
     let too_small = format!("HostlerMemory {}M\n", 2 * sites);
-    let mut rows = case(sites, "", false)?;
-    rows.extend(case(sites, &too_small, false)?);
-    rows.extend(case(sites, "HostlerPoolIdle 5\nHostlerSiteIdle 5\n", true)?);
+    let mut rows = case(sites, "", false, report)?;
+    rows.extend(case(sites, &too_small, false, report)?);
+    rows.extend(case(sites, "HostlerPoolIdle 5\nHostlerSiteIdle 5\n", true, report)?);
     let about = format!(
         "{sites} sites with a Perl handler, a user for each, each asked once and then once more, one after the other \
          (processes and memory are of all of Hostler, PSS):"
@@ -76,7 +77,7 @@ struct Walk {
 }
 
 /// The rows of a configuration; with `all_go`, pools and sites go by themselves.
-fn case(sites: u32, configuration: &str, all_go: bool) -> Result<Vec<Vec<String>>> {
+fn case(sites: u32, configuration: &str, all_go: bool, report: &mut Report) -> Result<Vec<Vec<String>>> {
     let title = if configuration.is_empty() {
         "defaults".to_owned()
     } else {
@@ -116,6 +117,7 @@ fn case(sites: u32, configuration: &str, all_go: bool) -> Result<Vec<Vec<String>
         }
         let each = float(end.memory.saturating_sub(begin.memory)) / 1024.0 / f64::from(sites);
         let seconds = since.elapsed().as_secs_f64();
+        report.figure("sites/left", Figure::of(each));
         rows.push(row("left alone", format!("{seconds:.0} s"), format!("{each:.1} KiB left of each"), &end));
     }
     ensure!(Look::at(&server).processes > 0, "Hostler is gone");

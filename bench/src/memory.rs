@@ -1,7 +1,8 @@
 //! What a warm worker holds for itself, in Hostler and in Apache's mod_perl: four of each, all of which have worked.
 
 use crate::Options;
-use crate::drive::Page;
+use crate::drive::{Page, float};
+use crate::figures::Figure;
 use crate::report::Report;
 use crate::stage::{Stage, present, title};
 use anyhow::Result;
@@ -43,6 +44,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             for path in paths {
                 // More at a time than there are workers: none is left out.
                 Page { server: &server, hosts: &[], path }.warm_up(16 * WORKERS, options.seconds())?;
+            }
+            let most = workers(&server).iter().map(|held| held.private).max().map_or(f64::NAN, float);
+            if what == CASES[0].0 {
+                report.figure(&format!("memory/{name}/light"), Figure::of(most / 1_048_576.0));
             }
             rows.push(row(format!("{}: {what}", title(name)), &workers(&server), &server.held()));
         }

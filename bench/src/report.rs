@@ -1,13 +1,18 @@
-//! The results for docs/performance.md: what the lab printed, and tables of what was measured here.
+//! docs/performance.md, all of it: bench/head.md, what was measured on what, the aims, what the lab printed, and tables of
+//! what was measured here.
 
+use crate::aims;
+use crate::begun::Begun;
+use crate::figures::{Figure, Figures};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
-use std::process::Command;
 
+const HEAD: &str = include_str!("../head.md");
 const FILE: &str = "docs/performance.md";
-const BEGIN: &str = "<!-- written by `cargo xtask bench`: begin -->";
-const END: &str = "<!-- written by `cargo xtask bench`: end -->";
+const FOLDER: &str = "target/bench";
+/// Where what is no whole run goes.
+const PARTIAL: &str = "target/bench/performance.md";
 
 /// Everything that was found.
 #[derive(Default)]
@@ -16,6 +21,8 @@ pub(crate) struct Report {
     blocks: Vec<String>,
     single: Vec<(String, String)>,
     absent: Vec<String>,
+    /// For the aims.
+    pub(crate) figures: Figures,
 }
 
 impl Report {
@@ -51,24 +58,32 @@ impl Report {
         }
     }
 
-    /// Prints the tables, and unless `only_print` puts them into docs/performance.md.
-    pub(crate) fn publish(&self, only_print: bool) -> Result<()> {
-        let text = self.markdown();
-        println!("{text}");
-        if only_print {
-            eprintln!("not written to {FILE}: this was not a full run");
-            return Ok(());
-        }
-        let old = fs::read_to_string(FILE).with_context(|| FILE.to_owned())?;
-        fs::write(FILE, replaced(&old, &text)?)?;
-        Ok(())
+    /// Records a figure that an aim may be about.
+    pub(crate) fn figure(&mut self, name: &str, figure: Figure) {
+        self.figures.measured.insert(name.to_owned(), figure);
     }
 
-    fn markdown(&self) -> String {
-        let mut text = commit();
+    /// Prints the tables, and writes them: a whole run of one commit to docs/performance.md, anything else below target.
+    pub(crate) fn publish(&self, begun: &Begun, partial: Option<&str>) -> Result<()> {
+        let text = self.markdown(begun)?;
+        println!("{text}");
+        let file = match partial {
+            None => FILE,
+            Some(why) => {
+                eprintln!("not written to {FILE}: {why}; see {PARTIAL}");
+                fs::create_dir_all(FOLDER)?;
+                PARTIAL
+            }
+        };
+        fs::write(file, text).with_context(|| file.to_owned())
+    }
+
+    fn markdown(&self, begun: &Begun) -> Result<String> {
+        let mut text = format!("{HEAD}\n{}", begun.markdown());
         for line in &self.absent {
             let _ = writeln!(text, "- {line}");
         }
+        let _ = write!(text, "\n## Aims\n\n{}\n## Figures\n", aims::table(&self.figures)?);
         for block in &self.blocks {
             let _ = write!(text, "\n{block}");
         }
@@ -78,23 +93,8 @@ impl Report {
                 let _ = writeln!(text, "| {what} | {result} |");
             }
         }
-        text
+        Ok(text)
     }
-}
-
-/// What was measured; machine and versions are in the lab's reports.
-fn commit() -> String {
-    let git = Command::new("git").args(["describe", "--always", "--dirty"]).output();
-    let commit =
-        git.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    format!("- Hostler's commit: {commit}\n")
-}
-
-/// `old` with the part between the markers replaced.
-fn replaced(old: &str, new: &str) -> Result<String> {
-    let (before, rest) = old.split_once(BEGIN).with_context(|| format!("{FILE} has no line {BEGIN}"))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("{FILE} has no line {END}"))?;
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", new.trim()))
 }
 
 #[cfg(test)]
@@ -102,18 +102,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_part_between_the_markers_changes() {
-        let old = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-        assert_eq!(replaced(&old, "new\n").unwrap(), format!("above\n{BEGIN}\n\nnew\n\n{END}\nbelow\n"));
-        assert!(replaced("no markers", "new").is_err());
-    }
-
-    #[test]
-    fn tables_and_single_figures_follow_one_another() {
+    fn the_file_is_the_head_the_aims_and_the_figures() {
         let mut report = Report::default();
         report.table("Two of them:", &["a", "b"], &[vec!["1".into(), "2".into()]]);
         report.line("c".into(), "3".into());
-        let text = report.markdown();
+        report.figure("idle/hostler", Figure::of(3.0));
+        let begun = Begun {
+            commit: "abc".into(),
+            changed: false,
+            date: "2026-11-22T10:00:00Z".into(),
+            build: "release".into(),
+            machine: hostler_lab::run::Machine::default(),
+        };
+        let text = report.markdown(&begun).unwrap();
+        assert!(
+            text.starts_with("# Performance\n") && text.contains("\n- Hostler's commit: abc\n"),
+            "{text}"
+        );
+        assert!(text.contains("an idle keep-alive connection: at most 10 KiB | yes | 3.00 KiB |"), "{text}");
         assert!(text.contains("\nTwo of them:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"), "{text}");
         assert!(text.ends_with("\n| what | result |\n|---|---|\n| c | 3 |\n"), "{text}");
     }

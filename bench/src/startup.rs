@@ -1,6 +1,7 @@
 //! From the start of the program to its first answer, with an ordinary configuration.
 
 use crate::Options;
+use crate::figures::Figure;
 use crate::report::Report;
 use crate::stage::{Stage, present, title};
 use anyhow::Result;
@@ -14,6 +15,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             found.push(stage.start(name)?.start_up * 1000.0);
         }
         let (middle, longest) = (median(&found), spread(&found).map(|(_, longest)| longest));
+        report.figure(&format!("start/{name}"), Figure::of(middle.unwrap_or(f64::NAN)));
         report.line(
             format!("{}: start to first answer", title(name)),
             format!("{:.0} ms (longest {:.0} ms)", middle.unwrap_or(f64::NAN), longest.unwrap_or(f64::NAN)),

@@ -124,6 +124,14 @@ fn tell(contestants: &[Contestant], machine: Option<&Machine>, report: &mut Repo
             rows.push(row(what, &contestant.windows[kind], page));
         }
     }
+    for contestant in contestants {
+        if let Some(figure) = contestant.windows[0].tail(0, usual) {
+            report.figure(&format!("steady/{}/light", contestant.name), figure);
+        }
+    }
+    if let Some(figure) = machine.and_then(|machine| machine.windows.tail(0, usual)) {
+        report.figure("steady/machine", figure);
+    }
     if let Some(machine) = machine {
         rows.push(row("nginx: a file of 4 KB at the rate of the first row".into(), &machine.windows, 0));
     }

@@ -50,6 +50,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
                 found[turn].0.push(pages[turn].closed(clients, options.seconds())?);
             }
         }
+        let [one, two] = &found;
+        if let Some(figure) = two.ratio(|sample| sample.rate, one, |sample| sample.rate) {
+            report.figure(&format!("users/{}-{clients}/rate", path.trim_start_matches('/')), figure);
+        }
         rows.push(row(title, &found));
     }
     let about = "The same load on one site, and spread over two that run as two users (second to first, with its 95 % \

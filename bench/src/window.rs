@@ -8,6 +8,7 @@
 //! Those that do not count are counted.
 
 use crate::drive::{Page, float};
+use crate::figures::Figure;
 use anyhow::Result;
 use hostler_lab::load::PhaseOutcome;
 use hostler_lab::method::statistics::median;
@@ -127,6 +128,25 @@ impl Windows {
     /// Speeds of the loop around them.
     pub(crate) fn speeds(&self) -> impl Iterator<Item = f64> {
         self.0.iter().map(|window| window.machine.speed)
+    }
+
+    /// p99.9 : p50 of a page over all windows that count, and its least and most in a single one.
+    pub(crate) fn tail(&self, page: usize, usual: f64) -> Option<Figure> {
+        let counted = self.0.iter().filter(|window| window.flaw(usual).is_none());
+        let outcomes: Vec<_> = counted.filter_map(|window| window.outcomes.get(page)).collect();
+        let (first, others) = outcomes.split_first()?;
+        let mut all = (*first).clone();
+        for other in others {
+            // Can't fail: they have the same bounds.
+            let _ = all.latency.add(&other.latency);
+        }
+        let ratio = |outcome: &PhaseOutcome| {
+            let at = |quantile| outcome.latency.value_at_quantile(quantile);
+            float(at(0.999)) / float(at(0.5).max(1))
+        };
+        let single = outcomes.iter().map(|outcome| ratio(outcome));
+        let (least, most) = (single.clone().fold(f64::INFINITY, f64::min), single.fold(0.0, f64::max));
+        Some(Figure { value: ratio(&all), interval: Some((least, most)) })
     }
 
     /// The cells about one of the pages, over the windows that count: requests a second; p50, p99, p99.9 in ms;

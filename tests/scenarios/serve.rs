@@ -60,3 +60,167 @@ fn it_promises_nothing_where_the_address_is_in_use() {
     assert!(!output.status.success() && said.contains("in use"), "{said}");
     assert!(!said.contains("serving"), "{said}");
 }
+
+/// Serves a folder until dropped.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn new(folder: &Path) -> Self {
+        let address = free_address();
+        let mut child = serve(folder, address);
+        let mut console = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut said = String::new();
+        while !said.contains("errors are logged") && console.read_line(&mut said).expect("readable") > 0 {}
+        // The server goes on writing there.
+        std::thread::spawn(move || std::io::copy(&mut console, &mut std::io::sink()));
+        Self { child, address }
+    }
+
+    /// The answer to a GET.
+    fn get(&self, path: &str) -> String {
+        let mut answer = String::new();
+        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).expect("a request");
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_is_private_and_sources_are_never_sent() {
+    let folder = folder();
+    let put = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+        std::fs::write(path, "SECRET").expect("ours");
+    };
+    let private = [
+        ".env",
+        ".git/config",
+        ".svn/entries",
+        ".hg/hgrc",
+        "CVS/Root",
+        ".htpasswd",
+        "sub/.git/HEAD",
+        "sub/.env.local",
+        "production.env",
+        ".index.php.swp",
+    ];
+    let backups = ["a.php~", "a.pl~", "#a.py#", "a.cgi-old", "a.swp", "notes~"];
+    let programs = [
+        "a.php",
+        "A.PHP",
+        "a.php.bak",
+        "a.phps",
+        "a.inc",
+        "a.py",
+        "a.pm",
+        "a.jsp",
+        "a.war",
+        "a.wsgi",
+        "a.rb",
+        "a.sh",
+        "sub/a.phtml",
+    ];
+    private.iter().chain(&backups).chain(&programs).for_each(|name| put(name));
+    put("page.html");
+    put(".well-known/security.txt");
+    std::fs::write(
+        folder.path().join("in.shtml"),
+        "<!--#include virtual=\"a.php\"--><!--#include file=\".env\"-->",
+    )
+    .expect("ours");
+    let server = Served::new(folder.path());
+    for (names, why) in [
+        (&private[..], "private"),
+        (&backups[..], "an editor left it behind"),
+        (&programs[..], "the source of a program"),
+    ] {
+        for name in names {
+            let answer = server.get(&format!("/{}", name.replace('#', "%23")));
+            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(why), "{name}: {answer}");
+            assert!(!answer.contains("SECRET"), "{name}: {answer}");
+        }
+    }
+    assert!(!server.get("/in.shtml").contains("SECRET"));
+    for name in ["page.html", ".well-known/security.txt"] {
+        assert!(server.get(&format!("/{name}")).ends_with("SECRET"), "{name}");
+    }
+}
+
+#[test]
+fn a_listing_leaves_out_what_is_private() {
+    let folder = folder();
+    for name in [".env", "x.php~", "page.html"] {
+        std::fs::write(folder.path().join(name), "").expect("ours");
+    }
+    let listing = Served::new(folder.path()).get("/");
+    assert!(listing.starts_with("HTTP/1.1 200") && listing.contains("page.html"), "{listing}");
+    assert!(!listing.contains(".env") && !listing.contains("x.php"), "{listing}");
+}
+
+#[test]
+fn an_htaccess_file_may_give_a_program_a_handler() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let program = folder.path().join("a.py");
+    std::fs::write(&program, "#!/bin/sh\necho\necho it ran\n").expect("ours");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    std::fs::write(folder.path().join("b.rb"), "puts 1").expect("ours");
+    std::fs::write(
+        folder.path().join(".htaccess"),
+        "AddHandler cgi-script .py\nAddHandler default-handler .rb\n",
+    )
+    .expect("ours");
+    let server = Served::new(folder.path());
+    assert!(server.get("/a.py").ends_with("it ran\n"));
+    assert!(server.get("/b.rb").ends_with("puts 1"));
+}
+
+#[test]
+fn a_folder_that_its_user_can_not_read_is_told_before_anything_is_promised() {
+    use std::os::unix::fs::PermissionsExt;
+    hostler_tests::needs_root!();
+    let outer = folder();
+    let inner = outer.path().join("site");
+    std::fs::create_dir(&inner).expect("ours");
+    std::fs::set_permissions(outer.path(), std::fs::Permissions::from_mode(0o700)).expect("ours");
+    let output = serve(&inner, free_address()).wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("can't read it"), "{said}");
+    assert!(said.contains(&format!("because of {}", outer.path().display())), "{said}");
+    assert!(!said.contains("serving"), "{said}");
+}
+
+#[test]
+fn a_configured_server_tells_its_addresses_and_logs() {
+    let folder = folder();
+    let address = free_address();
+    let user = if rustix::process::geteuid().is_root() { "User #64991\nGroup #64991\n" } else { "" };
+    let text =
+        format!("Listen {address}\n{user}ErrorLog /dev/stderr\nDocumentRoot {}\n", folder.path().display());
+    let file = folder.path().join("httpd.conf");
+    std::fs::write(&file, text).expect("ours");
+    let mut command = Command::new(hostler());
+    command.arg("run").arg("-f").arg(&file).stderr(Stdio::piped()).stdin(Stdio::null());
+    let mut child = command.spawn().expect("hostler starts");
+    let mut console = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    while !said.contains("errors are logged") && console.read_line(&mut said).expect("readable") > 0 {}
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
+        .expect("it runs");
+    child.wait().expect("it ends");
+    assert!(said.contains(&format!("hostler: serving {} on http://{address}/", file.display())), "{said}");
+    assert!(said.contains("hostler: errors are logged to stderr"), "{said}");
+}

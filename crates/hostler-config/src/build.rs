@@ -174,8 +174,14 @@ fn unknown(cmd: &mut Command<'_>, node: &Node) {
         return cmd.warn(format!("there is no directive {}", node.name));
     }
     let mut message = "there is no such directive".to_owned();
+    let whose = || {
+        let loaded = &cmd.builder.facts.foreign;
+        directives::foreign::whose(&node.name, loaded, |at| format!("{}:{}", cmd.builder.file(at), at.line))
+    };
     if let Some(nearest) = directives::nearest(&node.name) {
         message += &format!("; did you mean {nearest}?");
+    } else if let Some(whose) = whose() {
+        message += &format!("; {whose}");
     }
     cmd.builder.error(node.origin, &node.name, message, String::new());
 }

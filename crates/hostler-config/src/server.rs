@@ -142,6 +142,12 @@ impl Config {
     /// # Errors
     /// All errors that could be found in one go.
     pub fn build(tree: &Tree) -> Result<Self, Vec<ConfigError>> {
+        let (config, errors) = Self::build_anyhow(tree);
+        if errors.is_empty() { Ok(config) } else { Err(errors) }
+    }
+
+    /// Builds what can be built, and the errors.
+    pub(crate) fn build_anyhow(tree: &Tree) -> (Self, Vec<ConfigError>) {
         let files = tree.files.iter().map(|name| Arc::from(name.as_str())).collect();
         let mut builder = Builder::new(Arc::new(tree.facts.clone()), files);
         for (origin, message) in &tree.warnings {
@@ -150,15 +156,14 @@ impl Config {
         let mut process = ProcessConfig::default();
         let raw = RawServer::main(&mut builder, &mut process, &tree.nodes);
         let hosts = std::mem::take(&mut builder.hosts);
-        if !builder.errors.is_empty() {
-            return Err(builder.errors);
+        if builder.errors.is_empty() {
+            crate::directives::core::handlers::warn_of_missing(&mut builder);
         }
-        crate::directives::core::handlers::warn_of_missing(&mut builder);
         let servers = merged(raw, hosts);
-        let Builder { facts, files, warnings, regex_options, .. } = builder;
+        let Builder { facts, files, mut errors, warnings, regex_options, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options };
-        let errors = crate::directives::pool::impossible(&config);
-        if errors.is_empty() { Ok(config) } else { Err(errors) }
+        errors.extend(crate::directives::pool::impossible(&config));
+        (config, errors)
     }
 }
 

@@ -51,6 +51,17 @@ pub struct Facts {
     pub also_declared: BTreeSet<Origin>,
     /// Modules that the configuration loads and that are not there, under both of their names.
     pub missing_modules: BTreeSet<String>,
+    /// Modules that are loaded, that Hostler lacks, and whose directives it does not know.
+    pub foreign: Vec<Foreign>,
+}
+
+/// A module from elsewhere that LoadModule names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// As LoadModule has it: `auth_mellon_module`.
+    pub name: String,
+    /// LoadModule.
+    pub origin: Origin,
 }
 
 /// A directive that a Perl module adds (`Apache2::Module::add`). A directive of Hostler's own with the same name stays

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_config::{LoadOptions, Tree, load, read, read_text};
+use hostler_config::{LoadOptions, Tree, attempt, load, read, read_text};
 use std::fs;
 use std::path::Path;
 
@@ -74,6 +74,42 @@ fn errors_of_several_files_come_together() {
         told.iter().any(|error| error.starts_with("a.conf:1: Files: <Files> is not closed")),
         "{told:#?}"
     );
+}
+
+/// All that is wrong with a main file, without the folder's name.
+fn all_errors(text: &str) -> Vec<String> {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("httpd.conf");
+    fs::write(&file, text).unwrap();
+    let found = attempt(&LoadOptions { file, ..LoadOptions::default() }, None);
+    let prefix = format!("{}/", root.path().display());
+    found.errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
+}
+
+#[test]
+fn a_missing_include_hides_no_other_error() {
+    let told = all_errors("Nonsense 1\nInclude no.conf\nTimeout x\n<Directory /x>\nOptions No\n</Directory>");
+    let begin = [
+        "httpd.conf:1: Nonsense:",
+        "httpd.conf:2: Include:",
+        "httpd.conf:3: Timeout:",
+        "httpd.conf:5: Options:",
+    ];
+    assert_eq!(told.len(), begin.len(), "{told:#?}");
+    for (told, begin) in told.iter().zip(begin) {
+        assert!(told.starts_with(begin), "{told}");
+    }
+}
+
+#[test]
+fn a_directive_from_elsewhere_is_told_with_its_module() {
+    let told = all_errors("LoadModule zork_module modules/mod_zork.so\nZorkLevel 3\nMellonEnable auth");
+    assert!(
+        told[0].contains("ZorkLevel: there is no such directive; it seems to be one of zork_module's"),
+        "{told:#?}"
+    );
+    assert!(told[0].contains("httpd.conf:1 loads"), "{told:#?}");
+    assert!(told[1].contains("mod_auth_mellon's"), "{told:#?}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub fn this() -> Machine {
             .unwrap_or_else(|| said(system.machine())),
         memory: memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()).unwrap_or(0),
         kernel: format!("{} {} {}", said(system.sysname()), said(system.release()), said(system.machine())),
+        load: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
     }
 }
 
@@ -45,6 +46,11 @@ fn memory(meminfo: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
+/// Of the last minute (proc(5)).
+fn load(loadavg: &str) -> Option<f64> {
+    loadavg.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +67,7 @@ mod tests {
     fn the_kernels_words_are_understood() {
         assert_eq!(model("processor\t: 0\nmodel name\t: A B @ 3 GHz\n").as_deref(), Some("A B @ 3 GHz"));
         assert_eq!(model("\n"), None);
+        assert_eq!(load("1.25 0.5 0.1 2/300 4711\n"), Some(1.25));
         assert_eq!(memory("MemTotal:       16 kB\nMemFree: 1 kB\n"), Some(16 << 10));
     }
 

@@ -26,6 +26,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod warnings;
 
 use crate::run::Run;
 

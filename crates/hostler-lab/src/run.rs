@@ -65,6 +65,9 @@ pub struct Machine {
     pub memory: u64,
     /// Kernel name and release.
     pub kernel: String,
+    /// Processes that could run when the run began, over the last minute; before anything was loaded.
+    #[serde(default)]
+    pub load: Option<f64>,
 }
 
 /// The generator's own limit on this machine.
@@ -143,6 +146,15 @@ pub struct PhaseSample {
     pub latency: Latency,
     /// The histogram, in hdrhistogram's V2 form, base64; microseconds.
     pub histogram: String,
+    /// Of a constant number of clients: those that got no answer.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub starved: u32,
+}
+
+/// The usual case is left out of the file.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Response times in seconds; all 0 when nothing was answered.

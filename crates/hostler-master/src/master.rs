@@ -56,8 +56,8 @@ pub(crate) struct Master {
     pub(crate) status_socket: Option<StatusSocket>,
     /// The control groups of sites with limits.
     pub(crate) groups: Groups,
-    /// What to say once the first generation serves.
-    pub(crate) say: Option<String>,
+    /// A generation has served.
+    pub(crate) has_served: bool,
     /// When the server was started.
     pub(crate) started: Instant,
     /// The server is stopping.
@@ -100,7 +100,7 @@ impl Master {
             pid_file: None,
             status_socket: None,
             groups: Groups::new(),
-            say: options.say,
+            has_served: false,
             started: Instant::now(),
             ending: None,
             manager: Notifier::of_environment(),

@@ -1,4 +1,4 @@
-//! The master's command line: `hostler-master [--libexec DIR] [--say TEXT] -- PLANNER [ARGUMENT]...`
+//! The master's command line: `hostler-master [--libexec DIR] -- PLANNER [ARGUMENT]...`
 //!
 //! Operators use `hostler run`, which puts it together.
 
@@ -11,30 +11,25 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// Where `hostler-front` and `hostler-site` are; the master's own directory if not given.
     pub(crate) libexec: Option<PathBuf>,
-    /// What the operator is told when the first generation serves, and not before.
-    pub(crate) say: Option<String>,
     /// The program that makes plans.
     pub(crate) planner: PathBuf,
     /// Its arguments, from `argv[0]` on.
     pub(crate) planner_args: Vec<CString>,
 }
 
-const USAGE: &str = "usage: hostler-master [--libexec DIR] [--say TEXT] -- PLANNER [ARGUMENT]... \
+const USAGE: &str = "usage: hostler-master [--libexec DIR] -- PLANNER [ARGUMENT]... \
                      (see `hostler run`, which starts it for you)";
 
 impl Options {
     /// # Errors
     /// What is wrong, as a sentence.
     pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
-        let (mut libexec, mut say) = (None, None);
+        let mut libexec = None;
         loop {
             match arguments.next() {
                 Some(word) if word == "--" => break,
                 Some(word) if word == "--libexec" => {
                     libexec = Some(PathBuf::from(arguments.next().ok_or(USAGE)?));
-                }
-                Some(word) if word == "--say" => {
-                    say = Some(arguments.next().ok_or(USAGE)?.to_string_lossy().into_owned());
                 }
                 Some(word) => return Err(format!("unknown argument {word:?}; {USAGE}")),
                 None => return Err(USAGE.to_string()),
@@ -47,7 +42,7 @@ impl Options {
                 CString::new(word.into_vec()).map_err(|_| "an argument contains a NUL byte".to_string())
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { libexec, say, planner, planner_args })
+        Ok(Self { libexec, planner, planner_args })
     }
 }
 
@@ -61,9 +56,8 @@ mod tests {
 
     #[test]
     fn the_planner_and_its_arguments_follow_two_dashes() {
-        let options = parse("--libexec /x --say serving -- /bin/plan -f --libexec").unwrap();
+        let options = parse("--libexec /x -- /bin/plan -f --libexec").unwrap();
         assert_eq!(options.libexec, Some(PathBuf::from("/x")));
-        assert_eq!(options.say.as_deref(), Some("serving"));
         assert_eq!(options.planner, PathBuf::from("/bin/plan"));
         assert_eq!(
             options.planner_args,
@@ -73,7 +67,7 @@ mod tests {
 
     #[test]
     fn anything_else_shows_the_usage() {
-        for line in ["", "--", "--libexec", "--say", "run", "--libexec /x"] {
+        for line in ["", "--", "--libexec", "run", "--libexec /x"] {
             assert!(parse(line).unwrap_err().contains("usage:"), "{line}");
         }
     }

@@ -179,6 +179,7 @@ mod tests {
             pid_file: None,
             ready_timeout_ms: 1000,
             drain_timeout_secs: 60,
+            told: Vec::new(),
         };
         Plan { master, front: b"opaque".to_vec(), logs }
     }

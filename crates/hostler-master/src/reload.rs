@@ -155,9 +155,10 @@ impl Master {
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
         report::info(&format_args!("generation {number} serves"));
         self.manager.ready(&format!("generation {number} serves"));
-        if let Some(text) = self.say.take() {
-            report::plainly(&text);
+        if !self.has_served {
+            generation.plan.told.iter().for_each(|line| report::plainly(line));
         }
+        self.has_served = true;
         for older in self.generations.iter_mut().filter(|g| g.number < number && g.phase == Phase::Serving) {
             older.drain(now);
         }

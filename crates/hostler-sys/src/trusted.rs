@@ -5,7 +5,9 @@
 //! A sticky directory of root's (`/tmp`) may be passed through to a directory of root's, which nobody else can
 //! move there or away; it may hold neither a link nor the file itself.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
+};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -250,12 +252,37 @@ pub fn append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedF
         | OFlags::NOCTTY
         | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::from_raw_mode(0o640))?;
-    let stat = fstat(file.as_fd())?;
+    with_one_name(&fstat(file.as_fd())?)?;
+    Ok(file)
+}
+
+fn with_one_name(stat: &Stat) -> io::Result<()> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
         let why = "it is not a regular file with a single name";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    Ok(file)
+    Ok(())
+}
+
+/// Whether [`append_file`] would do, without making the file.
+///
+/// # Errors
+/// As there.
+pub fn inspect_append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(()),
+        Err(e) => Err(e.into()),
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Err(Errno::LOOP.into()),
+        Ok(stat) => with_one_name(&stat),
+    }
+}
+
+/// Whether this process may make files in a directory.
+///
+/// # Errors
+/// The kernel's.
+pub fn may_write(directory: &Path) -> io::Result<()> {
+    Ok(accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
 /// Whether this descriptor, which someone else has opened, can only be appended to, and to a regular file.

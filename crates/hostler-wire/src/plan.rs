@@ -34,6 +34,8 @@ pub struct MasterPlan {
     /// How long this generation may finish its open connections once a newer one serves, in seconds
     /// (`GracefulShutdownTimeout`).
     pub drain_timeout_secs: u32,
+    /// Lines for the operator, once the first generation serves.
+    pub told: Vec<String>,
 }
 
 /// A Unix identity, numeric. The planner has resolved names; uid 0 never appears in one.

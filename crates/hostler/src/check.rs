@@ -1,39 +1,71 @@
 //! `hostler check`: is this configuration good? What a start would refuse is refused here too: users are looked up,
-//! certificates read and tried, directories of logs visited, files to load looked for. Nothing is made or changed.
+//! certificates read and tried, directories of logs visited, files to load looked for. Nothing is made, bound or
+//! changed; what can't be told without that is named.
 
-use crate::Failed;
+use hostler_config::Config;
+use hostler_config::pools::uses_engine;
+use std::path::Path;
+
 use crate::cli::Run;
-use crate::load;
-use crate::plan::{Found, Roles, Situation, limits, logs, paths, preload, report, rlimits, roles, secrets};
+use crate::plan::{Examined, Found, Roles, Situation, examine, limits, listen, logs, report, secrets};
+use crate::{Failed, load, run, signal};
 
 pub(crate) fn check(args: &Run) -> Result<(), Failed> {
-    let config = load::files(&args.configuration)?.config;
-    load::warn(&config);
+    let attempt = load::attempt(&args.configuration)?;
+    let config = &attempt.config;
+    load::warn(config);
     let situation = Situation::here(args.single_user);
-    let mut found = paths::document_roots(&config);
-    found.extend(preload::files(&config));
-    found.extend(rlimits::in_sections(&config));
-    let roles = match roles(&config, &situation) {
-        Ok(roles) => Some(roles),
-        // Somebody else may well start it as root.
-        Err(Failed(why)) => {
-            found.extend(why.lines().map(|line| Found::Unseen(line.to_string())));
-            (!situation.root()).then(|| ourselves(config.servers.len()))
-        }
-    };
+    let Examined { roles, mut found } = examine(&attempt, &situation, false);
+    let roles = roles.or_else(|| (!situation.root()).then(|| ourselves(config.servers.len())));
     if let Some(roles) = roles {
-        found.extend(paths::pid_file(&config));
         found.extend(limits::inspect(&roles.sites));
-        found.extend(logs::inspect(&config, &roles, &situation));
-        found.extend(secrets::inspect(&config, &roles, &situation));
+        found.extend(logs::inspect(config, &roles, &situation));
+        found.extend(secrets::inspect(config, &roles, &situation));
     }
+    // A server that runs already has its addresses.
+    if signal::find(config).is_err() {
+        found.extend(listen::inspect(config, &situation));
+    }
+    found.extend(programs(config));
+    let unseen = found.iter().any(|found| matches!(found, Found::Unseen(_)));
     report(found, situation.root())?;
     let hosts = config.servers.len().saturating_sub(1);
-    println!("{}: OK ({hosts} virtual hosts)", args.configuration.file.display());
+    let file = args.configuration.file.display();
+    let limit = if unseen { ", as far as this user may see: root sees more" } else { "" };
+    println!("{file}: OK ({hosts} virtual hosts){limit}");
+    println!("Not checked, because it takes doing it: {}", unchecked(config));
     Ok(())
 }
 
 /// Everybody is who we are.
 fn ourselves(servers: usize) -> Roles {
     Roles { front: None, sites: Vec::new(), site_of: vec![0; servers], warnings: Vec::new() }
+}
+
+/// The programs that a start needs, and the engine.
+fn programs(config: &Config) -> Vec<Found> {
+    let master = match run::master() {
+        Ok(master) => master,
+        Err(Failed(why)) => return vec![Found::Error(why)],
+    };
+    let beside = master.parent().unwrap_or(Path::new("/"));
+    let missing = |name: &str| {
+        let path = beside.join(name);
+        (!path.is_file()).then(|| format!("the program {} is not there", path.display()))
+    };
+    let mut found: Vec<Found> =
+        ["hostler-front", "hostler-site"].into_iter().filter_map(missing).map(Found::Error).collect();
+    if config.servers.iter().any(|server| uses_engine(server)) {
+        let why = missing("hostler-perl").map(|why| format!("{why}: requests for Perl programs will fail"));
+        found.extend(why.map(Found::Warning));
+    }
+    found
+}
+
+fn unchecked(config: &Config) -> String {
+    let mut all = "whether the addresses of Listen can be bound".to_owned();
+    if config.servers.iter().any(|server| uses_engine(server)) {
+        all += ", whether Perl code compiles (a pool loads it when its first request comes)";
+    }
+    all
 }

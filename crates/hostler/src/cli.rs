@@ -6,11 +6,18 @@ use std::path::PathBuf;
 
 /// A web server configured in Apache's language, each site under its own user.
 #[derive(Debug, Parser)]
-#[command(name = "hostler", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "hostler", version = VERSION, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// A debug build says so: whoever measures one has to know.
+const VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (debug build)")
+} else {
+    env!("CARGO_PKG_VERSION")
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,22 +1,23 @@
 //! Reading a configuration for a command: the same steps whether it comes from files or from `hostler serve`.
 
-use hostler_config::{Config, ConfigError, LoadOptions, Tree};
+use hostler_config::{Attempt, Config, ConfigError, LoadOptions};
 
 use crate::Failed;
 use crate::cli::{Configuration, Serve};
 use crate::perl_sections::PerlSections;
 use crate::serve;
 
-/// A configuration and the tree that it was built from.
-pub(crate) struct Loaded {
-    /// For the front.
-    pub(crate) tree: Tree,
-    /// For us.
-    pub(crate) config: Config,
+/// Loads the files that the command line names.
+///
+/// # Errors
+/// All that is wrong with them.
+pub(crate) fn files(configuration: &Configuration) -> Result<Attempt, Failed> {
+    let attempt = attempt(configuration)?;
+    if attempt.errors.is_empty() { Ok(attempt) } else { Err(all_of(&attempt.errors)) }
 }
 
-/// Loads the files that the command line names.
-pub(crate) fn files(configuration: &Configuration) -> Result<Loaded, Failed> {
+/// The same, for who wants to find more than what is wrong with the lines.
+pub(crate) fn attempt(configuration: &Configuration) -> Result<Attempt, Failed> {
     let options = LoadOptions {
         file: std::path::absolute(&configuration.file)?,
         root: configuration.root.as_ref().map(std::path::absolute).transpose()?,
@@ -24,17 +25,15 @@ pub(crate) fn files(configuration: &Configuration) -> Result<Loaded, Failed> {
         before: configuration.before.clone(),
         after: configuration.after.clone(),
     };
-    let (tree, config) = hostler_config::load(&options, Some(Box::new(PerlSections::default())))
-        .map_err(|errors| all_of(&errors))?;
-    Ok(Loaded { tree, config })
+    Ok(hostler_config::attempt(&options, Some(Box::new(PerlSections::default()))))
 }
 
 /// Loads what `hostler serve` makes up.
-pub(crate) fn directory(args: &Serve) -> Result<Loaded, Failed> {
+pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
     let (text, root) = serve::configuration(args)?;
     let tree = hostler_config::read_text(&text, &root).map_err(|errors| all_of(&errors))?;
     let config = Config::build(&tree).map_err(|errors| all_of(&errors))?;
-    Ok(Loaded { tree, config })
+    Ok(Attempt { tree, config, errors: Vec::new() })
 }
 
 fn all_of(errors: &[ConfigError]) -> Failed {

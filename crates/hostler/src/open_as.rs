@@ -1,7 +1,7 @@
 //! Files in tenants' directories: opened by a child that has the tenant's identity (`hostler open-as`), logs for
 //! appending, certificates for reading.
 //!
-//! The planner sends what to open in one datagram each on descriptor 3: `a` or `r`, and the path. It gets an errno
+//! The planner sends what to open in one datagram each on descriptor 3: `a`, `r`, `l` or `d`, and the path. It gets an errno
 //! (four bytes, 0: opened) with the descriptor. The child belongs to the tenant: its answers are checked, and
 //! waited for only so long.
 //!
@@ -10,7 +10,7 @@
 use hostler_sys::fdpass::{Wait, recv, send};
 use hostler_sys::poll;
 use hostler_sys::process::{self, Pid, Program, Signal, Spawn, spawn};
-use hostler_sys::trusted::{is_open_log, is_readable_file};
+use hostler_sys::trusted::{is_open_log, is_readable_file, may_write};
 use hostler_wire::plan::Identity;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,9 +25,12 @@ use crate::Failed;
 /// How long the child may take for one file.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_PATH: usize = 4096;
-/// The two ways to open.
+/// The ways to open; `l` only looks whether `a` would do.
 const APPEND: u8 = b'a';
 const READ: u8 = b'r';
+const LOOK: u8 = b'l';
+/// A directory, to see whether it can be read and entered.
+const ENTER: u8 = b'd';
 const O_NONBLOCK: i32 = 0o4000;
 
 /// The child's side: opens what it is told until the planner is done.
@@ -45,12 +48,33 @@ pub(crate) fn command() -> Result<(), Failed> {
 
 fn open(how: u8, path: &Path) -> io::Result<OwnedFd> {
     // Without blocking: a pipe may stand there instead of a file.
+    if how == ENTER {
+        return enter(path).map(OwnedFd::from);
+    }
     let mut options = OpenOptions::new();
     match how {
         APPEND => options.append(true).create(true).mode(0o640),
+        LOOK => options.append(true),
         _ => options.read(true),
     };
-    options.custom_flags(O_NONBLOCK).open(path).map(OwnedFd::from)
+    match options.custom_flags(O_NONBLOCK).open(path) {
+        Err(e) if how == LOOK && e.kind() == io::ErrorKind::NotFound => {
+            may_write(path.parent().unwrap_or(path))?;
+            File::options().append(true).open("/dev/null").map(OwnedFd::from)
+        }
+        opened => opened.map(OwnedFd::from),
+    }
+}
+
+/// Opens a directory, if its files can be reached, too.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn enter(path: &Path) -> io::Result<File> {
+    let directory = File::open(path)?;
+    // For this one must be allowed to enter it.
+    path.join(".").metadata()?;
+    Ok(directory)
 }
 
 fn answer(planner: &OwnedFd, opened: &io::Result<OwnedFd>) -> io::Result<()> {
@@ -99,6 +123,22 @@ impl Opener {
     /// What the child met with; `TimedOut` or `InvalidData` when it does not behave.
     pub(crate) fn append(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(APPEND, path).and_then(|fd| checked(fd, is_open_log))
+    }
+
+    /// Looks whether that would do, without making the file.
+    ///
+    /// # Errors
+    /// As [`Opener::append`].
+    pub(crate) fn inspect_append(&self, path: &Path) -> io::Result<()> {
+        self.open(LOOK, path).map(drop)
+    }
+
+    /// Looks whether a directory can be read and entered.
+    ///
+    /// # Errors
+    /// As [`Opener::append`].
+    pub(crate) fn enter(&self, path: &Path) -> io::Result<()> {
+        self.open(ENTER, path).map(drop)
     }
 
     /// Opens a file for reading.

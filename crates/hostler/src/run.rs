@@ -14,7 +14,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failed> {
     if args.single_user {
         planner.push("--single-user".into());
     }
-    become_master(None, planner)
+    become_master(planner)
 }
 
 /// The arguments again, with absolute paths: the planner is run again for each reload.
@@ -31,15 +31,10 @@ fn arguments(configuration: &Configuration) -> Result<Vec<OsString>, Failed> {
     Ok(words)
 }
 
-/// Replaces this process by the master, whose planner gets these arguments; `say` is what it tells the operator once it
-/// serves.
-pub(crate) fn become_master(say: Option<String>, planner: Vec<OsString>) -> Result<(), Failed> {
+/// Replaces this process by the master, whose planner gets these arguments.
+pub(crate) fn become_master(planner: Vec<OsString>) -> Result<(), Failed> {
     let (own, master) = (std::env::current_exe()?, master()?);
-    let mut command = Command::new(&master);
-    if let Some(text) = say {
-        command.arg("--say").arg(text);
-    }
-    let error = command.arg("--").arg(&own).arg("plan").args(planner).exec();
+    let error = Command::new(&master).arg("--").arg(&own).arg("plan").args(planner).exec();
     Err(Failed(format!("can't run {}: {error}", master.display())))
 }
 

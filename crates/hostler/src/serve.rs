@@ -1,13 +1,22 @@
 //! `hostler serve`: a directory, or a PSGI application, is served by a configuration that is made up here, in
 //! Apache's words.
+//!
+//! People serve folders that were never meant to be public as a whole. So what is private by its name (`.git`, `.env`,
+//! `.htpasswd`), what editors leave behind, and the sources of programs that nothing here runs are refused, with a page
+//! that says why.
 
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hostler_wire::plan::Identity;
+
 use crate::Failed;
 use crate::cli::Serve;
+use crate::open_as::{Opener, enter};
+use crate::plan::users;
 use crate::run;
 
 /// What a site runs as when root serves a directory of root's.
@@ -15,9 +24,9 @@ const NOBODY: u32 = 64_991;
 
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
     let served = Served::of(args)?;
-    let say = format!("hostler: serving {} on http://{}/", served.path().display(), args.listen);
+    served.check_readable()?;
     let words = ["serve".into(), served.path().into(), "--listen".into(), args.listen.to_string().into()];
-    run::become_master(Some(say), words.into_iter().collect::<Vec<OsString>>())
+    run::become_master(words.into_iter().collect::<Vec<OsString>>())
 }
 
 /// What is served.
@@ -41,6 +50,35 @@ impl Served {
         }
     }
 
+    /// Whether those who are to serve it can read it.
+    fn check_readable(&self) -> Result<(), Failed> {
+        let path = self.path();
+        let (uid, refused) = if hostler_sys::process::is_root() {
+            let (uid, gid) = owner(&path.metadata()?);
+            let opener = Opener::start(&Identity { uid, gid, groups: Vec::new() })?;
+            let opened = match self {
+                Self::Directory(path) => opener.enter(path),
+                Self::Application(path) => opener.read(path).map(drop),
+            };
+            (uid, opened.err())
+        } else {
+            let opened = match self {
+                Self::Directory(path) => enter(path),
+                Self::Application(path) => std::fs::File::open(path),
+            };
+            (hostler_sys::process::effective_ids().0, opened.err())
+        };
+        let Some(why) = refused else { return Ok(()) };
+        let name = users::name(uid);
+        let closed =
+            path.ancestors().skip(1).filter(|at| at.metadata().is_ok_and(|data| data.mode() & 0o001 == 0));
+        let hint = closed
+            .last()
+            .map(|at| format!("; perhaps because of {}, which not everybody may enter", at.display()));
+        let (path, hint) = (path.display(), hint.unwrap_or_default());
+        Err(Failed(format!("{path} would be served as {name}, who can't read it: {why}{hint}")))
+    }
+
     fn path(&self) -> &Path {
         match self {
             Self::Directory(path) | Self::Application(path) => path,
@@ -60,9 +98,7 @@ impl Served {
 pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     let served = Served::of(args)?;
     let (root, path) = (word(served.directory())?, word(served.path())?);
-    let owner = served.path().metadata()?;
-    let user = if owner.uid() == 0 { NOBODY } else { owner.uid() };
-    let group = if owner.uid() == 0 || owner.gid() == 0 { user } else { owner.gid() };
+    let (user, group) = owner(&served.path().metadata()?);
     let mut text = String::new();
     let _ = writeln!(text, "Listen {}\nDocumentRoot \"{root}\"", args.listen);
     if hostler_sys::process::is_root() {
@@ -70,7 +106,10 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     }
     text.push_str(REST);
     let _ = match served {
-        Served::Directory(_) => writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>"),
+        Served::Directory(_) => {
+            let refused = refused();
+            writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>\n{refused}")
+        }
         Served::Application(_) => writeln!(
             text,
             "<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
@@ -78,6 +117,60 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     };
     Ok((text, root.to_string()))
 }
+
+/// The user and group to run as, for a directory or file with this owner.
+fn owner(owner: &Metadata) -> (u32, u32) {
+    let user = if owner.uid() == 0 { NOBODY } else { owner.uid() };
+    let group = if owner.uid() == 0 || owner.gid() == 0 { user } else { owner.gid() };
+    (user, group)
+}
+
+/// What is never sent as it is. A program gets a handler that refuses it, so that an .htaccess file can give it one that
+/// runs it; what is private by its name is refused whatever such a file says.
+fn refused() -> String {
+    let dotted = PROGRAMS.split(' ').map(|extension| format!(" .{extension}")).collect::<String>();
+    let any = PROGRAMS.replace(' ', "|");
+    format!(
+        r#"
+IndexIgnore .??* *~ *# *.swp RCS CVS *,v *,t
+AddHandler program-source{dotted}
+Action program-source /.program-source virtual
+<LocationMatch "/(\.(?!well-known(/|$))|(CVS|RCS|SCCS|_darcs)(/|$))">
+Require all denied
+{private}
+</LocationMatch>
+<FilesMatch "^\.(?!well-known$)|\.env$">
+Require all denied
+{private}
+</FilesMatch>
+<FilesMatch "(?i)(^#.*#|~|\.sw[a-p])$|\.({any}|cgi|pl|psgi)[^.a-z0-9]">
+Require all denied
+{backup}
+</FilesMatch>
+<Location "/.program-source">
+Require all denied
+{program}
+</Location>
+"#,
+        private = page("its name says that it is private (.git, .env, .htaccess, .svn and the like)"),
+        backup = page("its name says that an editor left it behind"),
+        program = page(
+            "it is the source of a program, and nothing here runs it: hostler serve runs .cgi, .pl and .psgi.              In a file .htaccess beside it, AddHandler cgi-script makes it run,              AddHandler default-handler has it sent as it is (with its extension behind either)"
+        ),
+    )
+}
+
+/// An ErrorDocument that says why something is refused.
+fn page(why: &str) -> String {
+    format!(
+        "ErrorDocument 403 \"<!DOCTYPE html><html lang=en><meta name=viewport content=width=device-width>\
+         <title>403 Forbidden</title><h1>Forbidden</h1><p>This is not sent: {why}.</p></html>\""
+    )
+}
+
+/// Extensions of programs that are often found in document roots and that need an engine of their own.
+const PROGRAMS: &str = "php php3 php4 php5 php6 php7 php8 phtml pht phps phar inc py pyc pyo pyw pm rb erb jsp jspx jspf war \
+                        wsgi fcgi asp aspx ascx ashx asmx cfm cfc lua tcl sh bash csh ksh zsh";
 
 /// A path as a word of the configuration.
 fn word(path: &Path) -> Result<&str, Failed> {

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Nobody listens there.
+const LISTEN: &str = "Listen 127.0.0.1:1";
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A ServerRoot, gone when dropped.
@@ -26,7 +29,13 @@ impl Root {
         let identity = "User #64894\nGroup #64894";
         fs::write(self.0.join("httpd.conf"), format!("{identity}\n{lines}\n")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
-        let output = command.arg("check").arg("-f").arg(self.0.join("httpd.conf")).output().unwrap();
+        let output = command
+            .arg("check")
+            .arg("-f")
+            .arg(self.0.join("httpd.conf"))
+            .args(["-c", LISTEN])
+            .output()
+            .unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 

@@ -94,3 +94,12 @@ fn a_full_disk_does_not_take_the_figures_along() {
     let said = says(&output);
     assert!(said.contains("No space left") && said.contains("requests/s"), "{said}");
 }
+
+#[test]
+fn a_load_that_nobody_answers_has_failed() {
+    let nobody =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|taken| taken.local_addr()).expect("a port");
+    let output = lab(&["load", &format!("http://{nobody}/"), "--requests", "3"]);
+    assert_eq!(output.status.code(), Some(1), "{}", says(&output));
+    assert!(says(&output).contains("no request was answered"), "{}", says(&output));
+}

@@ -308,3 +308,69 @@ fn a_bad_configuration_is_told_line_by_line() {
     assert!(outcome.errors.lines().all(|line| line.starts_with("hostler: ")), "{}", outcome.errors);
     assert!(outcome.errors.contains("httpd.conf:"), "{}", outcome.errors);
 }
+
+impl Root {
+    /// Whether `hostler check` finds nothing against a start, and what it says.
+    fn check(&self) -> (bool, String) {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hostler"));
+        let output = command.arg("check").arg("-f").arg(self.0.join("httpd.conf")).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+#[test]
+fn check_and_a_start_come_to_the_same_verdict() {
+    if !root("check_and_a_start_come_to_the_same_verdict") {
+        return;
+    }
+    let tenants_log = host(TENANT, &format!("ErrorLog home-{TENANT}/error.log"));
+    for (lines, good, told) in [
+        ("", true, ""),
+        ("PerlRequire /no/such.pl", false, "httpd.conf:5: the file /no/such.pl does not exist"),
+        (
+            &*host(TENANT, "PerlRequire /no/such.pl"),
+            true,
+            "httpd.conf:8: the file /no/such.pl does not exist",
+        ),
+        ("PidFile none/x.pid", false, "httpd.conf:5: PidFile"),
+        ("PidFile /tmp/hostler-plan-test.pid", false, "others than root can write"),
+        ("PidFile logs", false, "is a directory"),
+        ("Listen 8099", false, "httpd.conf:5: Listen: 8099"),
+        ("CustomLog logs common", false, "httpd.conf:5: CustomLog"),
+        ("CustomLog second common", false, "it is not a regular file with a single name"),
+        ("CustomLog link common", false, "httpd.conf:5: CustomLog"),
+        ("DocumentRoot none", false, "httpd.conf:5: DocumentRoot"),
+        ("User no-such-user", false, "httpd.conf:5: User"),
+        ("Include none.conf\nNonsense x", false, "httpd.conf:6: Nonsense"),
+        (&*tenants_log, true, "this log is not written"),
+        (&*host(TENANT, "SSLEngine on\nSSLCertificateFile none.pem"), false, "none.pem"),
+    ] {
+        let root = Root::new(lines);
+        fs::write(root.0.join("first"), "").unwrap();
+        fs::hard_link(root.0.join("first"), root.0.join("second")).unwrap();
+        symlink("first", root.0.join("link")).unwrap();
+        fs::create_dir(root.home(TENANT).join("error.log")).unwrap();
+        let before = fs::read_dir(root.0.join("logs")).unwrap().count();
+        let (passes, said) = root.check();
+        assert_eq!(before, fs::read_dir(root.0.join("logs")).unwrap().count(), "check has made a log");
+        let planned = root.plan();
+        assert_eq!((passes, planned.plan.is_some()), (good, good), "{lines}: {said}\n{}", planned.errors);
+        assert!(said.contains(told) && planned.errors.contains(told), "{lines}: {said}\n{}", planned.errors);
+    }
+}
+
+#[test]
+fn neither_starts_without_an_address() {
+    let root = Root::new("");
+    fs::write(root.0.join("httpd.conf"), "User #64894\nGroup #64894\nErrorLog /dev/stderr\n").unwrap();
+    let (passes, said) = root.check();
+    assert!(!passes && said.contains("there is no Listen directive"), "{said}");
+    root.plan().refused(&["there is no Listen directive"]);
+    // What could not be read may have been one.
+    fs::write(root.0.join("httpd.conf"), "Include none.conf\n").unwrap();
+    let (passes, said) = root.check();
+    assert!(
+        !passes && said.contains("Include") && !said.contains("Listen") && !said.contains("Group"),
+        "{said}"
+    );
+}

@@ -13,6 +13,7 @@ pub(crate) mod effect;
 pub mod env;
 pub mod expires;
 pub mod filter;
+pub(crate) mod foreign;
 pub mod headers;
 pub mod include;
 pub(crate) mod known;

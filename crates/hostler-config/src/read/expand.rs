@@ -111,7 +111,13 @@ impl Reader {
     }
 
     /// The tree, if there were no errors.
-    pub(super) fn finish(mut self, mut nodes: Vec<Node>) -> Result<Tree, Vec<ConfigError>> {
+    pub(super) fn finish(self, nodes: Vec<Node>) -> Result<Tree, Vec<ConfigError>> {
+        let (tree, errors) = self.finish_anyhow(nodes);
+        if errors.is_empty() { Ok(tree) } else { Err(errors) }
+    }
+
+    /// The tree, as far as it could be read, and the errors.
+    pub(super) fn finish_anyhow(mut self, mut nodes: Vec<Node>) -> (Tree, Vec<ConfigError>) {
         self.default_types(&mut nodes);
         if let Some((at, _)) = self.missing_modules.first() {
             let names: Vec<_> = self.missing_modules.iter().map(|(_, name)| name.as_str()).collect();
@@ -119,10 +125,8 @@ impl Reader {
                 format!("these modules are not implemented, loading them has no effect: {}", names.join(" "));
             self.warn(*at, message);
         }
-        if !self.errors.is_empty() {
-            return Err(self.errors);
-        }
-        Ok(Tree { files: self.files, nodes, facts: self.facts, warnings: self.warnings })
+        let tree = Tree { files: self.files, nodes, facts: self.facts, warnings: self.warnings };
+        (tree, self.errors)
     }
 
     pub(crate) fn regex_options(&self) -> RegexOptions {

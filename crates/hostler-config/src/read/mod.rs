@@ -21,7 +21,7 @@ pub(crate) use expand::Reader;
 pub(crate) use modules::MODULE;
 pub use run_perl::{Asked, Made, RunAs, RunPerl};
 
-use crate::{Config, ConfigError, Tree};
+use crate::{Config, ConfigError, Node, Tree};
 use std::path::PathBuf;
 
 /// What to read, from the command line.
@@ -48,9 +48,37 @@ pub fn load(
     options: &LoadOptions,
     perl: Option<Box<dyn RunPerl>>,
 ) -> Result<(Tree, Config), Vec<ConfigError>> {
-    let tree = read(options, perl)?;
-    let config = Config::build(&tree)?;
-    Ok((tree, config))
+    let Attempt { tree, config, errors } = attempt(options, perl);
+    if errors.is_empty() { Ok((tree, config)) } else { Err(errors) }
+}
+
+/// What could be made of a configuration. With errors it is only good for finding more of them.
+#[derive(Clone, Debug, Default)]
+pub struct Attempt {
+    /// The tree, without the lines that could not be read.
+    pub tree: Tree,
+    /// What could be built of it.
+    pub config: Config,
+    /// Everything that is wrong, in the order of the lines.
+    pub errors: Vec<ConfigError>,
+}
+
+impl Attempt {
+    /// Builds what has been read.
+    fn new((tree, mut errors): (Tree, Vec<ConfigError>)) -> Self {
+        let (config, more) = Config::build_anyhow(&tree);
+        errors.extend(more);
+        let file = |error: &ConfigError| tree.files.iter().position(|name| **name == *error.file);
+        errors.sort_by_cached_key(|error| (file(error), error.line));
+        Self { tree, config, errors }
+    }
+}
+
+/// Reads the files and builds what can be built, so that an error, as of an Include, does not hide those in other
+/// lines; `perl` as in [`load`].
+pub fn attempt(options: &LoadOptions, perl: Option<Box<dyn RunPerl>>) -> Attempt {
+    let (reader, nodes) = read_files(options, perl);
+    Attempt::new(reader.finish_anyhow(nodes))
 }
 
 /// Reads the files; `perl` as in [`load`].
@@ -58,13 +86,18 @@ pub fn load(
 /// # Errors
 /// All errors that could be found in one go.
 pub fn read(options: &LoadOptions, perl: Option<Box<dyn RunPerl>>) -> Result<Tree, Vec<ConfigError>> {
+    let (reader, nodes) = read_files(options, perl);
+    reader.finish(nodes)
+}
+
+fn read_files(options: &LoadOptions, perl: Option<Box<dyn RunPerl>>) -> (Reader, Vec<Node>) {
     let mut reader = Reader::for_files(options);
     reader.perl.runner = perl;
     let mut nodes = Vec::new();
     reader.text("-C", &options.before, &mut nodes);
     reader.main_file(&options.file, &mut nodes);
     reader.text("-c", &options.after, &mut nodes);
-    reader.finish(nodes)
+    (reader, nodes)
 }
 
 /// Reads a configuration that is not in a file: what `hostler serve` and tests use. Include works and is

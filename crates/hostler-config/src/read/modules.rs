@@ -8,7 +8,7 @@ use super::expand::Reader;
 use crate::directives::{self, known};
 use crate::lexer::words;
 use crate::table::{Action, Directive, Effect, Module, Overrides};
-use crate::{Arity, Contexts, Origin};
+use crate::{Arity, Contexts, Foreign, Origin};
 
 /// Words in the name of a module that may decide who sees what.
 const GUARDS: &[&str] = &[
@@ -145,6 +145,7 @@ pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), St
         reader.missing_modules.push((at, name.clone()));
         return Ok(());
     }
+    reader.facts.foreign.push(Foreign { name: name.clone(), origin: at });
     let lower = name.to_ascii_lowercase();
     if GUARDS.iter().any(|word| lower.contains(word)) {
         return Err(format!("Hostler does not have {name}, and it may decide who sees what"));

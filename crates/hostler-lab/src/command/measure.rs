@@ -136,7 +136,13 @@ pub(super) fn load(args: &LoadArgs) -> Result<ExitCode> {
         progress.show(&Event::Progress { part, left, doing: "loading" });
     });
     progress.end();
-    super::print(&report?)
+    let loaded = report?;
+    let printed = super::print(&loaded.report)?;
+    if loaded.answered {
+        return Ok(printed);
+    }
+    eprintln!("hostler: error: no request was answered as it should be");
+    Ok(ExitCode::FAILURE)
 }
 
 /// 0 when there is something to compare.
@@ -147,14 +153,27 @@ fn status(run: &Run) -> ExitCode {
     }
     if run.cells.iter().all(|cell| cell.samples.iter().all(|sample| sample.answers() == 0)) {
         eprintln!("hostler: error: nothing could be measured");
-        for cell in &run.cells {
-            let why = cell.failed.as_deref().unwrap_or("no successful request");
-            let first = why.lines().next().unwrap_or_default();
-            eprintln!("hostler: error: {}, {}: {first}", cell.case, cell.server);
+        for (why, of) in reasons(run) {
+            eprintln!("hostler: error: {why} ({})", of.join("; "));
         }
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// Why cells failed, each reason once, with the cells.
+fn reasons(run: &Run) -> Vec<(&str, Vec<String>)> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in &run.cells {
+        let why =
+            cell.failed.as_deref().unwrap_or("no successful request").lines().next().unwrap_or_default();
+        let name = format!("{}, {}", cell.case, cell.server);
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, of)) => of.push(name),
+            None => all.push((why, vec![name])),
+        }
+    }
+    all
 }
 
 fn interruptible(cancel: &Cancel) -> Result<()> {

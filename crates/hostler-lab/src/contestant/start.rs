@@ -105,6 +105,10 @@ fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16) -> Result<Running> {
     Ok(Running { address, start_up: 0.0, kind, child, folder: folder.to_owned(), groups, seen, _run: run })
 }
 
+/// Starman's own usual number is five, and each connection that stays open takes one: as many as Apache prefork begins
+/// with.
+const STARMAN_WORKERS: u32 = 64;
+
 /// The command that runs it in the foreground.
 fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<Vec<String>> {
     let program = kind.program().with_context(|| format!("{} is not installed", kind.name()))?;
@@ -131,6 +135,7 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
                 words.extend(["--user".to_owned(), user.to_string()]);
                 words.extend(["--group".to_owned(), user.to_string()]);
             }
+            words.push(format!("--workers={STARMAN_WORKERS}"));
             let own = site.own.get(kind.name()).map_or("", String::as_str);
             let own = configuration::filled(own, kind, site, place);
             words.extend(own.lines().map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned));

@@ -57,12 +57,21 @@ Examples:
   hostler lab load http://localhost:8080/ --rate 500 --seconds 30  500 requests a second
   hostler lab load http://localhost:8080/ --requests 1000 --no-keep-alive";
 
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// For people.
+    pub report: String,
+    /// Whether anything was answered as it should be.
+    pub answered: bool,
+}
+
 /// Loads a page as told: the report.
 ///
 /// # Errors
 /// Arguments that make no sense, a host that may not be loaded, or the generator's own trouble. What the server does
 /// wrong is in the report.
-pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<String> {
+pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<Loaded> {
     if let Some(form) = &args.form
         && form.bytes().any(|byte| !byte.is_ascii_graphic())
     {
@@ -71,7 +80,7 @@ pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> 
     let mut target = may_load(&args.url, args.confirm_host.as_deref())?;
     target.form.clone_from(&args.form);
     let outcome = run(&target, &args.plan(), cancel, progress)?;
-    Ok(report(&args.url, &outcome))
+    Ok(Loaded { report: report(&args.url, &outcome), answered: outcome.answers() > 0 })
 }
 
 impl LoadArgs {
@@ -138,6 +147,15 @@ fn phase_report(phase: &PhaseOutcome) -> String {
     if phase.unanswered > 0 {
         line("unanswered", format!("{} were under way at the end", phase.unanswered));
     }
+    if phase.starved > 0 && phase.answers > 0 {
+        line(
+            "starved",
+            format!(
+                "{} of {} clients got no answer: the times are those of the others",
+                phase.starved, phase.clients
+            ),
+        );
+    }
     line("failures", failures(phase));
     text
 }
@@ -187,6 +205,7 @@ mod tests {
         let url = format!("http://{}/page", server.address);
         let words = ["load", &url].into_iter().chain(words.split_whitespace());
         direct(&Line::try_parse_from(words)?.args, &Cancel::default(), &mut |_, _| {})
+            .map(|loaded| loaded.report)
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct PhaseOutcome {
     pub unanswered: u64,
     /// Connections that were made.
     pub connections: u64,
+    /// Clients of a constant number that got no answer in all of the phase: times are those of the others.
+    pub starved: u32,
     /// Requests that were sent once more on a new connection, because the server had closed the kept one before any
     /// byte of an answer (as browsers do). Not failures.
     pub retried: u64,

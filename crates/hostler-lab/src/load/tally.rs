@@ -47,6 +47,10 @@ pub(super) struct Tally {
     last_answer: Moment,
     open: bool,
     clients: u32,
+    /// How many there were at the phase's begin; `None`: none has come yet.
+    first_clients: Option<u32>,
+    /// Which of them have been served in this phase.
+    served: Vec<bool>,
     rate: f64,
     phases: Vec<PhaseOutcome>,
     seconds: Vec<Second>,
@@ -68,6 +72,8 @@ impl Tally {
             last_answer: 0,
             open: false,
             clients: 0,
+            first_clients: None,
+            served: Vec::new(),
             rate: 0.0,
             phases: Vec::new(),
             seconds: Vec::new(),
@@ -89,6 +95,8 @@ impl Tally {
         self.last_answer = now;
         self.open = open;
         self.rate = 0.0;
+        self.first_clients = None;
+        self.served.clear();
         self.phases.push(PhaseOutcome {
             elapsed: 0.0,
             answers: 0,
@@ -100,6 +108,7 @@ impl Tally {
             unanswered: 0,
             connections: 0,
             retried: 0,
+            starved: 0,
         });
     }
 
@@ -107,17 +116,29 @@ impl Tally {
     pub(super) fn phase_ends(&mut self, elapsed: Option<Moment>, least: Moment, unanswered: u64) {
         let elapsed = elapsed.unwrap_or_else(|| (self.last_answer - self.phase_since).max(least));
         let (clients, rate, open) = (self.clients, self.rate, self.open);
+        let starved = if open { 0 } else { self.starved() };
         if let Some(phase) = self.phases.last_mut() {
             phase.elapsed = seconds(elapsed);
             phase.clients = clients;
             phase.rate = if open { rate } else { 0.0 };
             phase.unanswered = unanswered;
+            phase.starved = starved;
         }
     }
 
+    /// How many of a constant number of clients were never served. Where more come, the last may have had no time.
+    fn starved(&self) -> u32 {
+        if self.first_clients != Some(self.clients) {
+            return 0;
+        }
+        let served = self.served.iter().take(self.clients as usize).filter(|served| **served).count();
+        self.clients.saturating_sub(u32::try_from(served).unwrap_or(u32::MAX))
+    }
+
     /// How many clients there are now; in open phases: requests under way.
-    pub(super) const fn clients_are(&mut self, clients: u32) {
+    pub(super) fn clients_are(&mut self, clients: u32) {
         self.clients = clients;
+        self.first_clients.get_or_insert(clients);
     }
 
     /// The rate that an open phase asks for now.
@@ -154,6 +175,13 @@ impl Tally {
             self.failed(end);
         } else {
             self.last_answer = now;
+            let client = asked.client as usize;
+            if !self.open && self.served.len() <= client {
+                self.served.resize(client + 1, false);
+            }
+            if let Some(served) = self.served.get_mut(client) {
+                *served = true;
+            }
             phase.answers += 1;
             phase.bytes += bytes;
             phase.latency.saturating_record(micros);

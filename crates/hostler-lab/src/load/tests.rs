@@ -266,3 +266,37 @@ fn virtual_hosts_are_asked_in_turn() {
     let outcome = run(&target, &plan, &Cancel::default(), &mut |_, _| {}).unwrap();
     assert_eq!(outcome.answers(), 40);
 }
+
+#[test]
+fn clients_that_get_nothing_are_counted() {
+    // Takes one connection and serves it alone, as a server with one worker does that keeps connections open.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        use std::io::{BufRead, BufReader, Write};
+        let (mut stream, _) = listener.accept()?;
+        let mut lines = BufReader::new(stream.try_clone()?);
+        let mut line = String::new();
+        while lines.read_line(&mut line)? > 0 {
+            if line.ends_with("\r\n\r\n") || line == "\r\n" {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
+            }
+            line.clear();
+        }
+        // Others wait in the queue until then.
+        drop(listener);
+        std::io::Result::Ok(())
+    });
+    let plan = plan(vec![seconds(5, 0.3, Think::None)]);
+    let outcome = run(&target(address), &plan, &Cancel::default(), &mut |_, _| {}).unwrap();
+    let phase = &outcome.phases[0];
+    assert!(phase.answers > 10, "{phase:?}");
+    assert_eq!((phase.starved, phase.clients), (4, 5));
+}
+
+#[test]
+fn nobody_starves_where_all_are_served() {
+    let server = server(Behaviour::default());
+    let outcome = load(&server, &plan(vec![requests(7, 700), requests(3, 300)]));
+    assert!(outcome.phases.iter().all(|phase| phase.starved == 0), "{:?}", outcome.phases);
+}

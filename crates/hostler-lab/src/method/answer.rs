@@ -110,14 +110,40 @@ impl Answer {
     /// Refuses what is not worth timing.
     pub(super) fn served(&self) -> Result<()> {
         if !(200..400).contains(&self.status) {
-            let text = String::from_utf8_lossy(&self.body);
-            let words: String =
-                text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-            bail!("answers {}: {words}", self.status);
+            let (status, page) = (self.status, self.essence());
+            let repeated = page.strip_prefix(&status.to_string()).unwrap_or(&page).trim_start();
+            if repeated.is_empty() {
+                bail!("answers {status}");
+            }
+            bail!("answers {status}: {repeated}");
         }
         Ok(())
     }
+
+    /// What an error page is about: its title, or its first words.
+    fn essence(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        let lower = text.to_ascii_lowercase();
+        let title = || {
+            let begin = lower.find("<title>")? + "<title>".len();
+            text.get(begin..begin + lower[begin..].find("</title>")?)
+        };
+        let mut words = String::new();
+        let mut inside = false;
+        for c in title().unwrap_or(&text).chars() {
+            match c {
+                '<' => inside = true,
+                '>' if inside => (inside, _) = (false, words.push(' ')),
+                c if !inside => words.push(c),
+                _ => {}
+            }
+        }
+        words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(ESSENCE).collect()
+    }
 }
+
+/// Characters of an error page that are told.
+const ESSENCE: usize = 120;
 
 /// What differs between two answers, as a small diff; `None`: nothing. `names` are those who answered.
 #[must_use]
@@ -228,7 +254,15 @@ mod tests {
     #[test]
     fn an_error_page_is_not_worth_timing() {
         let missing = Answer { status: 404, ..page("<p>Not\nfound") };
-        assert_eq!(missing.served().unwrap_err().to_string(), "answers 404: <p>Not found");
+        assert_eq!(missing.served().unwrap_err().to_string(), "answers 404: Not found");
+        let titled = page(
+            "<html><head><TITLE>404 Not Found</TITLE><style>x</style></head><body>No such page</body></html>",
+        );
+        assert_eq!(
+            Answer { status: 404, ..titled }.served().unwrap_err().to_string(),
+            "answers 404: Not Found"
+        );
+        assert_eq!(Answer { status: 500, ..page("") }.served().unwrap_err().to_string(), "answers 500");
         assert!(Answer { status: 303, ..page("") }.served().is_ok());
     }
 }

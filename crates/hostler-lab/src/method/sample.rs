@@ -51,6 +51,7 @@ fn phase(outcome: &PhaseOutcome) -> PhaseSample {
         clients: outcome.clients,
         latency: latency(&outcome.latency),
         histogram: packed(&outcome.latency),
+        starved: outcome.starved,
     }
 }
 

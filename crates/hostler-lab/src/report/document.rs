@@ -3,7 +3,7 @@
 use super::figures::{self, Figures};
 use super::plots::{self, Plot};
 use super::table::Table;
-use super::{compared, costs, results, setting, verdict};
+use super::{compared, costs, results, setting, verdict, warnings};
 use crate::run::Run;
 
 /// A report.
@@ -12,6 +12,8 @@ pub(super) struct Document {
     pub(super) answer: String,
     /// Why the run is not complete.
     pub(super) incomplete: Option<String>,
+    /// What makes the figures worth less than they look.
+    pub(super) warnings: Vec<String>,
     /// Its sections.
     pub(super) sections: Vec<Section>,
 }
@@ -34,6 +36,7 @@ impl Document {
         Self {
             answer: verdict::sentence(run, &cells),
             incomplete: run.incomplete.clone(),
+            warnings: warnings::of(run),
             sections: sections(run, &cells),
         }
     }

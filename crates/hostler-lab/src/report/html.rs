@@ -63,6 +63,9 @@ fn head(run: &Run, document: &Document, out: &mut String) {
     if let Some(why) = &document.incomplete {
         let _ = writeln!(out, "<p class=\"warning\"><strong>Incomplete:</strong> {}</p>", escape(why));
     }
+    for warning in &document.warnings {
+        let _ = writeln!(out, "<p class=\"warning\"><strong>Warning:</strong> {}.</p>", escape(warning));
+    }
     if !scenario.question.trim().is_empty() {
         let _ = writeln!(out, "<p class=\"question\">{}</p>", escape(scenario.question.trim()));
     }

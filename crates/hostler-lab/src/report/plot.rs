@@ -10,7 +10,7 @@ use super::escape::escape;
 use std::fmt::Write;
 
 /// How many colours the page's style has.
-pub(super) const COLOURS: usize = 8;
+pub(super) const COLOURS: usize = 16;
 
 /// Dashes of lines, by style; the first is none.
 pub(super) const DASHES: [&str; 4] = ["", "7 4", "2 4", "10 3 2 3"];

@@ -10,7 +10,7 @@ mod robustness;
 use super::figures::{self, Figures, Metric};
 use super::plot::bars::Bars;
 use super::plot::lines::Lines;
-use super::plot::{Look, Size};
+use super::plot::{COLOURS, Look, Size};
 use super::table::Table;
 use crate::run::Run;
 use crate::scenario::Shape;
@@ -89,8 +89,16 @@ fn drawn(plots: Vec<Plot>) -> Vec<Plot> {
     plots.into_iter().filter(|plot| !plot.picture.is_empty()).collect()
 }
 
-/// How a cell looks: where techniques are compared they have the colours and servers the dashes.
+/// How a cell looks. Where techniques are compared each cell has a colour of its own, as long as there are enough; then
+/// techniques have the colours. Servers have the dashes.
 fn look(run: &Run, cell: &Figures<'_>) -> Look {
-    let colour = if figures::are_peers(run) { cell.case_number } else { cell.server_number };
-    Look { colour, style: cell.server_number }
+    let style = cell.server_number;
+    if !figures::are_peers(run) {
+        return Look { colour: style, style };
+    }
+    let all = figures::all(run);
+    let own = all.iter().filter(|one| one.is_taken());
+    let place = own.clone().position(|one| (one.case_number, one.server_number) == (cell.case_number, style));
+    let colour = place.filter(|_| own.count() <= COLOURS).unwrap_or(cell.case_number);
+    Look { colour, style }
 }

@@ -98,6 +98,7 @@ pub(crate) fn phase(answers: u64, elapsed: f64, mean: f64, clients: u32, seed: u
         clients,
         latency,
         histogram,
+        starved: 0,
     }
 }
 
@@ -221,6 +222,7 @@ pub(crate) fn run(shape: Shape, name: &str) -> Run {
             model: "Example CPU".into(),
             memory: 8_000_000_000,
             kernel: "Linux 6.1".into(),
+            load: Some(0.1),
         },
         generator: Generator {
             version: "hostler-lab 0.1.0".into(),

@@ -87,6 +87,9 @@ fn head(run: &Run, document: &Document, width: usize, paint: Paint, out: &mut Ve
     }
     out.push(String::new());
     paragraph("", &document.answer, width, |text| paint.title(text), out);
+    for warning in &document.warnings {
+        paragraph("Warning: ", &format!("{warning}."), width, |text| paint.tone(Tone::Bad, text), out);
+    }
 }
 
 fn advice(run: &Run) -> Vec<Vec<String>> {

@@ -3,8 +3,8 @@
 use super::sample::{self, SHAPES};
 use super::*;
 use crate::load::Errors;
-use crate::run::{Cost, Latency, PhaseSample};
-use crate::scenario::Shape;
+use crate::run::{Cell, Cost, Latency, PhaseSample};
+use crate::scenario::{Case, Shape};
 
 /// Every text that is made of a run.
 fn all(run: &Run) -> Vec<String> {
@@ -56,7 +56,7 @@ heavy registry       3.00  5,000       6.00  2,500
 ";
     assert!(text.contains(expected), "{text}");
     assert!(
-        text.contains("Hostler is fastest in all 4 cases: 2.00 × as many requests/s as the next."),
+        text.contains("Hostler is faster than Apache prefork in all 4 cases: 2.00 × as many requests/s."),
         "{text}"
     );
 }
@@ -181,7 +181,7 @@ fn what_noise_could_have_made_is_said() {
         }
     }
     let text = terminal(&run, 100, false);
-    assert!(text.contains("No server is faster than the others beyond noise."), "{text}");
+    assert!(text.contains("Hostler is within noise of the best in both cases."), "{text}");
     assert!(text.contains("within noise") && !text.contains("  faster"), "{text}");
 }
 
@@ -282,5 +282,79 @@ fn a_rising_load_says_where_its_limit_broke() {
         assert!(text.contains("p99 was 1.2 s at 100 a second"), "{name}: {text}");
         assert!(text.contains("requests in the best second"), "{name}: {text}");
         assert!(html(&run).contains("Requests in the best second"), "{name}");
+    }
+}
+
+/// A run of three cases at Hostler and three others, whose rate is so many times Hostler's.
+fn against(parts: [[f64; 3]; 3]) -> Run {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0); 6]);
+    let (case, cell) = (run.scenario.cases[0].clone(), run.cells[0].clone());
+    let names = ["hostler", "alpha", "beta", "gamma"];
+    run.scenario.contestants = names.map(str::to_owned).to_vec();
+    run.scenario.cases = (0..3)
+        .map(|number| Case {
+            name: format!("case-{number}"),
+            title: format!("case {number}"),
+            path: format!("/{number}"),
+            ..case.clone()
+        })
+        .collect();
+    run.cells.clear();
+    for (case, parts) in run.scenario.cases.iter().zip(parts) {
+        for (name, part) in names.iter().zip([1.0].iter().chain(&parts)) {
+            let mut cell =
+                Cell { case: case.name.clone(), server: (*name).to_owned(), failed: None, ..cell.clone() };
+            for (number, sample) in cell.samples.iter_mut().enumerate() {
+                // A little noise, or equal ones would be better than each other.
+                let noise = 1.0 + (number as f64 - 2.5) * 0.01 * if *name == "alpha" { 1.0 } else { -1.0 };
+                sample.phases[0].elapsed = noise / part;
+            }
+            run.cells.push(cell);
+        }
+    }
+    run
+}
+
+#[test]
+fn slower_than_all_is_said_as_loudly_as_faster() {
+    let run = against([[0.5, 0.6, 0.7], [2.0, 2.0, 2.0], [2.0, 1.0, 1.0]]);
+    let text = terminal(&run, 400, false);
+    for said in [
+        "Hostler is faster than all 3 others in 1 of 3 cases: 1.43 × as many requests/s as the next",
+        "slower than all 3 others in 1 of 3 cases: 0.50 × as many requests/s (case 1)",
+        "slower than alpha (0.50 ×) in case 2",
+        "alpha is fastest in 1 of 3 cases",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn the_leading_group_of_one_page_is_named() {
+    let mut run = against([[2.0, 2.0, 0.5]; 3]);
+    run.scenario.cases.truncate(1);
+    let text = terminal(&run, 400, false);
+    assert!(text.contains("Leading, within noise of each other, in requests/s: "), "{text}");
+    assert!(
+        text.contains("alpha") && text.contains("beta") && text.contains("slower than all: gamma"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_makes_figures_worth_less_stands_beside_the_answer() {
+    let mut run = exact(Shape::Comparison, "own", &[(1000, 1.0), (1000, 1.0)]);
+    assert!(!terminal(&run, 300, false).contains("Warning"));
+    run.servers[0].version = Some("hostler 0.1.0 (debug build)".into());
+    run.machine.load = Some(1.7);
+    run.cells[0].samples[0].phases[0].starved = 10;
+    let (text, page) = (terminal(&run, 300, false), html(&run));
+    for said in [
+        "hostler 0.1.0 (debug build) was measured",
+        "the machine was busy when the run began (load 1.7 on 2 processors)",
+        "10 of 15 clients got no answer at all from Hostler",
+    ] {
+        assert!(text.contains(&format!("Warning: {said}")), "{said}: {text}");
+        assert!(page.contains(&format!("<strong>Warning:</strong> {said}")), "{said}");
     }
 }

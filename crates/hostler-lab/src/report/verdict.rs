@@ -1,5 +1,7 @@
 //! The answer in a sentence: who is best beyond noise, and by how much; or that nobody is.
 
+mod servers;
+
 use super::figures::{self, Figures, Metric};
 use super::number::{count, times};
 use super::results;
@@ -28,9 +30,30 @@ pub(super) fn ranked<'r>(cells: &[Figures<'r>], metric: Metric) -> Vec<Figures<'
 pub(super) fn winner<'r>(cells: &[Figures<'r>], metric: Metric) -> Option<Figures<'r>> {
     let ranked = ranked(cells, metric);
     let (best, others) = ranked.split_first()?;
-    let beyond =
-        |other| better(best, other, metric).is_some_and(|ratio| ratio.value > 1.0 && !ratio.within_noise());
-    (!others.is_empty() && others.iter().all(beyond)).then_some(*best)
+    (!others.is_empty() && others.iter().all(|other| is_beyond(best, other, metric))).then_some(*best)
+}
+
+/// The best, and those that are no worse beyond noise; the best first.
+pub(super) fn leaders<'r>(cells: &[Figures<'r>], metric: Metric) -> Vec<Figures<'r>> {
+    let mut ranked = ranked(cells, metric);
+    if let Some(best) = ranked.first().copied() {
+        ranked.retain(|cell| !is_beyond(&best, cell, metric));
+    }
+    ranked
+}
+
+/// Whether one is better than the other beyond noise.
+fn is_beyond(one: &Figures<'_>, other: &Figures<'_>, metric: Metric) -> bool {
+    better(one, other, metric).is_some_and(|ratio| ratio.value > 1.0 && !ratio.within_noise())
+}
+
+/// Names in a sentence.
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
 }
 
 /// What a better one is called.
@@ -52,7 +75,7 @@ pub(super) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
     let says = match answered.as_slice() {
         [only] => format!("Only {} answered: there is nothing to compare it with.", named(run, only)),
         _ if figures::are_peers(run) => of_peers(run, &answered, metric),
-        _ => of_servers(run, &answered, metric),
+        _ => servers::sentence(run, &answered, metric),
     };
     match run.scenario.report {
         Shape::Robustness => format!("{} {says}", errors(run, cells)),
@@ -83,6 +106,19 @@ fn of_peers(run: &Run, cells: &[Figures<'_>], metric: Metric) -> String {
         _ => ("Fastest", "slowest"),
     };
     let text = |cell: &Figures<'_>| metric.text(cell.median(metric).unwrap_or_default());
+    let leaders = leaders(&ranked, metric);
+    // Where noise could have made all of it, there is no group to name.
+    if leaders.len() > 1 && leaders.len() < ranked.len() {
+        let names: Vec<String> =
+            leaders.iter().map(|cell| format!("{} ({})", named(run, cell), text(cell))).collect();
+        return format!(
+            "{first}, within noise of each other: {}, in {}; {worst}: {} ({}).",
+            list(&names),
+            metric.title(),
+            named(run, last),
+            text(last)
+        );
+    }
     format!(
         "{first}: {} ({} {}), {}; {worst}: {} ({}).",
         named(run, best),
@@ -141,59 +177,6 @@ fn of_unbroken(run: &Run, cells: &[Figures<'_>], last: &Figures<'_>) -> String {
         cells.len(),
         named(run, last)
     )
-}
-
-/// Over the servers of each case.
-fn of_servers(run: &Run, cells: &[Figures<'_>], metric: Metric) -> String {
-    let cases: Vec<Vec<Figures<'_>>> = (0..run.scenario.cases.len())
-        .map(|case| {
-            cells.iter().filter(|cell| cell.case_number == case && cell.answers() > 0).copied().collect()
-        })
-        .filter(|of_case: &Vec<_>| of_case.len() > 1)
-        .collect();
-    if cases.is_empty() {
-        return "Only one server answered: there is nothing to compare it with.".into();
-    }
-    let mut winners: Vec<(usize, &str, Vec<f64>)> = Vec::new();
-    for of_case in &cases {
-        let Some(best) = winner(of_case, metric) else { continue };
-        let ahead = ranked(of_case, metric).get(1).and_then(|next| better(&best, next, metric));
-        let ahead = ahead.map_or(1.0, |ratio| ratio.value);
-        match winners.iter_mut().find(|(number, ..)| *number == best.server_number) {
-            Some((_, _, by)) => by.push(ahead),
-            None => winners.push((best.server_number, best.server, vec![ahead])),
-        }
-    }
-    winners.sort_by_key(|(_, _, by)| std::cmp::Reverse(by.len()));
-    let won: usize = winners.iter().map(|(_, _, by)| by.len()).sum();
-    let mut parts: Vec<String> = winners
-        .iter()
-        .map(|(_, server, by)| {
-            let cases = of(by.len(), cases.len());
-            format!("{server} is fastest in {cases}: {} as many {} as the next", span(by), metric.title())
-        })
-        .collect();
-    match (won, cases.len() - won) {
-        (_, 0) => {}
-        (0, _) => parts.push("No server is faster than the others beyond noise".into()),
-        (_, noisy) => parts.push(format!("{} within noise", of(noisy, cases.len()))),
-    }
-    format!("{}.", parts.join("; "))
-}
-
-fn of(count: usize, all: usize) -> String {
-    match (count, all) {
-        (1, 1) => "the one case".into(),
-        _ if count == all => format!("all {all} cases"),
-        _ => format!("{count} of {all} cases"),
-    }
-}
-
-/// From the least to the largest: `1.4 to 2.1 ×`.
-fn span(by: &[f64]) -> String {
-    let least = by.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = by.iter().copied().fold(0.0, f64::max);
-    if most - least < 0.005 { times(most) } else { format!("{least:.2} to {}", times(most)) }
 }
 
 /// BENCH3's own question: who failed.

@@ -24,6 +24,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
         pid_file: None,
         ready_timeout_ms: 2000,
         drain_timeout_secs: 60,
+        told: Vec::new(),
     };
     let mut front = Vec::new();
     for line in text.lines() {

@@ -8,20 +8,78 @@ use std::sync::Arc;
 
 use super::url::Url;
 
+/// Who a URL is for, and what of it was not found.
+pub(crate) struct Choice<'a> {
+    /// The virtual host.
+    pub(crate) server: &'a Arc<Server>,
+    /// Sentences: where it is another than the URL names.
+    pub(crate) notes: Vec<String>,
+}
+
 /// The virtual host: the first whose name matches, else the first at the address, else the main server.
-pub(crate) fn select<'a>(config: &'a Config, url: &Url) -> &'a Arc<Server> {
+pub(crate) fn select<'a>(config: &'a Config, url: &Url) -> Choice<'a> {
     let main = &config.servers[0];
-    let Some(host) = &url.host else { return main };
-    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-    let here = |server: &&Arc<Server>| {
-        server.addresses.iter().any(|a| {
-            a.port.is_none_or(|port| Some(port) == url.port)
-                && (a.ip.is_none() || address.is_none() || a.ip == address)
-        })
+    let mut notes = Vec::new();
+    let Some(host) = &url.host else {
+        if config.servers.len() > 1 {
+            notes.push(
+                "a path alone is taken for the main server's; give a whole URL for a virtual host's"
+                    .to_owned(),
+            );
+        }
+        return Choice { server: main, notes };
     };
-    let mut candidates = config.servers[1..].iter().filter(here);
-    let first = candidates.clone().next();
-    candidates.find(|server| is_named(server, host)).or(first).unwrap_or(main)
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let mut candidates = candidates(config, url.port, address);
+    let first = candidates.first().copied();
+    candidates.retain(|server| is_named(server, host));
+    let server = candidates.first().copied().or(first).unwrap_or(main);
+    notes.extend(nobody_listens(config, url.port));
+    if candidates.is_empty() {
+        match first {
+            Some(_) => notes.push(format!(
+                "no ServerName or ServerAlias at that address is {host}: the first virtual host there answers"
+            )),
+            None if !is_named(main, host) => notes.push(format!(
+                "no virtual host has that address, and the main server is not named {host}; it answers all the same"
+            )),
+            None => {}
+        }
+    }
+    notes.extend(wrong_scheme(server, url));
+    Choice { server, notes }
+}
+
+/// The virtual hosts at an address: those that name it, or else those for any. Where the address is not known, all that
+/// a connection to that port may reach.
+fn candidates(config: &Config, port: Option<u16>, address: Option<IpAddr>) -> Vec<&Arc<Server>> {
+    let at = |wanted: &dyn Fn(Option<IpAddr>) -> bool| -> Vec<&Arc<Server>> {
+        let here = |server: &&Arc<Server>| {
+            let mut addresses = server.addresses.iter();
+            addresses.any(|a| a.port.is_none_or(|own| Some(own) == port) && wanted(a.ip))
+        };
+        config.servers[1..].iter().filter(here).collect()
+    };
+    let named = at(&|ip| address.is_none() || ip == address);
+    if named.is_empty() { at(&|ip| ip.is_none()) } else { named }
+}
+
+fn nobody_listens(config: &Config, port: Option<u16>) -> Option<String> {
+    let listen = &config.process.listen;
+    let port = port.filter(|port| listen.iter().all(|listen| listen.port != *port))?;
+    let mut ports: Vec<String> = listen.iter().map(|listen| listen.port.to_string()).collect();
+    ports.dedup();
+    let there =
+        if ports.is_empty() { "there is none".to_owned() } else { format!("there is {}", ports.join(", ")) };
+    Some(format!("no Listen has port {port} ({there}): a request for this URL does not arrive here at all"))
+}
+
+fn wrong_scheme(server: &Server, url: &Url) -> Option<String> {
+    match (url.tls?, server.conf.ssl.is_on()) {
+        (true, false) => Some("this host does not speak TLS (SSLEngine), so https:// fails".to_owned()),
+        (false, true) => Some("this host speaks TLS (SSLEngine), so http:// gets an error page".to_owned()),
+        _ => None,
+    }
 }
 
 fn is_named(server: &Server, host: &str) -> bool {
@@ -65,7 +123,7 @@ mod tests {
             <VirtualHost *:81>\nServerName c\n</VirtualHost>\n";
         let config = Config::build(&read_text(text, "/tmp").unwrap()).unwrap();
         let found = |url: &str| {
-            let server = select(&config, &Url::parse(url).unwrap());
+            let server = select(&config, &Url::parse(url).unwrap()).server;
             server.conf.core.server_name.as_ref().unwrap().host.clone()
         };
         for (url, name) in [
@@ -79,5 +137,30 @@ mod tests {
         ] {
             assert_eq!(found(url), name, "{url}");
         }
+        for (url, told) in [
+            ("/x", "a path alone"),
+            ("http://unknown/", "no ServerName or ServerAlias at that address is unknown"),
+            ("http://a:8082/", "no Listen has port 8082 (there is 80, 81)"),
+            ("https://a:80/", "does not speak TLS"),
+        ] {
+            let notes = select(&config, &Url::parse(url).unwrap()).notes.join("; ");
+            assert!(notes.contains(told), "{url}: {notes}");
+        }
+        for url in ["http://a/", "http://x.a/", "http://b:81/x"] {
+            let notes = select(&config, &Url::parse(url).unwrap()).notes.len();
+            assert_eq!(notes, usize::from(url.contains("b:81")), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_host_for_an_address_comes_before_those_for_any() {
+        let text = "Listen 80\nServerName main\n<VirtualHost *:80>\nServerName any\n</VirtualHost>\n\
+            <VirtualHost 192.0.2.1:80>\nServerName one\n</VirtualHost>\n";
+        let config = Config::build(&read_text(text, "/tmp").unwrap()).unwrap();
+        let found = |url: &str| {
+            let server = select(&config, &Url::parse(url).unwrap()).server;
+            server.conf.core.server_name.as_ref().unwrap().host.clone()
+        };
+        assert_eq!([found("http://192.0.2.1/"), found("http://192.0.2.2/")], ["one", "any"]);
     }
 }

@@ -1,8 +1,10 @@
-//! `hostler explain`: which virtual host a URL belongs to, which file it means, and every line that has a say, in
-//! merge order, with where it stands.
+//! `hostler explain`: which virtual host a URL belongs to, which file it means, who answers, who may ask, and every line
+//! that has a say, in merge order, with where it stands.
 //!
 //! Works on the files as they are, without a server, and sees of the file system what the caller may see.
 
+mod access;
+mod answer;
 mod host;
 mod steps;
 mod url;
@@ -12,27 +14,33 @@ use hostler_config::directives::perl::generation;
 use hostler_config::pools::{settings, uses_engine};
 use hostler_config::{Config, Server, Setting};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::Failed;
 use crate::cli::Explain;
 use crate::load;
 use crate::plan::users;
 use host::NoRequest;
-use steps::Line;
+use steps::{Line, Merged};
 use url::Url;
 
 pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
     let url = Url::parse(&args.url)?;
-    let server = host::select(&config, &url);
-    let (file, by_alias) = file(server, &url)?;
-    let place = Place::find(&file);
+    let choice = host::select(&config, &url);
+    let server = choice.server;
+    let translated = file(server, &url)?;
+    let by_alias = translated.by_alias;
+    let place = Place::find(&translated.file);
+    let merged = steps::steps(&config, server, &url.path, &place)?;
+    let by = translated.handler;
+    let about = About { config: &config, server, url: &url, place: &place, merged: &merged, by_alias: by };
+    let said = [answer::lines(&about)?, access::lines(&about)].concat();
     let mut lines = server_lines(&config, server);
-    lines.extend(steps::steps(&config, server, &url.path, &place)?);
+    lines.extend(merged.lines);
     let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
 
     println!("host       {}", describe(&config, server));
+    choice.notes.iter().for_each(|note| println!("           {note}"));
     println!("user       {}", user(&config, server));
     if uses_engine(server) {
         println!("programs   for mod_perl {}, {}", generation(server), workers(server));
@@ -57,11 +65,23 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     if !place.file.exists() {
         println!("           (nothing is there, as far as you can see)");
     }
+    said.iter().for_each(|line| println!("{line}"));
     println!(
         "\nWhat has a say, in merge order: of two lines that set the same thing, the later one holds.\n"
     );
     print(&lines);
     Ok(())
+}
+
+/// What a request would be about.
+pub(crate) struct About<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) server: &'a Server,
+    pub(crate) url: &'a Url,
+    pub(crate) place: &'a Place,
+    pub(crate) merged: &'a Merged,
+    /// The handler that ScriptAlias gives.
+    pub(crate) by_alias: Option<&'static str>,
 }
 
 /// What a file name leads to: an existing file or directory, and what is left of the name.
@@ -95,8 +115,15 @@ fn is_below(path: &str, args: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
-/// The file's name, and whether an alias gave it.
-fn file(server: &Server, url: &Url) -> Result<(PathBuf, bool), Failed> {
+/// What a URL's path is translated to.
+struct Translated {
+    file: PathBuf,
+    by_alias: bool,
+    /// Of ScriptAlias.
+    handler: Option<&'static str>,
+}
+
+fn file(server: &Server, url: &Url) -> Result<Translated, Failed> {
     let request = Request { path: url.path.as_bytes(), query: None, host: &NoRequest };
     // An Alias in a Location section counts too.
     let dir = steps::with_locations(server, &url.path)?;
@@ -104,12 +131,14 @@ fn file(server: &Server, url: &Url) -> Result<(PathBuf, bool), Failed> {
         .map_err(|_| "the target of an alias here depends on the request")?;
     match translated {
         Some(translated) => {
-            Ok((PathBuf::from(String::from_utf8_lossy(&translated.filename).into_owned()), true))
+            let file = PathBuf::from(String::from_utf8_lossy(&translated.filename).into_owned());
+            Ok(Translated { file, by_alias: true, handler: translated.handler })
         }
         None => {
             let root = server.conf.core.document_root.as_deref();
             let root = root.ok_or("the virtual host has no DocumentRoot, and no Alias matches")?;
-            Ok((PathBuf::from(format!("{root}{}", url.path)), false))
+            let file = PathBuf::from(format!("{root}{}", url.path));
+            Ok(Translated { file, by_alias: false, handler: None })
         }
     }
 }
@@ -140,7 +169,7 @@ fn workers(server: &Server) -> String {
 }
 
 /// The lines outside of sections: the main server's, then the virtual host's own.
-fn server_lines(config: &Config, server: &Arc<Server>) -> Vec<Line> {
+fn server_lines(config: &Config, server: &Server) -> Vec<Line> {
     let mut lines = lines_of(config, &config.main().settings, "server");
     if server.id != 0 {
         lines.extend(lines_of(config, &server.settings, "<VirtualHost>"));

@@ -15,6 +15,8 @@ pub(crate) struct Line {
     pub(crate) place: String,
     /// The section it stands in.
     pub(crate) scope: String,
+    /// Which of the sections, in merge order; 0: outside of them.
+    pub(crate) step: usize,
     /// Apache's spelling.
     pub(crate) directive: &'static str,
     /// The rest of the line.
@@ -26,6 +28,7 @@ impl Line {
         Self {
             place: place(config, setting.origin),
             scope: scope.to_string(),
+            step: 0,
             directive: setting.directive,
             args: setting.args.to_string(),
         }
@@ -53,25 +56,31 @@ pub(crate) fn with_locations(server: &Server, path: &str) -> Result<DirConfig, F
     Ok(dir)
 }
 
+/// What applies to a file and its URL.
+pub(crate) struct Merged {
+    /// The configuration, conditions aside.
+    pub(crate) dir: DirConfig,
+    /// All lines in sections, in merge order.
+    pub(crate) lines: Vec<Line>,
+    /// Where the lines begin that hold only under a condition.
+    pub(crate) conditional: usize,
+}
+
 /// Collects lines and the configuration that they make.
 struct Merging<'a> {
     config: &'a Config,
     server: &'a Server,
     dir: DirConfig,
     lines: Vec<Line>,
+    step: usize,
 }
 
 /// Everything in sections and .htaccess files that applies.
 ///
 /// # Errors
 /// A pattern gave up, or an .htaccess file is wrong: the server would answer 500.
-pub(crate) fn steps(
-    config: &Config,
-    server: &Server,
-    path: &str,
-    place: &Place,
-) -> Result<Vec<Line>, Failed> {
-    let mut merging = Merging { config, server, dir: (*server.defaults).clone(), lines: Vec::new() };
+pub(crate) fn steps(config: &Config, server: &Server, path: &str, place: &Place) -> Result<Merged, Failed> {
+    let mut merging = Merging { config, server, dir: (*server.defaults).clone(), lines: Vec::new(), step: 0 };
     let directory =
         if place.file.is_dir() { &place.file } else { place.file.parent().unwrap_or(&place.file) };
     let directory = directory.to_string_lossy();
@@ -89,11 +98,12 @@ pub(crate) fn steps(
     for section in files.into_iter().chain(lookup::locations(server, path.as_bytes()).map_err(gave_up)?) {
         merging.section(section);
     }
+    let conditional = merging.lines.len();
     let ifs = merging.dir.core.ifs.clone();
     for section in &ifs {
         merging.list(&section.settings, &format!("{} (when the condition holds)", section.title), None);
     }
-    Ok(merging.lines)
+    Ok(Merged { dir: merging.dir, lines: merging.lines, conditional })
 }
 
 impl Merging<'_> {
@@ -103,8 +113,9 @@ impl Merging<'_> {
     }
 
     fn list(&mut self, settings: &[Setting], scope: &str, file: Option<&str>) {
+        self.step += 1;
         for setting in settings {
-            let mut line = Line::new(self.config, setting, scope);
+            let mut line = Line { step: self.step, ..Line::new(self.config, setting, scope) };
             if let Some(file) = file {
                 line.place = format!("{file}:{}", setting.origin.line);
             }

@@ -9,6 +9,8 @@ pub(crate) struct Url {
     pub(crate) host: Option<String>,
     /// `None` for a mere path.
     pub(crate) port: Option<u16>,
+    /// `https`; `None` for a mere path.
+    pub(crate) tls: Option<bool>,
     /// Decoded, without `//`, `.` and `..`.
     pub(crate) path: String,
 }
@@ -19,7 +21,7 @@ impl Url {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.split(['?', '#']).next().unwrap_or_default();
         if text.starts_with('/') {
-            return Ok(Self { host: None, port: None, path: path(text)? });
+            return Ok(Self { host: None, port: None, tls: None, path: path(text)? });
         }
         let (usual, rest) = match text.split_once("://") {
             Some(("http", rest)) => (80, rest),
@@ -34,7 +36,8 @@ impl Url {
             _ => (authority, usual),
         };
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        Ok(Self { host: Some(host), port: Some(port), path: path(if rest.is_empty() { "/" } else { rest })? })
+        let path = path(if rest.is_empty() { "/" } else { rest })?;
+        Ok(Self { host: Some(host), port: Some(port), tls: Some(usual == 443), path })
     }
 }
 
@@ -70,7 +73,10 @@ mod tests {
         );
         let url = Url::parse("http://[::1]:81").unwrap();
         assert_eq!((url.host.as_deref(), url.port, url.path.as_str()), (Some("[::1]"), Some(81), "/"));
-        assert_eq!(Url::parse("/x").unwrap(), Url { host: None, port: None, path: "/x".to_string() });
+        assert_eq!(
+            Url::parse("/x").unwrap(),
+            Url { host: None, port: None, tls: None, path: "/x".to_string() }
+        );
         for bad in ["x", "ftp://x/", "http://x:y/", "/%4", "/%zz"] {
             assert!(Url::parse(bad).is_err(), "{bad}");
         }

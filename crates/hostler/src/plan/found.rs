@@ -9,17 +9,26 @@ pub(crate) enum Found {
     Error(String),
     /// It would, but the operator should know.
     Warning(String),
+    /// Hostler would not start for want of a line, which may be among those that could not be read.
+    Absent(String),
     /// We may not look; whoever starts Hostler perhaps may.
     Unseen(String),
 }
 
 impl Found {
+    /// What it says, whatever it means for a start.
+    pub(crate) fn why(self) -> String {
+        let (Self::Error(why) | Self::Warning(why) | Self::Absent(why) | Self::Unseen(why)) = self;
+        why
+    }
+
     /// With the place before it.
     pub(crate) fn prefixed(self, place: &str) -> Self {
         let with = |why: String| format!("{place}: {why}");
         match self {
             Self::Error(why) => Self::Error(with(why)),
             Self::Warning(why) => Self::Warning(with(why)),
+            Self::Absent(why) => Self::Absent(with(why)),
             Self::Unseen(why) => Self::Unseen(with(why)),
         }
     }
@@ -33,7 +42,7 @@ pub(crate) fn report(findings: Vec<Found>, root: bool) -> Result<(), Failed> {
     let mut errors = Vec::new();
     for found in findings {
         match found {
-            Found::Error(why) => errors.push(why),
+            Found::Error(why) | Found::Absent(why) => errors.push(why),
             Found::Unseen(why) if root => errors.push(why),
             Found::Warning(why) | Found::Unseen(why) => eprintln!("hostler: warning: {why}"),
         }

@@ -6,7 +6,7 @@
 //! lines of its ErrorLog go to the main one, and the server starts.
 
 use hostler_config::{Config, Server};
-use hostler_sys::trusted::{Trust, Untrusted, append_file, open_directory};
+use hostler_sys::trusted::{Trust, Untrusted, append_file, inspect_append_file, may_write, open_directory};
 use hostler_sys::users::group_by_id;
 use hostler_wire::plan::{Identity, LogPlan};
 use std::collections::HashSet;
@@ -64,14 +64,9 @@ pub(crate) fn open(
 
 /// Looks whether the logs could be opened, without making any, for `hostler check`.
 pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
-    let opening = Opening { roles, root: situation.root(), openers: Openers::default() };
-    let at = |place: String, found| match found {
-        Found::Error(why) => Found::Error(format!("{place}: {why}")),
-        Found::Warning(why) => Found::Warning(format!("{place}: {why}")),
-        Found::Unseen(why) => Found::Unseen(format!("{place}: {why}")),
-    };
+    let mut opening = Opening { roles, root: situation.root(), openers: Openers::default() };
     let wanted = wanted(config, roles).into_iter();
-    wanted.filter_map(|wanted| opening.inspect(&wanted).map(|found| at(wanted.place, found))).collect()
+    wanted.filter_map(|wanted| opening.inspect(&wanted).map(|found| found.prefixed(&wanted.place))).collect()
 }
 
 /// Why a log was not opened.
@@ -118,7 +113,7 @@ fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
 }
 
 /// A virtual host's ErrorLog, with Apache's default.
-fn error_log(config: &Config, server: &Server) -> String {
+pub(super) fn error_log(config: &Config, server: &Server) -> String {
     match &server.conf.log_config.error_log {
         Some(target) => target.to_string(),
         None => format!("{}/logs/error_log", config.facts.server_root.trim_end_matches('/')),
@@ -182,32 +177,51 @@ impl Opening<'_> {
     }
 
     /// What keeps a log from being opened, as far as that can be told without making it.
-    fn inspect(&self, wanted: &Wanted) -> Option<Found> {
+    fn inspect(&mut self, wanted: &Wanted) -> Option<Found> {
         let path = match kind(&wanted.target) {
             Target::Program(command) => return piped::inspect(command).err().map(Found::Error),
             Target::Stdout | Target::Stderr | Target::Nowhere => return None,
             Target::File(path) => path,
         };
-        let parent = path.parent()?;
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Some(Found::Error(format!("{} is not the path of a file", path.display())));
+        };
         if !self.root {
             return inspect_as_self(path, parent);
         }
-        match open_directory(parent, Trust::Root(&|gid| self.is_harmless(gid))) {
-            Ok(_) => None,
+        let untrusted = match open_directory(parent, Trust::Root(&|gid| self.is_harmless(gid))) {
+            Ok(directory) => {
+                let refused = inspect_append_file(directory.as_fd(), name).err()?;
+                return Some(Found::Error(cannot_append(path, &refused)));
+            }
             Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
-                Some(Found::Error(missing(&path)))
+                return Some(Found::Error(missing(&path)));
             }
             Err(untrusted @ Untrusted::Io { .. }) => {
-                Some(Found::Error(format!("can't reach the directory of the log: {untrusted}")))
+                return Some(Found::Error(format!("can't reach the directory of the log: {untrusted}")));
             }
-            Err(untrusted) if wanted.identity.is_none() => {
-                Some(Found::Error(format!("root won't write a log there: {untrusted}")))
+            Err(untrusted) => untrusted,
+        };
+        let Some(identity) = &wanted.identity else {
+            return Some(Found::Error(format!("root won't write a log there: {untrusted}")));
+        };
+        // Its user is to open it.
+        let why = match self.openers.of(identity) {
+            Ok(opener) => {
+                let refused = opener.inspect_append(path).err()?;
+                format!(
+                    "{} (root won't write there itself: {untrusted})",
+                    refused_to(identity, path, &refused)
+                )
             }
-            // Its user is to open it.
-            Err(_) if parent.is_dir() => None,
-            Err(untrusted) if self.is_tenants(&untrusted) => Some(Found::Warning(missing(parent))),
-            Err(_) => Some(Found::Error(missing(parent))),
-        }
+            Err(why) => why,
+        };
+        let tenants = self.is_tenants(&untrusted);
+        Some(if tenants {
+            Found::Warning(format!("{why}; this log is not written"))
+        } else {
+            Found::Error(why)
+        })
     }
 
     fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Refused> {
@@ -216,8 +230,7 @@ impl Opening<'_> {
         };
         let harmless = |gid| self.is_harmless(gid);
         match open_directory(parent, Trust::Root(&harmless)) {
-            Ok(directory) => append_file(directory.as_fd(), name)
-                .map_err(|e| format!("can't open {} for appending: {e}", path.display()).into()),
+            Ok(directory) => append_file(directory.as_fd(), name).map_err(|e| cannot_append(path, &e).into()),
             Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
                 Err(missing(&path).into())
             }
@@ -256,13 +269,20 @@ impl Opening<'_> {
     }
 
     fn open_as(&mut self, path: &Path, identity: &Identity) -> Result<OwnedFd, String> {
-        self.openers.of(identity)?.append(path).map_err(|e| {
-            if e.kind() == ErrorKind::NotFound {
-                return missing(path.parent().unwrap_or(path));
-            }
-            format!("uid {} can't open {} for appending: {e}", identity.uid, path.display())
-        })
+        self.openers.of(identity)?.append(path).map_err(|e| refused_to(identity, path, &e))
     }
+}
+
+/// Why a site's user could not open its log.
+fn refused_to(identity: &Identity, path: &Path, error: &std::io::Error) -> String {
+    if error.kind() == ErrorKind::NotFound {
+        return missing(path.parent().unwrap_or(path));
+    }
+    format!("uid {} {}", identity.uid, cannot_append(path, error))
+}
+
+fn cannot_append(path: &Path, error: &std::io::Error) -> String {
+    format!("can't open {} for appending: {error}", path.display())
 }
 
 fn missing(directory: &Path) -> String {
@@ -273,18 +293,21 @@ fn open_as_self(path: &Path) -> Result<OwnedFd, String> {
     let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path);
     file.map(OwnedFd::from).map_err(|e| match path.parent() {
         Some(parent) if e.kind() == ErrorKind::NotFound && !parent.exists() => missing(&ancestor(parent)),
-        _ => format!("can't open {} for appending: {e}", path.display()),
+        _ => cannot_append(path, &e),
     })
 }
 
 fn inspect_as_self(path: &Path, parent: &Path) -> Option<Found> {
-    let unseen =
-        |e: std::io::Error| Found::Unseen(format!("can't open {} for appending: {e}", path.display()));
+    let refused = |e: std::io::Error| {
+        let why = cannot_append(path, &e);
+        // Whoever starts the server may have the permission.
+        if e.kind() == ErrorKind::PermissionDenied { Found::Unseen(why) } else { Found::Error(why) }
+    };
     match (OpenOptions::new().append(true).custom_flags(O_NONBLOCK).open(path), parent.metadata()) {
         (Ok(_), _) => None,
-        (Err(e), _) if e.kind() != ErrorKind::NotFound => Some(unseen(e)),
-        (_, Ok(data)) if data.is_dir() => None,
-        (_, Err(e)) if e.kind() == ErrorKind::PermissionDenied => Some(unseen(e)),
+        (Err(e), _) if e.kind() != ErrorKind::NotFound => Some(refused(e)),
+        (_, Ok(data)) if data.is_dir() => may_write(parent).err().map(refused),
+        (_, Err(e)) if e.kind() == ErrorKind::PermissionDenied => Some(refused(e)),
         _ => Some(Found::Error(missing(&ancestor(parent)))),
     }
 }

@@ -8,9 +8,11 @@
 //! **Diagnostics** on stderr; exit status 1 when there is no plan.
 
 mod certificates;
+mod examine;
 mod found;
 mod identity;
 pub(crate) mod limits;
+pub(crate) mod listen;
 pub(crate) mod logs;
 pub(crate) mod paths;
 pub(crate) mod piped;
@@ -20,16 +22,17 @@ pub(crate) mod rlimits;
 pub(crate) mod secrets;
 mod send;
 mod situation;
+mod told;
 pub(crate) mod users;
 
-use hostler_config::Config;
+use hostler_config::Attempt;
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use crate::Failed;
 use crate::cli::{self, PlanOf};
-use crate::load::{self, Loaded};
+use crate::load;
 
+pub(crate) use examine::{Examined, examine};
 pub(crate) use found::{Found, report};
 pub(crate) use identity::{Roles, Site, roles};
 pub(crate) use situation::Situation;
@@ -47,18 +50,14 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     let master = hostler_sys::exec::inherited(3)
         .map_err(|_| "this command is for hostler-master, which passes a socket as descriptor 3")?;
     let (loaded, single_user) = match &args.of {
-        PlanOf::Run(run) => (load::files(&run.configuration)?, run.single_user),
+        PlanOf::Run(run) => (load::attempt(&run.configuration)?, run.single_user),
         PlanOf::Serve(serve) => (load::directory(serve)?, true),
     };
     load::warn(&loaded.config);
     let situation = Situation::here(single_user);
-    let roles = roles(&loaded.config, &situation)?;
-    for warning in &roles.warnings {
-        eprintln!("hostler: warning: {warning}");
-    }
-    let mut found = paths::document_roots(&loaded.config);
-    found.extend(rlimits::in_sections(&loaded.config));
+    let Examined { roles, found } = examine(&loaded, &situation, true);
     report(found, situation.root())?;
+    let roles = roles.ok_or("it can't be told who runs as whom")?;
     let logs = logs::open(&loaded.config, &roles, &situation)?;
     let secrets = secrets::read(&loaded.config, &roles, &situation)?;
     let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
@@ -72,20 +71,24 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
     };
     let plan = Plan {
-        master: master_plan(&loaded, &roles)?,
+        master: MasterPlan { told: told(args, &loaded, &roles), ..master_plan(&loaded, &roles) },
         front: postcard::to_stdvec(&front)?,
         logs: u32::try_from(descriptors.len())?,
     };
     send::send(&master, &plan, &descriptors)
 }
 
-fn master_plan(loaded: &Loaded, roles: &Roles) -> Result<MasterPlan, Failed> {
-    let process = &loaded.config.process;
-    if process.listen.is_empty() {
-        return Err(Failed("there is no Listen directive; for example: Listen 80".to_string()));
+fn told(args: &cli::Plan, loaded: &Attempt, roles: &Roles) -> Vec<String> {
+    match &args.of {
+        PlanOf::Run(run) => told::of_files(&run.configuration.file, &loaded.config),
+        PlanOf::Serve(serve) => told::of_directory(&serve.directory, &loaded.config, roles),
     }
-    Ok(MasterPlan {
-        listeners: listeners(&loaded.config),
+}
+
+fn master_plan(loaded: &Attempt, roles: &Roles) -> MasterPlan {
+    let process = &loaded.config.process;
+    MasterPlan {
+        listeners: listen::addresses(&loaded.config),
         backlog: process.backlog.unwrap_or(BACKLOG),
         front: roles.front.clone(),
         sites: roles.sites.iter().map(Site::plan).collect(),
@@ -97,16 +100,6 @@ fn master_plan(loaded: &Loaded, roles: &Roles) -> Result<MasterPlan, Failed> {
             Some(0) => u32::MAX,
             Some(seconds) => seconds,
         },
-    })
-}
-
-/// One address for each `Listen`, in order: the front tells them apart by their position.
-fn listeners(config: &Config) -> Vec<SocketAddr> {
-    let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-    config
-        .process
-        .listen
-        .iter()
-        .map(|listen| SocketAddr::new(listen.ip.unwrap_or(all), listen.port))
-        .collect()
+        told: Vec::new(),
+    }
 }

@@ -1,6 +1,7 @@
 //! Directories that must be there before a start.
 
 use hostler_config::Config;
+use hostler_sys::trusted::{Trust, Untrusted, may_write, open_directory};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -15,23 +16,33 @@ pub(crate) fn document_roots(config: &Config) -> Vec<Found> {
         Some(match found {
             Found::Error(why) if server.id == config.main().id => Found::Error(format!("{place}: {why}")),
             // Where even root may not look (NFS), the site's user perhaps may.
-            Found::Error(why) | Found::Warning(why) | Found::Unseen(why) => {
-                Found::Warning(format!("{place}: {why}"))
-            }
+            found => Found::Warning(format!("{place}: {}", found.why())),
         })
     })
     .collect()
 }
 
-/// The PidFile's directory.
-pub(crate) fn pid_file(config: &Config) -> Option<Found> {
-    let parent = Path::new(config.process.pid_file.as_deref()?).parent()?.to_str()?;
-    let found = directory(parent)?;
-    let place = place::directive(config, config.main(), "PidFile");
-    Some(match found {
-        Found::Error(why) => Found::Error(format!("{place}: {why}")),
-        Found::Warning(why) | Found::Unseen(why) => Found::Unseen(format!("{place}: {why}")),
-    })
+/// The PidFile's directory. Root writes only where nobody else does: who controls a PidFile chooses whom root signals.
+pub(crate) fn pid_file(config: &Config, root: bool) -> Option<Found> {
+    let file = Path::new(config.process.pid_file.as_deref()?);
+    let parent = file.parent()?;
+    let found = match directory(parent.to_str()?) {
+        None if file.is_dir() => Found::Error(format!("{} is a directory", file.display())),
+        None if root => Found::Error(untrusted(parent)?),
+        None => Found::Unseen(format!("can't write to {}: {}", parent.display(), may_write(parent).err()?)),
+        Some(Found::Error(why)) => Found::Error(why),
+        Some(found) => Found::Unseen(found.why()),
+    };
+    Some(found.prefixed(&place::directive(config, config.main(), "PidFile")))
+}
+
+/// Why root won't write to a directory.
+fn untrusted(directory: &Path) -> Option<String> {
+    match open_directory(directory, Trust::Root(&|_| false)) {
+        Ok(_) => None,
+        Err(why @ Untrusted::Io { .. }) => Some(why.to_string()),
+        Err(why) => Some(format!("root won't write it there: {why}")),
+    }
 }
 
 /// `None`: it is a directory.
@@ -53,7 +64,7 @@ mod tests {
     fn found(lines: &str) -> Vec<Found> {
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         let config = Config::build(&tree).ok().unwrap();
-        document_roots(&config).into_iter().chain(pid_file(&config)).collect()
+        document_roots(&config).into_iter().chain(pid_file(&config, false)).collect()
     }
 
     #[test]
@@ -67,6 +78,16 @@ mod tests {
             let found = found(lines);
             assert!(matches!(&found[..], [Found::Error(why)] if why.starts_with(line)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn root_writes_no_pid_file_where_others_could() {
+        let tree = hostler_config::read_text("PidFile /tmp/x.pid", "/etc").ok().unwrap();
+        let found = pid_file(&Config::build(&tree).ok().unwrap(), true);
+        assert!(
+            matches!(&found, Some(Found::Error(why)) if why.contains("root won't write it there")),
+            "{found:?}"
+        );
     }
 
     #[test]

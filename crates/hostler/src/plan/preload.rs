@@ -1,5 +1,6 @@
-//! Files that pools of warm workers load, for `hostler check`: whether they are there. Nothing of them is run or even
-//! read; a pool finds out the rest when its first request comes.
+//! Files that pools of warm workers load: whether they are there. Nothing of them is run or even read; a pool finds out
+//! the rest when its first request comes. As in Apache, the server does not start without the main server's; a virtual
+//! host's is a tenant's, who is not to stop the others: its requests fail, and say why.
 
 use hostler_config::directives::perl::Preload;
 use hostler_config::{Config, DirConfig, Section};
@@ -14,12 +15,21 @@ use super::{Found, place};
 /// What is missing of `PerlRequire` and its relatives, and of `PSGIApp`.
 pub(crate) fn files(config: &Config) -> Vec<Found> {
     let mut seen = BTreeSet::new();
-    let all = config.servers.iter().flat_map(|server| &server.conf.perl.preload);
-    let preloads = all.filter(|preload| {
+    // What a virtual host inherits has been seen as the main server's.
+    let all = config
+        .servers
+        .iter()
+        .flat_map(|server| server.conf.perl.preload.iter().map(move |preload| (server.id, preload)));
+    let preloads = all.filter(|(_, preload)| {
         let file = matches!(preload.kind, PreloadKind::File | PreloadKind::LateFile);
         file && seen.insert((preload.origin.file, preload.origin.line, preload.text.clone()))
     });
-    preloads.filter_map(|preload| required(config, preload)).chain(applications(config)).collect()
+    let main = config.main().id;
+    let files = preloads.filter_map(|(server, preload)| match required(config, preload)? {
+        Found::Error(why) if server != main => Some(Found::Warning(why)),
+        found => Some(found),
+    });
+    files.chain(applications(config)).collect()
 }
 
 /// A relative name is looked for below ServerRoot first, then in Perl's own places, which are not known here.
@@ -108,6 +118,8 @@ mod tests {
         ] {
             assert_eq!(found(lines), [expected], "{lines}");
         }
+        let tenants = found("<VirtualHost *>\nPerlRequire /no/such.pl\n</VirtualHost>");
+        assert!(matches!(&tenants[..], [Found::Warning(why)] if why.contains(":2: ")), "{tenants:?}");
         let twice = "PerlRequire /no/such.pl\n<VirtualHost *>\nPerlModule X\n</VirtualHost>";
         assert_eq!(found(twice).len(), 1);
     }

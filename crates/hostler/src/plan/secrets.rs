@@ -70,10 +70,11 @@ fn unusable(config: &Config, server: &Server, files: &HashMap<&str, Option<Vec<u
     let ssl = &server.conf.ssl;
     let content = |path: &str| files.get(path).and_then(|content| content.as_deref());
     let mut found = Vec::new();
-    let mut add = |path, why| found.push(Found::Error(format!("{}: {why}", place(config, server, path))));
     if ssl.certificates.is_empty() {
-        add("", "SSLEngine on needs an SSLCertificateFile".to_string());
+        let why = Found::Absent("SSLEngine on needs an SSLCertificateFile".to_string());
+        found.push(why.prefixed(&place(config, server, "")));
     }
+    let mut add = |path, why| found.push(Found::Error(format!("{}: {why}", place(config, server, path))));
     for (certificate, key) in ssl.pairs() {
         if let (Some(certificate_pem), Some(key_pem)) = (content(certificate), content(key))
             && let Err(why) = certificates::pair((certificate, certificate_pem), (key, key_pem))

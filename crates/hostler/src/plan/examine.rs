@@ -1,0 +1,55 @@
+//! What is looked at before anything is opened, the same for a start and for `hostler check`, so that both come to the
+//! same verdict. What a start finds out by doing it (logs, certificates, ports), `check` inspects in addition.
+
+use hostler_config::{Attempt, Config};
+
+use super::{Found, Roles, Situation, listen, paths, preload, rlimits, roles};
+use crate::Failed;
+
+/// What was found.
+pub(crate) struct Examined {
+    /// Who everybody is; `None`: that can't be had, and why is among the findings.
+    pub(crate) roles: Option<Roles>,
+    /// All findings, errors of the configuration's lines first.
+    pub(crate) found: Vec<Found>,
+}
+
+/// Looks at everything. `by_starter`: whoever asks is going to start the server; otherwise somebody else may well do
+/// that, as root.
+pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool) -> Examined {
+    let config = &attempt.config;
+    let mut found: Vec<Found> = attempt.errors.iter().map(|error| Found::Error(error.to_string())).collect();
+    found.extend(listen::examine(config));
+    let roles = match roles(config, situation) {
+        Ok(roles) => {
+            found.extend(roles.warnings.iter().cloned().map(Found::Warning));
+            Some(roles)
+        }
+        Err(Failed(why)) => {
+            let unnamed = config.process.user.is_none() || config.process.group.is_none();
+            let kind = if unnamed && situation.root() {
+                Found::Absent
+            } else if situation.root() || by_starter {
+                Found::Error
+            } else {
+                Found::Unseen
+            };
+            found.extend(why.lines().map(|line| kind(line.to_string())));
+            None
+        }
+    };
+    found.extend(files(config, situation));
+    // A line that could not be read may be the one that is missed.
+    if !attempt.errors.is_empty() {
+        found.retain(|found| !matches!(found, Found::Absent(_)));
+    }
+    Examined { roles, found }
+}
+
+fn files(config: &Config, situation: &Situation) -> Vec<Found> {
+    let mut found = paths::document_roots(config);
+    found.extend(paths::pid_file(config, situation.root()));
+    found.extend(preload::files(config));
+    found.extend(rlimits::in_sections(config));
+    found
+}
