@@ -122,6 +122,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
 pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), String> {
     let words = words(args);
     let [name, _] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
+    reader.note_module(name);
     if is_built_in(name) || known::is_superseded(name) {
         return Ok(());
     }

@@ -40,10 +40,13 @@ pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
 
 /// Lets the handler answer that the request names.
 async fn respond(request: &mut Request) -> Result<Body, Halt> {
-    let handler = request.handler.clone().or_else(|| by_type(request));
+    let mut handler = request.handler.clone().or_else(|| by_type(request));
     if !handler.as_deref().is_some_and(worker::is_handler) {
         let settled = worker::phases::settle(request).await;
-        request.held.release(request);
+        handler = request.handler.clone().or_else(|| by_type(request));
+        if !handler.as_deref().is_some_and(worker::is_handler) {
+            request.held.release(request);
+        }
         settled?;
     }
     match handler.as_deref() {

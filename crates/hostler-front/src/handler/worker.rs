@@ -4,6 +4,7 @@
 //! phases        which of a request's phases are a worker's, and in how many trips they are run
 //! directory     the configuration, as a worker is told of it
 //! head          the request, as a worker is told of it
+//! configure     configuration that a program adds for one request
 //! conversation  one trip: request out, answer in, with questions on the way
 //! nested        requests inside of requests: in the conversation that the worker waits in
 //! held          the worker that waits for a request's next trip
@@ -20,6 +21,7 @@
 //! one line with the cause and the id that the error page shows.
 
 mod apply;
+mod configure;
 mod conversation;
 mod directory;
 mod head;
@@ -76,6 +78,14 @@ pub(crate) struct Progress {
     pub(crate) checked: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
+    /// A worker has seen it in an earlier trip: what came of that may be this request's alone.
+    pub(crate) asked: bool,
+    /// Phases to which programs have added functions while the request was on its way.
+    pub(crate) pushed: PhaseSet,
+    /// The last trip has ended after this phase, as its programs had added configuration.
+    pub(crate) stopped: Option<Phase>,
+    /// How often they have.
+    pub(crate) additions: u8,
     /// No worker has seen the request since too many waited: nothing is wrong with it, nor with its connection.
     pub(crate) refused: bool,
 }
@@ -133,8 +143,15 @@ async fn respond(
         && isolation == Isolation::Persistent
         && !request.is_part()
         && ssi::expands(request);
-    let task = Task { phases, handler, body: !request.body.is_empty(), stays: expands };
+    let body = !request.body.is_empty();
+    let task = Task { phases, handler, body, stays: expands, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(super::respond(request)).await;
+    }
     outcome(request, before, answer).await
 }
 
@@ -150,6 +167,12 @@ pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Resul
         }
         short::Answer::Failed(error) => Err(error),
     };
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(super::respond(request)).await;
+    }
     outcome(request, before, answer).await
 }
 
@@ -173,6 +196,7 @@ async fn outcome(
         }
         Ok(Answer::Ended(End::Broken(why))) => Err(broken(request, &why)),
         Ok(Answer::Ended(End::Declined)) => decline(request, before).await,
+        Ok(Answer::Ended(End::Verdict(_))) => Err(broken(request, "it has answered what nobody has asked")),
     }
 }
 
@@ -199,7 +223,7 @@ fn broken(request: &mut Request, why: &str) -> Halt {
 /// it comes.
 async fn trip(
     request: &mut Request,
-    task: &Task,
+    task: &Task<'_>,
     isolation: Isolation,
     programs: Programs,
 ) -> Result<Answer, Error> {
@@ -215,7 +239,8 @@ async fn trip(
         request.within = request.held.part();
     }
     let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
-    let task = &Task { body: task.body && within.is_none(), ..*task };
+    let own_body = within.is_none();
+    let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
     let head = head::head(request, &texts, &known, task);
     let work = Work {
         thread: request.thread.index,
@@ -234,6 +259,8 @@ async fn trip(
         None => started(request, task, isolation, work).await?,
     };
     request.progress.logged |= logs(task.phases);
+    request.progress.asked = true;
+    request.progress.stopped = None;
     request.progress.pending = PhaseSet::default();
     let responds = task.phases.contains(Phase::Response);
     let stays =
@@ -266,7 +293,7 @@ impl Stays {
 /// With the worker that waits for this request, or with any.
 async fn started(
     request: &Request,
-    task: &Task,
+    task: &Task<'_>,
     isolation: Isolation,
     work: Work,
 ) -> Result<Conversation, Error> {
@@ -328,6 +355,13 @@ async fn converse(
                 has_head = true;
             }
             Some(Event::Changes(changes)) => changes.apply(request),
+            Some(Event::Configure(wish)) => {
+                let outcome = configure::add(request, &wish, has_head);
+                conversation.tell_configured(outcome);
+            }
+            Some(Event::Standing(pushed, stopped)) => {
+                (request.progress.pushed, request.progress.stopped) = (pushed, stopped);
+            }
             Some(Event::Redirect(target)) if has_head || request.is_part() => {
                 conversation.splice(request, &target);
                 has_head = true;
@@ -336,7 +370,14 @@ async fn converse(
                 return Ok(redirect::follow(request, conversation, stays, target).await);
             }
             Some(Event::Finished(end)) => {
-                if stays.at(&end, request) {
+                let stopped = request.progress.stopped.is_some() && !conversation.is_inside();
+                if stopped && request.is_part() {
+                    // Nobody else can go on with it, and what was added must not be passed over.
+                    conversation.release();
+                    conversation.part(request);
+                    return Err(Error::because(Kind::WorkerLied, "it added configuration to a part of a page"));
+                }
+                if stays.at(&end, request) || stopped {
                     request.held.keep(conversation);
                 } else {
                     if stays.asked {

@@ -9,27 +9,33 @@ our $VERSION = '2.000012';
 
 package Apache2::RequestRec;
 
-# auth_name(), auth_name($for_this_request)
+# auth_name(), auth_name($for_this_request): what AuthName says, which is set as if it stood in a section.
 sub auth_name {
     my ($r, $new) = @_;
-    my $kept = Hostler::Request::stash($r);
-    my $old  = $kept->{auth_name} // Hostler::Request::auth_name($r);
-    $kept->{auth_name} = $new if @_ > 1;
+    my $old = Hostler::Request::auth_name($r);
+    _set($r, AuthName => $new) if @_ > 1;
     return $old;
 }
 
 sub auth_type {
     my ($r, $new) = @_;
-    my $kept = Hostler::Request::stash($r);
-    my $old  = $kept->{auth_type} // Hostler::Request::auth_type($r);
-    $kept->{auth_type} = $new if @_ > 1;
+    my $old = Hostler::Request::auth_type($r);
+    _set($r, AuthType => $new) if @_ > 1;
     return $old;
+}
+
+sub _set {
+    my ($r, $directive, $value) = @_;
+    require Apache2::RequestUtil;
+    $value = '' unless defined $value;
+    $value =~ s/(["\\])/\\$1/g;
+    return $r->add_config([qq($directive "$value")]);
 }
 
 # [{ method_mask => bits, requirement => "user joe" }, ...], or undef.
 sub requires {
     my $r     = shift;
-    my $lines = Hostler::Request::stash($r)->{requires} || Hostler::Request::requires($r);
+    my $lines = Hostler::Request::requires($r);
     return unless @$lines;
     return [ map { { method_mask => -1, requirement => $_ } } @$lines ];
 }
