@@ -297,7 +297,7 @@ int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
 
 static int number_of(pTHX_ SV *answer)
 {
-    return SvOK(answer) ? (int)SvIV(answer) : -1;
+    return SvOK(answer) ? (int)SvIV(answer) : 0;
 }
 
 int hp_handler_number(pTHX_ hp_handler *h, SV **arguments, int count)

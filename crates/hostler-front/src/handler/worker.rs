@@ -402,6 +402,7 @@ async fn converse(
 fn finished(end: End, has_head: bool, mut gathered: VecDeque<Bytes>, length: usize) -> Answer {
     match end {
         End::Done if !has_head => Answer::Ended(End::Done),
+        End::Verdict(_) => Answer::Ended(end),
         End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
         // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
         End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
