@@ -10,6 +10,7 @@ mod limits;
 mod logs;
 mod mason;
 mod perl;
+mod perl_guards;
 mod perl_sections;
 mod psgi;
 mod readme;

@@ -384,8 +384,12 @@ async fn ask<T>(
         let mut need = None;
         let seen: &Request = request;
         let outcome = crate::expr_host::with_host(seen, |host| {
-            let facts =
-                View { request: seen, known, host, method: String::from_utf8_lossy(&seen.method).into_owned() };
+            let facts = View {
+                request: seen,
+                known,
+                host,
+                method: String::from_utf8_lossy(&seen.method).into_owned(),
+            };
             match rules(&facts) {
                 Ok(value) => Ok(Some(value)),
                 Err(Stop::Pending(Need::Expression(question))) => Err(EvalError::Pending(question)),

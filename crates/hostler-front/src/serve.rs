@@ -87,6 +87,7 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
 /// Goes on with a request on the short way to a worker whose answer is not plain.
 pub(crate) async fn go_on(mut request: Request, answer: handler::worker::short::Answer) -> Reply {
     let first = Box::pin(handler::worker::go_on(&mut request, answer)).await;
+    let first = first.map(|body| handler::framed::take_off(&mut request, body));
     complete(request, first).await
 }
 

@@ -283,15 +283,8 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) const GONE: Self = Self {
-        kind: told::GONE,
-        id: 0,
-        main: 0,
-        prev: 0,
-        status: 500,
-        request: null(),
-        text: Str::ABSENT,
-    };
+    pub(crate) const GONE: Self =
+        Self { kind: told::GONE, id: 0, main: 0, prev: 0, status: 500, request: null(), text: Str::ABSENT };
 }
 
 unsafe extern "C" {

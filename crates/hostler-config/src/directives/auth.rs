@@ -58,8 +58,14 @@ static CORE: &[Directive] = &[
 ];
 
 static BASIC: &[Directive] = &[
-    Directive::new("AuthBasicProvider", Arity::Iterate, "file|name ...", "Where passwords are looked up", provider)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthBasicProvider",
+        Arity::Iterate,
+        "file|name ...",
+        "Where passwords are looked up",
+        provider,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "AuthBasicAuthoritative",
         Arity::Flag,

@@ -5,6 +5,7 @@ pub(crate) mod action;
 pub(crate) mod cgi;
 pub(crate) mod directory;
 pub(crate) mod file;
+pub(crate) mod framed;
 pub(crate) mod options;
 pub(crate) mod server_status;
 pub(crate) mod ssi;
@@ -35,7 +36,8 @@ pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
         return options::trace(request).await;
     }
     action::check(request)?;
-    respond(request).await
+    let body = respond(request).await?;
+    Ok(framed::take_off(request, body))
 }
 
 /// Lets the handler answer that the request names.

@@ -78,6 +78,8 @@ pub(crate) struct Progress {
     pub(crate) checked: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
+    /// The answer's program has framed it in chunks.
+    pub(crate) framed: bool,
     /// A worker has seen it in an earlier trip: what came of that may be this request's alone.
     pub(crate) asked: bool,
     /// Phases to which programs have added functions while the request was on its way.
@@ -375,7 +377,10 @@ async fn converse(
                     // Nobody else can go on with it, and what was added must not be passed over.
                     conversation.release();
                     conversation.part(request);
-                    return Err(Error::because(Kind::WorkerLied, "it added configuration to a part of a page"));
+                    return Err(Error::because(
+                        Kind::WorkerLied,
+                        "it added configuration to a part of a page",
+                    ));
                 }
                 if stays.at(&end, request) || stopped {
                     request.held.keep(conversation);

@@ -284,9 +284,7 @@ impl<'a> FromWorker<'a> {
                 target if target.starts_with(b"/") => Self::Redirect { target },
                 _ => return Err(Malformed),
             },
-            kind::CONFIGURE => {
-                Self::Configure { text: d.bytes()?, overrides: d.u32()?, phase: d.u8()? }
-            }
+            kind::CONFIGURE => Self::Configure { text: d.bytes()?, overrides: d.u32()?, phase: d.u8()? },
             kind::READ_BODY => Self::ReadBody(d.u32()?),
             kind::STANDING => Self::Standing {
                 pushed: PhaseSet(d.u32()?),

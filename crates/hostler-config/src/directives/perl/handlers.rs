@@ -188,7 +188,9 @@ fn of_server(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), Str
 
 fn output_filters(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let names: Vec<&str> = args.first().split(';').filter(|name| !name.is_empty()).collect();
-    if let Some(unknown) = names.iter().find(|name| !FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name))) {
+    if let Some(unknown) =
+        names.iter().find(|name| !FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    {
         return Err(format!("there is no filter \"{unknown}\", only {}", FILTERS.join(", ")));
     }
     let names = names.into_iter().map(Into::into).collect();

@@ -69,7 +69,9 @@ pub(super) fn add(request: &mut Request, wish: &Wish, has_head: bool) -> Result<
     request.progress.additions += 1;
     let added = read(request, wish)?;
     if added.has_sections && reached > Phase::MapToStorage {
-        return Err("<Files> and <If> were settled when the file was found: write the lines without them".into());
+        return Err(
+            "<Files> and <If> were settled when the file was found: write the lines without them".into()
+        );
     }
     if let Some(late) = added.settings.iter().find(|setting| reached > last_chance(setting)) {
         return Err(too_late(late, reached));
@@ -155,14 +157,19 @@ fn last_chance(setting: &Setting) -> Phase {
         // Of a phase's own functions the list is made when it begins.
         _ if name.starts_with("Perl") && name.ends_with("Handler") => before_phase_of(name),
         // Told to programs, or acted on when the answer is there.
-        "AuthName" | "AuthType" | "PerlSetVar" | "PerlAddVar" | "PerlSetEnv" | "PerlPassEnv" | "PerlOptions"
-        | "PerlSendHeader" | "PerlSetupEnv" | "Header" | "ErrorDocument" | "ExpiresActive" | "ExpiresByType"
-        | "ExpiresDefault" => Phase::Response,
-        "Require" | "RequireAll" | "RequireAny" | "RequireNone" | "AuthMerging" | "AuthGroupFile"
+        "AuthName" | "AuthType" | "PerlSetVar" | "PerlAddVar" | "PerlSetEnv" | "PerlPassEnv"
+        | "PerlOptions" | "PerlSendHeader" | "PerlSetupEnv" | "Header" | "ErrorDocument"
+        | "ExpiresActive" | "ExpiresByType" | "ExpiresDefault" => Phase::Response,
+        "Require"
+        | "RequireAll"
+        | "RequireAny"
+        | "RequireNone"
+        | "AuthMerging"
+        | "AuthGroupFile"
         | "AuthzSendForbiddenOnFailure" => Phase::Authz,
         "AuthUserFile" | "AuthBasicProvider" | "AuthBasicAuthoritative" | "AuthBasicFake" => Phase::Authen,
-        "Order" | "Allow" | "Deny" | "Satisfy" | "SSLRequire" | "SSLRequireSSL" | "AllowMethods" | "Limit"
-        | "LimitExcept" => Phase::Access,
+        "Order" | "Allow" | "Deny" | "Satisfy" | "SSLRequire" | "SSLRequireSSL" | "AllowMethods"
+        | "Limit" | "LimitExcept" => Phase::Access,
         "SetEnvIf" | "SetEnvIfNoCase" | "SetEnvIfExpr" | "BrowserMatch" | "BrowserMatchNoCase" => {
             Phase::MapToStorage
         }

@@ -289,7 +289,9 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
             return Err(Halt::Redirect { method: request.method.clone(), target });
         }
         Answer::Ended(End::Broken(why)) => return Err(super::broken(request, &why)),
-        Answer::Ended(End::Verdict(_)) => return Err(super::broken(request, "it has answered what nobody has asked")),
+        Answer::Ended(End::Verdict(_)) => {
+            return Err(super::broken(request, "it has answered what nobody has asked"));
+        }
     };
     let after_mapping = both(phases, set(&BEFORE)).0 != 0;
     if after_mapping && request.filename != before {
