@@ -133,9 +133,21 @@ fn added_rules_hold_in_both_generations() {
     for generation in [1, 2] {
         let server = server(generation);
         for target in ["/file.txt", "/perl", "/run.cgi", "/page.shtml"] {
-            assert_eq!(server.get(&format!("{target}?header+rule+all-denied")).status, 403, "{generation} {target}");
-            assert_eq!(server.get(&format!("{target}?header+rule+valid-user")).status, 500, "{generation} {target}");
-            assert_eq!(server.get(&format!("{target}?trans+rule+valid-user")).status, 500, "{generation} {target}");
+            assert_eq!(
+                server.get(&format!("{target}?header+rule+all-denied")).status,
+                403,
+                "{generation} {target}"
+            );
+            assert_eq!(
+                server.get(&format!("{target}?header+rule+valid-user")).status,
+                500,
+                "{generation} {target}"
+            );
+            assert_eq!(
+                server.get(&format!("{target}?trans+rule+valid-user")).status,
+                500,
+                "{generation} {target}"
+            );
         }
         let log = server.await_error("would be lost");
         assert!(log.contains("add_config() has failed"), "{log}");
@@ -162,7 +174,7 @@ fn functions_that_cannot_be_asked_any_more_let_nobody_through() {
     assert_eq!(server.get("/part/secret.txt").status, 403);
     let page = server.get("/includes.shtml");
     assert!(page.status == 200 && !page.text().contains("secret"), "{}", page.text());
-    server.await_error("cannot be asked any more");
+    let _ = server.await_error("cannot be asked any more");
 }
 
 #[test]
@@ -181,11 +193,15 @@ fn a_psgi_application_that_frames_its_chunks_is_understood() {
     }"#;
     let server = Site::new()
         .file("app.psgi", app)
-        .config("<Location /app>\nPSGIApp @ROOT@/app.psgi\n</Location>\n")
+        .config("<Location /app>\nSetHandler psgi\nPSGIApp @ROOT@/app.psgi\n</Location>\n")
         .start();
     for path in ["/app/list", "/app/writer"] {
         let answer = server.get(path);
-        assert_eq!((answer.status, answer.text().as_str(), answer.truncated), (200, "hello world", false), "{path}");
+        assert_eq!(
+            (answer.status, answer.text().as_str(), answer.truncated),
+            (200, "hello world", false),
+            "{path}"
+        );
     }
     assert_eq!(server.get("/app/plain").text(), "not framed");
     let torn = server.get("/app/torn");

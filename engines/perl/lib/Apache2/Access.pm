@@ -9,23 +9,31 @@ our $VERSION = '2.000012';
 
 package Apache2::RequestRec;
 
-# auth_name(), auth_name($for_this_request): what AuthName says, which is set as if it stood in a section.
+# auth_name(), auth_name($for_this_request): what AuthName says.
 sub auth_name {
-    my ($r, $new) = @_;
-    my $old = Hostler::Request::auth_name($r);
-    _set($r, AuthName => $new) if @_ > 1;
+    my ($r, @new) = @_;
+    my $old = Hostler::Request::stash($r)->{auth_name} // Hostler::Request::auth_name($r);
+    _set($r, 'AuthName', 'auth_name', @new) if @new;
     return $old;
 }
 
 sub auth_type {
-    my ($r, $new) = @_;
-    my $old = Hostler::Request::auth_type($r);
-    _set($r, AuthType => $new) if @_ > 1;
+    my ($r, @new) = @_;
+    my $old = Hostler::Request::stash($r)->{auth_type} // Hostler::Request::auth_type($r);
+    _set($r, 'AuthType', 'auth_type', @new) if @new;
     return $old;
 }
 
+# The last phase in which somebody else may ask for it: PerlAuthzHandler's.
+use constant AUTHZ => 6;
+
+# Set as if it stood in a section; when all has been decided, for this program alone.
 sub _set {
-    my ($r, $directive, $value) = @_;
+    my ($r, $directive, $key, $value) = @_;
+    if (Hostler::Request::phase($r) > AUTHZ) {
+        Hostler::Request::stash($r)->{$key} = $value;
+        return;
+    }
     require Apache2::RequestUtil;
     $value = '' unless defined $value;
     $value =~ s/(["\\])/\\$1/g;

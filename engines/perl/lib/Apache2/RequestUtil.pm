@@ -81,6 +81,7 @@ sub add_config {
     my ($r, $lines, $overrides) = @_;
     my $text = join "\n", ref $lines eq 'ARRAY' ? @$lines : $lines;
     my $why  = Hostler::Request::configure($r, $text, defined $overrides && $overrides >= 0 ? $overrides : OR_HTACCESS);
+    delete @{ Hostler::Request::stash($r) }{qw(auth_name auth_type)};
     return unless defined $why;
     Carp::croak("\$r->add_config() has failed: $why");
 }
