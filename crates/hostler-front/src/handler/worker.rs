@@ -358,7 +358,7 @@ async fn converse(
             }
             Some(Event::Changes(changes)) => changes.apply(request),
             Some(Event::Configure(wish)) => {
-                let outcome = configure::add(request, &wish, has_head);
+                let outcome = configure::add(request, &wish, has_head).await;
                 conversation.tell_configured(outcome);
             }
             Some(Event::Standing(pushed, stopped)) => {

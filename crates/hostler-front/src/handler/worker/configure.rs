@@ -2,12 +2,12 @@
 //! is, and merged over what applies to the request so far.
 //!
 //! A line that whoever acts on it has already passed by is refused: the program dies, the rule is not lost in silence.
+//! Reading may take its time (patterns), so it is done beside the event loop; texts are short, additions few.
 
 use super::conversation::Wish;
 use super::directory::{self, Known, Programs};
 use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::thread::Thread;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::directives::core::{Allow, OptionBits};
@@ -21,11 +21,11 @@ use std::sync::Arc;
 pub(super) const TOO_LATE: &str = "the answer has begun: what is added would not be acted on any more";
 
 /// Most bytes that are added at once.
-const LONGEST: usize = 16 << 10;
+const LONGEST: usize = 4 << 10;
 /// How often a request may be added to.
-const MOST: u8 = 64;
+const MOST: u8 = 16;
 /// Texts whose outcome a thread remembers, and how long they may be together.
-const KEPT: (usize, usize) = (1024, 1 << 20);
+const KEPT: (usize, usize) = (64, 64 << 10);
 
 /// What is added, by what it is added to: its configuration's address, the virtual host, what the lines may contain.
 type Key = (usize, u32, u32, Bytes);
@@ -49,7 +49,7 @@ thread_local! {
 }
 
 /// Adds it; what the request's configuration is now, or why it stays as it was.
-pub(super) fn add(request: &mut Request, wish: &Wish, has_head: bool) -> Result<Rc<Known>, String> {
+pub(super) async fn add(request: &mut Request, wish: &Wish, has_head: bool) -> Result<Rc<Known>, String> {
     let reached = *Phase::ALL.get(usize::from(wish.phase)).unwrap_or(&Phase::Response);
     if has_head {
         return Err(TOO_LATE.to_owned());
@@ -67,7 +67,7 @@ pub(super) fn add(request: &mut Request, wish: &Wish, has_head: bool) -> Result<
         return Err(format!("configuration has been added {MOST} times already"));
     }
     request.progress.additions += 1;
-    let added = read(request, wish)?;
+    let added = read(request, wish).await?;
     if added.has_sections && reached > Phase::MapToStorage {
         return Err(
             "<Files> and <If> were settled when the file was found: write the lines without them".into()
@@ -90,13 +90,13 @@ fn too_late(setting: &Setting, reached: Phase) -> String {
 }
 
 /// Reads the lines, or remembers what they have come to.
-fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
+async fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
     let base = &request.dir;
     let key = (Arc::as_ptr(base) as usize, request.server.id, wish.overrides, wish.text.clone());
     if let Some(found) = CACHE.with_borrow(|cache| cache.known.get(&key).cloned()) {
         return Ok(found);
     }
-    let parsed = parse(request, wish)?;
+    let parsed = parse(request, wish).await?;
     let mut merged = base.merge(&parsed.0);
     merged.perl.location.clone_from(&base.perl.location);
     let sections = |dir: &DirConfig| !dir.core.files.is_empty() || !dir.core.ifs.is_empty();
@@ -115,20 +115,23 @@ fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
     Ok(added)
 }
 
-fn parse(request: &Request, wish: &Wish) -> Result<(Arc<DirConfig>, Vec<Setting>), String> {
-    let thread: &Thread = &request.thread;
-    let config = &thread.shared.config;
+async fn parse(request: &Request, wish: &Wish) -> Result<(Arc<DirConfig>, Vec<Setting>), String> {
+    let config = request.thread.shared.config.clone();
     let named = !config.facts.environment.is_empty();
     let host = if named { request.server.origin } else { hostler_config::Origin::default() };
     let end = request.filename.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     let directory = String::from_utf8_lossy(&request.filename[..end]).into_owned();
     let allow = Allow { classes: classes(wish.overrides), options: OptionBits::EVERY, ..Allow::default() };
-    let scope =
-        HtaccessScope { config, host, file: "add_config", directory: &directory, allow: Arc::new(allow) };
-    let parsed = parse_htaccess(&wish.text, &scope).map_err(|error| match &*error.directive {
-        "" => error.message.clone(),
-        directive => format!("{directive} {}", error.message),
-    })?;
+    let text = wish.text.clone();
+    let reading = tokio::task::spawn_blocking(move || {
+        let allow = Arc::new(allow);
+        let scope = HtaccessScope { config: &config, host, file: "add_config", directory: &directory, allow };
+        parse_htaccess(&text, &scope).map_err(|error| match &*error.directive {
+            "" => error.message.clone(),
+            directive => format!("{directive} {}", error.message),
+        })
+    });
+    let parsed = reading.await.unwrap_or_else(|_| Err("it could not be read".to_owned()))?;
     for warning in &parsed.warnings {
         log::request(request, Severity::Warn, "core", &warning.to_string());
     }
@@ -158,8 +161,7 @@ fn last_chance(setting: &Setting) -> Phase {
         _ if name.starts_with("Perl") && name.ends_with("Handler") => before_phase_of(name),
         // Told to programs, or acted on when the answer is there.
         "AuthName" | "AuthType" | "PerlSetVar" | "PerlAddVar" | "PerlSetEnv" | "PerlPassEnv"
-        | "PerlOptions" | "PerlSendHeader" | "PerlSetupEnv" | "Header" | "ErrorDocument"
-        | "ExpiresActive" | "ExpiresByType" | "ExpiresDefault" => Phase::Response,
+        | "PerlOptions" | "PerlSendHeader" | "PerlSetupEnv" | "ErrorDocument" => Phase::Response,
         "Require"
         | "RequireAll"
         | "RequireAny"
