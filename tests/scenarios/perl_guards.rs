@@ -29,6 +29,8 @@ sub login { my $r = shift; my ($status, $password) = $r->get_basic_auth_pw; retu
 sub onlybob { my $r = shift; my $user = $r->can('user') ? $r->user : $r->connection->user; $user eq 'bob' ? 0 : 403 }
 sub show { my $r = shift; $r->content_type('text/plain'); $r->send_http_header if $r->can('send_http_header'); $r->print("shown\n"); 0 }
 sub page { my $r = shift; $r->content_type('text/html'); $r->send_http_header if $r->can('send_http_header'); $r->print('<!--#include virtual="/part/secret.txt" -->'); 0 }
+sub keeps { my $r = shift; $r->dir_config->set(Kept => 'yes') if $r->args; 0 }
+sub kept { my $r = shift; $r->dir_config('Kept') ? 0 : 403 }
 sub pushes { $_[0]->push_handlers(PerlFixupHandler => 'G::deny'); 0 }
 1;
 "#;
@@ -61,6 +63,10 @@ PerlTransHandler G::trans
     PerlAuthenHandler G::login
     Require valid-user
 </Location>
+<Location /kept>
+    PerlAccessHandler G::keeps
+    PerlFixupHandler G::kept
+</Location>
 <Location /part>
     PerlAccessHandler G::pushes
 </Location>
@@ -77,6 +83,7 @@ fn server(generation: u8) -> Server {
         .file("lib/G.pm", MODULE.replace("use strict;", &format!("use strict; {modules}")))
         .file("htdocs/file.txt", "a file\n")
         .file("htdocs/login/file.txt", "a file\n")
+        .file("htdocs/kept/file.txt", "a file\n")
         .file("htdocs/part/secret.txt", "secret\n")
         .file("htdocs/page.shtml", "page <!--#echo var=\"DOCUMENT_NAME\" -->\n")
         .file("htdocs/includes.shtml", "<!--#include virtual=\"/part/secret.txt\" -->\n")
@@ -151,6 +158,17 @@ fn added_rules_hold_in_both_generations() {
         }
         let log = server.await_error("would be lost");
         assert!(log.contains("add_config() has failed"), "{log}");
+    }
+}
+
+#[test]
+fn what_a_program_sets_in_dir_config_is_there_in_later_phases_and_in_no_other_request() {
+    for generation in [1, 2] {
+        let server = server(generation);
+        for _ in 0..3 {
+            assert_eq!(server.get("/kept/file.txt?set").status, 200, "{generation}");
+            assert_eq!(server.get("/kept/file.txt").status, 403, "{generation}");
+        }
     }
 }
 

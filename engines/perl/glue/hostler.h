@@ -145,6 +145,7 @@ typedef struct {
 
 /* hostler_wire::work::Changes */
 typedef struct {
+    uint16_t status; /* 0: the answer has been made */
     hp_str method, uri, args, filename, path_info, user, ap_auth_type, handler, content_type;
     hp_fields custom_responses, headers_in, headers_out, err_headers_out, subprocess_env, notes;
 } hp_changes;

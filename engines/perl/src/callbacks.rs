@@ -77,6 +77,7 @@ unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
     // SAFETY: the caller's.
     unsafe {
         Changes {
+            status: changes.status,
             method: changes.method.bytes(),
             uri: changes.uri.bytes(),
             args: changes.args.get(),

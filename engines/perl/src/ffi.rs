@@ -228,6 +228,7 @@ pub(crate) struct ReplyHead {
 
 #[repr(C)]
 pub(crate) struct Changes {
+    pub(crate) status: u16,
     pub(crate) method: Str,
     pub(crate) uri: Str,
     pub(crate) args: Str,

@@ -5,6 +5,7 @@
 //! (`HOSTLER_ATTACK=long`), one after the other on a machine that does nothing else, where B's latency counts too.
 //! All of it takes root: two tenants are two users.
 
+mod perl_rules;
 mod quiet;
 mod watch;
 

@@ -170,6 +170,8 @@ pub struct ReplyHead<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of Apache's request_rec")]
 pub struct Changes<'a> {
+    /// Of an answer that is still to be made; 0: one has been.
+    pub status: u16,
     pub method: &'a [u8],
     pub uri: &'a [u8],
     pub args: Option<&'a [u8]>,
@@ -372,6 +374,7 @@ impl<'a> ReplyHead<'a> {
 
 impl<'a> Changes<'a> {
     fn encode(&self, e: &mut Encoder<'_>) {
+        e.u16(self.status);
         e.bytes(self.method);
         e.bytes(self.uri);
         e.optional(self.args);
@@ -394,6 +397,7 @@ impl<'a> Changes<'a> {
 
     fn decode(d: &mut Decoder<'a>) -> Result<Self, Malformed> {
         Ok(Self {
+            status: d.u16()?,
             method: d.bytes()?,
             uri: d.bytes()?,
             args: d.optional()?,

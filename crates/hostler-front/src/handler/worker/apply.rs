@@ -27,6 +27,7 @@ pub(super) struct Head {
 
 /// What phases changed of a request.
 pub(crate) struct Changes {
+    status: u16,
     method: Bytes,
     uri: Bytes,
     args: Option<Bytes>,
@@ -165,6 +166,7 @@ impl Changes {
             Some((std::str::from_utf8(status).ok()?.parse().ok()?, piece(text)))
         });
         Self {
+            status: changes.status,
             method: piece(changes.method),
             uri: piece(changes.uri),
             args: changes.args.map(piece),
@@ -185,6 +187,9 @@ impl Changes {
 
     /// Carries them out. What stands at another file name must be looked up by whoever needs it.
     pub(super) fn apply(self, request: &mut Request) {
+        if self.status >= 200 {
+            request.status = self.status;
+        }
         if !self.method.is_empty() {
             request.method = self.method;
         }
