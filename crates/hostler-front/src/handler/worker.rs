@@ -120,6 +120,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let isolation =
         request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
     let phases = phases::with_response(request);
+    phases::can_be_asked(request, PhaseSet(1 << Phase::Response as u8))?;
     respond(request, phases, isolation, Programs::Configured, None).await
 }
 

@@ -42,6 +42,16 @@ use Carp ();
 # The list of a phase, as the text or code that the programs or the configuration gave.
 sub _handlers { return Hostler::Request::handlers(@_) }
 
+# What has handlers in mod_perl and none here is refused; a name that is no phase's is 0, as there.
+my $missing = qr/\APerl(?:Input|Output)FilterHandler\z|Connection\w*Handler\z/;
+
+sub _phase {
+    my ($r, $phase, $call) = @_;
+    my $list = _handlers($r, $phase);
+    Carp::croak("$call: Hostler has no handlers for $phase: see docs/perl-calls.md") if !$list && $phase =~ $missing;
+    return $list;
+}
+
 # Names are meant in the package of whoever calls, unless they have one.
 sub _given {
     my ($given, $package) = @_;
@@ -53,13 +63,14 @@ sub _given {
 
 sub push_handlers {
     my ($r, $phase, $given) = @_;
-    my $list = _handlers($r, $phase) or return 0;
+    my $list = _phase($r, $phase, 'push_handlers') or return 0;
     _handlers($r, $phase, [ @$list, _given($given, scalar caller) ]);
     return 1;
 }
 
 sub set_handlers {
     my ($r, $phase, $given) = @_;
+    _phase($r, $phase, 'set_handlers') or return 0;
     return _handlers($r, $phase, [ _given($given, scalar caller) ]) ? 1 : 0;
 }
 

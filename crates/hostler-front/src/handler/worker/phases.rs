@@ -249,7 +249,7 @@ pub(crate) async fn decide(request: &mut Request, phase: Phase) -> Result<Said, 
 
 /// Functions that programs have added are in the process that they were added in: where nobody can go back to it, they
 /// cannot be asked, and what they may forbid is not allowed.
-fn can_be_asked(request: &Request, phases: PhaseSet) -> Outcome {
+pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Outcome {
     let pushed = both(request.progress.pushed, phases);
     if pushed.0 == 0
         || request.held.is_kept()
