@@ -11,6 +11,7 @@ mod limits;
 mod logs;
 mod mason;
 mod perl;
+mod perl_guards;
 mod perl_sections;
 mod psgi;
 mod readme;

@@ -3,8 +3,9 @@
 //! What must not come from a program (`Transfer-Encoding`, `Date`, `Server`) is dropped here. Connection fields
 //! (`Connection`, `Keep-Alive`, `Upgrade`, `Trailer`) are left to whoever sends the answer.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use crate::date;
 use crate::lines::{self, HeaderError};
 use crate::parser::{Parser, TakeLine};
 use crate::status::Status;
@@ -24,7 +25,7 @@ pub struct Header {
     /// `Content-Length` as written. Programs lie: to be ignored unless the environment has
     /// `ap_trust_cgilike_cl` (CVE-2024-24795).
     pub content_length: Option<Vec<u8>>,
-    /// `Last-Modified`, the last valid one. One in the future is to be sent as now.
+    /// `Last-Modified`, the latest of the valid ones. One in the future is to be sent as now.
     pub last_modified: Option<SystemTime>,
     /// `ETag`, the last one.
     pub etag: Option<Vec<u8>>,
@@ -105,9 +106,9 @@ impl Header {
     }
 
     fn set_last_modified(&mut self, value: &[u8]) {
-        let text = std::str::from_utf8(value).ok().map(str::trim);
-        match text.and_then(|text| httpdate::parse_http_date(text).ok()) {
-            Some(time) => self.last_modified = Some(time),
+        let seconds = date::parse(value).map(|seconds| u64::try_from(seconds).unwrap_or(0));
+        match seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)) {
+            Some(time) => self.last_modified = self.last_modified.max(Some(time)),
             None => self.notes.push(Note::InvalidLastModified(lines::beginning(value))),
         }
     }

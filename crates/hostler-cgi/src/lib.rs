@@ -5,6 +5,7 @@
 //! Apache 2.4. FastCGI and AJP answers carry the same header and use the same parser.
 
 mod arguments;
+pub mod date;
 mod environment;
 mod header;
 mod lines;

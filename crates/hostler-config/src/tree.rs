@@ -2,6 +2,7 @@
 //! are resolved. It is what the planner hands to the front, so it contains everything that the front would
 //! otherwise have to read: names resolved to addresses, and the files that directives refer to.
 
+use crate::directives::perl::providers::Provider;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -47,6 +48,8 @@ pub struct Facts {
     pub configured: BTreeSet<Origin>,
     /// Directives that modules of `PerlLoadModule` add, by their names in lower case.
     pub declared: BTreeMap<String, Declared>,
+    /// Providers that `PerlAddAuthnProvider` and `PerlAddAuthzProvider` add.
+    pub providers: Vec<Provider>,
     /// Lines of Hostler's own directives that a module has added, too, before them.
     pub also_declared: BTreeSet<Origin>,
     /// Modules that the configuration loads and that are not there, under both of their names.

@@ -251,13 +251,60 @@ fn mistakes_are_told() {
 
 #[test]
 fn mod_perl_is_there() {
-    let text = "<IfDefine MODPERL2>\n<IfModule mod_perl.c>\n<IfModule perl_module>\nPSGIApp app.psgi\n</IfModule>\n\
-                </IfModule>\n</IfDefine>\nLoadModule perl_module modules/mod_perl.so\n=pod\n\nWords\n\n=cut\n\
+    let text = "LoadModule perl_module modules/mod_perl.so\n<IfDefine MODPERL2>\n<IfModule mod_perl.c>\n\
+                <IfModule perl_module>\nPSGIApp app.psgi\n</IfModule>\n</IfModule>\n</IfDefine>\n=pod\n\nWords\n\n=cut\n\
                 <IfModule apreq_module>\nIsolation fork\n</IfModule>\n__END__\nNothing";
     let config = config(text);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     assert_eq!(config.main().defaults.psgi.app.as_deref(), Some("/etc/apache2/app.psgi"));
     assert_eq!(config.main().defaults.pool.isolation("psgi"), Isolation::Fork);
+}
+
+#[test]
+fn what_mod_perl_defines_is_defined_where_something_asks_for_it() {
+    let app = |before: &str, after: &str| {
+        let config =
+            config(&format!("{before}\n<IfDefine MODPERL2>\nPSGIApp app.psgi\n</IfDefine>\n{after}"));
+        config.main().defaults.psgi.app.is_some()
+    };
+    assert!(app("LoadModule perl_module modules/mod_perl.so", ""));
+    assert!(app("PerlModule Apache2::Reload", ""));
+    assert!(!app("", ""));
+    assert!(!app("", "LoadModule perl_module modules/mod_perl.so"));
+    assert!(!app("LoadModule cgi_module modules/mod_cgi.so", ""));
+}
+
+#[test]
+fn directives_of_the_second_generation_tell_more_than_names() {
+    let soap = "<Location /soap>\nSetHandler perl-script\nPerlResponseHandler Apache::SOAP\n</Location>";
+    assert_eq!(generation(config(soap).main()), 2);
+    assert_eq!(generation(config(&soap.replace("PerlResponseHandler", "PerlHandler")).main()), 1);
+    assert_eq!(generation(config(&format!("PerlApiVersion 1\n{soap}")).main()), 1);
+}
+
+#[test]
+fn providers_are_known_by_name() {
+    let text = "PerlAddAuthzProvider team My::Authz\nPerlAddAuthnProvider book My::Authn\n<Location /x>\n\
+                AuthType Basic\nAuthName x\nAuthBasicProvider file book\nRequire team red blue\n</Location>";
+    assert!(config(text).warnings.is_empty());
+    for (line, says) in [
+        ("Require nobody x", "there is no condition \"nobody\""),
+        ("Require book x", "there is no condition \"book\""),
+        ("AuthBasicProvider team", "no authentication provider \"team\""),
+    ] {
+        let errors = errors(&text.replace("AuthName x", &format!("AuthName x\n{line}")));
+        assert!(errors.len() == 1 && errors[0].contains(says), "{line}: {errors:?}");
+    }
+    let elsewhere = "<VirtualHost *:80>\nPerlAddAuthzProvider team My::Authz\n</VirtualHost>\n<VirtualHost *:81>\n\
+                     <Location /x>\nRequire team red\n</Location>\n</VirtualHost>";
+    assert_eq!(errors(elsewhere).len(), 1, "a virtual host's provider is its own");
+}
+
+#[test]
+fn filters_in_perl_stop_the_start() {
+    for line in ["PerlOutputFilterHandler My", "PerlInputFilterHandler My", "PerlSetOutputFilter UNKNOWN"] {
+        assert_eq!(errors(&format!("<Location /x>\n{line}\n</Location>")).len(), 1, "{line}");
+    }
 }
 
 #[test]

@@ -32,12 +32,30 @@ pub(crate) fn is_open(request: &Request) -> bool {
 /// Checks access; may log the user in.
 pub(crate) async fn check(request: &mut Request) -> Phase {
     phases::guard(request)?;
+    let dir = request.dir.clone();
+    before_functions(request).await?;
+    // mod_perl's functions for authentication are asked only where a rule wants a user.
+    let said = phases::decide(request, phases::ACCESS).await;
+    if !Arc::ptr_eq(&dir, &request.dir) {
+        // They have added rules, perhaps such as were asked before them.
+        before_functions(request).await?;
+    }
+    after_functions(request, said.map(drop)).await
+}
+
+/// The same for a request whose functions have had their say, and have added rules.
+pub(crate) async fn check_rules(request: &mut Request) -> Phase {
+    before_functions(request).await?;
+    after_functions(request, Ok(())).await
+}
+
+/// What comes before the functions of the access phase.
+async fn before_functions(request: &mut Request) -> Phase {
     if !crate::filter::methods_allowed(request) {
         return Err(Halt::Status(405));
     }
     if is_open(request) {
-        // mod_perl's functions for authentication are asked only where a rule wants a user.
-        return phases::decide(request, phases::ACCESS).await.map(drop);
+        return Ok(());
     }
     encryption(request).await?;
     // An internal redirect or include under the same rules was already checked (the user stays known).
@@ -49,13 +67,20 @@ pub(crate) async fn check(request: &mut Request) -> Phase {
         request.user.clone_from(&prev.user);
         request.auth_type.clone_from(&prev.auth_type);
     }
+    Ok(())
+}
+
+async fn after_functions(request: &mut Request, said: Phase) -> Phase {
+    if is_open(request) {
+        return said;
+    }
     let mut known = Known::default();
     let dir = request.dir.clone();
     let method = String::from_utf8_lossy(&request.method).into_owned();
     let any = dir.access_compat.satisfies_any(&method);
-    let by_function = match phases::decide(request, phases::ACCESS).await {
+    let by_function = match said {
         Err(Halt::Status(_)) if any => false,
-        said => said.map(|_| true)?,
+        said => said.map(|()| true)?,
     };
     let by_address = by_function && ask(request, &mut known, |facts| dir.access_compat.allows(facts)).await?;
     if !by_address && !any {
@@ -106,11 +131,7 @@ async fn encryption(request: &Request) -> Phase {
 
 /// Require, with a login where it asks for one.
 async fn require(request: &mut Request, known: &mut Known) -> Phase {
-    let dir = request.dir.clone();
-    let has_type = dir.auth.has_auth_type();
-    let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
-    let logged_in = request.user.is_some();
-    match decide(verdict, logged_in, has_type, &dir.authz) {
+    match decided(request, known).await? {
         Decision::Allow => return Ok(()),
         Decision::Authenticate => {}
         Decision::Forbidden => return forbidden(request),
@@ -124,8 +145,9 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
     if phases::decide(request, phases::AUTHZ).await? == Said::Ok {
         return Ok(());
     }
-    let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
-    match decide(verdict, true, has_type, &dir.authz) {
+    known.logged_in = true;
+    known.programs.clear();
+    match decided(request, known).await? {
         Decision::Allow => Ok(()),
         Decision::Forbidden => forbidden(request),
         Decision::Authenticate | Decision::Unauthorized => {
@@ -138,6 +160,14 @@ async fn require(request: &mut Request, known: &mut Known) -> Phase {
             unauthorized(request).await
         }
     }
+}
+
+/// What the rules of Require come to now; functions may have added some since they were last asked.
+async fn decided(request: &mut Request, known: &mut Known) -> Result<Decision, Halt> {
+    let dir = request.dir.clone();
+    let verdict = ask(request, known, |facts| dir.authz.verdict(facts)).await?;
+    let logged_in = known.logged_in || request.user.is_some();
+    Ok(decide(verdict, logged_in, dir.auth.has_auth_type(), &dir.authz))
 }
 
 async fn unauthorized(request: &mut Request) -> Phase {
@@ -189,29 +219,87 @@ async fn login(request: &mut Request, known: &mut Known) -> Phase {
     let Some(credentials) = field.and_then(|f| auth::Credentials::parse(&f)) else {
         return unauthorized(request).await;
     };
-    let Some(file) = dir.auth.user_file.clone() else { return Err(incomplete(request, "AuthUserFile")) };
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
-    let hash = {
-        let user = user.clone();
-        known.search(request, &file, move |text| auth::password_hash(text, &user).map(str::to_owned)).await?
-    };
     // Known in the log even when the password is wrong.
-    request.user = Some(Bytes::from(credentials.user));
+    request.user = Some(Bytes::copy_from_slice(&credentials.user));
+    let mut said = Checked::UserNotFound;
+    for provider in providers(&dir.auth.providers) {
+        said = match provider {
+            auth::Provider::File => by_file(request, known, &user, &credentials.password).await?,
+            auth::Provider::Program(function) => by_program(request, function, &credentials).await?,
+        };
+        if said != Checked::UserNotFound {
+            break;
+        }
+    }
     let uri = String::from_utf8_lossy(&request.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
-    let failure = match hash {
-        None => Some(format!("AH01618: user {user} not found: {uri}")),
-        Some(hash) if !verified(request, &credentials.password, &hash, &user).await? => {
-            Some(format!("AH01617: user {user}: authentication failure for \"{uri}\": Password Mismatch"))
+    let failure = match said {
+        Checked::Right => {
+            request.user = Some(Bytes::from(credentials.user));
+            request.auth_type = Some(Bytes::from_static(b"Basic"));
+            return Ok(());
         }
-        Some(_) => None,
+        Checked::UserNotFound => format!("AH01618: user {user} not found: {uri}"),
+        Checked::Wrong => {
+            format!("AH01617: user {user}: authentication failure for \"{uri}\": Password Mismatch")
+        }
+        Checked::Failed => {
+            return Err(incomplete(request, "a provider that can tell (it said AUTH_GENERAL_ERROR)"));
+        }
     };
-    if let Some(failure) = failure {
-        log::request(request, Severity::Error, "auth_basic", &failure);
-        return unauthorized(request).await;
+    log::request(request, Severity::Error, "auth_basic", &failure);
+    unauthorized(request).await
+}
+
+/// What a provider has said of a name and a password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    Right,
+    Wrong,
+    UserNotFound,
+    Failed,
+}
+
+fn providers(named: &[auth::Provider]) -> &[auth::Provider] {
+    if named.is_empty() { &[auth::Provider::File] } else { named }
+}
+
+async fn by_file(
+    request: &mut Request,
+    known: &mut Known,
+    user: &str,
+    password: &[u8],
+) -> Result<Checked, Halt> {
+    let Some(file) = request.dir.auth.user_file.clone() else {
+        return Err(incomplete(request, "AuthUserFile"));
+    };
+    let name = user.to_owned();
+    let hash =
+        known.search(request, &file, move |text| auth::password_hash(text, &name).map(str::to_owned)).await?;
+    Ok(match hash {
+        None => Checked::UserNotFound,
+        Some(hash) if verified(request, password, &hash, user).await? => Checked::Right,
+        Some(_) => Checked::Wrong,
+    })
+}
+
+/// Apache's `authn_status`: denied, granted, user found, user not found, general error.
+async fn by_program(
+    request: &mut Request,
+    function: &str,
+    credentials: &auth::Credentials,
+) -> Result<Checked, Halt> {
+    if credentials.user.contains(&0) {
+        return Ok(Checked::Wrong);
     }
-    request.auth_type = Some(Bytes::from_static(b"Basic"));
-    Ok(())
+    let texts: [&[u8]; 4] = [b"authn", function.as_bytes(), &credentials.user, &credentials.password];
+    Ok(match phases::ask_provider(request, &texts).await? {
+        0 => Checked::Wrong,
+        1 => Checked::Right,
+        3 => Checked::UserNotFound,
+        _ => Checked::Failed,
+    })
 }
 
 /// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
@@ -239,9 +327,13 @@ async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) ->
 /// What had to be fetched for the rules.
 #[derive(Default)]
 struct Known {
+    /// Who asks has been found out, or is nobody.
+    logged_in: bool,
     client_name: Option<Option<String>>,
     addresses: HashMap<String, Vec<IpAddr>>,
     members: HashMap<String, bool>,
+    /// What functions have said about words of Require; they may say something else of a user.
+    programs: HashMap<(String, String), u16>,
 }
 
 /// Largest password or group file, in bytes.
@@ -280,7 +372,7 @@ impl Known {
         found.await?.ok_or_else(unreadable)
     }
 
-    async fn fetch(&mut self, request: &Request, need: Need) -> Result<(), Halt> {
+    async fn fetch(&mut self, request: &mut Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
                 let name = names::client_for_access(&request.peer).await;
@@ -301,6 +393,11 @@ impl Known {
                 };
                 self.members.insert(group, member);
             }
+            Need::Program(function, words) => {
+                let texts: [&[u8]; 3] = [b"authz", function.as_bytes(), words.as_bytes()];
+                let said = phases::ask_provider(request, &texts).await?;
+                self.programs.insert((function, words), said);
+            }
             Need::Expression(_) => {}
         }
         Ok(())
@@ -309,15 +406,20 @@ impl Known {
 
 /// Asks rules until they need nothing more.
 async fn ask<T>(
-    request: &Request,
+    request: &mut Request,
     known: &mut Known,
     rules: impl Fn(&dyn Facts) -> Result<T, Stop>,
 ) -> Result<T, Halt> {
     loop {
         let mut need = None;
-        let outcome = crate::expr_host::with_host(request, |host| {
-            let facts =
-                View { request, known, host, method: String::from_utf8_lossy(&request.method).into_owned() };
+        let seen: &Request = request;
+        let outcome = crate::expr_host::with_host(seen, |host| {
+            let facts = View {
+                request: seen,
+                known,
+                host,
+                method: String::from_utf8_lossy(&seen.method).into_owned(),
+            };
             match rules(&facts) {
                 Ok(value) => Ok(Some(value)),
                 Err(Stop::Pending(Need::Expression(question))) => Err(EvalError::Pending(question)),
@@ -393,6 +495,11 @@ impl Facts for View<'_> {
 
     fn is_member(&self, group: &str) -> Answer<bool> {
         self.known.members.get(group).map_or(Answer::Pending, |member| Answer::Ready(*member))
+    }
+
+    fn program(&self, function: &str, words: &str) -> Answer<u16> {
+        let said = self.known.programs.get(&(function.to_owned(), words.to_owned()));
+        said.map_or(Answer::Pending, |said| Answer::Ready(*said))
     }
 
     fn expression_host(&self) -> &dyn Host {

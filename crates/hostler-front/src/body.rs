@@ -164,6 +164,8 @@ pub(crate) enum RequestBody {
     Http2(Rc<RefCell<crate::http2::Incoming>>),
     /// All of it has come, and whoever asks gets it again (`KeptBodySize`); the second is what is still to be read.
     Kept(Bytes, Rc<RefCell<Bytes>>),
+    /// One of these, of which somebody takes pieces of his own size: the first is what came and was not wanted yet.
+    Pieces(Rc<RefCell<Bytes>>, Box<RequestBody>),
 }
 
 impl RequestBody {
@@ -176,7 +178,32 @@ impl RequestBody {
                 let rest = rest.take();
                 Poll::Ready((!rest.is_empty()).then_some(Ok(rest)))
             }
+            Self::Pieces(rest, body) => match rest.take() {
+                rest if rest.is_empty() => body.poll_chunk(cx),
+                rest => Poll::Ready(Some(Ok(rest))),
+            },
         }
+    }
+
+    /// Makes it one of which pieces may be taken ([`Self::piece`]); what is left is there for others.
+    pub(crate) fn divide(&mut self) {
+        if !matches!(self, Self::Empty | Self::Pieces(..)) {
+            *self = Self::Pieces(Rc::default(), Box::new(std::mem::take(self)));
+        }
+    }
+
+    /// The next piece, of this size at most, if it is [divided](Self::divide).
+    pub(crate) async fn piece(&self, most: usize) -> Option<Result<Bytes, BodyError>> {
+        let mut piece = match self.chunk().await? {
+            Ok(piece) => piece,
+            Err(error) => return Some(Err(error)),
+        };
+        if let Self::Pieces(rest, _) = self
+            && piece.len() > most
+        {
+            rest.replace(piece.split_off(most));
+        }
+        Some(Ok(piece))
     }
 
     /// A body that is here as a whole.
@@ -186,7 +213,11 @@ impl RequestBody {
 
     /// All of a body that was kept, for another reader; `None`: this one can be read once only.
     pub(crate) fn again(&self) -> Option<Bytes> {
-        if let Self::Kept(whole, _) = self { Some(whole.clone()) } else { None }
+        match self {
+            Self::Kept(whole, _) => Some(whole.clone()),
+            Self::Pieces(_, body) => body.again(),
+            _ => None,
+        }
     }
 
     /// The next piece; `None` at the end.
@@ -204,6 +235,7 @@ impl RequestBody {
             Self::Empty | Self::Kept(..) => {}
             Self::Http1(body) => body.borrow_mut().limit = bytes,
             Self::Http2(body) => body.borrow_mut().limit = bytes,
+            Self::Pieces(_, body) => body.limit(bytes),
         }
     }
 }

@@ -256,5 +256,6 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
         && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
         && !crate::filter::depends_on_request(request)
+        && !request.progress.asked
         && !crate::handler::worker::phases::are_any(request)
 }

@@ -151,6 +151,7 @@ pub(crate) async fn go_on(mut request: Request, answer: handler::worker::short::
     budget.belongs(&request);
     let served = async {
         let first = Box::pin(handler::worker::go_on(&mut request, answer)).await;
+        let first = first.map(|body| handler::framed::take_off(&mut request, body));
         complete(request, first).await
     };
     budget::within(&thread, &budget, served).await

@@ -34,7 +34,7 @@ XS(hp_dir_config)
     HP_ANSWER(hp_table_sv(aTHX_ dir_config(aTHX_ r), NULL));
 }
 
-/* handlers(r, directive's name): a reference to the phase's list, made from the configuration at first; undef for an
+/* handlers(r, directive's name): a phase's list, as programs have left it or a copy of the configuration's; undef for an
  * unknown name. (r, name, list): replaces it. Text or code. */
 XS(hp_handlers)
 {
@@ -42,18 +42,54 @@ XS(hp_handlers)
     STRLEN length;
     const char *name = SvPV(ST(1), length);
     int phase = hp_phase_of(name, length);
+    AV *copy;
     size_t i;
     if (phase < 0)
         XSRETURN_UNDEF;
     if (items > 2 && SvROK(ST(2)) && SvTYPE(SvRV(ST(2))) == SVt_PVAV) {
         SvREFCNT_dec((SV *)r->pushed[phase]);
         r->pushed[phase] = (AV *)SvREFCNT_inc(SvRV(ST(2)));
-    } else if (!r->pushed[phase]) {
-        r->pushed[phase] = newAV();
-        for (i = 0; r->directory && i < r->directory->handler_count[phase]; i++)
-            av_push(r->pushed[phase], hp_sv(aTHX_ r->directory->handlers[phase][i]));
     }
-    HP_ANSWER(newRV_inc((SV *)r->pushed[phase]));
+    if (r->pushed[phase])
+        HP_ANSWER(newRV_inc((SV *)r->pushed[phase]));
+    copy = newAV();
+    for (i = 0; r->directory && i < r->directory->handler_count[phase]; i++)
+        av_push(copy, hp_sv(aTHX_ r->directory->handlers[phase][i]));
+    HP_ANSWER(newRV_noinc((SV *)copy));
+}
+
+/* From now on this is the request's configuration. */
+static void configured(pTHX_ hp_request *r, hp_directory *directory)
+{
+    r->directory = directory;
+    r->is_configured_anew = 1;
+    hp_table_free(aTHX_ r->dir_config);
+    r->dir_config = NULL;
+    if (r->head_state == HP_HEAD_UNSENT && !r->header_text)
+        r->parse_headers = (directory->flags & HP_PARSE_HEADERS) != 0;
+}
+
+/* configure(r, lines, what they may contain): adds configuration for this request; undef, or why it could not be. */
+XS(hp_configure)
+{
+    HP_METHOD(3);
+    STRLEN length;
+    const char *text = SvPV(ST(1), length);
+    hp_directory *directory;
+    hp_told told;
+    if (r != hp_current)
+        HP_ANSWER(newSVpvs("configuration can be added for the request that is being served, and no other"));
+    if (r->phase >= HP_LOG)
+        HP_ANSWER(newSVpvs("the request has been answered"));
+    hp_ask_configure(text, length, (uint32_t)SvUV(ST(2)), r->phase < 0 ? HP_RESPONSE : r->phase);
+    hp_serve_until_told(aTHX_ &told);
+    if (told.kind == HP_TOLD_CONFIGURED && told.text.ptr)
+        HP_ANSWER(hp_sv(aTHX_ told.text));
+    directory = told.kind == HP_TOLD_CONFIGURED ? hp_directory_of(told.id) : NULL;
+    if (!directory)
+        HP_ANSWER(newSVpvs("the server has not answered"));
+    configured(aTHX_ r, directory);
+    XSRETURN_UNDEF;
 }
 
 enum { LOCATION, AUTH_NAME, AUTH_TYPE, SIGNATURE, DEFAULT_CHARSET, LAYERS, SERVER_NAME, LOG_ID, PATH_TRANSLATED };
@@ -348,6 +384,7 @@ void hp_boot_request(pTHX)
         {REC "allow_options", hp_fixed_number, ALLOW_OPTIONS},
         {REC "get_limit_req_body", hp_fixed_number, LIMIT_BODY},
         {OWN "handlers", hp_handlers, 0},
+        {OWN "configure", hp_configure, 0},
         {OWN "auth_name", hp_fixed_text, AUTH_NAME},
         {OWN "auth_type", hp_fixed_text, AUTH_TYPE},
         {OWN "signature", hp_fixed_text, SIGNATURE},

@@ -51,6 +51,10 @@ static void throw_exit(pTHX)
     (void)hv_stores(error, "func", newSVpvs("ModPerl::Util::exit"));
     (void)hv_stores(error, "file", newSVpv(CopFILE(PL_curcop) ? CopFILE(PL_curcop) : "", 0));
     (void)hv_stores(error, "line", newSViv((IV)CopLINE(PL_curcop)));
+    /* $SIG{__DIE__} is for what dies (CGI::Carp sends an error page from it); it is back when this has been caught. */
+    ENTER;
+    SAVESPTR(PL_diehook);
+    PL_diehook = NULL;
     croak_sv(sv_2mortal(sv_bless(newRV_noinc((SV *)error), gv_stashpvs("APR::Error", GV_ADD))));
 }
 

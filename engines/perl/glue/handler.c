@@ -253,14 +253,15 @@ static void unresolved(pTHX_ const hp_handler *h)
     SvREFCNT_dec(text);
 }
 
-int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
+/* Calls it; false if it has died ($@) or there is none. What it returns goes through `status`. */
+static int call(pTHX_ hp_handler *h, SV **arguments, int count, int (*meaning)(pTHX_ SV *), int *status)
 {
     dSP;
-    int status = 500, i;
+    int i;
     CV *code = function_of(aTHX_ h);
     if (!code) {
         unresolved(aTHX_ h);
-        return 500;
+        return 0;
     }
     hp_cwd_before(aTHX_ code);
     SPAGAIN; /* the handler's module may just have been loaded */
@@ -275,16 +276,32 @@ int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
     PUTBACK;
     if (call_sv((SV *)code, G_SCALAR | G_EVAL) == 1) {
         SPAGAIN;
-        status = status_of(aTHX_ POPs);
+        *status = meaning(aTHX_ POPs);
         PUTBACK;
     }
     FREETMPS;
     LEAVE;
-    if (UNLIKELY(SvTRUE_NN(ERRSV))) {
-        if (!hp_is_exit(aTHX_ ERRSV))
-            return 500;
-        sv_setpvs(ERRSV, "");
-        return HP_OK;
-    }
-    return status;
+    return LIKELY(!SvTRUE_NN(ERRSV));
+}
+
+int hp_handler_call(pTHX_ hp_handler *h, SV **arguments, int count)
+{
+    int status = 500;
+    if (LIKELY(call(aTHX_ h, arguments, count, status_of, &status)))
+        return status;
+    if (!hp_is_exit(aTHX_ ERRSV))
+        return 500;
+    sv_setpvs(ERRSV, "");
+    return HP_OK;
+}
+
+static int number_of(pTHX_ SV *answer)
+{
+    return SvOK(answer) ? (int)SvIV(answer) : 0;
+}
+
+int hp_handler_number(pTHX_ hp_handler *h, SV **arguments, int count)
+{
+    int number = -1;
+    return call(aTHX_ h, arguments, count, number_of, &number) ? number : -1;
 }

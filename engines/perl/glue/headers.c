@@ -1,6 +1,6 @@
 /* The header that a CGI script prints before its body (PerlSendHeader, ParseHeaders, send_cgi_header): RFC 3875 §6.3
  * in the manner of Apache's ap_scan_script_header_err. */
-#include "api.h"
+#include "trip.h"
 
 #include <strings.h>
 
@@ -29,6 +29,21 @@ static void put_status(pTHX_ hp_request *r, const char *value, size_t length)
         replace(aTHX_ & r->status_line, value, length);
 }
 
+/* As Apache reads and writes it (ap_update_mtime, ap_set_last_modified); what is no date is dropped. For a script in a
+ * fork, which loads nothing of mod_perl, the front does it. */
+static void put_modified(pTHX_ hp_request *r, const char *value, size_t length)
+{
+    dSP;
+    require_pv("Apache2/Response.pm");
+    SPAGAIN;
+    PUSHMARK(SP);
+    EXTEND(SP, 2);
+    mPUSHs(hp_request_sv(aTHX_ r));
+    mPUSHp(value, length);
+    PUTBACK;
+    call_pv("Apache2::Response::_modified", G_VOID | G_DISCARD);
+}
+
 static void put(pTHX_ hp_request *r, const char *name, size_t name_length, const char *value, size_t length)
 {
     if (is(name, name_length, "Status"))
@@ -37,8 +52,10 @@ static void put(pTHX_ hp_request *r, const char *name, size_t name_length, const
         replace(aTHX_ & r->content_type, value, length);
     else if (is(name, name_length, "Location") || is(name, name_length, "Content-Length") ||
              is(name, name_length, "Transfer-Encoding") || is(name, name_length, "ETag") ||
-             is(name, name_length, "Last-Modified"))
+             (is(name, name_length, "Last-Modified") && hp_handler_kind(aTHX_ r) == CGI_SCRIPT))
         hp_table_set(aTHX_ HP_TABLE(r, headers_out), name, name_length, value, length);
+    else if (is(name, name_length, "Last-Modified"))
+        put_modified(aTHX_ r, value, length);
     else if (is(name, name_length, "Set-Cookie"))
         hp_table_add(aTHX_ HP_TABLE(r, err_headers_out), name, name_length, value, length);
     else

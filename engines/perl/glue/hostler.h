@@ -39,6 +39,7 @@ typedef struct {
         local_ip, user, ap_auth_type, handler, content_type, content_encoding, context_prefix, context_document_root,
         path_translated, redirect_url, redirect_query, log_id, status_line;
     uint64_t bytes_sent;
+    hp_str provider; /* no phase is run, but a provider asked */
     hp_finfo finfo;
     hp_fields headers_in, headers_out, err_headers_out, subprocess_env, notes;
 } hp_request_in;
@@ -144,12 +145,13 @@ typedef struct {
 
 /* hostler_wire::work::Changes */
 typedef struct {
+    uint16_t status; /* 0: the answer has been made */
     hp_str method, uri, args, filename, path_info, user, ap_auth_type, handler, content_type;
     hp_fields custom_responses, headers_in, headers_out, err_headers_out, subprocess_env, notes;
 } hp_changes;
 
 /* What became of a request (hostler_wire::work::Outcome). */
-enum { HP_DONE, HP_STATUS, HP_DECLINED_REQUEST, HP_REDIRECT, HP_BROKEN };
+enum { HP_DONE, HP_STATUS, HP_DECLINED_REQUEST, HP_REDIRECT, HP_BROKEN, HP_VERDICT };
 
 typedef struct {
     int kind;
@@ -161,13 +163,14 @@ typedef struct {
 enum { HP_ROLE_MAIN, HP_ROLE_PREV, HP_ROLE_NEXT };
 
 /* What comes while a program's question about another URL is open. */
-enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED };
+enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED, HP_TOLD_CONFIGURED };
 
 typedef struct {
     int kind;
     uint32_t id, main, prev;      /* hostler_wire::work::Nested; of an answer: id */
     int status;                   /* what was run came to this */
     const hp_request_in *request; /* valid until the next is asked for */
+    hp_str text;                  /* why nothing was configured; valid as long */
 } hp_told;
 
 /* ---- Rust gives, C calls (all during hp_perl_serve() unless said otherwise) ---- */
@@ -180,6 +183,9 @@ void hp_out_body(const char *bytes, size_t length);
 void hp_out_publish(void);
 /* What phases changed of the request; at most once, before the outcome. */
 void hp_out_changes(const hp_changes *changes);
+/* What programs have added for phases to come (bits), and the phase after which others were left out because the
+ * configuration has changed, or -1. Before the outcome, where there is something to say. */
+void hp_out_standing(uint32_t pushed, int stopped);
 /* The response is complete: the client gets its last byte now, though Log and Cleanup handlers still run. To be
  * called once, before them; the worker is given its next request when hp_perl_serve() returns. */
 void hp_out_finished(const hp_outcome *outcome);
@@ -201,6 +207,9 @@ void hp_ask_run(const char *target, size_t length, uint32_t id, const hp_changes
 /* Has the request go on as one for this local URL (it begins with a slash), whose answer is sent as this one's:
  * HP_TOLD_ANSWER with that request as it was answered, or HP_TOLD_RAN. */
 void hp_ask_redirect(const char *target, size_t length);
+/* Has these lines of configuration added for this request: HP_TOLD_CONFIGURED with the number of what it is now, or with
+ * the reason why not. `overrides`: Apache's OR_ bits of what they may contain. */
+void hp_ask_configure(const char *text, size_t length, uint32_t overrides, int phase);
 /* What comes next of the answer. HP_TOLD_NESTED: a request to be served first, and its outcome told by
  * hp_out_finished(); what is told until then is of it. */
 void hp_await_told(hp_told *told);

@@ -61,6 +61,8 @@ hp_handler *hp_handler_of(pTHX_ SV *given);
 /* Calls it with these arguments (mortal or kept elsewhere). The status: one of HTTP's, or HP_OK, HP_DECLINED ...
  * An error gives 500 and stays in $@, unless it was `exit`. */
 int hp_handler_call(pTHX_ hp_handler *handler, SV **arguments, int count);
+/* Calls it; the number that it returns, which is none of HTTP's; -1: it has died ($@). */
+int hp_handler_number(pTHX_ hp_handler *handler, SV **arguments, int count);
 
 /* ---- perl.c ---- */
 

@@ -178,6 +178,11 @@ static void before_response(pTHX_ hp_trip *t)
             status = fail_closed(aTHX_ r, phase, phases >> (phase + 1) & ((2u << HP_RESPONSE) - 1) >> (phase + 1));
         if (is_error(status))
             stop_early(aTHX_ t, valid(aTHX_ status, "%.*sInvalid response status %d", hp_literal("")));
+        else if (r->is_configured_anew && phases >> (phase + 1)) {
+            /* What has been added may forbid what comes next. */
+            t->stopped = phase;
+            break;
+        }
     }
     /* Of a trip that ends before the response: what its last phase said. */
     if (!t->decided)
@@ -337,8 +342,12 @@ void hp_run_trip(pTHX_ void *context)
     int kind;
     ENTER;
     SAVETMPS;
-    before_response(aTHX_ t);
-    if (!t->decided) {
+    t->stopped = -1;
+    if (r->in->provider.ptr)
+        hp_ask_provider(aTHX_ t);
+    else
+        before_response(aTHX_ t);
+    if (!t->decided && t->stopped < 0) {
         kind = hp_handler_kind(aTHX_ r);
         if (is_ours(aTHX_ r, kind))
             conclude(aTHX_ t, respond(aTHX_ t, kind));

@@ -154,7 +154,6 @@ static void free_trip(pTHX_ hp_request *r)
     free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
     each_table(aTHX_ r, hp_table_free);
     SvREFCNT_dec((SV *)r->custom_responses);
-    hp_table_free(aTHX_ r->dir_config);
 }
 
 void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory *directory)
@@ -162,6 +161,10 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     hp_request kept = *r;
     free_trip(aTHX_ r);
     init(r, in, directory);
+    if (kept.directory == directory)
+        r->dir_config = kept.dir_config; /* what a program has set there is for the whole request */
+    else
+        hp_table_free(aTHX_ kept.dir_config);
     r->self = kept.self;
     r->unparsed_uri = kept.unparsed_uri;
     r->the_request = kept.the_request;
@@ -277,6 +280,7 @@ static void free_kept(pTHX_ hp_request *r)
                    r->the_request,  r->content_encoding, r->document_root};
     free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
     hp_table_free(aTHX_ r->connection_notes);
+    hp_table_free(aTHX_ r->dir_config);
     SvREFCNT_dec((SV *)r->cleanups);
     SvREFCNT_dec((SV *)r->languages);
 }
@@ -351,6 +355,7 @@ int hp_request_changes(pTHX_ hp_request *r, hp_changes *c, hp_field *room)
     const hp_request_in *in = r->in;
     if (nothing_changed(r))
         return 0;
+    c->status = r->head_state == HP_HEAD_SENT ? 0 : r->status >= 200 && r->status <= 999 ? (uint16_t)r->status : 500;
     c->method = hp_request_text(aTHX_ r->method, in->method);
     c->uri = hp_request_text(aTHX_ r->uri, in->uri);
     c->args = hp_request_text(aTHX_ r->args, in->args);

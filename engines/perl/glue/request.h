@@ -62,6 +62,7 @@ struct hp_request {
     int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
     int borrows_next;        /* (next does, but for this) it is one of the sub-requests */
     int logs_later;          /* its Log and Cleanup phases are not this trip's */
+    int is_configured_anew;  /* a program has added configuration in this trip */
     int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
     uint32_t id;             /* of a sub-request: the front's number for it */
     int phase;               /* the phase that runs */

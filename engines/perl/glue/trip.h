@@ -10,6 +10,7 @@ typedef struct {
     SV *self; /* NULL: nobody has asked for it */
     hp_outcome outcome;
     int decided; /* the outcome is what it is: no more phases */
+    int stopped; /* the phase after which the front is to decide anew, or -1 */
     int died;
 } hp_trip;
 
@@ -23,6 +24,8 @@ int hp_handler_kind(pTHX_ hp_request *r);
 int hp_has_handlers(pTHX_ const hp_request *r, int phase);
 /* Runs a phase's handlers; HP_DECLINED: nobody has said anything. */
 int hp_run_phase(pTHX_ hp_trip *t, int phase);
+/* The trip asks a provider of authentication or authorisation. */
+void hp_ask_provider(pTHX_ hp_trip *t);
 /* Runs the phases of a trip, up to the response; `context` is the trip. */
 void hp_run_trip(pTHX_ void *context);
 /* A real exit (CORE::exit, or one from compiled code) has left everything: the program is over, its answer stands. */

@@ -16,11 +16,27 @@ static int logs_later(const hp_trip *t)
     return phases & after && phases & 1u << HP_RESPONSE && t->outcome.kind != HP_DONE && t->outcome.kind != HP_BROKEN;
 }
 
+/* What the front has to come back for, unless the answer is made. */
+static void tell_standing(pTHX_ const hp_trip *t)
+{
+    const hp_request *r = t->r;
+    uint32_t pushed = 0;
+    int phase;
+    if (r->in->phases & 1u << HP_RESPONSE && t->outcome.kind == HP_DONE)
+        return;
+    for (phase = 0; phase < HP_PHASES; phase++)
+        if (r->pushed[phase] && av_top_index(r->pushed[phase]) >= 0)
+            pushed |= 1u << phase;
+    if (pushed || t->stopped >= 0)
+        hp_out_standing(pushed, t->stopped);
+}
+
 void hp_finish_trip(pTHX_ void *context)
 {
     hp_trip *t = context;
     hp_request *r = t->r;
     hp_request_tell_changes(aTHX_ r);
+    tell_standing(aTHX_ t);
     if (t->outcome.kind == HP_STATUS)
         r->status = t->outcome.status;
     hp_out_finished(&t->outcome);
@@ -174,7 +190,7 @@ int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int sta
         hp_current = NULL;
         return 0;
     }
-    if (!stays && !(t.r->logs_later && t.outcome.kind == HP_STATUS)) {
+    if (!stays && t.stopped < 0 && !(t.r->logs_later && t.outcome.kind == HP_STATUS)) {
         end(aTHX_ &t);
         return 0;
     }

@@ -3,7 +3,7 @@
 //! The worker has one thread and serves one request at a time; which, is in a static. A process that a program
 //! forked has it too, but must not touch the parent's conversation: for it every call is without effect.
 
-use hostler_wire::work::{Changes, FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
+use hostler_wire::work::{Changes, FromWorker, HeadFlags, Outcome, Phase, PhaseSet, ReplyHead, Severity};
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -77,6 +77,7 @@ unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
     // SAFETY: the caller's.
     unsafe {
         Changes {
+            status: changes.status,
             method: changes.method.bytes(),
             uri: changes.uri.bytes(),
             args: changes.args.get(),
@@ -118,6 +119,7 @@ unsafe extern "C" fn hp_out_finished(given: &ffi::Outcome) {
         outcome::DECLINED => Outcome::Declined,
         outcome::REDIRECT if text.starts_with(b"/") => Outcome::Redirect(text),
         outcome::REDIRECT => Outcome::Status(500),
+        outcome::VERDICT => Outcome::Verdict(given.status),
         _ => Outcome::Broken(text),
     };
     current(|serving| serving.finished(&outcome));
@@ -197,6 +199,23 @@ unsafe extern "C" fn hp_ask_run(target: *const c_char, length: usize, id: u32, g
     // SAFETY: the caller's.
     let changes = given.map(|given| Box::new(unsafe { changes(given) }));
     current(|serving| serving.say(&FromWorker::Run { target, id, changes }));
+}
+
+/// # Safety
+/// The string must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_ask_configure(text: *const c_char, length: usize, overrides: u32, phase: c_int) {
+    // SAFETY: the caller's.
+    let text = unsafe { Str { ptr: text, len: length }.bytes() };
+    let phase = u8::try_from(phase).unwrap_or(0);
+    current(|serving| serving.say(&FromWorker::Configure { text, overrides, phase }));
+}
+
+/// `stopped`: -1, or the phase after which others were left out.
+#[unsafe(no_mangle)]
+extern "C" fn hp_out_standing(pushed: u32, stopped: c_int) {
+    let stopped = usize::try_from(stopped).ok().and_then(|number| Phase::ALL.get(number)).copied();
+    current(|serving| serving.say(&FromWorker::Standing { pushed: PhaseSet(pushed), stopped }));
 }
 
 /// # Safety

@@ -73,6 +73,7 @@ fn convert(head: &RequestHead<'_>, tables: [Fields; 5]) -> RequestIn {
         log_id: Str::new(head.log_id),
         status_line: Str::optional(head.status_line),
         bytes_sent: head.bytes_sent,
+        provider: Str::optional(head.provider),
         finfo: finfo(&head.finfo),
         headers_in,
         headers_out,

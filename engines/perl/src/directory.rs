@@ -9,6 +9,9 @@ use std::ptr::null_mut;
 
 use crate::ffi::{Directory, Field, Fields, PHASES, Str};
 
+/// A worker that knows so many configurations ends after its request.
+const MANY: usize = 8192;
+
 /// The directories that the front has defined, by number. A map that needs no random numbers, which a worker for one
 /// request would have to ask the system for.
 #[derive(Default)]
@@ -27,6 +30,11 @@ impl Directories {
             }
             Err(_) => false,
         }
+    }
+
+    /// Whether there are so many that the worker should end: none is ever freed.
+    pub(crate) fn are_many(&self) -> bool {
+        self.0.len() >= MANY
     }
 
     /// Null: not defined.

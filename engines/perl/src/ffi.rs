@@ -141,6 +141,7 @@ pub(crate) struct RequestIn {
     pub(crate) log_id: Str,
     pub(crate) status_line: Str,
     pub(crate) bytes_sent: u64,
+    pub(crate) provider: Str,
     pub(crate) finfo: Finfo,
     pub(crate) headers_in: Fields,
     pub(crate) headers_out: Fields,
@@ -227,6 +228,7 @@ pub(crate) struct ReplyHead {
 
 #[repr(C)]
 pub(crate) struct Changes {
+    pub(crate) status: u16,
     pub(crate) method: Str,
     pub(crate) uri: Str,
     pub(crate) args: Str,
@@ -250,6 +252,7 @@ pub(crate) mod outcome {
     pub(crate) const STATUS: c_int = 1;
     pub(crate) const DECLINED: c_int = 2;
     pub(crate) const REDIRECT: c_int = 3;
+    pub(crate) const VERDICT: c_int = 5;
 }
 
 #[repr(C)]
@@ -266,6 +269,7 @@ pub(crate) mod told {
     pub(crate) const ANSWER: c_int = 1;
     pub(crate) const RAN: c_int = 2;
     pub(crate) const NESTED: c_int = 3;
+    pub(crate) const CONFIGURED: c_int = 4;
 }
 
 #[repr(C)]
@@ -276,11 +280,12 @@ pub(crate) struct Told {
     pub(crate) prev: u32,
     pub(crate) status: c_int,
     pub(crate) request: *const RequestIn,
+    pub(crate) text: Str,
 }
 
 impl Told {
     pub(crate) const GONE: Self =
-        Self { kind: told::GONE, id: 0, main: 0, prev: 0, status: 500, request: null() };
+        Self { kind: told::GONE, id: 0, main: 0, prev: 0, status: 500, request: null(), text: Str::ABSENT };
 }
 
 unsafe extern "C" {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::convert::Converted;
 use crate::directory::Directories;
-use crate::ffi::{self, RequestIn, Told, told};
+use crate::ffi::{self, RequestIn, Str, Told, told};
 use crate::incoming::{Gone, Incoming};
 use crate::processor::Processor;
 use crate::{callbacks, process};
@@ -41,6 +41,10 @@ pub(crate) struct Serving {
     answer: Converted,
     scratch: Vec<u8>,
     body: Body,
+    /// It comes in pieces that are asked for.
+    asks_for_body: bool,
+    /// One of them is still to come.
+    has_asked: bool,
     /// Bytes of the body's present piece that were not read yet.
     piece: usize,
     /// Pieces that came while something else was waited for, and how much of them was read.
@@ -70,6 +74,8 @@ impl Serving {
             answer: Converted::new(),
             scratch: Vec::new(),
             body: Body::Ended,
+            asks_for_body: false,
+            has_asked: false,
             piece: 0,
             stashed: Vec::new(),
             stash_read: 0,
@@ -89,6 +95,7 @@ impl Serving {
         self.since = now;
         self.incoming.clear();
         (self.finished, self.exits, self.piece, self.released) = (false, last, 0, false);
+        self.has_asked = false;
         self.nested = 0;
         self.stashed.clear();
         self.stash_read = 0;
@@ -134,7 +141,8 @@ impl Serving {
         let message = ToWorker::decode(ToWorker::REQUEST, &self.request_message);
         let Ok(ToWorker::Request(head)) = message else { return Err(Gone::Malformed) };
         let stays = head.flags & work::request_flag::STAYS != 0;
-        let has_body = head.flags & work::request_flag::BODY != 0;
+        self.asks_for_body = head.flags & work::request_flag::BODY_ASKED != 0;
+        let has_body = self.asks_for_body || head.flags & work::request_flag::BODY != 0;
         self.body = if has_body { Body::Coming } else { Body::Ended };
         let directory = self.directories.of(head.directory);
         if directory.is_null() {
@@ -214,7 +222,7 @@ impl Serving {
                 kind if wanted.contains(&kind) => return Ok((kind, length)),
                 ToWorker::DEFINE => self.define(length)?,
                 ToWorker::BODY => {
-                    self.piece = length;
+                    self.body_piece(length);
                     self.stash_piece()?;
                 }
                 ToWorker::BODY_END => self.body_end(length)?,
@@ -230,16 +238,24 @@ impl Serving {
 
     fn define(&mut self, length: usize) -> Result<(), Gone> {
         let message = ToWorker::decode(ToWorker::DEFINE, self.incoming.body(length));
+        // Programs that add other configuration with every request would fill the worker.
+        self.exits |= self.directories.are_many();
         match message {
             Ok(ToWorker::Define { id, directory }) if self.directories.define(id, directory) => Ok(()),
             _ => Err(Gone::Malformed),
         }
     }
 
+    fn body_piece(&mut self, length: usize) {
+        self.piece = length;
+        self.has_asked = false;
+    }
+
     fn body_end(&mut self, length: usize) -> Result<(), Gone> {
         match ToWorker::decode(ToWorker::BODY_END, self.incoming.body(length)) {
             Ok(ToWorker::BodyEnd(complete)) => {
                 self.body = if complete { Body::Ended } else { Body::Broken };
+                self.has_asked = false;
                 Ok(())
             }
             _ => Err(Gone::Malformed),
@@ -279,10 +295,15 @@ impl Serving {
             match self.body {
                 Body::Ended => return Ok(0),
                 Body::Broken => return Err(Gone::Abandoned),
+                Body::Coming if self.asks_for_body && !self.has_asked => {
+                    self.has_asked = true;
+                    self.say(&FromWorker::ReadBody(u32::try_from(into.len()).unwrap_or(u32::MAX)));
+                    self.publish();
+                }
                 Body::Coming => {}
             }
             match self.next_head()? {
-                (ToWorker::BODY, length) => self.piece = length,
+                (ToWorker::BODY, length) => self.body_piece(length),
                 (ToWorker::BODY_END, length) => self.body_end(length)?,
                 (ToWorker::DEFINE, length) => self.define(length)?,
                 (ToWorker::RELEASE, _) => self.released = true,
@@ -354,9 +375,11 @@ impl Serving {
 
     /// What comes next of the answer to a program's question.
     pub(crate) fn await_told(&mut self) -> Told {
-        let told = match self.await_kind(&[ToWorker::ANSWER, ToWorker::RAN, ToWorker::NESTED]) {
+        let wanted = [ToWorker::ANSWER, ToWorker::RAN, ToWorker::NESTED, ToWorker::CONFIGURED];
+        let told = match self.await_kind(&wanted) {
             Ok((ToWorker::ANSWER, length)) => self.answered(length),
             Ok((ToWorker::NESTED, length)) => self.nested(length),
+            Ok((ToWorker::CONFIGURED, length)) => self.configured(length),
             Ok((_, length)) => self.ran(length),
             Err(gone) => Err(gone),
         };
@@ -383,7 +406,20 @@ impl Serving {
                 self.nested += 1;
                 let request = self.answer.set(&nested.head);
                 let Nested { id, main, prev, .. } = *nested;
-                Ok(Told { kind: told::NESTED, id, main, prev, status: 0, request })
+                Ok(Told { kind: told::NESTED, id, main, prev, status: 0, request, text: Str::ABSENT })
+            }
+            _ => Err(Gone::Malformed),
+        }
+    }
+
+    /// What has become of configuration that the program has added.
+    fn configured(&mut self, length: usize) -> Result<Told, Gone> {
+        self.answer_message.clear();
+        self.answer_message.extend_from_slice(self.incoming.body(length));
+        match ToWorker::decode(ToWorker::CONFIGURED, &self.answer_message) {
+            Ok(ToWorker::Configured(Ok(id))) => Ok(Told { kind: told::CONFIGURED, id, ..Told::GONE }),
+            Ok(ToWorker::Configured(Err(why))) => {
+                Ok(Told { kind: told::CONFIGURED, text: Str::new(why), ..Told::GONE })
             }
             _ => Err(Gone::Malformed),
         }

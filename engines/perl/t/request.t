@@ -84,11 +84,6 @@ $r->headers_in->set('If-Match' => '"z"');
 is($r->meets_conditions, 412, 'If-Match');
 $r->headers_in->clear;
 
-eval { $r->add_config(['AuthName "Other"', 'PerlSetVar New 1']) };
-is($@, '', 'add_config');
-is($r->auth_name . $r->dir_config('New'), 'Other1', 'what it set');
-eval { $r->add_config(['ServerName x']) };
-like($@, qr/ServerName cannot be set while a request is served/, 'what it cannot');
 $r->uri('/perl/test');
 
 # As much as a client has promised: there is room made for what comes.

@@ -98,6 +98,26 @@ fn a_syntax_error_is_a_500_that_heals() {
     }
 }
 
+/// CGI::Carp's fatalsToBrowser sends an error page from there.
+#[test]
+fn exit_is_no_death_for_a_program_s_own_handler_of_those() {
+    for (generation, class) in
+        [(1, "Apache::Registry"), (1, "Apache::PerlRun"), (2, "ModPerl::Registry"), (2, "ModPerl::PerlRun")]
+    {
+        let mut site = Site::new(generation, class);
+        let handler = "local $SIG{__DIE__} = sub { print 'died' }; ";
+        site.script("exit.pl", &format!("{TYPE}{handler}print 'before'; exit; print 'after';"));
+        site.script(
+            "dies.pl",
+            &format!("{TYPE}{handler}eval {{ exit }}; eval {{ die 'x' }}; print ' after';"),
+        );
+        for _ in 0..2 {
+            assert_eq!(site.body("exit.pl"), "before", "{class}");
+            assert_eq!(site.body("dies.pl"), "died after", "{class}: it is there again afterwards");
+        }
+    }
+}
+
 #[test]
 fn programs_end_in_each_way() {
     for (generation, class) in BOTH {

@@ -59,9 +59,12 @@ fn a_status_that_is_none_becomes_500_and_is_noted() {
 
 #[test]
 fn last_modified_is_a_date_or_nothing() {
-    for good in
-        ["Sun, 06 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT"]
-    {
+    for good in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun, 6 Nov 1994 08:49:37 +0000",
+    ] {
         let time = parse(&format!("Last-Modified: {good}\n\n")).unwrap().last_modified.unwrap();
         assert_eq!(time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 784_111_777);
     }

@@ -8,6 +8,7 @@ mod password;
 pub use file::{Credentials, is_member, password_hash};
 pub use password::{is_known, takes_too_long, verify};
 
+use crate::directives::perl::providers::{self, Decides};
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use base64::Engine as _;
@@ -62,8 +63,14 @@ static CORE: &[Directive] = &[
 ];
 
 static BASIC: &[Directive] = &[
-    Directive::new("AuthBasicProvider", Arity::Iterate, "file", "Where passwords are looked up", provider)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthBasicProvider",
+        Arity::Iterate,
+        "file|name ...",
+        "Where passwords are looked up",
+        provider,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "AuthBasicAuthoritative",
         Arity::Flag,
@@ -148,6 +155,8 @@ pub struct Dir {
     pub type_name: Option<Box<str>>,
     /// AuthName
     pub realm: Option<Expr>,
+    /// AuthBasicProvider, in the order in which they are asked; none: the file.
+    pub providers: Vec<Provider>,
     /// AuthUserFile, absolute.
     pub user_file: Option<Box<str>>,
     /// AuthGroupFile, absolute.
@@ -164,6 +173,7 @@ impl Merge for Dir {
             kind: over(&self.kind, &other.kind),
             type_name: over(&self.type_name, &other.type_name),
             realm: over(&self.realm, &other.realm),
+            providers: if other.providers.is_empty() { &self.providers } else { &other.providers }.clone(),
             user_file: over(&self.user_file, &other.user_file),
             group_file: over(&self.group_file, &other.group_file),
             authoritative: over(&self.authoritative, &other.authoritative),
@@ -176,6 +186,15 @@ impl Merge for Dir {
 
 /// These modules have nothing per server.
 pub type Server = ();
+
+/// Who checks passwords.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// The AuthUserFile.
+    File,
+    /// A program's function (`PerlAddAuthnProvider`).
+    Program(Box<str>),
+}
 
 /// What a user file says about credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,11 +286,15 @@ fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn provider(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    match args.first() {
-        "file" => Ok(()),
-        other => Err(format!("Hostler has no authentication provider \"{other}\"")),
-    }
+fn provider(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let name = args.first();
+    let provider = match providers::find(command, Decides::Authn, name) {
+        _ if name == "file" => Provider::File,
+        Some(function) => Provider::Program(function.into()),
+        None => return Err(format!("Hostler has no authentication provider \"{name}\"")),
+    };
+    command.dir.auth.providers.push(provider);
+    Ok(())
 }
 
 fn fake(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

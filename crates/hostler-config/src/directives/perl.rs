@@ -9,6 +9,7 @@ mod generation;
 mod handlers;
 mod load;
 mod options;
+pub(crate) mod providers;
 mod section;
 mod vars;
 
@@ -63,6 +64,8 @@ pub struct Dir {
     pub env: Vec<(Box<str>, Box<str>)>,
     /// `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`.
     pub options: DirOptions,
+    /// `PerlSetOutputFilter`
+    pub output_filters: Option<Vec<Box<str>>>,
     /// The path of the innermost section that sets any of this, as Apache knows it (`$r->location`).
     pub location: Option<Box<str>>,
     /// What betrays the generation.
@@ -100,6 +103,7 @@ impl Merge for Dir {
             vars: self.vars.merge(&over.vars),
             env: vars::overlaid(&self.env, &over.env),
             options,
+            output_filters: crate::over(&self.output_filters, &over.output_filters),
             location: over.location.as_ref().or(self.location.as_ref()).cloned(),
             marks: self.marks | over.marks,
             layers: [&self.layers[..], &over.layers[..]].concat(),

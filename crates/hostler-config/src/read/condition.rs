@@ -6,15 +6,12 @@ use crate::directives;
 use crate::lexer::words;
 use crate::table::Action;
 
-/// What loading mod_perl defines.
-const BY_MOD_PERL: &str = "MODPERL2";
-
 /// Whether the section's contents count; `None`: it is not one of these sections.
 pub(super) fn test(reader: &mut Reader, name: &str, args: &str) -> Option<Result<bool, String>> {
     let test: fn(&mut Reader, &str) -> Result<bool, String> = match name.to_ascii_lowercase().as_str() {
         "ifversion" => return Some(version::holds(reader, &words(args))),
         "ifmodule" => |_, name| Ok(modules::is_built_in(name)),
-        "ifdefine" => |reader, name| Ok(name == BY_MOD_PERL || reader.facts.defines.contains_key(name)),
+        "ifdefine" => |reader, name| Ok(reader.facts.defines.contains_key(name)),
         "iffile" => if_file,
         "ifdirective" => |_, name| Ok(implemented(name, false)),
         "ifsection" => |_, name| Ok(implemented(name, true)),

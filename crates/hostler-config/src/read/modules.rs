@@ -134,6 +134,7 @@ fn note_missing(reader: &mut Reader, name: &str, file: &str) {
 pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), String> {
     let words = words(args);
     let [name, file] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
+    reader.note_module(name);
     if is_built_in(name) {
         return Ok(());
     }

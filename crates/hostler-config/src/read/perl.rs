@@ -8,6 +8,7 @@
 use super::expand::Reader;
 use super::run_perl::{Asked, Made, RunAs, RunPerl};
 use crate::directives::find;
+use crate::directives::perl::providers::{self, Provider};
 use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive, quoted};
 use crate::lexer::words;
 use crate::{Node, Origin};
@@ -84,7 +85,17 @@ impl Perl {
     }
 }
 
+/// What loading mod_perl defines.
+const BY_MOD_PERL: &str = "MODPERL2";
+
 impl Reader {
+    /// mod_perl defines a name when it is loaded.
+    pub(super) fn note_module(&mut self, name: &str) {
+        if name == "perl_module" {
+            self.facts.defines.insert(BY_MOD_PERL.to_owned(), None);
+        }
+    }
+
     /// Notes a directive that sections depend on.
     pub(super) fn note_for_perl(&mut self, lower: &str, args: &str) -> Result<(), String> {
         let identity = matches!(lower, "user" | "group" | "assignuserid");
@@ -97,6 +108,8 @@ impl Reader {
         if let Some((_, directive)) = find(lower).filter(|_| lower.starts_with("perl")) {
             let class = args.split_whitespace().next().unwrap_or_default();
             self.perl.marks = self.perl.marks | of_directive(directive, class) | of_class(class);
+            // It is built in: who uses it has it, without LoadModule.
+            self.note_module("perl_module");
         }
         match lower {
             "user" => self.perl.user = words.next(),
@@ -104,6 +117,13 @@ impl Reader {
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
             "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
             "perlswitches" => self.perl.switches.extend(words),
+            "perladdauthnprovider" | "perladdauthzprovider" => {
+                if let (Some(decides), Some(name), Some(function)) =
+                    (providers::decides(lower), words.next(), words.next())
+                {
+                    self.facts.providers.push(Provider { decides, name, function, host: self.host });
+                }
+            }
             _ if self.host.is_none() && self.depth == 0 => self.perl.note_main(lower, args),
             _ => {}
         }

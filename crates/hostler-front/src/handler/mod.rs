@@ -5,6 +5,7 @@ pub(crate) mod action;
 pub(crate) mod cgi;
 pub(crate) mod directory;
 pub(crate) mod file;
+pub(crate) mod framed;
 pub(crate) mod options;
 pub(crate) mod server_status;
 pub(crate) mod source;
@@ -36,15 +37,19 @@ pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
         return options::trace(request).await;
     }
     action::check(request)?;
-    respond(request).await
+    let body = respond(request).await?;
+    Ok(framed::take_off(request, body))
 }
 
 /// Lets the handler answer that the request names.
 async fn respond(request: &mut Request) -> Result<Body, Halt> {
-    let handler = request.handler.clone().or_else(|| by_type(request));
+    let mut handler = request.handler.clone().or_else(|| by_type(request));
     if !handler.as_deref().is_some_and(worker::is_handler) {
         let settled = worker::phases::settle(request).await;
-        request.held.release(request);
+        handler = request.handler.clone().or_else(|| by_type(request));
+        if !handler.as_deref().is_some_and(worker::is_handler) {
+            request.held.release(request);
+        }
         settled?;
     }
     match handler.as_deref() {

@@ -1,6 +1,6 @@
 //! Methods that no file answers: OPTIONS, TRACE; and what a method may send.
 
-use crate::body::{Body, RequestBody};
+use crate::body::Body;
 use crate::http1::framing;
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -131,7 +131,7 @@ pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
     let kept = core.kept_body_size.filter(|&kept| kept > 0 && (limit == 0 || kept < limit));
     let (limit, directive) = kept.map_or((limit, "LimitRequestBody"), |kept| (kept, "KeptBodySize"));
     request.body.limit(limit);
-    let to_come = !matches!(request.body, RequestBody::Empty | RequestBody::Kept(..));
+    let to_come = !request.body.is_empty() && request.body.again().is_none();
     let announced = request.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
     if limit > 0 && to_come && announced.is_some_and(|n| n > limit) {
         let message = format!("the request body is larger than {directive} ({limit} bytes)");

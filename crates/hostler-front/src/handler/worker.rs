@@ -4,6 +4,7 @@
 //! phases        which of a request's phases are a worker's, and in how many trips they are run
 //! directory     the configuration, as a worker is told of it
 //! head          the request, as a worker is told of it
+//! configure     configuration that a program adds for one request
 //! conversation  one trip: request out, answer in, with questions on the way
 //! nested        requests inside of requests: in the conversation that the worker waits in
 //! held          the worker that waits for a request's next trip
@@ -22,6 +23,7 @@
 //! one line with the cause and the id that the error page shows.
 
 mod apply;
+mod configure;
 mod conversation;
 mod directory;
 mod gathered;
@@ -80,6 +82,16 @@ pub(crate) struct Progress {
     pub(crate) checked: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
+    /// The answer's program has framed it in chunks.
+    pub(crate) framed: bool,
+    /// A worker has seen it in an earlier trip: what came of that may be this request's alone.
+    pub(crate) asked: bool,
+    /// Phases to which programs have added functions while the request was on its way.
+    pub(crate) pushed: PhaseSet,
+    /// The last trip has ended after this phase, as its programs had added configuration.
+    pub(crate) stopped: Option<Phase>,
+    /// How often they have.
+    pub(crate) additions: u8,
     /// No worker has seen the request since too many waited: nothing is wrong with it, nor with its connection.
     pub(crate) refused: bool,
 }
@@ -112,6 +124,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let isolation =
         request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
     let phases = phases::with_response(request);
+    phases::can_be_asked(request, PhaseSet(1 << Phase::Response as u8))?;
     respond(request, phases, isolation, Programs::Configured, None).await
 }
 
@@ -137,8 +150,15 @@ async fn respond(
         && isolation == Isolation::Persistent
         && !request.is_part()
         && ssi::expands(request);
-    let task = Task { phases, handler, body: !request.body.is_empty(), stays: expands };
+    let body = !request.body.is_empty();
+    let task = Task { phases, handler, body, stays: expands, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(super::respond(request)).await;
+    }
     outcome(request, before, answer).await
 }
 
@@ -154,6 +174,12 @@ pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Resul
         }
         short::Answer::Failed(error) => Err(error),
     };
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(super::respond(request)).await;
+    }
     outcome(request, before, answer).await
 }
 
@@ -177,6 +203,7 @@ async fn outcome(
         }
         Ok(Answer::Ended(End::Broken(why))) => Err(broken(request, &why)),
         Ok(Answer::Ended(End::Declined)) => decline(request, before).await,
+        Ok(Answer::Ended(End::Verdict(_))) => Err(broken(request, "it has answered what nobody has asked")),
     }
 }
 
@@ -203,7 +230,7 @@ fn broken(request: &mut Request, why: &str) -> Halt {
 /// it comes.
 async fn trip(
     request: &mut Request,
-    task: &Task,
+    task: &Task<'_>,
     isolation: Isolation,
     programs: Programs,
 ) -> Result<Answer, Error> {
@@ -219,7 +246,8 @@ async fn trip(
         request.within = request.held.part();
     }
     let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
-    let task = &Task { body: task.body && within.is_none(), ..*task };
+    let own_body = within.is_none();
+    let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
     let head = head::head(request, &texts, &known, task);
     let work = Work {
         thread: request.thread.index,
@@ -238,6 +266,8 @@ async fn trip(
         None => started(request, task, isolation, work).await?,
     };
     request.progress.logged |= logs(task.phases);
+    request.progress.asked = true;
+    request.progress.stopped = None;
     request.progress.pending = PhaseSet::default();
     let responds = task.phases.contains(Phase::Response);
     let stays =
@@ -270,7 +300,7 @@ impl Stays {
 /// With the worker that waits for this request, or with any.
 async fn started(
     request: &Request,
-    task: &Task,
+    task: &Task<'_>,
     isolation: Isolation,
     work: Work,
 ) -> Result<Conversation, Error> {
@@ -334,6 +364,13 @@ async fn converse(
                 has_head = true;
             }
             Some(Event::Changes(changes)) => changes.apply(request),
+            Some(Event::Configure(wish)) => {
+                let outcome = configure::add(request, &wish, has_head).await;
+                conversation.tell_configured(outcome);
+            }
+            Some(Event::Standing(pushed, stopped)) => {
+                (request.progress.pushed, request.progress.stopped) = (pushed, stopped);
+            }
             Some(Event::Redirect(target)) if has_head || request.is_part() => {
                 conversation.splice(request, &target);
                 has_head = true;
@@ -342,7 +379,17 @@ async fn converse(
                 return Ok(redirect::follow(request, conversation, stays, target).await);
             }
             Some(Event::Finished(end)) => {
-                if stays.at(&end, request) {
+                let stopped = request.progress.stopped.is_some() && !conversation.is_inside();
+                if stopped && request.is_part() {
+                    // Nobody else can go on with it, and what was added must not be passed over.
+                    conversation.release();
+                    conversation.part(request);
+                    return Err(Error::because(
+                        Kind::WorkerLied,
+                        "it added configuration to a part of a page",
+                    ));
+                }
+                if stays.at(&end, request) || stopped {
                     request.held.keep(conversation);
                 } else {
                     if stays.asked {
@@ -367,6 +414,7 @@ fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
     let length = gathered.length();
     match end {
         End::Done if !has_head => Answer::Ended(End::Done),
+        End::Verdict(_) => Answer::Ended(end),
         End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
         // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
         End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),

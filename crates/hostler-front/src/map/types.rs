@@ -16,6 +16,25 @@ pub(crate) fn check(request: &mut Request) {
     } else {
         from_name(request, &server.conf.mime, &dir.mime);
     }
+    force(request);
+    if let Some(filters) = &dir.core.output_filters {
+        let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
+        request.filters.extend(named);
+    }
+    if let Some(filters) = &dir.perl.output_filters {
+        request.filters.extend(filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase())));
+    }
+}
+
+/// The same once more, as configuration was added; `named`: a function has said what it is, so that only what sections
+/// say of it counts more.
+pub(crate) fn check_again(request: &mut Request, named: bool) {
+    if named { force(request) } else { check(request) }
+}
+
+/// What sections say, whatever the file is.
+fn force(request: &mut Request) {
+    let dir = request.dir.clone();
     if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
         request.content_type = Some(forced);
     }
@@ -24,10 +43,6 @@ pub(crate) fn check(request: &mut Request) {
     }
     if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
         request.handler = Some(handler);
-    }
-    if let Some(filters) = &dir.core.output_filters {
-        let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
-        request.filters.extend(named);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Phases of a request in which a worker may have a say, with mod_perl's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it: PerlXxxHandler")]
 #[repr(u8)]
 pub enum Phase {

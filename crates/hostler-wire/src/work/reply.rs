@@ -1,6 +1,10 @@
 //! What a worker says.
 
 use super::codec::{Decoder, Encoder, Fields, Malformed};
+use super::directory::{Phase, PhaseSet};
+
+/// Stands for no phase.
+const NO_PHASE: u8 = u8::MAX;
 
 /// Fields that a table of a worker's may have: what is done with tables takes time that grows faster than they do.
 const MOST_FIELDS: usize = 2048;
@@ -47,6 +51,26 @@ pub enum FromWorker<'a> {
         /// URL-path with query.
         target: &'a [u8],
     },
+    /// Configuration that a program adds for this request (`add_config`). Answer: `ToWorker::Configured`.
+    Configure {
+        /// Its lines.
+        text: &'a [u8],
+        /// What they may contain, in Apache's `OR_` bits.
+        overrides: u32,
+        /// The phase that runs.
+        phase: u8,
+    },
+    /// The program reads the request's body in a trip that has come without ([`super::request_flag::BODY_ASKED`]).
+    /// Answer: `ToWorker::Body` with as many bytes at most, or `ToWorker::BodyEnd`.
+    ReadBody(u32),
+    /// Before [`Self::Finished`], where the front has to know: what programs have added to the phases that are to come,
+    /// and whether the trip has ended before its last phase because the configuration has changed.
+    Standing {
+        /// Phases with handlers that a program has set.
+        pushed: PhaseSet,
+        /// The last phase that was run, where others were left out.
+        stopped: Option<Phase>,
+    },
     /// The answer is complete; nothing but [`Self::Log`] and [`Self::End`] follows.
     Finished(Outcome<'a>),
     /// The worker has done all for this request and takes another.
@@ -72,6 +96,8 @@ pub enum Outcome<'a> {
     Declined,
     /// Nothing was sent: go on as a request for this local URL.
     Redirect(&'a [u8]),
+    /// Of a trip that asks a provider ([`super::RequestHead::provider`]): what it has said.
+    Verdict(u16),
     /// The answer broke off; what was sent must not look complete.
     Broken(&'a [u8]),
 }
@@ -147,6 +173,8 @@ pub struct ReplyHead<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of Apache's request_rec")]
 pub struct Changes<'a> {
+    /// Of an answer that is still to be made; 0: one has been.
+    pub status: u16,
     pub method: &'a [u8],
     pub uri: &'a [u8],
     pub args: Option<&'a [u8]>,
@@ -175,6 +203,9 @@ mod kind {
     pub(super) const FINISHED: u8 = 7;
     pub(super) const END: u8 = 8;
     pub(super) const REDIRECT: u8 = 9;
+    pub(super) const CONFIGURE: u8 = 10;
+    pub(super) const READ_BODY: u8 = 11;
+    pub(super) const STANDING: u8 = 12;
 }
 
 impl<'a> FromWorker<'a> {
@@ -212,6 +243,16 @@ impl<'a> FromWorker<'a> {
                 }
             }),
             Self::Redirect { target } => Encoder::message(out, kind::REDIRECT, |e| e.bytes(target)),
+            Self::Configure { text, overrides, phase } => Encoder::message(out, kind::CONFIGURE, |e| {
+                e.bytes(text);
+                e.u32(*overrides);
+                e.u8(*phase);
+            }),
+            Self::ReadBody(most) => Encoder::message(out, kind::READ_BODY, |e| e.u32(*most)),
+            Self::Standing { pushed, stopped } => Encoder::message(out, kind::STANDING, |e| {
+                e.u32(pushed.0);
+                e.u8(stopped.map_or(NO_PHASE, |phase| phase as u8));
+            }),
             Self::Finished(outcome) => Encoder::message(out, kind::FINISHED, |e| outcome.encode(e)),
             Self::End { exits, micros } => Encoder::message(out, kind::END, |e| {
                 e.u8(u8::from(*exits));
@@ -248,6 +289,15 @@ impl<'a> FromWorker<'a> {
                 target if target.starts_with(b"/") => Self::Redirect { target },
                 _ => return Err(Malformed),
             },
+            kind::CONFIGURE => Self::Configure { text: d.bytes()?, overrides: d.u32()?, phase: d.u8()? },
+            kind::READ_BODY => Self::ReadBody(d.u32()?),
+            kind::STANDING => Self::Standing {
+                pushed: PhaseSet(d.u32()?),
+                stopped: match d.u8()? {
+                    NO_PHASE => None,
+                    number => Some(*Phase::ALL.get(usize::from(number)).ok_or(Malformed)?),
+                },
+            },
             kind::FINISHED => Self::Finished(Outcome::decode(&mut d)?),
             kind::END => Self::End { exits: d.u8()? == 1, micros: d.u32()? },
             _ => return Err(Malformed),
@@ -268,6 +318,7 @@ impl<'a> Outcome<'a> {
             Self::Declined => (2, 0, b""),
             Self::Redirect(target) => (3, 0, target),
             Self::Broken(why) => (4, 0, why),
+            Self::Verdict(said) => (5, *said, b""),
         };
         e.u8(kind);
         e.u16(status);
@@ -281,6 +332,7 @@ impl<'a> Outcome<'a> {
             (2, ..) => Ok(Self::Declined),
             (3, _, target) if target.starts_with(b"/") => Ok(Self::Redirect(target)),
             (4, _, why) => Ok(Self::Broken(why)),
+            (5, said, _) => Ok(Self::Verdict(said)),
             _ => Err(Malformed),
         }
     }
@@ -329,6 +381,7 @@ impl<'a> ReplyHead<'a> {
 
 impl<'a> Changes<'a> {
     fn encode(&self, e: &mut Encoder<'_>) {
+        e.u16(self.status);
         e.bytes(self.method);
         e.bytes(self.uri);
         e.optional(self.args);
@@ -351,6 +404,7 @@ impl<'a> Changes<'a> {
 
     fn decode(d: &mut Decoder<'a>) -> Result<Self, Malformed> {
         Ok(Self {
+            status: d.u16()?,
             method: d.bytes()?,
             uri: d.bytes()?,
             args: d.optional()?,
@@ -397,6 +451,11 @@ mod tests {
         round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: None });
         round_trip(&FromWorker::Run { target: b"/x", id: 4, changes: Some(Box::default()) });
         round_trip(&FromWorker::Redirect { target: b"/x?y" });
+        round_trip(&FromWorker::Configure { text: b"Require all denied", overrides: 31, phase: 3 });
+        round_trip(&FromWorker::ReadBody(8192));
+        round_trip(&FromWorker::Standing { pushed: PhaseSet(16), stopped: None });
+        round_trip(&FromWorker::Standing { pushed: PhaseSet(0), stopped: Some(Phase::Access) });
+        round_trip(&FromWorker::Finished(Outcome::Verdict(4)));
         round_trip(&FromWorker::Finished(Outcome::Redirect(b"/x")));
         round_trip(&FromWorker::End { exits: true, micros: 70_000 });
     }
@@ -413,5 +472,6 @@ mod tests {
             assert_eq!(FromWorker::decode(4, &out[8..]).is_ok(), is_fine);
         }
         assert_eq!(FromWorker::decode(99, b""), Err(Malformed));
+        assert_eq!(FromWorker::decode(12, &[0, 0, 0, 0, 12]), Err(Malformed), "there is no thirteenth phase");
     }
 }

@@ -30,6 +30,9 @@ pub enum ToWorker<'a> {
     },
     /// What was asked to be sent as part of the answer (`Run`) has been sent, with this status.
     Ran(u16),
+    /// What the configuration has come to with what the program has added: its number (defined before, if need be), or
+    /// why nothing was added.
+    Configured(Result<u32, &'a [u8]>),
     /// No further trip of a request that [`stays`](request_flag::STAYS) comes: the worker cleans up after it.
     Release,
     /// Run phases of a sub-request before the question that the worker waits with is answered: nested, as part of the
@@ -93,6 +96,8 @@ pub mod request_flag {
     /// This is one trip of several: another [`super::ToWorker::Request`] of the same request follows in the same
     /// conversation, or [`super::ToWorker::Release`]. Until then there is no `End`, and nothing is cleaned up.
     pub const STAYS: u32 = 1 << 10;
+    /// There is a body; it comes when it is asked for ([`super::FromWorker::ReadBody`]).
+    pub const BODY_ASKED: u32 = 1 << 11;
 }
 
 /// What stands at [`RequestHead::filename`].
@@ -181,6 +186,9 @@ pub struct RequestHead<'a> {
     pub status_line: Option<&'a [u8]>,
     /// Of an answer that has been sent: bytes of its body, or, after HEAD, of what it would have been.
     pub bytes_sent: u64,
+    /// No phase is run, but a provider asked (`Require`, `AuthBasicProvider`): its kind (`authz`, `authn`), the function's
+    /// name and what it is given, with NULs between them. It answers with `Outcome::Verdict`.
+    pub provider: Option<&'a [u8]>,
     pub finfo: FileFacts,
     pub headers_in: Fields<'a>,
     pub headers_out: Fields<'a>,
@@ -199,6 +207,7 @@ mod kind {
     pub(super) const RELEASE: u8 = 7;
     pub(super) const NESTED: u8 = 8;
     pub(super) const RELATED: u8 = 9;
+    pub(super) const CONFIGURED: u8 = 10;
 }
 
 impl<'a> ToWorker<'a> {
@@ -220,6 +229,8 @@ impl<'a> ToWorker<'a> {
     pub const NESTED: u8 = kind::NESTED;
     /// Kind of [`Self::Related`].
     pub const RELATED: u8 = kind::RELATED;
+    /// Kind of [`Self::Configured`].
+    pub const CONFIGURED: u8 = kind::CONFIGURED;
 
     /// Appends the message with its head.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -236,6 +247,10 @@ impl<'a> ToWorker<'a> {
                 head.encode(e);
             }),
             Self::Ran(status) => Encoder::message(out, kind::RAN, |e| e.u16(*status)),
+            Self::Configured(outcome) => Encoder::message(out, kind::CONFIGURED, |e| {
+                e.u32(outcome.unwrap_or(0));
+                e.optional(outcome.err());
+            }),
             Self::Release => Encoder::message(out, kind::RELEASE, |_| ()),
             Self::Nested(nested) => Encoder::message(out, kind::NESTED, |e| {
                 [nested.id, nested.main, nested.prev].into_iter().for_each(|number| e.u32(number));
@@ -261,6 +276,10 @@ impl<'a> ToWorker<'a> {
             kind::BODY_END => Self::BodyEnd(d.u8()? == 1),
             kind::ANSWER => Self::Answer { id: d.u32()?, head: Box::new(RequestHead::decode(&mut d)?) },
             kind::RAN => Self::Ran(d.u16()?),
+            kind::CONFIGURED => match (d.u32()?, d.optional()?) {
+                (number, None) => Self::Configured(Ok(number)),
+                (_, Some(why)) => Self::Configured(Err(why)),
+            },
             kind::RELEASE => Self::Release,
             kind::NESTED => Self::Nested(Box::new(Nested {
                 id: d.u32()?,
@@ -334,6 +353,7 @@ impl<'a> RequestHead<'a> {
         e.bytes(self.log_id);
         e.optional(self.status_line);
         e.u64(self.bytes_sent);
+        e.optional(self.provider);
         self.finfo.encode(e);
         for table in
             [&self.headers_in, &self.headers_out, &self.err_headers_out, &self.subprocess_env, &self.notes]
@@ -380,6 +400,7 @@ impl<'a> RequestHead<'a> {
             log_id: d.bytes()?,
             status_line: d.optional()?,
             bytes_sent: d.u64()?,
+            provider: d.optional()?,
             finfo: FileFacts::decode(d)?,
             headers_in: d.fields()?,
             headers_out: d.fields()?,
@@ -408,6 +429,8 @@ mod tests {
         round_trip(&ToWorker::Nested(Box::new(Nested { id: 3, main: 2, prev: 1, head: head.clone() })));
         round_trip(&ToWorker::Related { role: Role::Next, head: Box::new(head.clone()) });
         round_trip(&ToWorker::Answer { id: 7, head: Box::new(head) });
+        round_trip(&ToWorker::Configured(Ok(9)));
+        round_trip(&ToWorker::Configured(Err(b"no such directive")));
     }
 
     #[test]

@@ -21,19 +21,24 @@ sub _seconds {
     my ($year, $month, $day, $hour, $minute, $second) = @_;
     return 0 unless defined $month{ ucfirst lc $month } && $day >= 1 && $day <= $days_in[ $month{ ucfirst lc $month } ] && $hour < 24 && $minute < 60 && $second < 62;
     $year += $year < 70 ? 2000 : 1900 if $year < 100;
+    return 0 if $month{ ucfirst lc $month } == 1 && $day == 29 && ($year % 4 || !($year % 100) && $year % 400);
     my ($m, $y) = ($month{ ucfirst lc $month } + 1, $year);
     ($m, $y) = $m > 2 ? ($m - 3, $y) : ($m + 9, $y - 1);
     my $days = 365 * $y + int($y / 4) - int($y / 100) + int($y / 400) + int((153 * $m + 2) / 5) + $day - 1 - 719468;
     return (($days * 24 + $hour) * 60 + $minute) * 60 + $second;
 }
 
-# The three forms of HTTP; 0 for anything else.
+# The three forms of HTTP behind any word, and such of mail's as look like the first of them; 0 for anything else. What
+# follows the time is not looked at (apr_date_parse_http).
 sub parse_http {
     my $text = shift // '';
+    my $time = qr/(\d\d):(\d\d):(\d\d)/a;
     my @found
-        = $text =~ /\A\s*[A-Za-z]{3,9},\s+(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d):(\d\d):(\d\d)/ ? ($3, $2, $1, $4, $5, $6)
-        : $text =~ /\A\s*[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d\d?)\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})/ ? ($6, $1, $2, $3, $4, $5)
+        = $text =~ /\A\s*\S* (\d\d?) ([A-Z][a-z]{2}) (\d{4}) $time /a ? ($3, $2, $1, $4, $5, $6)
+        : $text =~ /\A\s*\S* (\d\d)-([A-Z][a-z]{2})-(\d{2}) $time /a  ? ($3, $2, $1, $4, $5, $6)
+        : $text =~ /\A\s*\S* ([A-Z][a-z]{2}) ([ \d]\d) $time (\d{4})/a ? ($6, $1, $2, $3, $4, $5)
         : return 0;
+    return 0 if $found[0] > 99 && $found[0] < 1900;
     return _seconds(@found);
 }
 

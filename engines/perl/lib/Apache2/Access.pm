@@ -9,27 +9,41 @@ our $VERSION = '2.000012';
 
 package Apache2::RequestRec;
 
-# auth_name(), auth_name($for_this_request)
+# auth_name(), auth_name($for_this_request): what AuthName says.
 sub auth_name {
-    my ($r, $new) = @_;
-    my $kept = Hostler::Request::stash($r);
-    my $old  = $kept->{auth_name} // Hostler::Request::auth_name($r);
-    $kept->{auth_name} = $new if @_ > 1;
+    my ($r, @new) = @_;
+    my $old = Hostler::Request::stash($r)->{auth_name} // Hostler::Request::auth_name($r);
+    _set($r, 'AuthName', 'auth_name', @new) if @new;
     return $old;
 }
 
 sub auth_type {
-    my ($r, $new) = @_;
-    my $kept = Hostler::Request::stash($r);
-    my $old  = $kept->{auth_type} // Hostler::Request::auth_type($r);
-    $kept->{auth_type} = $new if @_ > 1;
+    my ($r, @new) = @_;
+    my $old = Hostler::Request::stash($r)->{auth_type} // Hostler::Request::auth_type($r);
+    _set($r, 'AuthType', 'auth_type', @new) if @new;
     return $old;
+}
+
+# The last phase in which somebody else may ask for it: PerlAuthzHandler's.
+use constant AUTHZ => 6;
+
+# Set as if it stood in a section; when all has been decided, for this program alone.
+sub _set {
+    my ($r, $directive, $key, $value) = @_;
+    if (Hostler::Request::phase($r) > AUTHZ) {
+        Hostler::Request::stash($r)->{$key} = $value;
+        return;
+    }
+    require Apache2::RequestUtil;
+    $value = '' unless defined $value;
+    $value =~ s/(["\\])/\\$1/g;
+    return $r->add_config([qq($directive "$value")]);
 }
 
 # [{ method_mask => bits, requirement => "user joe" }, ...], or undef.
 sub requires {
     my $r     = shift;
-    my $lines = Hostler::Request::stash($r)->{requires} || Hostler::Request::requires($r);
+    my $lines = Hostler::Request::requires($r);
     return unless @$lines;
     return [ map { { method_mask => -1, requirement => $_ } } @$lines ];
 }

@@ -7,9 +7,10 @@ use warnings;
 our $VERSION = '2.000012';
 
 # Apache's remote_ip is the peer's; the front has put the client's there where RemoteIPHeader says so.
-sub remote_addr { require APR::SockAddr; return APR::SockAddr->of($_[0]->remote_ip, $_[0]->remote_port) }
+# Neither goes by way of the other: Apache2::compat makes its remote_addr of client_addr.
+sub client_addr { require APR::SockAddr; return APR::SockAddr->of($_[0]->client_ip, $_[0]->remote_port) }
 sub local_addr  { require APR::SockAddr; return APR::SockAddr->of($_[0]->local_ip,  $_[0]->local_port) }
-sub client_addr { return $_[0]->remote_addr }
+*remote_addr = \&client_addr;
 
 # HostnameLookups is off: the name is not known.
 sub remote_host { return }

@@ -40,10 +40,15 @@ package Apache2::RequestRec;
 use Carp ();
 
 # The list of a phase, as the text or code that the programs or the configuration gave.
-sub _handlers {
-    my ($r, $phase, $replacement) = @_;
-    my $list = defined $replacement ? Hostler::Request::handlers($r, $phase, $replacement)
-        : Hostler::Request::handlers($r, $phase);
+sub _handlers { return Hostler::Request::handlers(@_) }
+
+# What has handlers in mod_perl and none here is refused; a name that is no phase's is 0, as there.
+my $missing = qr/\APerl(?:Input|Output)FilterHandler\z|Connection\w*Handler\z/;
+
+sub _phase {
+    my ($r, $phase, $call) = @_;
+    my $list = _handlers($r, $phase);
+    Carp::croak("$call: Hostler has no handlers for $phase: see docs/perl-calls.md") if !$list && $phase =~ $missing;
     return $list;
 }
 
@@ -58,13 +63,14 @@ sub _given {
 
 sub push_handlers {
     my ($r, $phase, $given) = @_;
-    my $list = _handlers($r, $phase) or return 0;
-    push @$list, _given($given, scalar caller);
+    my $list = _phase($r, $phase, 'push_handlers') or return 0;
+    _handlers($r, $phase, [ @$list, _given($given, scalar caller) ]);
     return 1;
 }
 
 sub set_handlers {
     my ($r, $phase, $given) = @_;
+    _phase($r, $phase, 'set_handlers') or return 0;
     return _handlers($r, $phase, [ _given($given, scalar caller) ]) ? 1 : 0;
 }
 
@@ -77,28 +83,18 @@ sub get_handlers {
     return [ map { ref $_ ? $_ : do { my $name = $_; defined &$name ? \&$name : \&{"$name\::handler"} } } @$list ];
 }
 
+# What lines may contain if nothing else is said: all that an .htaccess file may, as with AllowOverride All.
+use constant OR_HTACCESS => 31;
+
+# add_config(lines, what they may contain): configuration for this request alone, as if it stood in the innermost section. It
+# is the front's to carry out, which says at once what it cannot.
 sub add_config {
-    my ($r, $lines) = @_;
-    my %name = (authname => 'auth_name', authtype => 'auth_type');
-    for my $line (ref $lines eq 'ARRAY' ? @$lines : $lines) {
-        my ($directive, $value) = $line =~ /\A\s*(\S+)\s*(.*?)\s*\z/s;
-        $value =~ s/\A"(.*)"\z/$1/s;
-        my $lower = lc $directive;
-        if (my $method = $name{$lower}) { $r->$method($value) }
-        elsif ($lower eq 'require') { push @{ Hostler::Request::stash($r)->{requires} ||= [ @{ Hostler::Request::requires($r) } ] }, $value }
-        elsif ($lower =~ /\Aperl(set|add)var\z/) {
-            my ($key, $text) = split ' ', $value, 2;
-            $lower eq 'perlsetvar' ? $r->dir_config->set($key, $text) : $r->dir_config->add($key, $text);
-        }
-        elsif ($lower eq 'sethandler') { $r->handler($value) }
-        elsif ($lower eq 'errordocument') { require Apache2::Response; $r->custom_response(split ' ', $value, 2) }
-        elsif ($lower =~ /\Aperl\w*handler\z/) { $r->push_handlers($directive => [ split ' ', $value ]) }
-        else {
-            Carp::croak("add_config: $directive cannot be set while a request is served (AuthName, AuthType, Require, "
-                    . 'PerlSetVar, PerlAddVar, SetHandler, ErrorDocument and Perl*Handler can): see docs/perl-calls.md');
-        }
-    }
-    return;
+    my ($r, $lines, $overrides) = @_;
+    my $text = join "\n", ref $lines eq 'ARRAY' ? @$lines : $lines;
+    my $why  = Hostler::Request::configure($r, $text, defined $overrides && $overrides >= 0 ? $overrides : OR_HTACCESS);
+    delete @{ Hostler::Request::stash($r) }{qw(auth_name auth_type)};
+    return unless defined $why;
+    Carp::croak("\$r->add_config() has failed: $why");
 }
 
 # The request line and headers, and the answer's.

@@ -7,6 +7,16 @@ use warnings;
 require Apache2::RequestRec;
 our $VERSION = '2.000012';
 
+# Last-Modified of a header that a script has printed: any date that Apache reads, as it writes it.
+sub _modified {
+    my ($r, $text) = @_;
+    my $time = APR::Date::parse_http($text);
+    return $r->Apache2::RequestRec::set_last_modified($time) if $time;
+    require Apache2::Log;
+    $r->log_error(qq(Ignored invalid header value: Last-Modified: '$text'));
+    return;
+}
+
 package Apache2::RequestRec;
 
 use APR::Date ();

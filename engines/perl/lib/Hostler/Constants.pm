@@ -9,6 +9,12 @@ use warnings;
 
 my %groups = (
     'Apache2::Const' => {
+        auth => q(
+            AUTHN_DEFAULT_PROVIDER=file AUTHN_PREFIX=AUTHENTICATE_ AUTHN_PROVIDER_GROUP=authn
+            AUTHN_PROVIDER_NAME_NOTE=authn_provider_name AUTHN_PROVIDER_VERSION=0 AUTHZ_PREFIX=AUTHORIZE_
+            AUTHZ_PROVIDER_GROUP=authz AUTHZ_PROVIDER_NAME_NOTE=authz_provider_name AUTHZ_PROVIDER_VERSION=0),
+        authz_status => q(
+            AUTHZ_DENIED=0 AUTHZ_DENIED_NO_USER=4 AUTHZ_GENERAL_ERROR=3 AUTHZ_GRANTED=1 AUTHZ_NEUTRAL=2),
         authn_status => q(
             AUTH_DENIED=0 AUTH_GENERAL_ERROR=4 AUTH_GRANTED=1 AUTH_USER_FOUND=2 AUTH_USER_NOT_FOUND=3),
         cmd_how => q(

@@ -384,6 +384,7 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
                 Outcome::Declined => "declined".into(),
                 Outcome::Redirect(target) => format!("redirect {}", text(target)),
                 Outcome::Broken(why) => format!("broken: {}", text(why)),
+                Outcome::Verdict(said) => format!("verdict {said}"),
             }
         }
         FromWorker::End { exits, .. } => {
@@ -398,6 +399,15 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
             answer.question = Some(format!("run {}", text(target)));
             return true;
         }
+        FromWorker::Configure { text: lines, .. } => {
+            answer.question = Some(format!("configure {}", text(lines)));
+            return true;
+        }
+        FromWorker::ReadBody(most) => {
+            answer.question = Some(format!("read {most}"));
+            return true;
+        }
+        FromWorker::Standing { .. } => {}
         FromWorker::Redirect { target } => {
             answer.question = Some(format!("redirect {}", text(target)));
             return true;

@@ -38,6 +38,8 @@ pub trait Facts {
     fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>>;
     /// Whether the user is in a group of the AuthGroupFile; `false` without such a file.
     fn is_member(&self, group: &str) -> Answer<bool>;
+    /// What a program's function says about the words of a Require line: Apache's `authz_status`.
+    fn program(&self, function: &str, words: &str) -> Answer<u16>;
     /// For expressions.
     fn expression_host(&self) -> &dyn Host;
 }
@@ -51,6 +53,8 @@ pub enum Need {
     Addresses(String),
     /// Whether the user is in this group.
     Membership(String),
+    /// What a program's function says about words.
+    Program(String, String),
     /// What an expression asks.
     Expression(Box<Question>),
 }
@@ -193,6 +197,17 @@ impl Logic {
 }
 
 impl Requirement {
+    /// What a program's provider means by its number.
+    fn said(name: &str, said: u16) -> Result<Verdict, Stop> {
+        match said {
+            0 => Ok(Verdict::Denied),
+            1 => Ok(Verdict::Granted),
+            2 => Ok(Verdict::Neutral),
+            4 => Ok(Verdict::DeniedNoUser),
+            _ => Err(Stop::Failed(format!("the provider {name} could not tell (AUTHZ_GENERAL_ERROR)"))),
+        }
+    }
+
     fn given(granted: bool) -> Verdict {
         if granted { Verdict::Granted } else { Verdict::Denied }
     }
@@ -218,6 +233,13 @@ impl Requirement {
             }
             Self::Host(domains) => Self::given(host(domains, facts)?),
             Self::ForwardDns(names) => Self::given(forward_dns(names, facts)?),
+            Self::Program { name, function, words } => match facts.program(function, words) {
+                Answer::Ready(said) => Self::said(name, said)?,
+                Answer::Pending => {
+                    let (function, words) = (function.to_string(), words.to_string());
+                    return Err(Stop::Pending(Need::Program(function, words)));
+                }
+            },
             Self::User(_) | Self::Group(_) | Self::ValidUser => match facts.user() {
                 None => Verdict::DeniedNoUser,
                 Some(user) => Self::given(self.admits(user, facts)?),

@@ -1,5 +1,6 @@
 //! What can stand after Require: Apache's stock providers.
 
+use crate::directives::perl::providers::{self, Decides};
 use crate::{Command, words};
 use hostler_expr::{Expr, Flags, Kind, Subnet};
 
@@ -35,6 +36,15 @@ pub enum Requirement {
     ForwardDns(Words),
     /// `ssl`: the connection is encrypted.
     Ssl,
+    /// A provider of a program's (`PerlAddAuthzProvider`).
+    Program {
+        /// As it is written.
+        name: Box<str>,
+        /// The function to ask.
+        function: Box<str>,
+        /// What follows the name.
+        words: Box<str>,
+    },
 }
 
 /// Words, which may have to be computed.
@@ -68,7 +78,12 @@ impl Requirement {
             "host" => Self::Host(Words::parse(command, rest)?),
             "forward-dns" => Self::ForwardDns(Words::parse(command, rest)?),
             "ssl" => Self::Ssl,
-            _ => return Err(format!("there is no condition \"{provider}\"")),
+            _ => match providers::find(command, Decides::Authz, provider) {
+                Some(function) => {
+                    Self::Program { name: provider.into(), function: function.into(), words: rest.into() }
+                }
+                None => return Err(format!("there is no condition \"{provider}\"")),
+            },
         })
     }
 }

@@ -27,12 +27,9 @@ impl Marks {
 
     /// The generation that the signs are of.
     pub(crate) fn generation(self) -> u8 {
-        let first = if self.has(Self::FIRST_CLASS) || self.has(Self::SECOND_CLASS) {
-            !self.has(Self::SECOND_CLASS)
-        } else {
-            self.has(Self::FIRST_WORD) && !self.has(Self::SECOND_WORD)
-        };
-        if first { 1 } else { 2 }
+        let second = self.has(Self::SECOND_CLASS) || self.has(Self::SECOND_WORD);
+        let first = self.has(Self::FIRST_CLASS) || self.has(Self::FIRST_WORD);
+        if first && !second { 1 } else { 2 }
     }
 }
 
@@ -96,6 +93,9 @@ pub(crate) fn of_directive(directive: &Directive, name: &str) -> Marks {
         | "PerlPostConfigRequire"
         | "PerlLoadModule"
         | "PerlSwitches"
+        | "PerlSetOutputFilter"
+        | "PerlAddAuthnProvider"
+        | "PerlAddAuthzProvider"
         | "PerlMapToStorageHandler" => Marks::SECOND_WORD,
         _ => Marks::default(),
     }
@@ -104,8 +104,8 @@ pub(crate) fn of_directive(directive: &Directive, name: &str) -> Marks {
 /// The generation of mod_perl's API that the programs of a virtual host get: 1 or 2.
 ///
 /// `PerlApiVersion` decides where it is given. Else it is 1 if what applies to the virtual host names classes of the
-/// first generation (`Apache::Registry`) and none of the second (`ModPerl::`, `Apache2::`); where neither are
-/// named, 1 if it has directives of the first (`PerlHandler`) and none of the second (`PerlResponseHandler`).
+/// first generation (`Apache::Registry`), or has directives of it (`PerlHandler`), and none of the second: neither
+/// classes (`ModPerl::`, `Apache2::`) nor directives (`PerlResponseHandler`), which a first mod_perl would not have read.
 /// All others get 2, which is what today's Apache offers.
 #[must_use]
 pub fn generation(server: &Server) -> u8 {

@@ -1,6 +1,6 @@
 //! Handlers: which functions have a say in which phase of a request.
 
-use super::generation;
+use super::generation::{self, Marks};
 use super::load;
 use crate::table::Action;
 use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
@@ -34,8 +34,9 @@ const fn missing(name: &'static str, action: Action) -> Directive {
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
 const CONNECTION: &str = "connections belong to the front, which runs no site's code";
-const FILTER: &str = "filters in Perl are not implemented, what a program writes goes out as it is: let the handler \
-                      call the filter's code on its text before it prints it";
+const FILTER: &str = "filters in Perl are not implemented, and what is read or written would pass by them: let the \
+                      handler call the filter's code on its text before it prints it";
+const INPUT: &str = "Hostler has no filters for request bodies";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(
@@ -86,11 +87,25 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     by_server("PerlPostConfigHandler", LATE, late),
     missing("PerlProcessConnectionHandler", Action::Refused(CONNECTION)),
     missing("PerlPreConnectionHandler", Action::Refused(CONNECTION)),
-    missing("PerlInputFilterHandler", Action::Ignored(FILTER)),
-    missing("PerlOutputFilterHandler", Action::Ignored(FILTER)),
-    missing("PerlSetInputFilter", Action::Ignored(FILTER)),
-    missing("PerlSetOutputFilter", Action::Ignored(FILTER)),
+    missing("PerlInputFilterHandler", Action::Refused(FILTER)),
+    missing("PerlOutputFilterHandler", Action::Refused(FILTER)),
+    missing("PerlSetInputFilter", Action::Refused(INPUT)),
+    Directive::new(
+        "PerlSetOutputFilter",
+        Arity::Take1,
+        "filter[;filter...]",
+        "The server's own filters for what is answered: INCLUDES, DEFLATE, BROTLI_COMPRESS",
+        output_filters,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::new("PerlAddAuthzProvider", Arity::Take2, PROVIDER, "A condition for Require", registers),
+    Directive::new("PerlAddAuthnProvider", Arity::Take2, PROVIDER, "Who checks passwords", registers),
 ];
+
+const PROVIDER: &str = "name package|function|package->method";
+
+/// The filters that there are.
+const FILTERS: [&str; 3] = ["INCLUDES", "DEFLATE", "BROTLI_COMPRESS"];
 
 const RESPONSE: &str = "Functions that answer, where the handler is perl-script or modperl";
 const LATE: &str = "Functions to call once everything is loaded, in the warm parent of the site";
@@ -169,6 +184,25 @@ fn of_directory(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), 
 fn of_server(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), String> {
     let name = named(cmd, Some(phase), args.first())?;
     cmd.server.perl.handlers.push(phase, name);
+    Ok(())
+}
+
+fn output_filters(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let names: Vec<&str> = args.first().split(';').filter(|name| !name.is_empty()).collect();
+    if let Some(unknown) =
+        names.iter().find(|name| !FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    {
+        return Err(format!("there is no filter \"{unknown}\", only {}", FILTERS.join(", ")));
+    }
+    let names = names.into_iter().map(Into::into).collect();
+    super::dir(cmd).output_filters = Some(names);
+    Ok(())
+}
+
+/// The name itself is known to lines of Require and AuthBasicProvider since the files were read ([`super::providers`]).
+fn registers(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let marks = generation::of_class(args.word(1).unwrap_or_default()) | Marks::SECOND_WORD;
+    cmd.server.perl.marks = cmd.server.perl.marks | marks;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::document::Wanted;
 use super::page::{self, Parsed};
 use super::variables::{Variables, unescaped};
 use super::{NESTED, is_allowed, is_filtered, plain};
-use crate::body::{Body, BodyStream, RequestBody};
+use crate::body::{Body, BodyStream};
 use crate::files::Site;
 use crate::handler::{self, cgi};
 use crate::map;
@@ -154,7 +154,7 @@ impl Around<'_> {
 
 /// Whether virtual targets get the document's method and body (`KeptBodySize`).
 pub(super) fn is_replayed(document: &Request) -> bool {
-    matches!(document.body, RequestBody::Kept(..))
+    document.body.again().is_some()
 }
 
 /// Directory of the document's file, without a slash at its end.

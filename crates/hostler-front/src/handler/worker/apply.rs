@@ -4,6 +4,7 @@
 
 use crate::filter::range::UNRANGED;
 use crate::handler::{self, file};
+use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::table::Table;
 use crate::text;
@@ -26,6 +27,7 @@ pub(super) struct Head {
 
 /// What phases changed of a request.
 pub(crate) struct Changes {
+    status: u16,
     method: Bytes,
     uri: Bytes,
     args: Option<Bytes>,
@@ -93,6 +95,9 @@ impl Head {
         request.content_languages = self.content_languages;
         request.headers_out = self.headers_out;
         request.err_headers_out = self.err_headers_out;
+        // Of a CGI program Apache drops the field, and sends the body as it is.
+        request.progress.framed = !request.progress.is_script
+            && [&request.headers_out, &request.err_headers_out].into_iter().any(says_chunked);
         withdraw_connection(&mut request.headers_out, &mut request.notes);
         withdraw_connection(&mut request.err_headers_out, &mut request.notes);
         if request.progress.is_script && !request.env.contains("ap_trust_cgilike_cl") {
@@ -100,6 +105,9 @@ impl Head {
             request.headers_out.unset("Content-Length");
         } else if let Some(length) = self.content_length {
             request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+        }
+        if request.progress.is_script {
+            modified(request);
         }
         if self.flags.has(HeadFlags::NO_CACHE) && !request.headers_out.contains("Expires") {
             let date = text::http_date(file::now(request));
@@ -116,6 +124,26 @@ impl Head {
         }
         request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     }
+}
+
+/// Last-Modified of a script, as of a CGI program that is started.
+fn modified(request: &mut Request) {
+    let Some(said) = request.headers_out.find("Last-Modified").cloned() else { return };
+    match hostler_cgi::date::parse(&said) {
+        Some(seconds) => {
+            let date = text::http_date(seconds.clamp(0, file::now(request)));
+            request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
+        }
+        None => {
+            request.headers_out.unset("Last-Modified");
+            let message = format!("Ignored invalid header value: Last-Modified: \"{}\"", said.escape_ascii());
+            log::request(request, Severity::Error, "cgi", &message);
+        }
+    }
+}
+
+fn says_chunked(fields: &Table) -> bool {
+    fields.find("Transfer-Encoding").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"chunked"))
 }
 
 /// Fields about the connection and the body's framing, which are not the program's (RFC 9110 §7.6.1).
@@ -139,6 +167,7 @@ impl Changes {
             (100..1000).contains(&status).then(|| (status, piece(text)))
         });
         Self {
+            status: changes.status,
             method: piece(changes.method),
             uri: piece(changes.uri),
             args: changes.args.map(piece),
@@ -159,6 +188,9 @@ impl Changes {
 
     /// Carries them out. What stands at another file name must be looked up by whoever needs it.
     pub(super) fn apply(self, request: &mut Request) {
+        if self.status >= 200 {
+            request.status = self.status;
+        }
         if !self.method.is_empty() {
             request.method = self.method;
         }

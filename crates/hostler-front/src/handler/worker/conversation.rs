@@ -2,16 +2,17 @@
 //! and its questions about other URLs are answered on the way.
 
 use super::apply::{Changes, Head};
+use super::directory::Known;
 use super::nested::{Line, Turn, Within};
 use super::questions::{self, Answered, Asked, Sub};
 use super::said::Said;
-use crate::body::{BodyStream, RequestBody};
+use crate::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_gateway::pool::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{FromWorker, Outcome, ToWorker};
+use hostler_wire::work::{FromWorker, Outcome, Phase, PhaseSet, ToWorker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -30,6 +31,10 @@ pub(super) enum Event {
     Head(Box<Head>),
     Body(Bytes),
     Changes(Box<Changes>),
+    /// Configuration to be added; the worker waits for what becomes of it.
+    Configure(Box<Wish>),
+    /// What was added to later phases, and where the trip has stopped because of new configuration.
+    Standing(PhaseSet, Option<Phase>),
     /// The request goes on as one for this local target, and the worker waits for what becomes of it.
     Redirect(Vec<u8>),
     Finished(End),
@@ -42,6 +47,17 @@ pub(super) enum End {
     Declined,
     Redirect(Vec<u8>),
     Broken(String),
+    /// What a provider has said.
+    Verdict(u16),
+}
+
+/// Lines of configuration that a program adds.
+pub(super) struct Wish {
+    pub(super) text: Bytes,
+    /// Apache's `OR_` bits.
+    pub(super) overrides: u32,
+    /// The phase that runs.
+    pub(super) phase: u8,
 }
 
 /// Whose answer goes into another's.
@@ -229,6 +245,15 @@ impl Conversation {
                 });
                 return Ok(None);
             }
+            FromWorker::Configure { text, overrides, phase } => {
+                let text = message.slice_ref(text);
+                Event::Configure(Box::new(Wish { text, overrides, phase }))
+            }
+            FromWorker::ReadBody(most) => {
+                self.question = Some(questions::read_body(request.body.clone(), most));
+                return Ok(None);
+            }
+            FromWorker::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
             FromWorker::Redirect { target } => {
                 self.line.set_waits(true);
                 Event::Redirect(target.to_vec())
@@ -250,6 +275,7 @@ impl Conversation {
                     self.keep(sub);
                 }
                 Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
+                Answered::Read(piece) => self.tell_piece(piece),
                 Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
             }
         }
@@ -291,6 +317,31 @@ impl Conversation {
         });
         let fitting = fitting.count().max(1);
         self.subs.truncate(fitting);
+    }
+
+    /// A piece of the request's body, or its end, as the worker has asked for it.
+    fn tell_piece(&mut self, piece: Option<Result<Bytes, BodyError>>) {
+        let mut exchange = self.line.exchange();
+        match piece {
+            Some(Ok(piece)) => exchange.tell(&ToWorker::Body(&piece)),
+            None => exchange.tell(&ToWorker::BodyEnd(true)),
+            Some(Err(error)) => {
+                exchange.tell(&ToWorker::BodyEnd(false));
+                self.failed = Some(Error::from(&error));
+            }
+        }
+    }
+
+    /// What has become of configuration that was to be added.
+    pub(super) fn tell_configured(&mut self, outcome: Result<Rc<Known>, String>) {
+        let mut message = Vec::with_capacity(64);
+        match outcome {
+            Ok(known) => {
+                ToWorker::Configured(Ok(known.id)).encode(&mut message);
+                self.line.exchange().again(&(known.id, known.message.clone()), &message);
+            }
+            Err(why) => self.line.exchange().tell(&ToWorker::Configured(Err(why.as_bytes()))),
+        }
     }
 
     /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
@@ -344,6 +395,7 @@ fn end(outcome: &Outcome<'_>) -> End {
         Outcome::Broken(why) => {
             End::Broken(String::from_utf8_lossy(&why[..why.len().min(LONGEST_CAUSE)]).into_owned())
         }
+        Outcome::Verdict(said) => End::Verdict(*said),
     }
 }
 

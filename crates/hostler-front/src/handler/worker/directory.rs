@@ -44,19 +44,26 @@ pub(super) struct Known {
 
 type Key = (usize, u32, Programs);
 
+/// The same of configurations to which programs have added something: there may be as many as requests.
+const MAX_ADDED: usize = 64;
+
+type All = RefCell<HashMap<Key, Rc<Known>, foldhash::fast::RandomState>>;
+
 thread_local! {
-    static KNOWN: RefCell<HashMap<Key, Rc<Known>, foldhash::fast::RandomState>> = RefCell::default();
+    static KNOWN: All = RefCell::default();
+    static ADDED: All = RefCell::default();
 }
 
 /// The configuration of a request.
 pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, programs);
-    KNOWN.with_borrow_mut(|known| {
+    let (all, most) = if request.progress.additions > 0 { (&ADDED, MAX_ADDED) } else { (&KNOWN, MAX) };
+    all.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.clone();
         }
-        if known.len() >= MAX {
+        if known.len() >= most {
             known.clear();
         }
         tell_limits(request);
@@ -181,6 +188,7 @@ fn text(requirement: &Requirement) -> String {
         Requirement::Ip(_) => "ip".to_owned(),
         Requirement::Local => "local".to_owned(),
         Requirement::Ssl => "ssl".to_owned(),
+        Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
     }
 }
 

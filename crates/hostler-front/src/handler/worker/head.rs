@@ -46,13 +46,17 @@ fn status_line(request: &Request) -> Vec<u8> {
 }
 
 /// What a worker is to do; by default nothing, when it is only told of a request.
-#[derive(Default)]
-pub(super) struct Task {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Task<'a> {
     pub(super) phases: PhaseSet,
     /// The handler's name, where it is not the request's own.
     pub(super) handler: Option<&'static [u8]>,
     /// The request's body follows.
     pub(super) body: bool,
+    /// There is one, of which pieces may be asked for.
+    pub(super) asks_body: bool,
+    /// A provider to ask, in place of phases.
+    pub(super) provider: Option<&'a [u8]>,
     /// The worker keeps the request for a further trip.
     pub(super) stays: bool,
 }
@@ -62,7 +66,7 @@ pub(super) fn head<'a>(
     request: &'a Request,
     texts: &'a Texts,
     known: &Known,
-    task: &Task,
+    task: &Task<'a>,
 ) -> RequestHead<'a> {
     let root = settings::document_root(&request.server).as_bytes();
     RequestHead {
@@ -101,6 +105,7 @@ pub(super) fn head<'a>(
         log_id: texts.log_id.as_bytes(),
         status_line: texts.status_line.as_deref(),
         bytes_sent: request.sent.unwrap_or(0),
+        provider: task.provider,
         finfo: facts(&request.found),
         headers_in: fields(&request.headers_in),
         headers_out: fields(&request.headers_out),
@@ -146,13 +151,14 @@ fn fields(table: &Table) -> Fields<'_> {
     table.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
-fn flags(request: &Request, task: &Task) -> u32 {
+fn flags(request: &Request, task: &Task<'_>) -> u32 {
     let facts = [
         (request.peer.tls.is_some(), request_flag::TLS),
         (request.is_head(), request_flag::HEAD_ONLY),
         (is_redirected(request), request_flag::REDIRECTED),
         (request.is_part(), request_flag::SUBREQUEST),
         (task.body, request_flag::BODY),
+        (task.asks_body, request_flag::BODY_ASKED),
         (task.stays, request_flag::STAYS),
         (request.peer.may_continue(), request_flag::KEEP_ALIVE),
         (request.version == HTTP_2, request_flag::HTTP_2),

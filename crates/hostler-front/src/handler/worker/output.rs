@@ -1,6 +1,7 @@
 //! The rest of an answer that is longer than what is waited for, or that comes slowly: passed on as it comes.
 
 use super::apply::Changes;
+use super::configure;
 use super::conversation::{Conversation, End, Event};
 use super::gathered::Gathered;
 use crate::body::{BodyError, BodyStream};
@@ -34,6 +35,8 @@ impl BodyStream for Output {
             match ready!(conversation.poll_event(&self.request, context)) {
                 Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Ok(Event::Changes(changes)) => *self.late.borrow_mut() = Some(changes),
+                Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
+                Ok(Event::Standing(..)) => {}
                 Ok(Event::Redirect(target)) => conversation.splice(&self.request, &target),
                 Ok(Event::Head(_)) => return self.break_off("it sent a second head".to_owned()),
                 Ok(Event::Finished(End::Done)) => {

@@ -7,7 +7,7 @@
 use super::conversation::End;
 use super::directory::Programs;
 use super::head::Task;
-use super::{Answer, fail, trip};
+use super::{Answer, fail, nested, trip};
 use crate::access;
 use crate::log::{self, Severity};
 use crate::map::{self, fixup, types};
@@ -40,8 +40,15 @@ pub(crate) enum Said {
     Declined,
 }
 
-/// The phases, other than the response, for which the request's directory has functions.
+/// The phases, other than the response, for which the request has functions: those of its directory, and those that
+/// programs have added to it on the way.
 pub(crate) fn configured(request: &Request) -> PhaseSet {
+    let mut phases = by_directory(request);
+    phases.0 |= request.progress.pushed.0 & !(1 << Phase::Response as u8);
+    phases
+}
+
+fn by_directory(request: &Request) -> PhaseSet {
     let mut phases = PhaseSet::default();
     let host = &request.server.conf.perl.options;
     if request.dir.perl.is_set() && !host.disabled() {
@@ -127,7 +134,11 @@ pub(crate) async fn post_read_request(request: &mut Request) -> Outcome {
 
 /// Trans or MapToStorage; [`Said::Ok`]: the front's own translation, or walk, is not wanted.
 pub(crate) async fn of_mapping(request: &mut Request, phase: Phase) -> Result<Said, Halt> {
-    if of_server(request).contains(phase) { ask(request, set(&[phase])).await } else { Ok(Said::Declined) }
+    if of_server(request).contains(phase) || request.progress.pushed.contains(phase) {
+        ask(request, set(&[phase])).await
+    } else {
+        Ok(Said::Declined)
+    }
 }
 
 /// The phases from HeaderParser to Fixup, of the front's own means and of the configured functions.
@@ -141,8 +152,10 @@ pub(crate) async fn prepare(request: &mut Request) -> Outcome {
         if request.handler.as_deref().is_some_and(super::is_handler) {
             map::header_parser(request).await?;
             fixup::run(request).await?;
-            let wanted = [Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup];
-            request.progress.pending = both(phases, set(&wanted));
+            // Functions of one of them may add to those after it.
+            let wanted = set(&[Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup]);
+            let any = both(phases, wanted).0 != 0;
+            request.progress.pending = if any { wanted } else { PhaseSet::default() };
             return Ok(());
         }
         kept.restore(request);
@@ -156,11 +169,42 @@ pub(crate) async fn prepare(request: &mut Request) -> Outcome {
     access::check(request).await?;
     request.progress.checked = true;
     types::check(request);
-    let last = both(phases, set(&[Phase::Type, Phase::Fixup]));
-    if last.0 != 0 {
-        ask(request, last).await?;
+    after_access(request, &[Phase::Type, Phase::Fixup]).await
+}
+
+/// Type and Fixup, or what is left of them.
+async fn after_access(request: &mut Request, phases: &[Phase]) -> Outcome {
+    let wanted = set(phases);
+    if both(configured(request), wanted).0 != 0 {
+        let said = ask(request, wanted).await?;
+        if request.progress.stopped.take() == Some(Phase::Type) {
+            types::check_again(request, said == Said::Ok);
+            if configured(request).contains(Phase::Fixup) {
+                ask(request, set(&[Phase::Fixup])).await?;
+            }
+        }
     }
     fixup::run(request).await
+}
+
+/// Goes on with a request whose trip was to run all of its phases and has ended after this one: programs have added
+/// configuration, which may be about what comes next.
+pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Outcome {
+    if stopped <= Phase::Access {
+        if stopped == Phase::Access {
+            access::check_rules(request).await?;
+        } else {
+            access::check(request).await?;
+        }
+    }
+    if stopped <= Phase::Type {
+        types::check_again(request, false);
+    }
+    match stopped {
+        Phase::Fixup => fixup::run(request).await,
+        Phase::Type => after_access(request, &[Phase::Fixup]).await,
+        _ => after_access(request, &[Phase::Type, Phase::Fixup]).await,
+    }
 }
 
 /// Whether none of the front's own means stands between the phases: no rule to be asked, no redirect, no index.
@@ -182,6 +226,9 @@ pub(crate) async fn settle(request: &mut Request) -> Outcome {
     let pending = std::mem::take(&mut request.progress.pending);
     if pending.0 != 0 {
         ask(request, pending).await?;
+        if let Some(stopped) = request.progress.stopped.take() {
+            Box::pin(resume(request, stopped)).await?;
+        }
     }
     Ok(())
 }
@@ -200,11 +247,34 @@ pub(crate) async fn decide(request: &mut Request, phase: Phase) -> Result<Said, 
     if has(request, phase) { Box::pin(ask(request, set(&[phase]))).await } else { Ok(Said::Declined) }
 }
 
-/// A trip without the response phase. The request's body stays where it is.
+/// Functions that programs have added are in the process that they were added in: where nobody can go back to it, they
+/// cannot be asked, and what they may forbid is not allowed.
+pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Outcome {
+    let pushed = both(request.progress.pushed, phases);
+    if pushed.0 == 0
+        || request.held.is_kept()
+        || nested::place(request, Isolation::Persistent).is_some()
+        || both(phases, set(&AFTER)).0 != 0
+    {
+        return Ok(());
+    }
+    let message = "functions that a program has added to this request cannot be asked any more: their process is gone, \
+                   or the request is a part of another that is being written";
+    log::request(request, Severity::Error, "perl", message);
+    Err(Halt::Status(500))
+}
+
+/// A trip without the response phase. Of the request's body it gets what its programs read.
 async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
+    can_be_asked(request, phases)?;
     // What programs keep for later phases (pnotes, pushed handlers, cleanups) is in their process: the same one goes on.
     let stays = !request.is_part() && both(phases, set(&AFTER)).0 == 0;
-    let task = Task { phases, handler: None, body: false, stays };
+    let asks_body = stays && !request.body.is_empty();
+    if asks_body {
+        request.body.limit(request.dir.core.limit_request_body.unwrap_or(1 << 30));
+        request.body.divide();
+    }
+    let task = Task { phases, asks_body, stays, ..Task::default() };
     let before = request.filename.clone();
     let answer = match trip(request, &task, Isolation::Persistent, Programs::Configured).await {
         Ok(answer) => answer,
@@ -219,6 +289,9 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
             return Err(Halt::Redirect { method: request.method.clone(), target });
         }
         Answer::Ended(End::Broken(why)) => return Err(super::broken(request, &why)),
+        Answer::Ended(End::Verdict(_)) => {
+            return Err(super::broken(request, "it has answered what nobody has asked"));
+        }
     };
     let after_mapping = both(phases, set(&BEFORE)).0 != 0;
     if after_mapping && request.filename != before {
@@ -227,11 +300,29 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     Ok(said)
 }
 
+/// Asks a provider of the site's (`PerlAddAuthzProvider`, `PerlAddAuthnProvider`): its kind, the function, and what it is
+/// given. Apache's number for what it says.
+pub(crate) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
+    if are_disabled(request) {
+        let message = "this virtual host runs no Perl (PerlOptions -Enable): nobody asks the provider";
+        log::request(request, Severity::Error, "perl", message);
+        return Err(Halt::Status(500));
+    }
+    let provider = texts.join(&0);
+    let stays = !request.is_part();
+    let task = Task { provider: Some(&provider), stays, ..Task::default() };
+    match trip(request, &task, Isolation::Persistent, Programs::Configured).await {
+        Ok(Answer::Ended(End::Verdict(said))) => Ok(said),
+        Ok(_) => Err(super::broken(request, "the provider has not said what it was asked")),
+        Err(error) => Err(fail(request, &error)),
+    }
+}
+
 /// Log and Cleanup of a request that was answered without a worker, or with the front's page for its status. `bytes`:
 /// of the body that was sent, or after HEAD would have been; `length`: what was told of it.
 pub(crate) fn after(mut answered: Request, bytes: u64, length: Option<u64>) {
     let original = answered.original();
-    let phases = both(configured(original), set(&AFTER));
+    let phases = both(by_directory(original), set(&AFTER));
     if original.progress.logged || answered.progress.logged || phases.0 == 0 {
         answered.held.release(&answered);
         return;

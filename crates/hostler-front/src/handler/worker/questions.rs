@@ -7,7 +7,7 @@ use super::apply::Changes;
 use super::directory::{self, Programs};
 use super::head::{self, Task, Texts};
 use super::nested::{Line, Within};
-use crate::body::{Body, BodyStream};
+use crate::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::handler;
 use crate::map;
 use crate::request::{Origin, Request};
@@ -29,12 +29,17 @@ pub(super) enum Answered {
     LookedUp(Box<Sub>),
     /// The answer's body, and its status.
     Ran(Box<dyn BodyStream>, u16),
+    /// A piece of the request's body; `None`: its end.
+    Read(Option<Result<Bytes, BodyError>>),
     /// The body of the request that has answered in the asking one's place, and that request.
     WentOn(Box<dyn BodyStream>, Box<Request>),
 }
 
 /// Longest answer of a phase before the handler that is kept for a request that may be run, in bytes.
 const LONGEST: usize = 1 << 20;
+
+/// Longest piece of a body, in bytes.
+const MOST: u32 = 64 << 10;
 
 /// A request that was looked up.
 pub(super) struct Sub {
@@ -60,6 +65,11 @@ pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target:
         }
         Answered::LookedUp(Box::new(Sub::of(request, phase).await))
     })
+}
+
+/// The next piece of a request's body, in a trip before its response.
+pub(super) fn read_body(body: RequestBody, most: u32) -> Asked {
+    Box::pin(async move { Answered::Read(body.piece(most.clamp(1, MOST) as usize).await) })
 }
 
 /// The request that asks, for its parts: they know what they are part of.

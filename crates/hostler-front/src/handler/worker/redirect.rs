@@ -4,6 +4,7 @@
 //! The other one is served by the same worker where it is Perl's, as the requests are that are run inside of one. What
 //! the program does afterwards the client does not wait for.
 
+use super::configure;
 use super::conversation::{Conversation, Event};
 use super::{Answer, End, Stays};
 use crate::body::{Body, BodyError, BodyStream};
@@ -105,7 +106,8 @@ impl Caller {
                     return conversation.part(&request);
                 }
                 Ok(Event::Redirect(target)) => conversation.splice(&request, &target),
-                Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_)) => {}
+                Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
+                Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
                 Err(error) => return log::failure(&request, "perl", &error, &request.filename),
             }
         }

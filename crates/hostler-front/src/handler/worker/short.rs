@@ -117,7 +117,7 @@ fn work(
     let target = head.target.of(buffer);
     let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
     let Remembered { request, texts, known, phases, handler, .. } = remembered;
-    let task = Task { phases: *phases, handler: *handler, body: false, stays: false };
+    let task = Task { phases: *phases, handler: *handler, ..Task::default() };
     let mut message = head::head(request, texts, known, &task);
     message.number = number;
     message.protocol = head.version;

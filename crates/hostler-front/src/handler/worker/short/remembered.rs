@@ -67,7 +67,7 @@ pub(super) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 pub(in super::super) fn remember(
     request: &Request,
     known: &Rc<Known>,
-    task: &Task,
+    task: &Task<'_>,
     isolation: Isolation,
     texts: Texts,
 ) {
@@ -111,6 +111,7 @@ fn is_same_for_all(request: &Request) -> bool {
     let (dir, server) = (&request.dir, &request.server.conf);
     request.origin == Origin::Client
         && request.prev.is_none()
+        && !request.progress.asked
         && matches!(request.version, HTTP_10 | HTTP_11)
         && &*request.method == b"GET"
         && request.target.starts_with(b"/")
