@@ -77,7 +77,7 @@ fn children_have_the_expected_descriptors_and_no_secrets() {
 
 fn nobody_runs_as_root() {
     if !is_root() {
-        return eprintln!("nobody_runs_as_root: skipped, it needs root");
+        return hostler_untested::not_tested("nobody_runs_as_root", "it changes users, which takes root");
     }
     let server = Server::start(&site("one")).ready();
     for (status, uid) in [(server.ask("status"), 64_890), (server.ask("site 0"), 64_891)] {
@@ -303,7 +303,7 @@ fn sites_of_a_dead_front_end() {
 
 fn a_plan_without_identities_is_refused_under_root() {
     if !is_root() {
-        return eprintln!("a_plan_without_identities_is_refused_under_root: skipped, it needs root");
+        return hostler_untested::not_tested("a_plan_without_identities_is_refused_under_root", "it changes users, which takes root");
     }
     let mut server = Server::start("site one -\n");
     assert_eq!(server.wait().code(), Some(1));
