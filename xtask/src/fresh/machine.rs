@@ -34,6 +34,9 @@ impl Machine {
     pub(crate) fn lay_out(folder: &Path) -> Result<Self> {
         let machine = Self { folder: folder.to_owned(), environment: environment() };
         let sources = Sources::of_this_machine()?;
+        // Nothing here has to survive a power failure.
+        fs::create_dir_all(machine.path("/etc/dpkg/dpkg.cfg.d"))?;
+        fs::write(machine.path("/etc/dpkg/dpkg.cfg.d/90machine"), "force-unsafe-io\n")?;
         let mut debootstrap = Command::new("debootstrap");
         debootstrap.args(["--variant=minbase", &sources.release]).arg(root(folder)).arg(&sources.mirror);
         machine.logged("debootstrap", &mut debootstrap)?;
@@ -57,8 +60,6 @@ impl Machine {
     fn furnish(&self, sources: &Sources) -> Result<()> {
         fs::write(self.path("/etc/apt/sources.list"), &sources.list)?;
         fs::write(self.path("/etc/apt/apt.conf.d/90machine"), &sources.options)?;
-        // Nothing here has to survive a power failure.
-        fs::write(self.path("/etc/dpkg/dpkg.cfg.d/90machine"), "force-unsafe-io\n")?;
         for file in ["/etc/resolv.conf", "/etc/hosts"] {
             fs::copy(file, self.path(file)).with_context(|| file.to_owned())?;
         }
@@ -141,7 +142,7 @@ impl Machine {
             "PATH={TOOLCHAIN}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         ));
         command.args(self.environment.iter().map(|(name, value)| format!("{name}={value}")));
-        command.args(["sh", "-c", &format!("cd {CHECKOUT} && {line}")]);
+        command.args(["sh", "-c", &format!("cd {CHECKOUT} 2>/dev/null; {line}")]);
         command.stdin(Stdio::null());
         command
     }

@@ -31,6 +31,7 @@ tests! {
     master_death_ends_everything
     a_graceful_stop_waits_for_connections
     the_pid_file_comes_and_goes
+    the_pid_file_of_a_running_server_is_left_alone
     the_pid_file_is_new_after_a_failed_reload
     sites_of_a_dead_front_end
     a_plan_without_identities_is_refused_under_root
@@ -280,6 +281,28 @@ fn the_pid_file_comes_and_goes() {
     let mut server = Server::start("pid-file $DIR/no/such/directory/pid\n");
     assert_eq!(server.wait().code(), Some(1));
     assert!(server.errors().contains("can't write PidFile"), "{}", server.errors());
+}
+
+fn the_pid_file_of_a_running_server_is_left_alone() {
+    let mut first = Server::start("pid-file $DIR/pid\n").ready();
+    let path = first.directory.join("pid");
+    until("the file is there", || path.exists());
+    let told = format!("already running (pid {})", first.pid());
+    let lines = format!("pid-file {}\n", path.display());
+
+    let mut second = Server::start(&lines);
+    assert_eq!(second.wait().code(), Some(1));
+    assert!(second.errors().contains(&told), "{}", second.errors());
+
+    let mut third = Server::start("").ready();
+    third.plan(&lines);
+    third.signal("HUP");
+    until("the reload is refused", || third.errors().contains(&told));
+    assert!(third.errors().contains("generation 1 goes on serving"), "{}", third.errors());
+    assert!(third.stop().success());
+
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", first.pid()));
+    assert!(first.stop().success() && !path.exists());
 }
 
 fn the_pid_file_is_new_after_a_failed_reload() {
