@@ -14,7 +14,7 @@ pub(crate) fn installed(machine: &Machine) -> Result<()> {
     let line = "ln -s debug target/release && make install";
     machine.succeeds(Who::Root, "make install", line)?;
     let said = fs::read_to_string(machine.log("make install"))?;
-    let check = "hostler check -f /etc/hostler/httpd.conf";
+    let check = "/usr/local/bin/hostler check -f /etc/hostler/httpd.conf";
     has(&said, &[check, "systemctl daemon-reload", "systemctl enable --now hostler"])?;
     machine.succeeds(Who::Root, "check of the sample", check)?;
     let unit = fs::read_to_string(machine.path("/usr/local/lib/systemd/system/hostler.service"))?;
@@ -31,7 +31,7 @@ pub(crate) fn tenants(machine: &Machine) -> Result<()> {
     let paste = |name: &str, text: &str| {
         machine.succeeds(Who::Root, name, &format!("cd {FOLDER} && set -e\n{}", block(&readme, "sh", text)?))
     };
-    paste("two tenants", "useradd anna")?;
+    paste("two tenants", "for tenant in anna bert")?;
     write(machine, &block(&readme, "apache", "anna.example")?, "")?;
     let commands = block(&readme, "sh", "hostler check")?;
     for line in commands.lines().filter(|line| !line.contains(" run ") && !line.contains(" reload ")) {
@@ -39,19 +39,19 @@ pub(crate) fn tenants(machine: &Machine) -> Result<()> {
     }
     let run = commands.lines().find(|line| line.contains("hostler run")).context("no hostler run")?;
     let mut server =
-        Serving::start_on(machine, Who::Root, "the tenants", 8080, &format!("cd {FOLDER} && exec {run}"))?;
+        Serving::start_on(machine, Who::Root, "the tenants", 8081, &format!("cd {FOLDER} && exec {run}"))?;
     server.answers(&[])?;
-    server.page("anna.example", "/", "Anna")?;
-    server.page("anna.example", "/cgi-bin/whoami", "anna")?;
-    server.page("bert.example", "/", "Bert")?;
-    paste("clara", "useradd clara")?;
+    server.page("anna.example", "/", "This is anna's page.")?;
+    server.page("anna.example", "/cgi-bin/whoami", "(anna)")?;
+    server.page("bert.example", "/", "This is bert's page.")?;
+    paste("clara", "clara/startup.pl")?;
     let clara = block(&readme, "apache", "clara.example")?;
     write(machine, &block(&readme, "apache", "anna.example")?, &clara)?;
     let reload =
         commands.lines().find(|line| line.contains("hostler reload")).context("no hostler reload")?;
     machine.succeeds(Who::Root, "reload", &format!("cd {FOLDER} && {reload}"))?;
     for path in ["/perl/hello.pl", "/shop", "/app", "/cgi-bin/hello.pl"] {
-        server.page("clara.example", path, "Clara")?;
+        server.page("clara.example", path, "Clara's")?;
     }
     server.end()?;
     Ok(())
