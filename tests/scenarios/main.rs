@@ -14,6 +14,7 @@ mod perl_sections;
 mod psgi;
 mod readme;
 mod serve;
+mod setup;
 mod showcase;
 mod ssi;
 mod status;
