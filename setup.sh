@@ -41,6 +41,7 @@ test|file:/usr/share/perl5/Apache2/Reload.pm|libapache2-reload-perl|Debian's own
 test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with its own configuration
 test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
 test|cmd:git|git|a repository for cgit to show
+test|cmd:pgrep|procps|looks for processes that a test has left behind, and signals them
 test|cmd:strace|strace|the lab counts system calls with it where the kernel's own counters are closed
 test|cmd:openssl|openssl|certificates for the tests of TLS
 test|cmd:debootstrap|debootstrap|a minimal system, on which everything is tried as on a fresh machine
@@ -144,8 +145,14 @@ find_cargo() {
 }
 
 check_rust() {
-  local old
-  find_cargo >/dev/null && return
+  local old cargo tool
+  if cargo=$(find_cargo); then
+    [ "$goal" = test ] || return 0
+    for tool in fmt clippy; do
+      "$cargo" $tool --version >/dev/null 2>&1 || say "cargo $tool is missing: rustup component add rustfmt clippy"
+    done
+    return 0
+  fi
   if old=$(command -v cargo); then
     say "$old is $("$old" --version 2>&1 | head -n 1): too old, Hostler needs cargo $(wanted_rust) or newer."
   else

@@ -6,6 +6,7 @@ mod builds;
 mod cgi;
 mod faults;
 mod files;
+mod install;
 mod limits;
 mod logs;
 mod mason;

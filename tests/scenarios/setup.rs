@@ -48,7 +48,8 @@ fn a_cargo_that_is_new_enough_is_taken_wherever_rustup_has_put_it() {
         let site = Site::new().script("bin/cargo", cargo(on_the_path));
         let site = site.script("home/.cargo/bin/cargo", cargo(at_home));
         let output = bash(&site, &["./setup.sh", "cargo"]);
-        let expected = if expected.is_empty() { String::new() } else { site.path(expected).display().to_string() };
+        let expected =
+            if expected.is_empty() { String::new() } else { site.path(expected).display().to_string() };
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{on_the_path} {at_home}");
     }
 }
