@@ -77,9 +77,18 @@ present() { # present PROBE
     libperl) can_link_perl ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
-    postgresql) compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || [ -d target/oracle/postgresql ] ;;
+    # Unpacked, it also takes libraries.
+    postgresql) runs_postgres /usr/lib/postgresql || runs_postgres target/oracle/postgresql/usr/lib/postgresql ;;
     nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
   esac
+}
+
+runs_postgres() { # runs_postgres FOLDER: a version below it
+  local program
+  for program in "$1"/*/bin/postgres; do
+    if [ -x "$program" ] && "$program" --version >/dev/null 2>&1; then return 0; fi
+  done
+  return 1
 }
 
 # The library and the headers, not only these: the latter come along with Debian's perl itself. As engines/perl/build.rs
@@ -225,7 +234,7 @@ main() {
     fi
     for package in ${copies[@]+"${copies[@]}"}; do
       say "unpacking $package below target/oracle"
-      unpack "$package" || say "could not fetch $package"
+      [ -d "target/oracle/$package" ] || unpack "$package" || say "could not fetch $package"
       if [ "$package" = postgresql ] && [ "$root" != - ]; then install_server_libraries "$root"; fi
     done
   fi

@@ -53,6 +53,9 @@ enum Task {
     },
     /// What the README says, tried in a minimal Debian root: make run, the set-up of the tests, make install
     Fresh {
+        /// Leave the root below target/fresh, and go on with it the next time: quicker, but no longer fresh
+        #[arg(long)]
+        keep: bool,
         /// The first process of the namespace, and where the root is
         #[arg(long, hide = true)]
         inside: Option<PathBuf>,
@@ -77,8 +80,8 @@ fn main() -> Result<()> {
         Task::FuzzSmoke => test::fuzz_smoke(),
         Task::Layers => layers::run(),
         Task::Sizes { all } => sizes::run(all),
-        Task::Fresh { inside: None } => fresh::run(),
-        Task::Fresh { inside: Some(folder) } => fresh::inside(&folder),
+        Task::Fresh { inside: None, keep } => fresh::run(keep),
+        Task::Fresh { inside: Some(folder), .. } => fresh::inside(&folder),
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Build => cargo::run(&["build", "--release"]),

@@ -106,7 +106,11 @@ mod tests {
         for text in ["1\n", "4194305\n", "", "text\n", "-1\n", "99999999999999999999\n"] {
             std::fs::write(&path, text).unwrap();
             let file = PidFile::write(&path, false).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()), "{text}");
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap(),
+                format!("{}\n", std::process::id()),
+                "{text}"
+            );
             file.remove();
         }
     }

@@ -360,7 +360,9 @@ fn debians_registry_runs_on_our_interface() {
         .into_iter()
         .find(|folder| Path::new(folder).join("ModPerl/RegistryCooker.pm").exists())
     else {
-        return hostler_untested::untested("Debian's ModPerl::RegistryCooker is not installed (./setup.sh test)");
+        return hostler_untested::untested(
+            "Debian's ModPerl::RegistryCooker is not installed (./setup.sh test)",
+        );
     };
     let load = format!(
         "for my $m (map {{ \"ModPerl/$_.pm\" }} qw(RegistryCooker Registry RegistryBB PerlRun RegistryLoader)) {{ \

@@ -33,6 +33,11 @@ impl Machine {
     /// Makes it. Only in a mount namespace of our own: mounts are left to end with that.
     pub(crate) fn lay_out(folder: &Path) -> Result<Self> {
         let machine = Self { folder: folder.to_owned(), environment: environment() };
+        if machine.path(CHECKOUT).exists() {
+            machine.mount()?;
+            machine.copy_checkout()?;
+            return Ok(machine);
+        }
         let sources = Sources::of_this_machine()?;
         // Nothing here has to survive a power failure.
         fs::create_dir_all(machine.path("/etc/dpkg/dpkg.cfg.d"))?;
@@ -91,20 +96,24 @@ impl Machine {
             "useradd",
             &format!("useradd --create-home {USER} && chmod 700 /home/{USER}"),
         )?;
-        let checkout = self.path(CHECKOUT);
-        fs::create_dir(&checkout)?;
-        let mut pack = Command::new("tar");
-        pack.args(["-C", ".", "--exclude=./target", "--exclude=./.git", "-c", "."]).stdout(Stdio::piped());
-        let mut packing = pack.spawn()?;
-        let packed = packing.stdout.take().context("tar says nothing")?;
-        cargo::quietly(Command::new("tar").arg("-C").arg(&checkout).arg("-x").stdin(packed))?;
-        if !packing.wait()?.success() {
-            bail!("cannot copy the checkout");
-        }
+        fs::create_dir(self.path(CHECKOUT))?;
+        self.copy_checkout()?;
         for home in ["/root", "/home/visitor"] {
             self.hand_on_crates(&self.path(home).join(".cargo"))?;
         }
         self.succeeds(Who::Root, "chown", &format!("chown -R {USER}:{USER} /home/{USER}"))
+    }
+
+    fn copy_checkout(&self) -> Result<()> {
+        let mut pack = Command::new("tar");
+        pack.args(["-C", ".", "--exclude=./target", "--exclude=./.git", "-c", "."]).stdout(Stdio::piped());
+        let mut packing = pack.spawn()?;
+        let packed = packing.stdout.take().context("tar says nothing")?;
+        cargo::quietly(Command::new("tar").arg("-C").arg(self.path(CHECKOUT)).arg("-x").stdin(packed))?;
+        if !packing.wait()?.success() {
+            bail!("cannot copy the checkout");
+        }
+        self.succeeds(Who::Root, "chown", &format!("chown -R {USER}:{USER} {CHECKOUT}"))
     }
 
     /// What of cargo's home may be handed on: what was downloaded, and its configuration, but no credentials.
@@ -236,6 +245,10 @@ fn environment() -> Vec<(String, String)> {
         ways.contains(&upper.as_str()) || set
     };
     let mut found: Vec<_> = std::env::vars().filter(|(name, _)| is_wanted(name)).collect();
+    // Nobody looks at these programs with a debugger, nor builds them a third time.
+    for name in ["CARGO_PROFILE_DEV_DEBUG", "CARGO_INCREMENTAL"] {
+        found.push((name.to_owned(), "0".to_owned()));
+    }
     if certificates().is_some() {
         found.retain(|(name, _)| name != "CARGO_HTTP_CAINFO");
         for name in ["SSL_CERT_FILE", "CARGO_HTTP_CAINFO"] {

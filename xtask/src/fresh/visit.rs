@@ -1,6 +1,6 @@
 //! `make run` and the set-up of the tests, on the fresh machine: what a visitor's first quarter of an hour is.
 
-use super::machine::{Machine, USER, Who};
+use super::machine::{CHECKOUT, Machine, USER, Who};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// library for the linker.
 pub(crate) const GIVEN: &str = "gcc libc6-dev make perl";
 
-/// From the first line of a build on an idle machine it is a minute or two; others may be busy.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// On a machine that does nothing else a first build takes some minutes.
+const PATIENCE: Duration = Duration::from_secs(40 * 60);
 
 /// On nothing: what is missing is named with its reason, and how to get it.
 pub(crate) fn nothing_installed(machine: &Machine) -> Result<()> {
@@ -49,6 +49,26 @@ pub(crate) fn run_without_root(machine: &Machine) -> Result<()> {
             "all sites run as you",
         ],
     )
+}
+
+/// The same user's set-up of the tests: what could be unpacked is, the rest is named, and the tests can begin.
+pub(crate) fn set_up_tests_without_root(machine: &Machine) -> Result<()> {
+    let (said, good) = machine.say(Who::Visitor, "./setup.sh test")?;
+    if !good {
+        bail!("without root the tests can't be set up at all:\n{said}");
+    }
+    has(
+        &said,
+        &[
+            "as root, run: apt-get install --no-install-recommends",
+            "still without apache2-bin; what needs it will say so",
+            "unpacking apache2 below target/oracle",
+        ],
+    )?;
+    if !machine.path(CHECKOUT).join("target/oracle/apache2/etc/apache2/apache2.conf").is_file() {
+        bail!("nothing was unpacked:\n{said}");
+    }
+    Ok(())
 }
 
 /// As root in the visitor's checkout, below a closed home directory: all techniques, each site as its own user.

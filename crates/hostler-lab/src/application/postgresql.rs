@@ -38,12 +38,19 @@ pub(super) fn programs() -> Option<PathBuf> {
         roots.flat_map(|root| fs::read_dir(root).into_iter().flatten().flatten()).collect();
     versions.sort_by_key(|entry| entry.file_name().to_string_lossy().parse::<u32>().unwrap_or(0));
     let mut bins = versions.into_iter().rev().map(|entry| entry.path().join("bin"));
-    bins.find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+    bins.find(|bin| bin.join("initdb").is_file() && runs(&bin.join("postgres")))
+}
+
+/// Whether it does: one that was unpacked may lack libraries.
+fn runs(postgres: &Path) -> bool {
+    let mut command = Command::new(postgres);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Why there is none.
 pub(super) fn unavailable() -> Option<String> {
-    programs().is_none().then(|| "PostgreSQL is not installed; ./setup.sh test unpacks it".to_owned())
+    programs().is_none().then(|| "PostgreSQL is not installed, or lacks libraries; ./setup.sh test unpacks it and installs them".to_owned())
 }
 
 impl Postgresql {
@@ -195,7 +202,8 @@ fn reachable(bin: PathBuf, folder: &Path, user: &User) -> Result<PathBuf> {
         return Ok(bin);
     }
     // usr, in usr/lib/postgresql/VERSION/bin: a server finds what it needs beside its programs.
-    let Some((tree, own)) = bin.ancestors().nth(4).and_then(|usr| Some((usr, bin.strip_prefix(usr).ok()?))) else {
+    let Some((tree, own)) = bin.ancestors().nth(4).and_then(|usr| Some((usr, bin.strip_prefix(usr).ok()?)))
+    else {
         return Ok(bin);
     };
     let copy = folder.join("usr");
@@ -258,7 +266,7 @@ mod tests {
         fs::write(bin.join("initdb"), "").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let reached = |ids| reachable(bin.clone(), folder.path(), &User { ids }).unwrap();
-        // Folders of this kind are their owner's alone.
+        fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(reached(None), bin);
         let copy = folder.path().join("usr/lib/postgresql/15/bin");
         assert_eq!(reached(Some((65_534, 65_534))), copy);

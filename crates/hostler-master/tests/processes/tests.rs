@@ -326,7 +326,10 @@ fn sites_of_a_dead_front_end() {
 
 fn a_plan_without_identities_is_refused_under_root() {
     if !is_root() {
-        return hostler_untested::not_tested("a_plan_without_identities_is_refused_under_root", "it changes users, which takes root");
+        return hostler_untested::not_tested(
+            "a_plan_without_identities_is_refused_under_root",
+            "it changes users, which takes root",
+        );
     }
     let mut server = Server::start("site one -\n");
     assert_eq!(server.wait().code(), Some(1));
