@@ -94,16 +94,20 @@ fn wait(mut child: Child, interrupted: &AtomicBool) -> Result<()> {
     }
 }
 
-/// Removes a folder and nothing that may be mounted in it.
+/// Removes a folder and nothing that may be mounted in it. What was killed may take a moment to end, and write until
+/// then.
 fn remove(folder: &Path) -> Result<()> {
-    if folder.exists() {
+    for _ in 0..100 {
+        if !folder.exists() {
+            return Ok(());
+        }
         let mut remove = Command::new("rm");
-        let removed = remove.args(["-rf", "--one-file-system"]).arg(folder).status()?;
-        if !removed.success() {
-            bail!("cannot remove {}", folder.display());
+        let removed = remove.args(["-rf", "--one-file-system"]).arg(folder).output()?;
+        if !removed.status.success() {
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
-    Ok(())
+    bail!("cannot remove {}", folder.display());
 }
 
 /// What runs in the namespace.
