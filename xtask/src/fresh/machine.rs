@@ -15,6 +15,8 @@ pub(crate) const USER: &str = "visitor";
 pub(crate) const CHECKOUT: &str = "/home/visitor/hostler";
 const CERTIFICATES: &str = "/etc/machine-certificates.crt";
 const TOOLCHAIN: &str = "/opt/rust";
+/// Of both users: what one has built, the other one need not build again.
+const CARGO_HOME: &str = "/home/visitor/.cargo";
 
 /// Who runs a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,9 +100,7 @@ impl Machine {
         )?;
         fs::create_dir(self.path(CHECKOUT))?;
         self.copy_checkout()?;
-        for home in ["/root", "/home/visitor"] {
-            self.hand_on_crates(&self.path(home).join(".cargo"))?;
-        }
+        self.hand_on_crates(&self.path(CARGO_HOME))?;
         self.succeeds(Who::Root, "chown", &format!("chown -R {USER}:{USER} /home/{USER}"))
     }
 
@@ -245,6 +245,7 @@ fn environment() -> Vec<(String, String)> {
         ways.contains(&upper.as_str()) || set
     };
     let mut found: Vec<_> = std::env::vars().filter(|(name, _)| is_wanted(name)).collect();
+    found.push(("CARGO_HOME".to_owned(), CARGO_HOME.to_owned()));
     // Nobody looks at these programs with a debugger, nor builds them a third time.
     for name in ["CARGO_PROFILE_DEV_DEBUG", "CARGO_INCREMENTAL"] {
         found.push((name.to_owned(), "0".to_owned()));
