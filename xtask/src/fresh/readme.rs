@@ -11,7 +11,7 @@ const FOLDER: &str = "/srv";
 /// Installs what `make run` has built, and starts the sample configuration with the words that were printed.
 pub(crate) fn installed(machine: &Machine) -> Result<()> {
     // As released programs, which nobody here waits for.
-    let line = "ln -s debug target/release && make install";
+    let line = "ln -sfn debug target/release && make install";
     machine.succeeds(Who::Root, "make install", line)?;
     let said = fs::read_to_string(machine.log("make install"))?;
     let check = "/usr/local/bin/hostler check -f /etc/hostler/httpd.conf";
@@ -31,6 +31,8 @@ pub(crate) fn tenants(machine: &Machine) -> Result<()> {
     let paste = |name: &str, text: &str| {
         machine.succeeds(Who::Root, name, &format!("cd {FOLDER} && set -e\n{}", block(&readme, "sh", text)?))
     };
+    // A root that was kept has them from before.
+    machine.say(Who::Root, "userdel anna; userdel bert; userdel clara; rm -rf /srv/*")?;
     paste("two tenants", "for tenant in anna bert")?;
     write(machine, &block(&readme, "apache", "anna.example")?, "")?;
     let commands = block(&readme, "sh", "hostler check")?;
@@ -69,6 +71,9 @@ pub(crate) fn debians_apache(machine: &Machine) -> Result<()> {
     fs::write(&guard, "#!/bin/sh\nexit 101\n")?;
     machine.succeeds(Who::Root, "guard", "chmod 755 /usr/sbin/policy-rc.d")?;
     machine.install("apache2")?;
+    fs::remove_file(guard)?;
+    // As Debian's apachectl does, which the package has run on a machine where services may start.
+    machine.succeeds(Who::Root, "run", "mkdir -p /run/apache2")?;
     let (said, good) = machine.say(Who::Root, "hostler check -f /etc/apache2/apache2.conf")?;
     if !good {
         bail!("Debian's own configuration is refused:\n{said}");

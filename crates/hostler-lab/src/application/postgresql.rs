@@ -50,7 +50,10 @@ fn runs(postgres: &Path) -> bool {
 
 /// Why there is none.
 pub(super) fn unavailable() -> Option<String> {
-    programs().is_none().then(|| "PostgreSQL is not installed, or lacks libraries; ./setup.sh test unpacks it and installs them".to_owned())
+    programs().is_none().then(|| {
+        "PostgreSQL is not installed, or lacks libraries; ./setup.sh test unpacks it and installs them"
+            .to_owned()
+    })
 }
 
 impl Postgresql {
