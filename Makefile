@@ -2,13 +2,13 @@
 # `make run` and `make test` first install what is missing on Debian and Ubuntu (setup.sh says what and why).
 PREFIX ?= /usr/local
 DESTDIR ?=
-# rustup's folder is on the PATH only after the next log-in.
-CARGO ?= $(shell command -v cargo || echo $$HOME/.cargo/bin/cargo)
+# The one on the PATH, or rustup's; setup.sh says when neither will do.
+CARGO ?= $(shell ./setup.sh cargo)
 
 .PHONY: help run test build install check bench docs clean
 
 help:
-	@echo 'make run      serve the showcase on http://127.0.0.1:8080/ (LISTEN=ADDRESS:PORT for another)'
+	@echo 'make run      serve the showcase on http://127.0.0.1:8080/ (LISTEN=8090 or ADDRESS:PORT for another)'
 	@echo 'make test     everything: formatting, lints, unit, black-box and conformance tests, fuzz smoke'
 	@echo 'make build    release programs in target/release'
 	@echo 'make install  copy them below DESTDIR and PREFIX ($(DESTDIR)$(PREFIX))'
@@ -18,7 +18,7 @@ help:
 
 run:
 	@./setup.sh run
-	@$(CARGO) xtask run $(if $(LISTEN),--listen $(LISTEN))
+	@$(CARGO) xtask run $(if $(LISTEN),--listen '$(LISTEN)')
 
 test:
 	@./setup.sh test

@@ -2,6 +2,7 @@
 # Installs the Debian or Ubuntu packages that a make target needs, and says what each is for.
 #
 #   ./setup.sh build|run|test|bench      (make calls it; without an argument: run)
+#   ./setup.sh cargo                     prints which cargo to build with; installs nothing
 #
 # It needs root only for installing. Without root it uses sudo where there is one, and says so; without
 # either it names what is missing and goes on with what can be built. Nothing is started: Apache and nginx
@@ -23,7 +24,7 @@ build|cmd:make|make|runs the targets of the Makefile
 build|cmd:pkg-config|pkg-config|finds PCRE2
 build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
 build|perl:ExtUtils::Embed|perl|the Perl engine is built for the system's perl
-build|perldev|libperl-dev|the Perl engine is linked with it (without this the other techniques are built)
+build|libperl|libperl-dev|the Perl engine is linked with it (without this the other techniques are built)
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
@@ -40,6 +41,10 @@ test|file:/usr/share/perl5/Apache2/Reload.pm|libapache2-reload-perl|Debian's own
 test|file:/usr/lib/cgit/cgit.cgi|cgit|a packaged CGI application, served with its own configuration
 test|file:/usr/lib/cgi-bin/awstats.pl|awstats|another one, in Perl
 test|cmd:git|git|a repository for cgit to show
+test|cmd:pgrep|procps|looks for processes that a test has left behind, and signals them
+test|cmd:strace|strace|the lab counts system calls with it where the kernel's own counters are closed
+test|cmd:openssl|openssl|certificates for the tests of TLS
+test|cmd:debootstrap|debootstrap|a minimal system, on which everything is tried as on a fresh machine
 test|cmd:chromium|chromium|looks at the showcase as a person would
 test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments from SQLite
 test|pc:libpq|libpq-dev|the same on PostgreSQL
@@ -69,12 +74,35 @@ present() { # present PROBE
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
     pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
-    perldev) perl -MConfig -e 'exit !-e "$Config{archlibexp}/CORE/perl.h"' 2>/dev/null ;;
+    libperl) can_link_perl ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
-    postgresql) compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || [ -d target/oracle/postgresql ] ;;
+    # Unpacked, it also takes libraries.
+    postgresql) runs_postgres /usr/lib/postgresql || runs_postgres target/oracle/postgresql/usr/lib/postgresql ;;
     nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
   esac
+}
+
+runs_postgres() { # runs_postgres FOLDER: a version below it
+  local program
+  for program in "$1"/*/bin/postgres; do
+    if [ -x "$program" ] && "$program" --version >/dev/null 2>&1; then return 0; fi
+  done
+  return 1
+}
+
+# The library and the headers, not only these: the latter come along with Debian's perl itself. As engines/perl/build.rs
+# looks for them.
+can_link_perl() {
+  local linking tried status=0
+  perl -MConfig -e 'exit !-e "$Config{archlibexp}/CORE/perl.h"' 2>/dev/null || return 1
+  linking=$(perl -MExtUtils::Embed -e ldopts 2>/dev/null) || return 1
+  tried=$(mktemp)
+  # The options are words of the shell's, as in every makefile of an embedded perl.
+  # shellcheck disable=SC2086
+  echo 'int main(void) { return 0; }' | cc -x c - -x none -o "$tried" $linking 2>/dev/null || status=1
+  rm -f "$tried"
+  return $status
 }
 
 unpack() { # unpack NAME: a copy of the package below target/oracle; needs no root, runs no maintainer script
@@ -104,13 +132,43 @@ install_server_libraries() {
   [ ${#libraries[@]} = 0 ] || apt_install "$1" "${libraries[@]}" || say 'could not install all that it needs'
 }
 
+# The version that the workspace asks for: 1.90.
+wanted_rust() { sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml; }
+
+# Whether a cargo is new enough.
+will_do() {
+  local version wanted
+  version=$("$1" --version 2>/dev/null | awk '{ print $2 }')
+  wanted=$(wanted_rust)
+  [ -n "$version" ] && [ "$(printf '%s\n' "$wanted" "${version%%-*}" | sort -V | head -n 1)" = "$wanted" ]
+}
+
+# The cargo to build with: that on the PATH, else rustup's, which is on the PATH only after the next log-in, and which may
+# stand beside a distribution's older one.
+find_cargo() {
+  local cargo
+  for cargo in "$(command -v cargo || true)" "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"; do
+    if [ -x "$cargo" ] && will_do "$cargo"; then echo "$cargo"; return; fi
+  done
+  return 1
+}
+
 check_rust() {
-  # A fresh rustup is on the PATH only after the next log-in.
-  if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then PATH=$PATH:$HOME/.cargo/bin; fi
-  if ! command -v cargo >/dev/null; then
-    say 'Rust is missing: Hostler needs cargo 1.90 or newer. Install it with rustup (see rustup.rs), then run this again.'
-    exit 1
+  local old cargo tool
+  if cargo=$(find_cargo); then
+    [ "$goal" = test ] || return 0
+    for tool in fmt clippy; do
+      "$cargo" $tool --version >/dev/null 2>&1 || say "cargo $tool is missing: rustup component add rustfmt clippy"
+    done
+    return 0
   fi
+  if old=$(command -v cargo); then
+    say "$old is $("$old" --version 2>&1 | head -n 1): too old, Hostler needs cargo $(wanted_rust) or newer."
+  else
+    say "Rust is missing: Hostler needs cargo $(wanted_rust) or newer."
+  fi
+  say 'Install it with rustup (see rustup.rs), then run this again.'
+  exit 1
 }
 
 # How to become root: "" as root, "sudo" where that works, "-" where neither is possible.
@@ -131,6 +189,7 @@ install_packages() { # install_packages ROOT PACKAGE...
     printf '#!/bin/sh\nexit 101\n' | $root tee $guard >/dev/null
     $root chmod 755 $guard
   fi
+  say 'refreshing the package lists'
   $root apt-get -qq update || say 'could not refresh the package lists; going on with the old ones'
   apt_install "$root" "$@" || status=$?
   if [ $status != 0 ]; then
@@ -148,6 +207,7 @@ apt_install() { # apt_install ROOT PACKAGE...
 }
 
 main() {
+  if [ "$goal" = cargo ]; then find_cargo || true; return; fi
   local missing=() copies=() for_goal probe package why root left=0
   includes build
   check_rust
@@ -174,7 +234,7 @@ main() {
     fi
     for package in ${copies[@]+"${copies[@]}"}; do
       say "unpacking $package below target/oracle"
-      unpack "$package" || say "could not fetch $package"
+      [ -d "target/oracle/$package" ] || unpack "$package" || say "could not fetch $package"
       if [ "$package" = postgresql ] && [ "$root" != - ]; then install_server_libraries "$root"; fi
     done
   fi

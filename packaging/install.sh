@@ -6,6 +6,8 @@
 #   lib/hostler/                   all programs: the command finds the others beside itself
 #   share/man, share/bash-completion, ...   manual and completions
 #   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
+#
+# And, where it may: $DESTDIR/etc/hostler/httpd.conf, unless there is one, and $DESTDIR/var/log/hostler for its logs.
 set -eu
 cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
@@ -25,6 +27,10 @@ for program in $programs; do install -m 755 "$built/$program" "$root/lib/hostler
 ln -sf ../lib/hostler/hostler "$root/bin/hostler"
 sed "s|@PREFIX@|$prefix|g" packaging/hostler.service > "$root/lib/systemd/system/hostler.service"
 chmod 644 "$root/lib/systemd/system/hostler.service"
+install -d "$root/share/hostler/welcome"
+install -m 644 packaging/index.html "$root/share/hostler/welcome/"
+sed "s|@PREFIX@|$prefix|g" packaging/httpd.conf > "$root/share/doc/hostler/httpd.conf"
+chmod 644 "$root/share/doc/hostler/httpd.conf"
 install -m 644 README.md CHANGELOG.md LICENSE docs/moving-from-mod_perl.md docs/perl-calls.md "$root/share/doc/hostler/"
 
 printed=$(mktemp -d)
@@ -43,3 +49,27 @@ copy share/zsh/site-functions "$printed/completions/_hostler"
 copy share/fish/vendor_completions.d "$printed/completions/hostler.fish"
 install -D -m 644 "$printed/completions/hostler.bash" "$root/share/bash-completion/completions/hostler"
 echo "installed below $root"
+
+# The configuration is the administrator's: what is there stays.
+etc=${DESTDIR:-}/etc
+if [ -n "${DESTDIR:-}" ]; then mkdir -p "$etc"; fi
+if [ -w "$etc" ]; then
+  install -d "$etc/hostler" "$etc/hostler/sites" "${DESTDIR:-}/var/log/hostler"
+  if [ -e "$etc/hostler/httpd.conf" ]; then
+    echo "$etc/hostler/httpd.conf is left as it is"
+  else
+    install -m 644 "$root/share/doc/hostler/httpd.conf" "$etc/hostler/httpd.conf"
+  fi
+else
+  echo "not root: the sample configuration is $root/share/doc/hostler/httpd.conf; the service wants it as" \
+    "/etc/hostler/httpd.conf, and a folder /var/log/hostler"
+fi
+if [ -z "${DESTDIR:-}" ]; then
+  cat <<END
+To start the service, as root:
+  $prefix/bin/hostler check -f /etc/hostler/httpd.conf
+  systemctl daemon-reload
+  systemctl enable --now hostler
+With the sample configuration it serves http://localhost:8080/
+END
+fi

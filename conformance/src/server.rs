@@ -184,6 +184,8 @@ fn spawn(kind: Kind, configuration: &Path, subject: &Subject, tree: &Tree) -> Re
     let console = File::create(tree.root.join("logs/console")).map_err(|error| error.to_string())?;
     let again = console.try_clone().map_err(|error| error.to_string())?;
     command.stdin(Stdio::null()).stdout(console).stderr(again).process_group(0);
+    // As services are started: the checkout's own folder may be closed to the servers' user.
+    command.current_dir("/");
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("TZ", "UTC").env("LANG", "C");
     for (name, value) in &subject.environment {
         command.env(name, tree.fill(value));

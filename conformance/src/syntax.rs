@@ -55,20 +55,27 @@ pub fn prepare(root: &Path) -> std::io::Result<()> {
 /// # Errors
 /// The folder cannot be read.
 pub fn packaged(folder: &Path) -> std::io::Result<Vec<Check>> {
+    below(folder, folder)
+}
+
+fn below(top: &Path, folder: &Path) -> std::io::Result<Vec<Check>> {
     let mut checks = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            checks.extend(packaged(&path)?);
+            checks.extend(below(top, &path)?);
         } else if path.extension().is_some_and(|extension| extension == "conf" || extension == "load") {
-            checks.push(Check { config: including(&path), accepted: true, differs: None, name: flat(&path) });
+            let config = including(&path, top);
+            checks.push(Check { config, accepted: true, differs: None, name: flat(&path) });
         }
     }
     Ok(checks)
 }
 
-/// What Debian's envvars define, then the file.
-fn including(path: &Path) -> String {
+/// What Debian's envvars define, then the file. The main file includes others, by names relative to its own folder.
+fn including(path: &Path, top: &Path) -> String {
+    let own = path.parent().filter(|parent| *parent == top);
+    let server_root = own.map(|top| format!("ServerRoot \"{}\"\n", top.display())).unwrap_or_default();
     let defined =
         ["RUN_DIR", "LOCK_DIR", "LOG_DIR"].map(|name| format!("Define APACHE_{name} @ROOT@/logs\n"));
     let include = |path: &Path| format!("Include {}\n", path.display());
@@ -76,7 +83,7 @@ fn including(path: &Path) -> String {
     let load = if load != path && load.exists() { include(&load) } else { String::new() };
     let identity = "Define APACHE_RUN_USER www-data\nDefine APACHE_RUN_GROUP www-data\n\
                     Define APACHE_PID_FILE @ROOT@/logs/pid\n";
-    defined.concat() + identity + &load + &include(path)
+    defined.concat() + identity + &server_root + &load + &include(path)
 }
 
 fn flat(path: &Path) -> String {

@@ -5,12 +5,13 @@
 //! `HOSTLER_BIN` names the binary.
 
 use hostler_conformance::run::{Plan, Report, subject};
-use hostler_conformance::server::{Kind, apache_installed};
+use hostler_conformance::server::{Kind, apache_installed, hostler_binary};
 use hostler_conformance::table::Subject;
 use hostler_conformance::{differences, syntax, table};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
@@ -68,18 +69,88 @@ fn configurations_are_accepted_and_refused_as_by_apache() {
 /// Files of modules that Hostler does not have may warn, but an administrator's folder must not stop it.
 #[test]
 fn debians_configuration_files_parse() {
-    let folder = std::env::var("APACHE_CONFIGURATION").unwrap_or_else(|_| "/etc/apache2".to_owned());
-    if !wanted("debian") || !kinds().contains(&Kind::Hostler) || !Path::new(&folder).exists() {
-        println!("no Hostler to check {folder} with, or no such folder");
+    if !wanted("debian") || !kinds().contains(&Kind::Hostler) {
         return;
     }
+    let Some(folder) = debians_folder() else {
+        return hostler_untested::untested("no copy of Debian's /etc/apache2 (./setup.sh test unpacks one)");
+    };
     let root = tempfile::tempdir().expect("a folder");
     syntax::prepare(root.path()).expect("its content");
-    let checks = syntax::packaged(Path::new(&folder)).expect("the files");
+    let checks = syntax::packaged(&folder).expect("the files");
     let judge = |check| syntax::judge(Kind::Hostler, check, root.path()).unwrap_or_else(Some);
     let findings: Vec<String> = checks.iter().filter_map(judge).collect();
-    println!("{} files in {folder}: {} failures", checks.len(), findings.len());
+    println!("{} files in {}: {} failures", checks.len(), folder.display(), findings.len());
     assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+/// What Debian's package enables when it is installed.
+const ENABLED: [(&str, &str); 3] = [
+    (
+        "mods",
+        "access_compat.load alias.conf alias.load auth_basic.load authn_core.load authn_file.load authz_core.load \
+         authz_host.load authz_user.load autoindex.conf autoindex.load deflate.conf deflate.load dir.conf dir.load \
+         env.load filter.load mime.conf mime.load mpm_event.conf mpm_event.load negotiation.conf negotiation.load \
+         reqtimeout.conf reqtimeout.load setenvif.conf setenvif.load status.conf status.load",
+    ),
+    (
+        "conf",
+        "charset.conf localized-error-pages.conf other-vhosts-access-log.conf security.conf serve-cgi-bin.conf",
+    ),
+    ("sites", "000-default.conf"),
+];
+
+/// `hostler check -f /etc/apache2/apache2.conf` where nobody has changed anything: the variables are in `envvars`.
+#[test]
+fn debians_own_configuration_is_accepted_as_it_is_installed() {
+    if !wanted("debian") || !kinds().contains(&Kind::Hostler) {
+        return;
+    }
+    let Some(folder) = debians_folder() else {
+        return hostler_untested::untested("no copy of Debian's /etc/apache2 (./setup.sh test unpacks one)");
+    };
+    let root = tempfile::tempdir().expect("a folder");
+    let own = root.path().join("apache2");
+    let copied = Command::new("cp").arg("-R").arg(&folder).arg(&own).status().expect("cp");
+    assert!(copied.success());
+    for (kind, names) in ENABLED {
+        let _ = fs::remove_dir_all(own.join(format!("{kind}-enabled")));
+        fs::create_dir(own.join(format!("{kind}-enabled"))).expect("a folder");
+        for name in names.split_whitespace() {
+            let available = format!("../{kind}-available/{name}");
+            symlink(available, own.join(format!("{kind}-enabled")).join(name)).expect("a link");
+        }
+    }
+    // What the package makes beside its configuration, here below the folder.
+    let envvars = fs::read_to_string(own.join("envvars")).expect("envvars");
+    let below = |name: &str| root.path().join(name).display().to_string();
+    for (usual, name) in
+        [("/var/run/apache2", "run"), ("/var/log/apache2", "log"), ("/var/lock/apache2", "lock")]
+    {
+        assert!(envvars.contains(usual), "{envvars}");
+        fs::create_dir(below(name)).expect("a folder");
+    }
+    let envvars = envvars.replace("/var/run/apache2$SUFFIX", &below("run"));
+    let envvars = envvars.replace("/var/log/apache2$SUFFIX", &below("log"));
+    fs::write(own.join("envvars"), envvars.replace("/var/lock/apache2$SUFFIX", &below("lock")))
+        .expect("envvars");
+    let mut check = Command::new(hostler_binary().expect("hostler"));
+    check.arg("check").arg("-f").arg(own.join("apache2.conf"));
+    // The tests' own user need not be root.
+    let output = check.env_remove("APACHE_LOG_DIR").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("is not defined"), "{said}");
+}
+
+/// Debian's files: those that `setup.sh` has unpacked, else those of the installed package.
+fn debians_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("APACHE_CONFIGURATION").map(PathBuf::from);
+    let test = std::env::current_exe().ok()?;
+    let unpacked = test.ancestors().skip(2).take(3).map(|folder| folder.join("oracle/apache2/etc/apache2"));
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/oracle/apache2/etc/apache2");
+    let all = named.into_iter().chain(unpacked).chain([workspace, PathBuf::from("/etc/apache2")]);
+    // Single modules' packages leave their files in /etc/apache2, too.
+    all.into_iter().find(|folder| folder.join("apache2.conf").is_file())
 }
 
 fn wanted(test: &str) -> bool {
@@ -92,7 +163,9 @@ fn kinds() -> Vec<Kind> {
         Ok("hostler") => vec![Kind::Hostler],
         _ if apache_installed() => vec![Kind::Apache, Kind::Hostler],
         _ => {
-            println!("apache2 is not installed: Hostler is checked against the committed table alone");
+            hostler_untested::untested(
+                "apache2 is not installed: Hostler is checked against the table alone",
+            );
             vec![Kind::Hostler]
         }
     }

@@ -1,7 +1,7 @@
 //! Builds the glue between the worker and the system's perl, and the table of the embedded Perl modules.
 //!
-//! Without perl, or without its headers, everything else of Hostler must still build: then the program is one that
-//! says so when it is started.
+//! Without perl, or without what it is linked with, everything else of Hostler must still build: then the program is
+//! one that says so when it is started.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -21,11 +21,15 @@ fn main() -> Outcome<()> {
     }
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     fs::write(out.join("embedded.rs"), embedded(Path::new("lib"))?)?;
-    let Some(perl) = Perl::find() else {
-        // A file that is never there: looked for again with each build, until perl is.
-        println!("cargo::rerun-if-changed=no-perl-yet");
-        println!("cargo::warning=perl's headers are missing (libperl-dev): hostler-perl will not run");
-        return Ok(());
+    println!("cargo::rerun-if-env-changed={SHARED}");
+    let perl = match Perl::find(&out) {
+        Ok(perl) => perl,
+        Err(missing) => {
+            // A file that is never there: looked for again with each build, until perl is.
+            println!("cargo::rerun-if-changed=no-perl-yet");
+            println!("cargo::warning={missing} (libperl-dev): hostler-perl will not run");
+            return Ok(());
+        }
     };
     println!("cargo::rustc-cfg=with_perl");
     println!("cargo::rustc-env=SYSTEM_PERL_PLACES={}", places());
@@ -45,19 +49,26 @@ struct Perl {
     search: Vec<String>,
     /// What perl itself needs.
     libraries: Vec<String>,
-    /// `libperl.a`, where there is one.
+    /// `libperl.a`, where there is one that is wanted.
     archive: Option<PathBuf>,
     xsubpp: String,
     typemap: String,
 }
 
 impl Perl {
-    fn find() -> Option<Self> {
-        let library = ask(&["-MConfig", "-e", "print $Config{privlibexp}"])?;
-        let headers = ask(&["-MConfig", "-e", "print qq($Config{archlibexp}/CORE/perl.h)"])?;
-        if !Path::new(&headers).exists() {
-            return None;
+    /// # Errors
+    /// What is missing. Debian's perl brings the headers along, but not the library for the linker.
+    fn find(out: &Path) -> Result<Self, &'static str> {
+        let headers = ask(&["-MConfig", "-e", "print qq($Config{archlibexp}/CORE/perl.h)"]);
+        if !headers.is_some_and(|headers| Path::new(&headers).exists()) {
+            return Err("perl's headers are missing");
         }
+        let perl = Self::described().ok_or("perl does not say how it is linked")?;
+        if perl.can_be_linked(out) { Ok(perl) } else { Err("perl's library can't be linked") }
+    }
+
+    fn described() -> Option<Self> {
+        let library = ask(&["-MConfig", "-e", "print $Config{privlibexp}"])?;
         let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let linking = words(ask(&["-MExtUtils::Embed", "-e", "ldopts"])?);
         Some(Self {
@@ -67,10 +78,22 @@ impl Perl {
                 .iter()
                 .filter_map(|word| word.strip_prefix("-l").map(str::to_owned))
                 .collect(),
-            archive: archive(),
+            archive: archive().filter(|_| std::env::var_os(SHARED).is_none()),
             xsubpp: format!("{library}/ExtUtils/xsubpp"),
             typemap: format!("{library}/ExtUtils/typemap"),
         })
+    }
+
+    /// Whether the linker finds all that [`Self::link`] is going to name: tried with a library in which nothing is.
+    fn can_be_linked(&self, out: &Path) -> bool {
+        let mut linker = Command::new("cc");
+        linker.args(["-x", "c", "/dev/null", "-x", "none", "-shared", "-o"]).arg(out.join("tried"));
+        linker.args(self.search.iter().map(|folder| format!("-L{folder}")));
+        match &self.archive {
+            Some(archive) => linker.arg(archive).args(self.libraries.iter().map(|name| format!("-l{name}"))),
+            None => linker.arg("-lperl"),
+        };
+        linker.output().is_ok_and(|done| done.status.success())
     }
 
     fn compile(&self, out: &Path) -> Outcome<()> {
@@ -101,8 +124,7 @@ impl Perl {
         for folder in &self.search {
             println!("cargo::rustc-link-search=native={folder}");
         }
-        println!("cargo::rerun-if-env-changed={SHARED}");
-        let Some(archive) = self.archive.as_ref().filter(|_| std::env::var_os(SHARED).is_none()) else {
+        let Some(archive) = &self.archive else {
             println!("cargo::rustc-link-lib=dylib=perl");
             return;
         };

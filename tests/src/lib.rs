@@ -18,6 +18,8 @@ mod client;
 mod server;
 mod site;
 
+pub use hostler_untested::untested;
+
 pub use client::{Connection, Response};
 pub use server::{Server, hostler, is_root};
 pub use site::{SITE_UID, Site};
@@ -27,7 +29,7 @@ pub use site::{SITE_UID, Site};
 macro_rules! needs_root {
     () => {
         if !$crate::is_root() {
-            $crate::skipped(module_path!(), "it changes users, which takes root");
+            $crate::untested("it changes users, which takes root");
             return;
         }
     };
@@ -38,15 +40,13 @@ macro_rules! needs_root {
 macro_rules! needs_program {
     ($program:literal) => {
         if !std::path::Path::new($program).exists() {
-            $crate::skipped(module_path!(), concat!($program, " is not installed (./setup.sh test)"));
+            $crate::untested(concat!($program, " is not installed (./setup.sh test)"));
             return;
         }
     };
 }
 
-/// Says that a test did not run, past the capture of the test runner: a skipped test is never silent.
+/// Says that `test` did not run.
 pub fn skipped(test: &str, reason: &str) {
-    use std::io::Write;
-    // Nowhere to report a failing stderr to.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
+    hostler_untested::not_tested(test, reason);
 }

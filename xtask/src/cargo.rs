@@ -32,6 +32,22 @@ pub(crate) fn finish(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs `command` without showing it; an error with what it said unless it succeeds.
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{} failed ({}): {}", shown(command), output.status, said.trim());
+    }
+    Ok(())
+}
+
+/// Whether a program is on the PATH.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// `command` as a person would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());

@@ -7,6 +7,7 @@ mod bench;
 mod cargo;
 mod check;
 mod docs;
+mod fresh;
 mod layers;
 mod showcase;
 mod sizes;
@@ -16,6 +17,7 @@ mod test;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Hostler's development tasks.
 #[derive(Parser)]
@@ -29,8 +31,8 @@ struct Cli {
 enum Task {
     /// Serve examples/showcase (what `make run` does)
     Run {
-        /// Address and port to listen on
-        #[arg(long, default_value = "127.0.0.1:8080")]
+        /// Address and port to listen on; one of them alone, too
+        #[arg(long, default_value = showcase::USUAL, value_parser = showcase::address)]
         listen: SocketAddr,
     },
     /// Formatting, lints, layers and sizes
@@ -48,6 +50,15 @@ enum Task {
         /// Also list what is within the limits, longest first
         #[arg(long)]
         all: bool,
+    },
+    /// What the README says, tried in a minimal Debian root: make run, the set-up of the tests, make install
+    Fresh {
+        /// Leave the root below target/fresh, and go on with it the next time: quicker, but no longer fresh
+        #[arg(long)]
+        keep: bool,
+        /// The first process of the namespace, and where the root is
+        #[arg(long, hide = true)]
+        inside: Option<PathBuf>,
     },
     /// What one tenant can do to the others, long, with the release programs; its table goes to docs/faults.md
     Attack,
@@ -69,6 +80,8 @@ fn main() -> Result<()> {
         Task::FuzzSmoke => test::fuzz_smoke(),
         Task::Layers => layers::run(),
         Task::Sizes { all } => sizes::run(all),
+        Task::Fresh { inside: None, keep } => fresh::run(keep),
+        Task::Fresh { inside: Some(folder), .. } => fresh::inside(&folder),
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Build => cargo::run(&["build", "--release"]),

@@ -1,25 +1,32 @@
 //! `cargo xtask run`: builds Hostler and serves `examples/showcase`.
 //!
 //! As root the sites run as users of their own, who must be able to reach their files: a checkout below a
-//! closed folder (such as root's home) is therefore laid out in /var/tmp instead of target/.
+//! closed folder (such as root's home) is therefore laid out in /var/tmp instead of target/. Each address has a folder
+//! of its own, so that several can be served at once.
 
 use crate::cargo;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The address that the configuration names without help.
-const USUAL: &str = "127.0.0.1:8080";
+pub(crate) const USUAL: &str = "127.0.0.1:8080";
 
 /// Serves in the foreground until interrupted; returns only on failure.
 pub(crate) fn run(listen: SocketAddr) -> Result<()> {
+    must_be_free(listen)?;
+    if !cargo::programs("debug").join("hostler").exists() {
+        eprintln!("Building Hostler, without optimisations; the first time takes some minutes.");
+    }
     cargo::run(&["build"])?;
+    // Somebody may have taken it meanwhile, and what a running showcase serves is not laid out anew.
+    must_be_free(listen)?;
     let root = rustix::process::geteuid().is_root();
-    let folder = folder(root)?;
+    let folder = folder(root, listen)?;
     cargo::finish(Command::new("examples/showcase/prepare.sh").arg(&folder))?;
 
     let mut hostler = Command::new(cargo::programs("debug").join("hostler"));
@@ -40,14 +47,56 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
     Err(hostler.exec()).context("cannot run hostler")
 }
 
-/// Where the showcase is laid out.
-fn folder(root: bool) -> Result<PathBuf> {
-    let target = cargo::workspace().join("target");
-    fs::create_dir_all(target.join("showcase"))?;
-    if !root || open_to_all(&target)? {
-        return Ok(target.join("showcase"));
+/// An address and a port, or one of them: the other is as usual. A name is looked up.
+///
+/// # Errors
+/// A sentence with the accepted forms.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let (usual_host, usual_port) = USUAL.split_once(':').unwrap_or((USUAL, "80"));
+    let port = text.strip_prefix(':').unwrap_or(text);
+    let forms = if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) {
+        vec![format!("{usual_host}:{port}")]
+    } else {
+        vec![text.to_owned(), format!("{text}:{usual_port}"), format!("[{text}]:{usual_port}")]
+    };
+    let found = forms.iter().find_map(|form| {
+        let addresses: Vec<SocketAddr> = form.to_socket_addrs().ok()?.collect();
+        addresses.iter().find(|address| address.is_ipv4()).or(addresses.first()).copied()
+    });
+    let forms = "ADDRESS:PORT, a port or an address alone, as in LISTEN=8090 or LISTEN=localhost:8090";
+    found.ok_or_else(|| format!("not an address to listen on: it is {forms}"))
+}
+
+/// Before anything is built or laid out.
+fn must_be_free(listen: SocketAddr) -> Result<()> {
+    let Err(error) = TcpListener::bind(listen) else { return Ok(()) };
+    let why = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program listens there, perhaps another `make run`".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    bail!("{listen} is not to be had: {why}. Choose another with LISTEN=, as in `make run LISTEN=8090`.");
+}
+
+/// The name of the folder for an address.
+fn name(listen: SocketAddr) -> String {
+    let shown = listen.to_string();
+    if shown == USUAL {
+        return "showcase".to_owned();
     }
-    let far = PathBuf::from("/var/tmp/hostler-showcase");
+    let plain: String = shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("showcase-{plain}")
+}
+
+/// Where the showcase is laid out.
+fn folder(root: bool, listen: SocketAddr) -> Result<PathBuf> {
+    let target = cargo::workspace().join("target");
+    fs::create_dir_all(target.join(name(listen)))?;
+    if !root || open_to_all(&target)? {
+        return Ok(target.join(name(listen)));
+    }
+    let far = PathBuf::from(format!("/var/tmp/hostler-{}", name(listen)));
     eprintln!("Other users cannot pass through {}; using {}.", cargo::workspace().display(), far.display());
     if !far.exists() {
         fs::create_dir(&far)?;
@@ -73,6 +122,42 @@ fn open_to_all(folder: &Path) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_or_an_address_alone_will_do() {
+        for (text, expected) in [
+            ("8090", "127.0.0.1:8090"),
+            (":8092", "127.0.0.1:8092"),
+            ("localhost:8090", "127.0.0.1:8090"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("0.0.0.0", "0.0.0.0:8080"),
+            ("[::1]:8081", "[::1]:8081"),
+            ("::1", "[::1]:8080"),
+        ] {
+            assert_eq!(address(text).map(|address| address.to_string()), Ok(expected.to_owned()), "{text}");
+        }
+        for text in ["", "65536", "a b", "127.0.0.1:x"] {
+            assert!(address(text).unwrap_err().contains("LISTEN=8090"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_told_with_the_way_out() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let why = must_be_free(taken.local_addr().unwrap()).unwrap_err().to_string();
+        assert!(why.contains("LISTEN=8090") && why.contains("another program"), "{why}");
+        let free = taken.local_addr().unwrap();
+        drop(taken);
+        assert!(must_be_free(free).is_ok());
+    }
+
+    #[test]
+    fn each_address_has_a_folder_of_its_own() {
+        let name = |text: &str| name(text.parse().unwrap());
+        assert_eq!(name(USUAL), "showcase");
+        assert_eq!(name("127.0.0.1:8090"), "showcase-127-0-0-1-8090");
+        assert_ne!(name("[::1]:8080"), name("[::1]:8090"));
+    }
 
     #[test]
     fn a_closed_folder_above_is_seen() {

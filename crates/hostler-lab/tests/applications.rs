@@ -5,6 +5,7 @@
 
 use hostler_lab::application::{self, Database, LaidOut, Options, Technique};
 use hostler_lab::contestant::{self, Running};
+use hostler_untested::not_tested;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -46,7 +47,7 @@ impl Bench {
         for name in names {
             let known = contestant::known().into_iter().find(|server| server.name == *name).unwrap();
             if let Some(why) = known.unavailable {
-                skipped(&format!("{application} by {name}"), &why);
+                not_tested(&format!("{application} by {name}"), &why);
                 continue;
             }
             let logs = bench.folder.path().join(name);
@@ -85,11 +86,6 @@ fn ask(server: &Running, request: &str) -> Answer {
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
-/// Past the capture of the test runner: a skipped test is never silent.
-fn skipped(what: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {what}: {why}");
-}
-
 /// Whether a technique can be had here; says why not.
 fn available(techniques: &[Technique], name: &str) -> bool {
     available_at(techniques, name, "everybody")
@@ -100,7 +96,7 @@ fn available_at(techniques: &[Technique], name: &str, server: &str) -> bool {
     let technique = techniques.iter().find(|technique| technique.name == name).unwrap();
     let why = technique.unavailable_at(server);
     if let Some(why) = &why {
-        skipped(&format!("{name} by {server}"), why);
+        not_tested(&format!("{name} by {server}"), why);
     }
     why.is_none()
 }

@@ -1,12 +1,19 @@
 //! `PidFile`: written with each generation that serves, and written anew when one could not be (the new file tells
-//! `hostler reload` that there is an outcome), removed when the server stops.
+//! `hostler reload` that there is an outcome), removed when the server stops. One that another server of ours stands
+//! in is that server's: it is neither replaced nor removed. What one that has ended left behind is replaced.
 //!
 //! Under root only in a directory that root alone can change: who controls a PidFile chooses whom root signals.
 
-use hostler_sys::trusted::{Trust, open_directory, remove_file, replace_file};
+use hostler_sys::fs::read_head;
+use hostler_sys::process::effective_ids;
+use hostler_sys::stat::Stat;
+use hostler_sys::trusted::{Trust, open_directory, open_file, remove_file, replace_file};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+
+/// Every process id and a line's end fit.
+const LONGEST: usize = 32;
 
 /// A written PidFile.
 #[derive(Debug)]
@@ -26,8 +33,8 @@ impl PidFile {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(failed(&"it is not the path of a file"));
         };
-        let trust = if root { Trust::Root(&|_| false) } else { Trust::Anyone };
-        let directory = open_directory(parent, trust).map_err(|e| failed(&e))?;
+        must_be_free(path, root)?;
+        let directory = open_directory(parent, trust(root)).map_err(|e| failed(&e))?;
         let line = format!("{}\n", std::process::id());
         replace_file(directory.as_fd(), name, line.as_bytes()).map_err(|e| failed(&e))?;
         Ok(Self { path: path.to_path_buf(), directory, name: name.to_os_string() })
@@ -38,10 +45,45 @@ impl PidFile {
         &self.path
     }
 
-    /// Removes it.
+    /// Removes it, unless it is somebody else's by now.
     pub(crate) fn remove(self) {
-        let _ = remove_file(self.directory.as_fd(), &self.name);
+        if named(&self.path, Trust::Anyone) == Some(std::process::id()) {
+            let _ = remove_file(self.directory.as_fd(), &self.name);
+        }
     }
+}
+
+fn trust(root: bool) -> Trust<'static> {
+    if root { Trust::Root(&|_| false) } else { Trust::Anyone }
+}
+
+/// Whether no other server has written this PidFile and still runs.
+///
+/// # Errors
+/// It has, as a sentence.
+pub(crate) fn must_be_free(path: &Path, root: bool) -> Result<(), String> {
+    match named(path, trust(root)).filter(|pid| *pid != std::process::id() && is_server(*pid)) {
+        None => Ok(()),
+        Some(pid) => Err(format!(
+            "already running (pid {pid}): that server has written PidFile {}; stop it, or give this one a PidFile of \
+             its own",
+            path.display()
+        )),
+    }
+}
+
+/// The process id in a PidFile.
+fn named(path: &Path, trust: Trust<'_>) -> Option<u32> {
+    let file = open_file(path, trust).ok()?;
+    let text = read_head::<LONGEST>(file.as_fd()).ok()?;
+    std::str::from_utf8(&text).ok()?.trim().parse().ok()
+}
+
+/// Whether a process is a master that root runs, or who runs us. Numbers are given again, and a tenant's program may
+/// call itself what it likes.
+fn is_server(pid: u32) -> bool {
+    let is_master = Stat::of(pid).is_some_and(|stat| stat.name == b"hostler-master" && !stat.is_dead());
+    is_master && Stat::user_of(pid).is_some_and(|user| user == 0 || user == effective_ids().0)
 }
 
 #[cfg(test)]
@@ -55,6 +97,32 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
         file.remove();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_server_left_behind_is_taken_over() {
+        let path = std::env::temp_dir().join(format!("hostler-pid-test-stale-{}", std::process::id()));
+        // The first is a process, but no server.
+        for text in ["1\n", "4194305\n", "", "text\n", "-1\n", "99999999999999999999\n"] {
+            std::fs::write(&path, text).unwrap();
+            let file = PidFile::write(&path, false).unwrap();
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap(),
+                format!("{}\n", std::process::id()),
+                "{text}"
+            );
+            file.remove();
+        }
+    }
+
+    #[test]
+    fn one_that_is_another_s_by_now_is_not_removed() {
+        let path = std::env::temp_dir().join(format!("hostler-pid-test-other-{}", std::process::id()));
+        let file = PidFile::write(&path, false).unwrap();
+        std::fs::write(&path, "1\n").unwrap();
+        file.remove();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -3,14 +3,14 @@
 
 use hostler_sys::process::{Signal, kill};
 use hostler_wire::control::FromFront;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::control::Heard;
 use crate::generation::{Generation, Phase};
 use crate::listen::Listener;
 use crate::master::Master;
-use crate::pid_file::PidFile;
+use crate::pid_file::{self, PidFile};
 use crate::plan::Planned;
 use crate::report;
 
@@ -56,6 +56,12 @@ impl Master {
     }
 
     fn begin(&mut self, planned: Planned, now: Instant) -> Result<(), String> {
+        // Before anything is bound or started: what another server has written tells best why this one can't be.
+        if let Some(path) = planned.plan.master.pid_file.as_deref().map(Path::new)
+            && self.pid_file.as_ref().map(PidFile::path) != Some(path)
+        {
+            pid_file::must_be_free(path, self.root)?;
+        }
         let bound: Vec<Listener> =
             self.generations.iter().flat_map(|g| g.listeners.iter().cloned()).collect();
         let mut generation = Generation::new(self.next_number, planned, &bound)?;

@@ -25,6 +25,12 @@ impl Stat {
         Some(Self { name: line[begin + 1..end].to_vec(), state })
     }
 
+    /// Whose rights a process has: its effective user. A process may choose its name, but not this.
+    #[must_use]
+    pub fn user_of(pid: u32) -> Option<u32> {
+        user(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    }
+
     /// It has ended, and its parent has not taken note.
     #[must_use]
     pub fn is_dead(&self) -> bool {
@@ -32,9 +38,22 @@ impl Stat {
     }
 }
 
+/// The second of the four on the line `Uid:` of `/proc/PID/status`.
+fn user(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_effective_user_counts() {
+        assert_eq!(user("Name:\tUid:\t7\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n"), Some(0));
+        assert_eq!(user("Name:\tx\n"), None);
+        assert_eq!(Stat::user_of(std::process::id()), Some(rustix::process::geteuid().as_raw()));
+    }
 
     #[test]
     fn a_name_may_be_anything() {

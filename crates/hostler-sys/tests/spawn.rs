@@ -65,7 +65,7 @@ fn identity(groups: &[u32]) -> Identity {
 fn root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("{test}: skipped, it needs root");
+        hostler_untested::not_tested(test, "it changes users, which takes root");
     }
     root
 }

@@ -19,7 +19,7 @@ struct Place(PathBuf);
 impl Place {
     fn new(name: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("{name}: skipped, it needs root");
+            hostler_untested::not_tested(name, "it changes users, which takes root");
             return None;
         }
         let path = std::env::temp_dir().join(format!("hostler-trusted-{name}-{}", std::process::id()));

@@ -52,7 +52,7 @@ fn nginx(rounds: &str, out: &Path) -> Option<Command> {
     let list = lab(&["list"]);
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     if list.lines().any(|line| line.trim_start().starts_with("nginx ") && line.contains("not installed")) {
-        eprintln!("NOT TESTED: nginx is not installed");
+        hostler_untested::untested("nginx is not installed");
         return None;
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
@@ -84,7 +84,7 @@ fn a_full_disk_does_not_take_the_figures_along() {
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(folder.path()).stderr(Stdio::null());
     if !mount.status().is_ok_and(|status| status.success()) {
-        return eprintln!("NOT TESTED: mounting takes root");
+        return hostler_untested::untested("mounting takes root");
     }
     let output = nginx("1", &folder.path().join("run")).map(|mut command| command.output().unwrap());
     let unmounted = Command::new("umount").arg(folder.path()).status().unwrap();

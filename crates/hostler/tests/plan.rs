@@ -155,7 +155,7 @@ impl Outcome {
 fn root(test: &str) -> bool {
     let root = process::is_root();
     if !root {
-        eprintln!("{test}: skipped, it needs root");
+        hostler_untested::not_tested(test, "it changes users, which takes root");
     }
     root
 }

@@ -26,7 +26,7 @@ impl Reader {
         if name.is_empty() || name.contains(['=', '\0']) {
             return;
         }
-        if let Ok(value) = std::env::var(name) {
+        if let Some(value) = self.surrounding(name) {
             let kept = self.facts.environment.entry(name.to_owned()).or_default();
             kept.value = value;
             kept.everywhere |= everywhere;

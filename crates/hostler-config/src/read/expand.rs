@@ -2,6 +2,7 @@
 //! variables replaced.
 
 use super::condition;
+use super::envvars::Envvars;
 use super::macros::Macro;
 use super::parse::{is_raw, parse};
 use super::perl::Perl;
@@ -37,6 +38,8 @@ pub(crate) struct Reader {
     pub(super) using: Vec<String>,
     /// An .htaccess file: no files, fewer directives.
     pub(super) htaccess: bool,
+    /// What a file beside the main one says of the environment.
+    envvars: Envvars,
     /// What an .htaccess file may know of the server's environment.
     environment: BTreeMap<String, String>,
     /// The line comes from Perl code.
@@ -72,6 +75,9 @@ impl Reader {
             options.root.clone().or_else(|| Some(options.file.parent()?.to_path_buf())).unwrap_or_default();
         let root = std::path::absolute(&root).unwrap_or(root);
         reader.facts.server_root = trimmed_root(&root.to_string_lossy());
+        if !options.file.as_os_str().is_empty() {
+            reader.envvars = Envvars::beside(&options.file);
+        }
         for define in &options.defines {
             let (name, value) = match define.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -386,7 +392,7 @@ impl Reader {
                         self.warn_once(
                             format!("${name}"),
                             at,
-                            format!("the variable ${{{name}}} is not defined"),
+                            format!("the variable ${{{name}}} is not defined{}", self.envvars.about(name)),
                         );
                     }
                     out.push_str("${");
@@ -404,8 +410,13 @@ impl Reader {
             // What of the server's environment is not meant for a tenant is none of its business.
             _ if self.htaccess => self.environment.get(name).cloned(),
             _ if self.made => None,
-            _ => std::env::var(name).ok(),
+            _ => self.surrounding(name),
         }
+    }
+
+    /// A variable of the server's environment, or of that which Debian's commands would give it.
+    pub(super) fn surrounding(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok().or_else(|| self.envvars.value(name).map(str::to_owned))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod condition;
 mod environment;
+mod envvars;
 mod expand;
 mod files;
 mod lacking;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -38,12 +38,22 @@ pub(super) fn programs() -> Option<PathBuf> {
         roots.flat_map(|root| fs::read_dir(root).into_iter().flatten().flatten()).collect();
     versions.sort_by_key(|entry| entry.file_name().to_string_lossy().parse::<u32>().unwrap_or(0));
     let mut bins = versions.into_iter().rev().map(|entry| entry.path().join("bin"));
-    bins.find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+    bins.find(|bin| bin.join("initdb").is_file() && runs(&bin.join("postgres")))
+}
+
+/// Whether it does: one that was unpacked may lack libraries.
+fn runs(postgres: &Path) -> bool {
+    let mut command = Command::new(postgres);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Why there is none.
 pub(super) fn unavailable() -> Option<String> {
-    programs().is_none().then(|| "PostgreSQL is not installed; ./setup.sh test unpacks it".to_owned())
+    programs().is_none().then(|| {
+        "PostgreSQL is not installed, or lacks libraries; ./setup.sh test unpacks it and installs them"
+            .to_owned()
+    })
 }
 
 impl Postgresql {
@@ -56,6 +66,7 @@ impl Postgresql {
         let folder = tempfile::Builder::new().prefix("hostler-lab-pg-").tempdir()?;
         let user = User::find()?;
         open(folder.path(), &user)?;
+        let bin = reachable(bin, folder.path(), &user)?;
         initialise(&bin, folder.path(), &user)?;
         let log = File::create(folder.path().join("log"))?;
         let mut command = user.command(&bin.join("postgres"));
@@ -187,6 +198,35 @@ fn open(folder: &Path, user: &User) -> Result<()> {
     Ok(())
 }
 
+/// The programs where the server's user can run them: a checkout below a closed home directory has its unpacked ones where
+/// that user can't, so they are copied (about 50 MB) into the run's own folder.
+fn reachable(bin: PathBuf, folder: &Path, user: &User) -> Result<PathBuf> {
+    if user.ids.is_none() || open_to_all(&bin)? {
+        return Ok(bin);
+    }
+    // usr, in usr/lib/postgresql/VERSION/bin: a server finds what it needs beside its programs.
+    let Some((tree, own)) = bin.ancestors().nth(4).and_then(|usr| Some((usr, bin.strip_prefix(usr).ok()?)))
+    else {
+        return Ok(bin);
+    };
+    let copy = folder.join("usr");
+    let copied = Command::new("cp").arg("-R").arg(tree).arg(&copy).status().context("cannot run cp")?;
+    if !copied.success() {
+        bail!("cannot copy {} to where PostgreSQL's user can run it", tree.display());
+    }
+    Ok(copy.join(own))
+}
+
+/// Whether every user can pass through a folder and all folders above it.
+fn open_to_all(folder: &Path) -> Result<bool> {
+    for ancestor in folder.canonicalize()?.ancestors() {
+        if fs::metadata(ancestor)?.permissions().mode() & 0o001 == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Who the server is.
 struct User {
     /// Another one than we are.
@@ -214,5 +254,25 @@ impl User {
         command.arg(program).current_dir("/").env("LC_ALL", "C");
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_below_a_closed_folder_are_copied_for_another_user() {
+        let closed = tempfile::tempdir().unwrap();
+        let bin = closed.path().join("usr/lib/postgresql/15/bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("initdb"), "").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let reached = |ids| reachable(bin.clone(), folder.path(), &User { ids }).unwrap();
+        fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(reached(None), bin);
+        let copy = folder.path().join("usr/lib/postgresql/15/bin");
+        assert_eq!(reached(Some((65_534, 65_534))), copy);
+        assert!(copy.join("initdb").is_file());
     }
 }

@@ -60,7 +60,7 @@ fn answers(site: &TempDir, url: &str) -> BTreeMap<String, String> {
     let mut answers = BTreeMap::new();
     for server in servers.known() {
         if let Some(why) = server.unavailable {
-            eprintln!("NOT TESTED: {url}: {}: {why}", server.name);
+            hostler_untested::untested(format!("{url}: {}: {why}", server.name));
             continue;
         }
         let folder = site.path().join("run").join(&server.name);
@@ -90,7 +90,7 @@ fn all_say(answers: &BTreeMap<String, String>, text: &str, ways: &[&str]) {
 fn is_hostler_here() -> bool {
     let here = crate::contestant::hostler().is_some();
     if !here {
-        eprintln!("NOT TESTED: hostler is not built");
+        hostler_untested::untested("hostler is not built");
     }
     here
 }

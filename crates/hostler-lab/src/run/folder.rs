@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_and_leaves_no_part_of_a_file() {
-        let Some(small) = Small::mount() else { return eprintln!("NOT TESTED: mounting takes root") };
+        let Some(small) = Small::mount() else { return hostler_untested::untested("mounting takes root") };
         let run = run(&[("a", "hostler", &[100.0; 200])]);
         let why = format!("{:#}", save(&run, small.0.path()).unwrap_err());
         assert!(why.contains("cannot write") && why.contains("No space left"), "{why}");

@@ -34,6 +34,7 @@ tests! {
     master_death_ends_everything
     a_graceful_stop_waits_for_connections
     the_pid_file_comes_and_goes
+    the_pid_file_of_a_running_server_is_left_alone
     the_pid_file_is_new_after_a_failed_reload
     sites_of_a_dead_front_end
     a_running_site_goes_on_for_the_next_generation
@@ -83,7 +84,7 @@ fn children_have_the_expected_descriptors_and_no_secrets() {
 
 fn nobody_runs_as_root() {
     if !is_root() {
-        return eprintln!("nobody_runs_as_root: skipped, it needs root");
+        return hostler_untested::not_tested("nobody_runs_as_root", "it changes users, which takes root");
     }
     let server = Server::start(&site("one")).ready();
     for (status, uid) in [(server.ask("status"), 64_890), (server.ask("site 0"), 64_891)] {
@@ -322,6 +323,28 @@ fn the_pid_file_comes_and_goes() {
     assert!(server.errors().contains("can't write PidFile"), "{}", server.errors());
 }
 
+fn the_pid_file_of_a_running_server_is_left_alone() {
+    let mut first = Server::start("pid-file $DIR/pid\n").ready();
+    let path = first.directory.join("pid");
+    until("the file is there", || path.exists());
+    let told = format!("already running (pid {})", first.pid());
+    let lines = format!("pid-file {}\n", path.display());
+
+    let mut second = Server::start(&lines);
+    assert_eq!(second.wait().code(), Some(1));
+    assert!(second.errors().contains(&told), "{}", second.errors());
+
+    let mut third = Server::start("").ready();
+    third.plan(&lines);
+    third.signal("HUP");
+    until("the reload is refused", || third.errors().contains(&told));
+    assert!(third.errors().contains("generation 1 goes on serving"), "{}", third.errors());
+    assert!(third.stop().success());
+
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", first.pid()));
+    assert!(first.stop().success() && !path.exists());
+}
+
 fn the_pid_file_is_new_after_a_failed_reload() {
     let server = Server::start("pid-file $DIR/pid\n").ready();
     let modified = || fs::metadata(server.directory.join("pid")).and_then(|m| m.modified()).ok();
@@ -397,7 +420,10 @@ fn a_site_that_has_ended_is_not_handed_over() {
 
 fn a_plan_without_identities_is_refused_under_root() {
     if !is_root() {
-        return eprintln!("a_plan_without_identities_is_refused_under_root: skipped, it needs root");
+        return hostler_untested::not_tested(
+            "a_plan_without_identities_is_refused_under_root",
+            "it changes users, which takes root",
+        );
     }
     let mut server = Server::start("site one -\n");
     assert_eq!(server.wait().code(), Some(1));
