@@ -101,6 +101,14 @@ impl Deadline {
         });
     }
 
+    /// It is not closed to make room now. As long as nothing whole has come, it may be later.
+    pub(crate) fn spare(&self) {
+        SLOTS.with_borrow_mut(|s| {
+            let slot = &mut s.slots[self.0];
+            (slot.closed, slot.expired) = (false, false);
+        });
+    }
+
     /// Whether it is closed to make room.
     pub(crate) fn is_closed(&self) -> bool {
         SLOTS.with_borrow(|s| s.slots[self.0].closed)

@@ -130,27 +130,28 @@ pub(crate) fn run() -> io::Result<()> {
     }
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
     let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
-    let mut receivers = receivers.into_iter().zip(orders).enumerate();
-    let first = receivers.next().map(|(_, r)| r);
+    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
+    let mut controls = Some((control, known, asks, drain, signals));
     let mut joins = Vec::new();
-    for (index, receiver) in receivers {
+    for (index, receiver) in receivers.into_iter().zip(orders).enumerate() {
         let listeners = duplicate(&listeners)?;
-        let (shared, balance) = (shared.clone(), balance.clone());
-        let name = format!("front-{index}");
+        let (shared, balance, controls) = (shared.clone(), balance.clone(), controls.take());
         joins.push(
             std::thread::Builder::new()
-                .name(name)
-                .spawn(move || run_thread(shared, index as u32, listeners, receiver, balance, None))?,
+                .name(format!("front-{index}"))
+                .stack_size(STACK)
+                .spawn(move || run_thread(shared, index as u32, listeners, receiver, balance, controls))?,
         );
     }
-    let receiver = first.ok_or_else(|| io::Error::other("no thread"))?;
-    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
-    let control = Some((control, known, asks, drain, signals));
-    run_thread(shared, 0, listeners, receiver, balance, control)?;
     joins
         .into_iter()
         .try_for_each(|join| join.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
 }
+
+/// Bytes of stack of each thread. Redirects, error pages and includes within each other are as deep as LimitInternalRecursion
+/// lets them be, each a request with all its phases on the stack (in a debug build 100 KiB and more). What is not used costs
+/// nothing, and how much the system gives the first thread is the operator's shell's to say.
+const STACK: usize = 16 << 20;
 
 fn duplicate(listeners: &[TcpListener]) -> io::Result<Vec<TcpListener>> {
     listeners.iter().map(TcpListener::try_clone).collect()
