@@ -128,13 +128,24 @@ pub(crate) fn run() -> io::Result<()> {
     if let Err(why) = crate::confine::confine() {
         eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
     }
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
-    let balance = Arc::new(Balance { loads: (0..threads).map(|_| AtomicUsize::new(0)).collect(), senders });
     watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
-    let mut controls = Some((control, known, asks, drain, signals));
+    run_threads(&shared, &listeners, orders, (control, known, asks, drain, signals))
+}
+
+/// Runs all threads until they end; the first speaks with the master.
+fn run_threads(
+    shared: &Arc<Shared>,
+    listeners: &[TcpListener],
+    orders: Vec<warm::Orders>,
+    controls: Control,
+) -> io::Result<()> {
+    let (senders, receivers): (Vec<_>, Vec<_>) = orders.iter().map(|_| mpsc::unbounded_channel()).unzip();
+    let loads = orders.iter().map(|_| AtomicUsize::new(0)).collect();
+    let balance = Arc::new(Balance { loads, senders });
+    let mut controls = Some(controls);
     let mut joins = Vec::new();
     for (index, receiver) in receivers.into_iter().zip(orders).enumerate() {
-        let listeners = duplicate(&listeners)?;
+        let listeners = duplicate(listeners)?;
         let (shared, balance, controls) = (shared.clone(), balance.clone(), controls.take());
         joins.push(
             std::thread::Builder::new()
@@ -170,7 +181,7 @@ fn raise_descriptor_limit() -> u64 {
 /// them. Fewer than the tasks that tokio runs (61) before it looks again, so that the queue does not grow.
 const EVENTS: usize = 32;
 
-type Controls = Option<(OwnedFd, Vec<hub::Message>, hub::Asks, watch::Sender<bool>, Signals)>;
+type Control = (OwnedFd, Vec<hub::Message>, hub::Asks, watch::Sender<bool>, Signals);
 /// What other threads send to one.
 type Receivers = (mpsc::UnboundedReceiver<listen::Accepted>, warm::Orders);
 
@@ -180,7 +191,7 @@ fn run_thread(
     listeners: Vec<TcpListener>,
     (accepted, orders): Receivers,
     balance: Arc<Balance>,
-    controls: Controls,
+    controls: Option<Control>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

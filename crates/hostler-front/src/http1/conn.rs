@@ -135,15 +135,8 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
             });
             let next = match next {
                 Poll::Ready(next) => next,
-                // It is to make room, but something has come that nobody has had the time to read.
-                Poll::Pending if wire.deadline.is_closed() && wire.io.borrow().has_unread() => {
-                    wire.deadline.spare();
-                    // Registers the waker; what has come wakes the task as soon as the thread looks.
-                    wire.deadline.poll_expired(cx);
-                    return Poll::Pending;
-                }
                 // Whatever has come by then counts, however late we get to read it.
-                Poll::Pending if wire.deadline.poll_expired(cx) => {
+                Poll::Pending if wire.poll_expired(cx) => {
                     return Poll::Ready(Next::Closed(partial && !wire.deadline.is_closed()));
                 }
                 Poll::Pending => return Poll::Pending,

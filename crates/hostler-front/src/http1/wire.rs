@@ -49,6 +49,15 @@ impl Wire {
         }
     }
 
+    /// Whether the connection's time is over; if not, the task is woken when it is. One that is to make room for others
+    /// stays where something has come that nobody has had the time to read.
+    pub(super) fn poll_expired(&self, cx: &mut Context<'_>) -> bool {
+        if self.deadline.is_closed() && self.io.borrow().has_unread() {
+            self.deadline.spare();
+        }
+        self.deadline.poll_expired(cx)
+    }
+
     pub(crate) fn is_tls(&self) -> bool {
         self.tls
     }
