@@ -66,6 +66,8 @@ pub(crate) struct Master {
     pub(crate) manager: Notifier,
     /// When it is next to be told that the server goes on.
     pub(crate) next_sign: Option<Instant>,
+    /// When a new generation was last begun for a front with a stuck thread.
+    pub(crate) relieved: Option<Instant>,
     /// When it last looked for fronts that are silent.
     pub(crate) awake: Instant,
     signals: Signals,
@@ -105,6 +107,7 @@ impl Master {
             ending: None,
             manager: Notifier::of_environment(),
             next_sign: None,
+            relieved: None,
             awake: Instant::now(),
             signals,
         })

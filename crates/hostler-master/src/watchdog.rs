@@ -17,6 +17,9 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 /// How long a new generation may take to be ready before a front with a stuck thread is killed without one.
 const REPLACED: Duration = Duration::from_secs(30);
+/// How soon one new generation may follow another because of stuck threads. No front can know of one sooner, so one that
+/// says so again and again is left to its end.
+const RELIEF: Duration = Duration::from_secs(5);
 /// With a delay of so much in its own loop, the master can't tell who else has been late.
 const OWN_DELAY: Duration = Duration::from_secs(2);
 
@@ -63,7 +66,11 @@ impl Master {
             stands(pid, thread)
         ));
         match &mut generation.phase {
-            Phase::Serving => self.begin_reload(now),
+            Phase::Serving if may_relieve(self.relieved, now) => {
+                self.relieved = Some(now);
+                self.begin_reload(now);
+            }
+            Phase::Serving => {}
             Phase::Draining { until } => *until = (*until).min(now + LAST_REQUESTS),
             Phase::Starting => {}
         }
@@ -120,6 +127,11 @@ impl Master {
     }
 }
 
+/// Whether a new generation may be begun for a stuck thread; `last`: when the last one was.
+fn may_relieve(last: Option<Instant>, now: Instant) -> bool {
+    last.is_none_or(|last| now.saturating_duration_since(last) >= RELIEF)
+}
+
 /// How long a front that begins to drain has, where a thread of it is stuck.
 pub(crate) fn last_requests(life: &Life, now: Instant) -> Option<Instant> {
     life.doomed.map(|_| now + LAST_REQUESTS)
@@ -147,4 +159,17 @@ fn stands(pid: Pid, thread: u32) -> String {
         [("waits in", read("wchan")), ("system call", read("syscall")), ("kernel stack", read("stack"))];
     let told = told.iter().filter(|(_, text)| !text.is_empty() && text != "0");
     told.fold(format!("state {state}"), |all, (what, text)| format!("{all}; {what} {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fronts_that_call_themselves_stuck_at_once_cause_no_circle_of_generations() {
+        let now = Instant::now();
+        assert!(may_relieve(None, now));
+        assert!(!may_relieve(Some(now), now) && !may_relieve(Some(now), now + RELIEF / 2));
+        assert!(may_relieve(Some(now), now + RELIEF));
+    }
 }
