@@ -113,7 +113,7 @@ pub struct ProcessConfig {
     pub pid_file: Option<String>,
     /// `Listen`, in order.
     pub listen: Vec<Listen>,
-    /// `ListenBacklog` (default 511).
+    /// `ListenBacklog` (default 4096; Apache's is 511).
     pub backlog: Option<u32>,
     /// `MaxRequestWorkers` outside of virtual hosts: programs that may run at once, and what `%b` of `Header` is a share
     /// of.

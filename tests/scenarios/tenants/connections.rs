@@ -58,7 +58,7 @@ fn silent_connections_make_room_for_others() {
     needs_root!();
     let few = site("").config("HostlerConnectionsPerAddress max").descriptors(400).start();
     let many = if is_long() { 4000 } else { 600 };
-    Attack::new("silent connections, more than there may be", 16).run(&few, || {
+    Attack::new("silent connections, more than there may be", 16).of_connections().run(&few, || {
         for said in ["", "GET / HTTP/1.1\r\nHost: a.t"] {
             let all = silent(&few, Ipv4Addr::LOCALHOST, many, said);
             await_that("the oldest are closed", || open(&all) <= 200);
@@ -71,7 +71,7 @@ fn silent_connections_make_room_for_others() {
 fn one_address_has_no_more_connections_than_it_may() {
     needs_root!();
     let server = site("").config("HostlerConnectionsPerAddress 20").start();
-    Attack::new("silent connections of one address", 16).run(&server, || {
+    Attack::new("silent connections of one address", 16).of_connections().run(&server, || {
         let mut idle = silent(&server, ATTACKER, 5, "GET /a.html HTTP/1.1\r\nHost: a.test\r\n\r\n");
         for stream in &mut idle {
             // It is idle once it has its answer.

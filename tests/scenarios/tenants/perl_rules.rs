@@ -59,13 +59,13 @@ fn patterns_that_a_program_adds_hold_up_nobody_else() {
 fn a_body_that_is_read_byte_by_byte_holds_up_nobody_else() {
     needs_root!();
     let server = server();
-    let body = "x".repeat(if is_long() { 200_000 } else { 5_000 });
+    let body = "x".repeat(if is_long() { 20_000 } else { 5_000 });
     let request = format!(
         "POST /bytes HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     Attack::new("a body read byte by byte before the response", 16).run(&server, || {
-        visitors(if is_long() { 20 } else { 1 }, || {
+        visitors(if is_long() { 10 } else { 1 }, || {
             assert_eq!(server.request(request.as_bytes()).status, 200);
         });
     });

@@ -99,7 +99,8 @@ fn a_page_that_asks_for_ever() {
         .a_file("htdocs/long.shtml", page);
     let target = format!("/long.shtml?{}", "a".repeat(LETTERS / 60));
     let (server, statuses) = attack(site, "a page over the budget", 192, &target, "");
-    assert!(are_all(&statuses, 500) || are_all(&statuses, 0), "{statuses:?}");
+    // 503: what waited longest for its turn among the site's own requests.
+    assert!(statuses.iter().all(|status| [500, 503].contains(status)), "{statuses:?}");
     tells(&server, "the request has used up 300 ms of processor time");
 }
 

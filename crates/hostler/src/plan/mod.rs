@@ -41,8 +41,9 @@ pub(crate) use situation::Situation;
 const READY_TIMEOUT_MS: u32 = 30_000;
 /// How long an old generation may finish its open connections, in seconds.
 const DRAIN_TIMEOUT: u32 = 3600;
-/// Apache's own default.
-const BACKLOG: u32 = 511;
+/// More than Apache's 511: a thousand connections at once, from one visitor, fill that, and everybody else's next one then
+/// waits a second for its repetition. The kernel takes no more than `net.core.somaxconn`.
+const BACKLOG: u32 = 4096;
 /// Seconds without a request until a site process ends.
 const SITE_IDLE: u32 = 60;
 

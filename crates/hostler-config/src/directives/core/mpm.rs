@@ -69,7 +69,7 @@ pub(super) static MPM: &[Directive] = &[
         "ListenBacklog",
         Arity::Take1,
         "number",
-        "Queue of unaccepted connections",
+        "Queue of unaccepted connections; 4096 without it",
         |cmd, args| {
             cmd.process.backlog = Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
             Ok(())
