@@ -1,9 +1,9 @@
 //! `cargo xtask layers`: does each crate use lower layers only, and does its code keep to its role?
 //!
 //! The rules are data in `layers.toml`; dependencies come from the crates' `Cargo.toml`. Development
-//! dependencies are free: a test may use what the crate may not.
+//! dependencies are free: a test may use what the crate may not. The order inside a crate is [`crate::folders`]'.
 
-use crate::source;
+use crate::{folders, source};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -17,6 +17,9 @@ struct Rules {
     /// Crates whose dependencies inside the workspace are a closed list.
     #[serde(default)]
     only: BTreeMap<String, Vec<String>>,
+    /// For crates whose folders have an order: lines of names, from the lowest. Names on one line belong together.
+    #[serde(default)]
+    folders: BTreeMap<String, Vec<String>>,
     /// Words that must not occur in a crate.
     #[serde(default)]
     words: Vec<Words>,
@@ -44,6 +47,12 @@ pub(crate) fn run() -> Result<()> {
     wrong.extend(closed_lists(&rules, &members));
     for words in &rules.words {
         wrong.extend(forbidden_words(words, &members)?);
+    }
+    for (name, lines) in &rules.folders {
+        match members.iter().find(|member| member.name == *name) {
+            Some(member) => wrong.extend(folders::wrong(name, &member.folder.join("src"), lines)?),
+            None => wrong.push(format!("layers.toml: there is no crate {name}")),
+        }
     }
     if !wrong.is_empty() {
         bail!("layers.toml is not kept:\n  {}", wrong.join("\n  "));
@@ -108,10 +117,12 @@ fn forbidden_words(words: &Words, members: &[Member]) -> Result<Vec<String>> {
 fn members() -> Result<Vec<Member>> {
     let mut folders: Vec<PathBuf> =
         ["bench", "conformance", "tests", "fuzz", "xtask"].iter().map(PathBuf::from).collect();
-    for parent in ["crates", "engines"] {
-        for entry in std::fs::read_dir(parent)? {
-            folders.push(entry?.path());
-        }
+    for entry in std::fs::read_dir("crates")? {
+        folders.push(entry?.path());
+    }
+    for entry in std::fs::read_dir("engines")? {
+        let engine = entry?.path();
+        folders.extend([engine.join("technique"), engine]);
     }
     folders.sort();
     folders.iter().filter(|folder| folder.join("Cargo.toml").exists()).map(|folder| member(folder)).collect()

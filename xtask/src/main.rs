@@ -7,6 +7,7 @@ mod bench;
 mod cargo;
 mod check;
 mod docs;
+mod folders;
 mod fresh;
 mod layers;
 mod showcase;

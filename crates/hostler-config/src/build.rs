@@ -1,128 +1,27 @@
 //! From the tree to the configuration: each line is found in the table, checked against its context and its
 //! arity, and carried out.
 
-use crate::command::{Context, Inside};
+pub(crate) mod handlers;
+pub(crate) mod pairs;
+mod server;
+
+use crate::builder::Language;
+use crate::command::Context;
 use crate::directives::perl::declared;
-use crate::error::{ConfigError, Warning};
 use crate::lexer::words;
 use crate::section::Setting;
-use crate::server::RawServer;
 use crate::table::{Action, Args, Arity, Contexts, Directive, Overrides};
-use crate::{Command, DirConfig, Facts, Node, Origin, Place, directives};
-use hostler_expr::{RegexOptions, effort};
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Instant;
-
-/// After this many errors the rest is not worth reading.
-const MAX_ERRORS: usize = 100;
+use crate::{Command, Node, modules};
 
 /// Sections deeper than this are an error.
 const MAX_DEPTH: u32 = 32;
 
-/// What is shared by all commands of one run.
-#[derive(Debug, Default)]
-pub(crate) struct Builder {
-    pub(crate) facts: Arc<Facts>,
-    pub(crate) files: Vec<Arc<str>>,
-    pub(crate) errors: Vec<ConfigError>,
-    pub(crate) warnings: Vec<Warning>,
-    pub(crate) regex_options: RegexOptions,
-    /// What .htaccess may contain; `None` in configuration files.
-    pub(crate) allow: Option<Arc<directives::core::Allow>>,
-    /// The virtual host that an .htaccess file is read for; `None` in configuration files.
-    pub(crate) host: Option<Origin>,
-    /// The virtual host whose lines are carried out, in configuration files.
-    pub(crate) filling: Option<Origin>,
-    /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
-    /// everybody else.
-    pub(crate) deadline: Option<Instant>,
-    /// What [`hostler_expr::effort::compiled`] may come to.
-    pub(crate) most_compiled: Option<u64>,
-    /// Settings of the section being filled.
-    pub(crate) trail: Vec<Setting>,
-    /// Virtual hosts, not yet merged.
-    pub(crate) hosts: Vec<RawServer>,
-    next_section: u32,
-    /// Of what sections say with directives of Perl modules.
-    layers: u32,
-    depth: u32,
-    warned: HashSet<String>,
-    /// Filters of FilterDeclare and FilterProvider, lower case; all that they do is compress.
-    pub(crate) filters: HashSet<String>,
-    /// Handlers that lines name, lower case, and where.
-    pub(crate) handlers: Vec<(Origin, &'static str, String)>,
-    /// Handlers and types that an Action serves, lower case.
-    pub(crate) actions: HashSet<String>,
-}
-
-impl Builder {
-    pub(crate) fn new(facts: Arc<Facts>, files: Vec<Arc<str>>) -> Self {
-        Self { facts, files, ..Self::default() }
-    }
-
-    pub(crate) fn file(&self, origin: Origin) -> Arc<str> {
-        self.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"))
-    }
-
-    pub(crate) fn error(&mut self, origin: Origin, directive: &str, message: String, form: String) {
-        if self.errors.len() < MAX_ERRORS {
-            let file = self.file(origin);
-            let directive = directive.to_owned();
-            self.errors.push(ConfigError { file, line: origin.line, directive, message, form });
-        }
-    }
-
-    /// Whether going on makes no sense: too many errors (in .htaccess the first one decides), or out of time.
-    fn is_over(&mut self, origin: Origin) -> bool {
-        if self.deadline.is_some_and(|deadline| Instant::now() > deadline) && self.errors.is_empty() {
-            self.error(origin, "", "the file takes too long to read".to_owned(), String::new());
-        }
-        if self.most_compiled.is_some_and(|most| effort::compiled() > most) && self.errors.is_empty() {
-            let message = "the file's regular expressions take too much memory".to_owned();
-            self.error(origin, "", message, String::new());
-        }
-        self.errors.len() >= if self.allow.is_some() { 1 } else { MAX_ERRORS }
-    }
-
-    pub(crate) fn warn(&mut self, origin: Origin, message: String) {
-        let file = self.file(origin);
-        self.warnings.push(Warning { file, line: origin.line, message });
-    }
-
-    pub(crate) fn warn_once(&mut self, key: &str, origin: Origin, message: String) {
-        if self.warned.insert(key.to_owned()) {
-            self.warn(origin, message);
-        }
-    }
-
-    pub(crate) fn server_path(&self, path: &str) -> String {
-        server_path(&self.facts.server_root, path)
-    }
-
-    pub(crate) fn attached(&self, path: &str) -> Option<Arc<str>> {
-        self.facts.attached.get(&self.server_path(path)).map(|text| Arc::from(text.as_str()))
-    }
-
-    /// A new number, from 1.
-    pub(crate) fn layer(&mut self) -> u32 {
-        self.layers += 1;
-        self.layers
-    }
-
-    pub(crate) fn section_id(&mut self) -> u32 {
-        self.next_section += 1;
-        self.next_section
-    }
-}
-
-/// A path made absolute.
-pub(crate) fn server_path(root: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
-}
+/// All directives, and how they are carried out.
+pub(crate) const LANGUAGE: Language =
+    Language { run, find: |name| modules::find(name).map(|(_, directive)| directive) };
 
 /// Runs directives one after the other.
-pub(crate) fn run(cmd: &mut Command<'_>, nodes: &[Node]) {
+fn run(cmd: &mut Command<'_>, nodes: &[Node]) {
     if cmd.builder.depth == MAX_DEPTH {
         let message = format!("sections nest deeper than {MAX_DEPTH} levels");
         cmd.builder.error(cmd.origin, cmd.directive.name, message, String::new());
@@ -143,7 +42,7 @@ pub(crate) fn run(cmd: &mut Command<'_>, nodes: &[Node]) {
 
 fn step(cmd: &mut Command<'_>, node: &Node) {
     let declared = declared::find(&cmd.builder.facts, &node.name, cmd.builder.host.or(cmd.builder.filling));
-    let own = directives::find(&node.name).map(|(_, directive)| directive);
+    let own = modules::find(&node.name).map(|(_, directive)| directive);
     let is_early = own.is_some()
         && cmd.builder.host.is_none()
         && !cmd.builder.facts.also_declared.contains(&node.origin);
@@ -176,9 +75,9 @@ fn unknown(cmd: &mut Command<'_>, node: &Node) {
     let mut message = "there is no such directive".to_owned();
     let whose = || {
         let loaded = &cmd.builder.facts.foreign;
-        directives::foreign::whose(&node.name, loaded, |at| format!("{}:{}", cmd.builder.file(at), at.line))
+        modules::foreign::whose(&node.name, loaded, |at| format!("{}:{}", cmd.builder.file(at), at.line))
     };
-    if let Some(nearest) = directives::nearest(&node.name) {
+    if let Some(nearest) = modules::nearest(&node.name) {
         message += &format!("; did you mean {nearest}?");
     } else if let Some(whose) = whose() {
         message += &format!("; {whose}");
@@ -306,43 +205,5 @@ fn limits(arity: Arity) -> (usize, usize, &'static str) {
         Arity::TakeArgv | Arity::RawArgs => (0, usize::MAX, "any number of arguments"),
         Arity::Iterate => (1, usize::MAX, "at least one argument"),
         Arity::Iterate2 => (2, usize::MAX, "at least two arguments"),
-    }
-}
-
-impl Command<'_> {
-    /// Fills a configuration of its own with the contents of a section.
-    pub(crate) fn fill(
-        &mut self,
-        place: Option<&Place>,
-        inside: Inside,
-        nodes: &[Node],
-    ) -> (DirConfig, Vec<Setting>) {
-        let mut dir = DirConfig::default();
-        let outer = std::mem::take(&mut self.builder.trail);
-        let mut inner = Command {
-            dir: &mut dir,
-            server: self.server,
-            process: self.process,
-            context: self.context,
-            inside,
-            place: place.or(self.place),
-            limited: None,
-            origin: self.origin,
-            directive: self.directive,
-            directories: self.directories,
-            locations: self.locations,
-            builder: self.builder,
-        };
-        inner.run(nodes);
-        let settings = std::mem::replace(&mut self.builder.trail, outer);
-        (dir, settings)
-    }
-}
-
-/// The host part of an address of VirtualHost.
-pub(crate) fn vhost_host(word: &str) -> &str {
-    match word.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') && !host.is_empty() => host,
-        _ => word,
     }
 }

@@ -1,9 +1,9 @@
 //! What a directive's function works on: the configuration being filled, and where it stands.
 
-use crate::build::Builder;
-use crate::section::{Kind, MethodSet, Section};
+use crate::builder::Builder;
+use crate::section::{Kind, MethodSet, Section, Setting};
 use crate::table::Directive;
-use crate::{DirConfig, Node, Origin, ProcessConfig, ServerConfig};
+use crate::{Decides, DirConfig, Facts, Node, Origin, ProcessConfig, Provider, ServerConfig};
 use hostler_expr::{Expr, Flags, Kind as ExprKind, Regex, RegexOptions};
 use std::sync::Arc;
 
@@ -80,7 +80,40 @@ pub struct Command<'a> {
 impl Command<'_> {
     /// Runs directives with this command's configuration. Errors are collected; the function goes on.
     pub fn run(&mut self, nodes: &[Node]) {
-        crate::build::run(self, nodes);
+        (self.builder.language.run)(self, nodes);
+    }
+
+    /// Fills a configuration of its own with the contents of a section.
+    pub(crate) fn fill(
+        &mut self,
+        place: Option<&Place>,
+        inside: Inside,
+        nodes: &[Node],
+    ) -> (DirConfig, Vec<Setting>) {
+        let mut dir = DirConfig::default();
+        let outer = std::mem::take(&mut self.builder.trail);
+        let mut inner = Command {
+            dir: &mut dir,
+            server: self.server,
+            process: self.process,
+            context: self.context,
+            inside,
+            place: place.or(self.place),
+            limited: None,
+            origin: self.origin,
+            directive: self.directive,
+            directories: self.directories,
+            locations: self.locations,
+            builder: self.builder,
+        };
+        inner.run(nodes);
+        let settings = std::mem::replace(&mut self.builder.trail, outer);
+        (dir, settings)
+    }
+
+    /// The directive of a name, without regard to case.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Directive> {
+        (self.builder.language.find)(name)
     }
 
     /// Whether the line is in an .htaccess file.
@@ -168,5 +201,30 @@ impl Command<'_> {
     #[must_use]
     pub fn attached(&self, path: &str) -> Option<Arc<str>> {
         self.builder.attached(path)
+    }
+
+    /// Notes that the line names a handler. An access file is too late to tell of.
+    pub(crate) fn name_handler(&mut self, name: &str) {
+        if !self.is_htaccess() {
+            let named = (self.origin, self.directive.name, name.to_ascii_lowercase());
+            self.builder.handlers.push(named);
+        }
+    }
+
+    /// The function of a program that is a provider of this name, as far as the virtual host knows it; its own come
+    /// first.
+    pub(crate) fn provider(&self, decides: Decides, name: &str) -> Option<&str> {
+        let facts: &Facts = &self.builder.facts;
+        let host = self.host();
+        let named = |provider: &&Provider| provider.decides == decides && provider.name == name;
+        let of = |host: Option<Origin>| facts.providers.iter().filter(named).rfind(|one| one.host == host);
+        let own = host.and_then(|host| of(Some(host)));
+        own.or_else(|| of(None)).map(|provider| provider.function.as_str())
+    }
+
+    /// Where the virtual host begins that the line is for; `None`: it is the main server's.
+    #[must_use]
+    pub fn host(&self) -> Option<Origin> {
+        self.builder.host.or(self.builder.filling)
     }
 }

@@ -1,6 +1,6 @@
 //! The reference of directives, generated from the table.
 
-use crate::directives::{self, known};
+use crate::modules::{self, known};
 use crate::table::{Action, Contexts, Directive, Overrides};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ pub fn directives_markdown() -> String {
 /// What is carried out, by the modules' names, `core_module` first.
 fn by_module() -> Vec<(&'static str, Vec<&'static Directive>)> {
     let mut modules: BTreeMap<(bool, &str), Vec<&Directive>> = BTreeMap::new();
-    for module in directives::all_modules() {
+    for module in modules::all_modules() {
         let real = |directive: &&Directive| !is_missing(directive);
         let entry = modules.entry((module.name != "core_module", module.name)).or_default();
         entry.extend(module.directives.iter().filter(real));
@@ -59,12 +59,12 @@ fn is_missing(directive: &Directive) -> bool {
 fn not_implemented() -> String {
     let mut ignored: Vec<&str> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
-    let known = known::modules().iter().copied().chain(directives::all_modules());
+    let known = known::modules().iter().copied().chain(modules::all_modules());
     let mut names: Vec<&str> =
         known.flat_map(|module| module.directives).map(|directive| directive.name).collect();
     names.sort_by_key(|name| name.to_ascii_lowercase());
     names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
-    for (_, directive) in names.into_iter().filter_map(directives::find) {
+    for (_, directive) in names.into_iter().filter_map(modules::find) {
         match directive.action {
             Action::Ignored(_) => ignored.push(directive.name),
             Action::Refused(_) => refused.push(format!("`{}`", directive.name)),
@@ -109,7 +109,7 @@ mod tests {
         for name in ["DocumentRoot directory", "IfModule", "AllowOverride", "`RewriteRule`", "CacheEnable"] {
             assert!(page.contains(name), "{name}");
         }
-        for directive in crate::directives::all_modules().flat_map(|module| module.directives) {
+        for directive in crate::modules::all_modules().flat_map(|module| module.directives) {
             assert!(!directive.doc.is_empty(), "{}", directive.name);
             let section = matches!(directive.action, crate::Action::Section(_));
             assert!(!section || directive.form.starts_with('<'), "{}", directive.name);

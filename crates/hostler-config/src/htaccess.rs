@@ -2,7 +2,8 @@
 //!
 //! **Runs as** the front's user, which can open none of the files that a tenant may name; nothing here tries to.
 
-use crate::build::Builder;
+use crate::build::LANGUAGE;
+use crate::builder::Builder;
 use crate::command::{Command, Context, Inside, Place};
 use crate::directives::core::Allow;
 use crate::read::Reader;
@@ -65,7 +66,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
     let mut reader = Reader::for_htaccess(&scope.config.facts, scope.host, scope.file);
     let nodes = reader.htaccess_nodes(text);
     let (errors, mut warnings) = reader.into_report();
-    let mut builder = Builder::new(Arc::clone(&scope.config.facts), vec![file]);
+    let mut builder = Builder::new(LANGUAGE, Arc::clone(&scope.config.facts), vec![file]);
     builder.host = Some(scope.host);
     builder.allow = Some(Arc::clone(&scope.allow));
     builder.deadline = Some(Instant::now() + TIME_LIMIT);
@@ -89,7 +90,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
 }
 
 fn run(dir: &mut DirConfig, builder: &mut Builder, place: &Place, nodes: &[crate::Node]) {
-    let Some((_, directive)) = crate::directives::find("AccessFileName") else { return };
+    let Some((_, directive)) = crate::modules::find("AccessFileName") else { return };
     let mut cmd = Command {
         dir,
         server: &mut ServerConfig::default(),

@@ -3,12 +3,13 @@
 //! Three steps. [`load`] reads the files (root, in the planner) and resolves everything that is about text:
 //! Include, Define, IfModule, macros. The result is a [`Tree`], which travels to the front. [`Config::build`]
 //! turns a tree into the [`Config`] without touching a file, driven by the table of directives
-//! ([`directives`]). [`lookup`] says which sections apply to a path, in merge order; the front and
+//! ([`directives`], by name in [`modules`]). [`lookup`] says which sections apply to a path, in merge order; the front and
 //! `hostler explain` share it. [`parse_htaccess`] is the same machinery for one `.htaccess` file.
 //!
 //! Nothing here serves or opens anything at request time.
 
 mod build;
+mod builder;
 mod command;
 pub mod directives;
 mod docs;
@@ -17,11 +18,12 @@ mod htaccess;
 mod lexer;
 pub mod lookup;
 mod model;
+pub mod modules;
 mod part;
 pub mod pools;
+mod raw;
 mod read;
 mod section;
-mod server;
 mod table;
 mod tree;
 
@@ -35,4 +37,4 @@ pub use part::{Merge, Part, over};
 pub use read::{Asked, Attempt, LoadOptions, Made, RunAs, RunPerl, attempt, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};
-pub use tree::{Declared, Facts, Foreign, Kept, Node, Origin, Tree};
+pub use tree::{Decides, Declared, Facts, Foreign, Kept, Node, Origin, Provider, Tree};

@@ -2,7 +2,6 @@
 //! are resolved. It is what the planner hands to the front, so it contains everything that the front would
 //! otherwise have to read: names resolved to addresses, and the files that directives refer to.
 
-use crate::directives::perl::providers::Provider;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -82,6 +81,28 @@ pub struct Declared {
     /// `errmsg`: the accepted form.
     pub form: String,
     /// The virtual host in which it was loaded, and is known; `None`: everywhere.
+    pub host: Option<Origin>,
+}
+
+/// What a provider of authentication or authorisation decides that is a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Decides {
+    /// Who somebody is.
+    Authn,
+    /// What he may see.
+    Authz,
+}
+
+/// A program that decides (`PerlAddAuthnProvider`, `PerlAddAuthzProvider`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provider {
+    /// What it decides.
+    pub decides: Decides,
+    /// As Require and AuthBasicProvider name it.
+    pub name: String,
+    /// The function to ask.
+    pub function: String,
+    /// The virtual host in which it was added, and is known; `None`: everywhere.
     pub host: Option<Origin>,
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_config::directives::all_modules;
+use hostler_config::modules::all_modules;
 use hostler_config::{Action, Config, Effect, read_text};
 use std::fs;
 

@@ -8,8 +8,7 @@ mod password;
 pub use file::{Credentials, is_member, password_hash};
 pub use password::{is_known, takes_too_long, verify};
 
-use crate::directives::perl::providers::{self, Decides};
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Decides, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use base64::Engine as _;
 use hostler_expr::{Captures, EvalError, Expr, Host};
@@ -288,7 +287,7 @@ fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn provider(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let name = args.first();
-    let provider = match providers::find(command, Decides::Authn, name) {
+    let provider = match command.provider(Decides::Authn, name) {
         _ if name == "file" => Provider::File,
         Some(function) => Provider::Program(function.into()),
         None => return Err(format!("Hostler has no authentication provider \"{name}\"")),

@@ -2,12 +2,10 @@
 //! pool of a virtual host, and Hostler's own.
 
 mod bounds;
-mod pairs;
 mod privileges;
 mod site;
 
 pub use bounds::{AddressBounds, Rate, SiteBounds, programs_in_all, programs_of_site};
-pub(crate) use pairs::impossible;
 pub use privileges::NoNewPrivileges;
 pub use site::SiteLimits;
 

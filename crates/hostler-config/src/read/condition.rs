@@ -2,8 +2,8 @@
 
 use super::expand::Reader;
 use super::{modules, version};
-use crate::directives;
 use crate::lexer::words;
+use crate::modules as table;
 use crate::table::Action;
 
 /// Whether the section's contents count; `None`: it is not one of these sections.
@@ -41,13 +41,13 @@ fn if_file(reader: &mut Reader, name: &str) -> Result<bool, String> {
     if reader.htaccess {
         return Err("cannot look at files from .htaccess".to_owned());
     }
-    let path = crate::build::server_path(&reader.facts.server_root, name);
+    let path = crate::builder::server_path(&reader.facts.server_root, name);
     Ok(std::fs::metadata(path).is_ok())
 }
 
 /// Whether Hostler carries the directive out: one that it only knows by name does not count.
 fn implemented(name: &str, section: bool) -> bool {
-    match directives::find(name.trim_start_matches('<')).map(|(_, directive)| directive.action) {
+    match table::find(name.trim_start_matches('<')).map(|(_, directive)| directive.action) {
         Some(Action::Set(_)) => !section,
         Some(Action::Section(_)) => section,
         Some(Action::Read) => section == name.trim_start_matches('<').to_ascii_lowercase().starts_with("if"),

@@ -9,7 +9,7 @@ use super::perl::Perl;
 use super::{LoadOptions, made, modules};
 use crate::error::{ConfigError, Warning};
 use crate::lexer::{first_word, words};
-use crate::{Facts, Node, Origin, Tree, directives};
+use crate::{Facts, Node, Origin, Tree, modules as table};
 use hostler_expr::RegexOptions;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Reader {
     pub(super) fn error(&mut self, origin: Origin, directive: &str, message: impl Into<String>) {
         if self.errors.len() < MAX_ERRORS {
             let file = Arc::from(self.files.get(origin.file as usize).map_or("", String::as_str));
-            let (directive, form) = match directives::find(directive) {
+            let (directive, form) = match table::find(directive) {
                 Some((_, known)) => (known.name.to_owned(), known.full_form()),
                 None => (directive.to_owned(), String::new()),
             };

@@ -2,7 +2,7 @@
 
 use super::expand::Reader;
 use super::parse::parse;
-use crate::build::server_path;
+use crate::builder::{server_path, vhost_host};
 use crate::lexer::words;
 use crate::{Node, Origin};
 use hostler_expr::{GlobMode, glob_matches};
@@ -96,7 +96,7 @@ impl Reader {
     /// Resolves the host names of a VirtualHost line. The front has no say in what they mean.
     pub(super) fn resolve_hosts(&mut self, args: &str) {
         for word in words(args) {
-            let host = crate::build::vhost_host(&word);
+            let host = vhost_host(&word);
             let port = host.bytes().all(|b| b.is_ascii_digit());
             let plain = port || host.parse::<IpAddr>().is_ok() || host.starts_with('[');
             if plain || matches!(host, "*" | "" | "_default_") || self.facts.hosts.contains_key(host) {

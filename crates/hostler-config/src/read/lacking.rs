@@ -8,8 +8,8 @@
 use super::expand::Reader;
 use super::files::parsed;
 use super::{modules, version};
-use crate::directives::{self, effect, known};
 use crate::lexer::words;
+use crate::modules::{self as table, effect, known};
 use crate::table::{Action, Effect};
 use crate::{Node, Origin};
 
@@ -56,7 +56,7 @@ impl Reader {
         let module = match section.to_ascii_lowercase().as_str() {
             "ifmodule" => name,
             "ifdirective" | "ifsection" => {
-                let (module, directive) = directives::find(name.trim_start_matches('<'))?;
+                let (module, directive) = table::find(name.trim_start_matches('<'))?;
                 let is_missing =
                     !matches!(directive.action, Action::Set(_) | Action::Section(_) | Action::Read);
                 is_missing.then(|| module.name.to_owned())?

@@ -3,7 +3,7 @@
 //! all sites. What may stand in .htaccess may be built, and what is named here; a new directive may not until somebody
 //! has thought about it.
 
-use crate::directives;
+use crate::modules;
 use crate::table::Action;
 
 /// What is no matter of .htaccess and can be built all the same: sections, mapping of URLs, Perl.
@@ -78,7 +78,7 @@ const CONDITIONS: &[&str] = &["IfModule", "IfDefine", "IfDirective", "IfSection"
 /// Why not, and what to do.
 pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     // What is unknown is told of when it is carried out.
-    let Some((_, directive)) = directives::find(name) else { return Ok(()) };
+    let Some((_, directive)) = modules::find(name) else { return Ok(()) };
     let named = |names: &[&str]| names.contains(&directive.name);
     let settled_here = matches!(directive.action, Action::Read);
     // It names variables of root's environment.
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn every_name_is_a_directive_s() {
         for name in ALLOWED.iter().chain(CONDITIONS).chain(NAMES) {
-            assert!(directives::find(name).is_some_and(|(_, known)| known.name == *name), "{name}");
+            assert!(modules::find(name).is_some_and(|(_, known)| known.name == *name), "{name}");
         }
     }
 }

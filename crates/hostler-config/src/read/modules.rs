@@ -1,14 +1,14 @@
-//! LoadModule, and the table of directives that are settled while reading.
+//! LoadModule, and which names are of directives that are settled while reading.
 //!
 //! What is built in needs no loading. A module that Hostler does not have is told about: modules of a stock
 //! Apache in one warning, because what they could protect is refused directive by directive, and where it stands in a
 //! block that depends on them, by `lacking`; others are an error when their name says that they guard something.
 
 use super::expand::Reader;
-use crate::directives::{self, known};
+use crate::directives::reading::MODULE;
 use crate::lexer::words;
-use crate::table::{Action, Directive, Effect, Module, Overrides};
-use crate::{Arity, Contexts, Foreign, Origin};
+use crate::modules::{self, known};
+use crate::{Foreign, Origin};
 
 /// Words in the name of a module that may decide who sees what.
 const GUARDS: &[&str] = &[
@@ -51,57 +51,6 @@ const GUARDS: &[&str] = &[
     "pagespeed",
 ];
 
-/// A directive that is carried out while reading.
-const fn read(name: &'static str, form: &'static str, doc: &'static str) -> Directive {
-    Directive {
-        name,
-        arity: Arity::RawArgs,
-        form,
-        doc,
-        contexts: Contexts::CONFIG,
-        overrides: Overrides::NONE,
-        action: Action::Read,
-        effect: None,
-    }
-}
-
-/// One that .htaccess files may contain too.
-const fn everywhere(directive: Directive) -> Directive {
-    directive.allowed(Contexts::ANYWHERE, Overrides::ALL)
-}
-
-/// The directives that are settled while reading.
-pub(crate) static MODULE: Module = Module {
-    name: "core_module",
-    file: "core.c",
-    directives: &[
-        read("Include", "file|directory|pattern", "Reads other files"),
-        read("IncludeOptional", "file|directory|pattern", "Reads other files, if there are any"),
-        read("Define", "name [value]", "Makes a variable"),
-        read("UnDefine", "name", "Removes a variable"),
-        read("LoadModule", "name file", "Without effect: what Hostler has is built in"),
-        read("ServerRoot", "directory", "Where relative paths begin"),
-        everywhere(read("IfModule", "<IfModule [!]module>", "Lines for when a module is there")),
-        everywhere(read("IfDefine", "<IfDefine [!]name>", "Lines for when a variable is defined")),
-        everywhere(read(
-            "IfVersion",
-            "<IfVersion [[!]operator] version>",
-            "Lines for some versions of Apache",
-        )),
-        everywhere(read("IfDirective", "<IfDirective [!]name>", "Lines for when a directive is there")),
-        everywhere(read("IfSection", "<IfSection [!]name>", "Lines for when a section is there")),
-        read("IfFile", "<IfFile [!]file>", "Lines for when a file is there"),
-        everywhere(read("Macro", "<Macro name [parameter ...]>", "Lines to be used often")),
-        everywhere(read("Use", "macro [value ...]", "The lines of a macro")),
-        everywhere(read("UndefMacro", "macro", "Removes a macro")),
-        everywhere(read("MacroIgnoreEmptyArgs", "", "Without effect")),
-        everywhere(read("MacroIgnoreBadNesting", "", "Without effect")),
-        everywhere(read("Error", "text", "Stops with a text")),
-        everywhere(read("Warning", "text", "Warns with a text")),
-    ],
-    effect: Effect::Guards,
-};
-
 /// Whether a name is one of these directives.
 pub(super) fn is_read(name: &str) -> bool {
     MODULE.directives.iter().any(|directive| directive.name.eq_ignore_ascii_case(name))
@@ -115,9 +64,9 @@ pub(super) fn is_read_in_htaccess(name: &str) -> bool {
 
 /// Whether a module is there, by either of its names: `alias_module` or `mod_alias.c`.
 pub(super) fn is_built_in(name: &str) -> bool {
-    let mut names = directives::all_modules().map(|module| (module.name, module.file));
+    let mut names = modules::all_modules().map(|module| (module.name, module.file));
     names.any(|(module, file)| module == name || file == name)
-        || directives::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
+        || modules::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
 }
 
 /// Keeps both names of a module that is not there: blocks may depend on it. A module from elsewhere is mostly called

@@ -7,11 +7,11 @@
 
 use super::expand::Reader;
 use super::run_perl::{Asked, Made, RunAs, RunPerl};
-use crate::directives::find;
-use crate::directives::perl::providers::{self, Provider};
+use crate::directives::perl::providers;
 use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive, quoted};
 use crate::lexer::words;
-use crate::{Node, Origin};
+use crate::modules::find;
+use crate::{Node, Origin, Provider};
 use hostler_wire::configure::Shown;
 use hostler_wire::engine::{Preload, PreloadKind, ServerFacts};
 use std::collections::{HashMap, HashSet};
@@ -251,7 +251,7 @@ impl Reader {
         out.push(node);
         // Where it may not stand, or not so, is told when the tree is carried out.
         let Some(code) = code.filter(|_| is_plain && !self.htaccess) else { return };
-        let word = builds_configuration(&code);
+        let word = builds_configuration(&code, is_directive);
         self.perl.marks = self.perl.marks | of_code(&code);
         let shown = self.see(PreloadKind::Code, code, at);
         let run_as = self.run_as();
@@ -383,6 +383,11 @@ fn include_switches(switches: &[String]) -> Vec<String> {
         }
     }
     places
+}
+
+/// Whether a variable of this name builds a directive.
+fn is_directive(name: &str) -> bool {
+    find(name).is_some_and(|(_, directive)| directive.name == name)
 }
 
 /// Code that loads nothing shows all that it does itself.

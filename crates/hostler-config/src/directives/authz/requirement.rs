@@ -1,7 +1,6 @@
 //! What can stand after Require: Apache's stock providers.
 
-use crate::directives::perl::providers::{self, Decides};
-use crate::{Command, words};
+use crate::{Command, Decides, words};
 use hostler_expr::{Expr, Flags, Kind, Subnet};
 
 /// A condition for access.
@@ -78,7 +77,7 @@ impl Requirement {
             "host" => Self::Host(Words::parse(command, rest)?),
             "forward-dns" => Self::ForwardDns(Words::parse(command, rest)?),
             "ssl" => Self::Ssl,
-            _ => match providers::find(command, Decides::Authz, provider) {
+            _ => match command.provider(Decides::Authz, provider) {
                 Some(function) => {
                     Self::Program { name: provider.into(), function: function.into(), words: rest.into() }
                 }

@@ -346,9 +346,9 @@ fn allow_override_list(cmd: &mut Command<'_>, args: &Args) -> Result<(), String>
     let none = args.words.len() == 1 && args.first().eq_ignore_ascii_case("none");
     let names = if none { &[][..] } else { &args.words[..] };
     for name in names {
-        match crate::directives::find(name) {
+        match cmd.find(name) {
             None => cmd.warn(format!("AllowOverrideList names \"{name}\", which is no directive")),
-            Some((_, found)) if !found.contexts.in_htaccess() => {
+            Some(found) if !found.contexts.in_htaccess() => {
                 cmd.warn(format!(
                     "AllowOverrideList names {}, which .htaccess may never contain",
                     found.name

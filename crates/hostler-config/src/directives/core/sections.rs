@@ -1,8 +1,8 @@
 //! The sections: Directory, Files, Location, If, Limit and their variants.
 
 use crate::command::Context;
+use crate::raw::RawServer;
 use crate::section::{Kind, MethodSet, Pattern, Section};
-use crate::server::RawServer;
 use crate::{Args, Command, Contexts, Directive, Effect, Inside, Node, Overrides, Place};
 use hostler_expr::Regex;
 use std::sync::Arc;

@@ -40,7 +40,8 @@ const SECTIONS: &[&str] = &[
 
 /// The first word of the code by which it would build configuration, and its line from 1. Variables that are called
 /// as directives count until a `package` statement, because only those of the section's own package are taken.
-pub(crate) fn builds_configuration(code: &str) -> Option<(u32, String)> {
+/// `is_directive` knows the names of directives, in their own spelling.
+pub(crate) fn builds_configuration(code: &str, is_directive: fn(&str) -> bool) -> Option<(u32, String)> {
     let mut own_package = true;
     for (line, number) in code.lines().zip(1..) {
         let line = without_comment(line);
@@ -51,7 +52,10 @@ pub(crate) fn builds_configuration(code: &str) -> Option<(u32, String)> {
         let builds = |(sigil, name): &(char, &str)| {
             let section = SECTIONS.contains(name);
             matches!(sigil, '$' | '@' | '%')
-                && (section || (own_package && is_directive(name)))
+                && (section
+                    || (own_package
+                        && name.starts_with(|c: char| c.is_ascii_uppercase())
+                        && is_directive(name)))
                 && !is_lexical(code, name)
         };
         if let Some((sigil, name)) = names(line).find(builds) {
@@ -86,11 +90,6 @@ fn names(line: &str) -> impl Iterator<Item = (char, &str)> {
     })
 }
 
-fn is_directive(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_uppercase())
-        && crate::directives::find(name).is_some_and(|(_, directive)| directive.name == name)
-}
-
 /// A variable declared with `my` is no business of the server's.
 fn is_lexical(code: &str, name: &str) -> bool {
     ['$', '@', '%'].iter().any(|sigil| {
@@ -104,6 +103,10 @@ fn is_lexical(code: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_directive(name: &str) -> bool {
+        ["PerlModule", "ServerAdmin", "Options", "Include", "Alias", "Location", "Directory"].contains(&name)
+    }
 
     #[test]
     fn code_that_builds_configuration_is_found() {
@@ -122,7 +125,7 @@ mod tests {
             ("$location = 1; @files = ();", None),
         ] {
             let found = found.map(|(line, word): (u32, &str)| (line, word.to_owned()));
-            assert_eq!(builds_configuration(code), found, "{code}");
+            assert_eq!(builds_configuration(code, is_directive), found, "{code}");
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Handlers that a configuration names: those that nothing answers for are told when it is read, not by a 500 to the
 //! first visitor.
 
-use crate::Command;
-use crate::build::Builder;
+use crate::builder::Builder;
 
 /// The handlers that there are; a type of `application/x-httpd-` that is no handler counts as one.
 const HANDLERS: &[&str] = &[
@@ -19,16 +18,6 @@ const HANDLERS: &[&str] = &[
     "httpd/unix-directory",
     "none",
 ];
-
-impl Command<'_> {
-    /// Notes that the line names a handler. An access file is too late to tell of.
-    pub(crate) fn name_handler(&mut self, name: &str) {
-        if !self.is_htaccess() {
-            let named = (self.origin, self.directive.name, name.to_ascii_lowercase());
-            self.builder.handlers.push(named);
-        }
-    }
-}
 
 /// Warns of the handlers that nothing answers for, once all lines are known.
 pub(crate) fn warn_of_missing(builder: &mut Builder) {

@@ -2,7 +2,6 @@
 //! mod_allowmethods, mod_http2's basics, mpm-itk, and the few of its own.
 
 mod content;
-pub(crate) mod handlers;
 mod limits;
 mod mpm;
 mod names;

@@ -1,83 +1,18 @@
-//! Servers: filled one by one, then merged over the main server.
+//! Servers: the main one is filled, then each of the others, which are merged over it.
 
-use crate::build::{Builder, vhost_host};
+use super::{LANGUAGE, handlers, pairs};
+use crate::builder::Builder;
 use crate::command::{Command, Context, Inside};
-use crate::section::{Pattern, Section, Setting};
-use crate::{
-    Config, ConfigError, DirConfig, Node, Origin, ProcessConfig, Server, ServerConfig, Tree, VhostAddress,
-};
-use std::net::IpAddr;
+use crate::raw::RawServer;
+use crate::section::{Pattern, Section};
+use crate::{Config, ConfigError, Node, Origin, ProcessConfig, Server, Tree};
 use std::sync::Arc;
 
-/// A server as its lines say, not merged.
-#[derive(Debug, Default)]
-pub(crate) struct RawServer {
-    origin: Origin,
-    addresses: Vec<VhostAddress>,
-    server: ServerConfig,
-    dir: DirConfig,
-    directories: Vec<Arc<Section>>,
-    locations: Vec<Arc<Section>>,
-    settings: Vec<Setting>,
-}
-
 impl RawServer {
-    pub(crate) fn at(origin: Origin) -> Self {
-        Self { origin, ..Self::default() }
-    }
-
-    /// One address of the VirtualHost line: `*`, `*:80`, `_default_:*`, `192.0.2.1:80`, `[::1]:443`, `name:80`.
-    pub(crate) fn add_address(&mut self, cmd: &mut Command<'_>, word: &str) -> Result<(), String> {
-        let host = vhost_host(word);
-        let port = match word[host.len()..].strip_prefix(':') {
-            None | Some("*") => None,
-            Some(port) => Some(port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-                format!("the port of \"{word}\" is neither * nor a number from 1 to 65535")
-            })?),
-        };
-        if host == "*" || host.eq_ignore_ascii_case("_default_") {
-            self.addresses.push(VhostAddress { ip: None, port });
-            return Ok(());
-        }
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if let Ok(ip) = bare.parse::<IpAddr>() {
-            self.addresses.push(VhostAddress { ip: Some(ip), port });
-            return Ok(());
-        }
-        let found = cmd.resolved(host);
-        self.addresses.extend(found.iter().map(|ip| VhostAddress { ip: Some(*ip), port }));
-        self.addresses.dedup();
-        if found.is_empty() {
-            cmd.warn(format!("the host name \"{host}\" has no address; it is left out"));
-        }
-        Ok(())
-    }
-
-    /// Carries out the directives in the section.
-    pub(crate) fn fill(&mut self, outer: &mut Command<'_>, nodes: &[Node]) {
-        let trail = std::mem::take(&mut outer.builder.trail);
-        let mut cmd = Command {
-            dir: &mut self.dir,
-            server: &mut self.server,
-            process: outer.process,
-            context: Context::VirtualHost,
-            inside: Inside::default(),
-            place: None,
-            limited: None,
-            origin: outer.origin,
-            directive: outer.directive,
-            directories: &mut self.directories,
-            locations: &mut self.locations,
-            builder: outer.builder,
-        };
-        cmd.run(nodes);
-        self.settings = std::mem::replace(&mut outer.builder.trail, trail);
-    }
-
     /// The main server: what is outside of virtual hosts.
     fn main(builder: &mut Builder, process: &mut ProcessConfig, nodes: &[Node]) -> Self {
         let mut main = Self::default();
-        let Some((_, directive)) = crate::directives::find("VirtualHost") else { return main };
+        let Some((_, directive)) = crate::modules::find("VirtualHost") else { return main };
         let mut cmd = Command {
             dir: &mut main.dir,
             server: &mut main.server,
@@ -149,7 +84,7 @@ impl Config {
     /// Builds what can be built, and the errors.
     pub(crate) fn build_anyhow(tree: &Tree) -> (Self, Vec<ConfigError>) {
         let files = tree.files.iter().map(|name| Arc::from(name.as_str())).collect();
-        let mut builder = Builder::new(Arc::new(tree.facts.clone()), files);
+        let mut builder = Builder::new(LANGUAGE, Arc::new(tree.facts.clone()), files);
         for (origin, message) in &tree.warnings {
             builder.warn(*origin, message.clone());
         }
@@ -157,12 +92,12 @@ impl Config {
         let raw = RawServer::main(&mut builder, &mut process, &tree.nodes);
         let hosts = std::mem::take(&mut builder.hosts);
         if builder.errors.is_empty() {
-            crate::directives::core::handlers::warn_of_missing(&mut builder);
+            handlers::warn_of_missing(&mut builder);
         }
         let servers = merged(raw, hosts);
         let Builder { facts, files, mut errors, warnings, regex_options, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options };
-        errors.extend(crate::directives::pool::impossible(&config));
+        errors.extend(pairs::impossible(&config));
         (config, errors)
     }
 }

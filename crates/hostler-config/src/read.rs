@@ -19,7 +19,6 @@ mod run_perl;
 mod version;
 
 pub(crate) use expand::Reader;
-pub(crate) use modules::MODULE;
 pub use run_perl::{Asked, Made, RunAs, RunPerl};
 
 use crate::{Config, ConfigError, Node, Tree};

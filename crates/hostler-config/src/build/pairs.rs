@@ -1,7 +1,7 @@
 //! Handlers and isolations that cannot go together, found before a start.
 
-use super::Isolation;
 use crate::directives::core::Setting as Handler;
+use crate::directives::pool::Isolation;
 use crate::section::{Section, Setting};
 use crate::{Config, ConfigError, DirConfig, Origin, Server};
 use std::sync::Arc;

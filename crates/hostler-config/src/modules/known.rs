@@ -136,7 +136,7 @@ mod tests {
     fn guards_are_refused_and_tuning_is_not() {
         let refused = |name: &str| {
             matches!(
-                crate::directives::find(name).map(|(_, d)| d.action),
+                crate::modules::find(name).map(|(_, d)| d.action),
                 Some(Action::Refused(_) | Action::RefusedUnless(..))
             )
         };

@@ -1,36 +1,19 @@
-//! The table of directives: one module of Apache's per file, found by name without regard to case.
+//! The list of modules, and their directives by name, without regard to case.
 
-pub mod access_compat;
-pub mod actions;
-pub mod alias;
-pub mod auth;
-pub mod authz;
-pub mod autoindex;
-pub mod cgi;
-pub mod core;
-pub mod dir;
 pub(crate) mod effect;
-pub mod env;
-pub mod expires;
-pub mod filter;
 pub(crate) mod foreign;
-pub mod headers;
-pub mod include;
 pub(crate) mod known;
-pub mod log_config;
-pub mod mime;
-pub mod perl;
-pub mod pool;
-pub mod psgi;
-pub mod setenvif;
-pub mod ssl;
 
+use crate::directives::{
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
+    include, log_config, mime, perl, pool, psgi, reading, setenvif, ssl,
+};
 use crate::{Directive, Module};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The modules that Hostler implements, under the names of Apache's.
-pub static MODULES: &[&Module] = &[
+/// The modules that Hostler implements, under the names of Apache's, but for the core's.
+static MODULES: &[&Module] = &[
     &alias::MODULE,
     &dir::MODULE,
     &mime::MODULE,
@@ -81,7 +64,7 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
 
 /// All modules that Hostler implements.
 pub fn all_modules() -> impl Iterator<Item = &'static Module> {
-    [&crate::read::MODULE].into_iter().chain(core::MODULES.iter().copied()).chain(MODULES.iter().copied())
+    [&reading::MODULE].into_iter().chain(core::MODULES.iter().copied()).chain(MODULES.iter().copied())
 }
 
 type Entry = (&'static Module, &'static Directive);
