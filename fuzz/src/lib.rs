@@ -5,12 +5,8 @@
 //! Two ways to feed them: `tests/smoke.rs`, a short run with a fixed seed that is part of `make test`, and
 //! `fuzz_targets/`, one program for each with libFuzzer (README.md). Not here: anything that serves.
 
-mod front;
 pub mod mutator;
 pub mod target;
-
-// Where the included files look for it.
-use front::http1;
 
 /// Numbers that depend on the input alone, for decisions that a target has to take: where to split, what an
 /// imagined host answers.

@@ -1,6 +1,6 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
-use crate::http1::chunked::ChunkError;
+use hostler_http1::chunked::ChunkError;
 use crate::http1::incoming::Incoming;
 use crate::open_file::OpenFile;
 use bytes::Bytes;

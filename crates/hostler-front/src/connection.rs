@@ -1,6 +1,6 @@
 //! What is known of a client's connection as long as it lasts.
 
-use crate::http1::head::Limits;
+use hostler_http1::head::Limits;
 use crate::names::Names;
 use crate::tls::CertificateFacts;
 use crate::vhost::AddressHosts;

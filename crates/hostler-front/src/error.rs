@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::handler::options;
 use crate::log;
 use crate::request::Request;
-use crate::uri::escape_html;
+use hostler_cgi::escape_html;
 use crate::{status, variables};
 use bytes::Bytes;
 use hostler_config::directives::core::ErrorDocument;

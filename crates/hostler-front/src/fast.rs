@@ -8,8 +8,8 @@ use crate::connection::Peer;
 use crate::files::Site;
 use crate::filter::compress;
 use crate::http1::conn::Fast;
-use crate::http1::framing::KeepAlive;
-use crate::http1::head::{HTTP_11, Head};
+use hostler_http1::framing::KeepAlive;
+use hostler_http1::head::{HTTP_11, Head};
 use crate::http1::send;
 use crate::reply::Reply;
 use crate::request::{Found, Origin, Request};
@@ -166,7 +166,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     out.extend_from_slice(&text::http_date(seconds as i64));
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&remembered.fields);
-    let after = fields.wish.tell(peer, &mut out);
+    let after = send::tell_connection(fields.wish, peer, &mut out);
     out.extend_from_slice(b"\r\n");
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));

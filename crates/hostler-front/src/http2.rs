@@ -5,7 +5,7 @@
 use crate::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::connection::Peer;
 use crate::deadline::Deadline;
-use crate::http1::head::{HTTP_2, Limits};
+use hostler_http1::head::{HTTP_2, Limits};
 use crate::http1::send::{Sent, bodiless};
 use crate::http1::wire::Ended;
 use crate::reply::Reply;

@@ -5,7 +5,7 @@
 
 use crate::body::RequestBody;
 use crate::connection::Peer;
-use crate::http1::head::{self, HTTP_09, Head, Version};
+use hostler_http1::head::{self, HTTP_09, Head, Version};
 use crate::open_file::OpenFile;
 use crate::table::Table;
 use crate::thread::Thread;
@@ -410,7 +410,7 @@ impl Request {
 
     /// Notes in `Vary` that the answer depends on this request header.
     pub(crate) fn vary(&mut self, header: &[u8]) {
-        let there = self.headers_out.all(b"Vary").any(|v| crate::http1::framing::has_token(v, header));
+        let there = self.headers_out.all(b"Vary").any(|v| hostler_http1::framing::has_token(v, header));
         if !there {
             self.headers_out.merge("Vary", &Bytes::copy_from_slice(header));
         }

@@ -127,7 +127,7 @@ fn unparsed(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Bytes) -> Request {
     // What of the request line could be read is logged.
     let end = head.iter().position(|&b| matches!(b, b'\r' | b'\n')).unwrap_or(head.len());
     request.line = head.slice(..end);
-    request.version = crate::http1::head::HTTP_11;
+    request.version = hostler_http1::head::HTTP_11;
     request
 }
 

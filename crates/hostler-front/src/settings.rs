@@ -52,9 +52,9 @@ pub(crate) fn max_keep_alive_requests(server: &Server) -> Option<u32> {
 }
 
 /// Limits of a request's head.
-pub(crate) fn head_limits(server: &Server) -> crate::http1::head::Limits {
+pub(crate) fn head_limits(server: &Server) -> hostler_http1::head::Limits {
     let core = &server.conf.core;
-    crate::http1::head::Limits {
+    hostler_http1::head::Limits {
         line: core.limit_request_line.unwrap_or(8190) as usize,
         fields: core.limit_request_fields.unwrap_or(100) as usize,
         field_size: core.limit_request_field_size.unwrap_or(8190) as usize,

@@ -55,7 +55,7 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         }
         Variable::Https => borrowed(on(request.peer.tls.is_some())),
         Variable::Ipv6 => borrowed(on(request.peer.remote.ip().to_canonical().is_ipv6())),
-        Variable::Http2 => borrowed(on(request.version == crate::http1::head::HTTP_2)),
+        Variable::Http2 => borrowed(on(request.version == hostler_http1::head::HTTP_2)),
         Variable::TimeYear => now(request, b"%Y"),
         Variable::TimeMon => now(request, b"%m"),
         Variable::TimeDay => now(request, b"%d"),
@@ -88,7 +88,7 @@ fn now(request: &Request, format: &[u8]) -> Value<'static> {
 
 /// `SERVER_PROTOCOL`.
 pub(crate) fn protocol(request: &Request) -> &'static str {
-    use crate::http1::head::{HTTP_2, HTTP_09, HTTP_10};
+    use hostler_http1::head::{HTTP_2, HTTP_09, HTTP_10};
     match request.version {
         HTTP_09 => "HTTP/0.9",
         HTTP_10 => "HTTP/1.0",

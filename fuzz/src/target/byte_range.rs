@@ -1,7 +1,7 @@
 //! The Range field.
 
 use crate::Dice;
-use crate::front::byte_range::{RangeLimits, Ranges, ranges};
+use hostler_http1::byte_range::{RangeLimits, Ranges, ranges};
 
 /// The input is the field's value.
 pub fn target(data: &[u8]) {

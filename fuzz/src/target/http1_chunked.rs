@@ -1,7 +1,7 @@
 //! A chunked body, in whatever pieces the network delivers.
 
-use crate::front::http1::chunked::{ChunkError, Decoder, Step};
-use crate::front::http1::head::Limits;
+use hostler_http1::chunked::{ChunkError, Decoder, Step};
+use hostler_http1::head::Limits;
 use crate::{Dice, pieces};
 
 /// The input is what a client sends after the head.

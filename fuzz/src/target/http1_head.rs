@@ -1,7 +1,7 @@
 //! The head of an HTTP/1 request, and what it says about the body.
 
-use crate::front::http1::framing;
-use crate::front::http1::head::{self, HTTP_09, Head, HeadError, Limits, Partial};
+use hostler_http1::framing;
+use hostler_http1::head::{self, HTTP_09, Head, HeadError, Limits, Partial};
 use crate::{Dice, pieces};
 
 /// The input is what a client sends.

@@ -1,6 +1,6 @@
 //! From a request target to a path.
 
-use crate::front::uri::{self, EncodedSlashes};
+use hostler_http1::uri::{self, EncodedSlashes};
 use hostler_config::directives::alias::push_escaped_path;
 
 /// The input is a target.
@@ -19,7 +19,7 @@ pub fn target(data: &[u8]) {
     // RFC 3986: each percent sign begins a byte of two hexadecimal digits, and nothing else was changed.
     let encoded = escaped.iter().filter(|byte| **byte == b'%').count();
     assert_eq!(escaped.len(), data.len() + 2 * encoded);
-    let html = uri::escape_html(data);
+    let html = hostler_cgi::escape_html(data);
     assert!(!html.iter().any(|byte| matches!(byte, b'<' | b'>' | b'"')));
 }
 

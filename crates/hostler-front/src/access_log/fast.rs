@@ -3,7 +3,7 @@
 use super::record::{self, Shown};
 use super::{buffers, clock};
 use crate::connection::Peer;
-use crate::http1::head::{HTTP_10, Head};
+use hostler_http1::head::{HTTP_10, Head};
 use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;

@@ -1,7 +1,7 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
 use crate::body::{Body, Segment};
-use crate::byte_range::{self, ByteRange, RangeLimits, Ranges};
+use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
 use crate::conditional::{self, Validators};
 use crate::handler::file::now;
 use crate::request::Request;

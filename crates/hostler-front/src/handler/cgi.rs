@@ -15,7 +15,7 @@ pub(crate) use include::{Included, exec_cgi, exec_cmd};
 use crate::body::Body;
 use crate::conditional::{self, Condition, Validators};
 use crate::filter::range::UNRANGED;
-use crate::http1::head::HTTP_2;
+use hostler_http1::head::HTTP_2;
 use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::Halt;

@@ -4,8 +4,8 @@
 //! A program that only says so and frames nothing is taken at what it prints.
 
 use crate::body::{Body, BodyError, BodyStream};
-use crate::http1::chunked::{Decoder, Step};
-use crate::http1::head::Limits;
+use hostler_http1::chunked::{Decoder, Step};
+use hostler_http1::head::Limits;
 use crate::request::Request;
 use bytes::{Bytes, BytesMut};
 use std::task::{Context, Poll, ready};

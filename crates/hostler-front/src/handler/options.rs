@@ -1,7 +1,7 @@
 //! Methods that no file answers: OPTIONS, TRACE; and what a method may send.
 
 use crate::body::Body;
-use crate::http1::framing;
+use hostler_http1::framing;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::Halt;

@@ -3,8 +3,8 @@
 //! An idle connection owns no buffer: bytes are read into the thread's scratch space and only what is incomplete
 //! or belongs to a later request is kept.
 
-use super::framing::{After, Framing, KeepAlive};
-use super::head::{self, Head, HeadError, Limits};
+use hostler_http1::framing::{After, Framing, KeepAlive};
+use hostler_http1::head::{self, Head, HeadError, Limits};
 use super::incoming::{Incoming, discard};
 use super::send::{self, Connection, Outgoing, Sent};
 use super::wire::{Ended, Wire, with_scratch};
@@ -188,7 +188,7 @@ fn examine(
 
 /// Answers a request by the whole way of phases.
 async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: Bytes, head: Head) -> After {
-    let (framing, both) = match super::framing::framing(&head, &buffer) {
+    let (framing, both) = match hostler_http1::framing::framing(&head, &buffer) {
         Ok(framing) => framing,
         Err(error) => {
             refuse(thread, wire, peer, error.status(), &error.to_string(), buffer).await;
@@ -200,7 +200,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer)));
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Http1(incoming.clone()) };
-    let wish = super::framing::keep_alive(&head, &buffer);
+    let wish = hostler_http1::framing::keep_alive(&head, &buffer);
     let request = Request::from_http1(thread, peer, &buffer, &head, body);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let Some(reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
@@ -252,7 +252,7 @@ async fn go_on(
         return After::Linger;
     };
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));
-    let wish = super::framing::keep_alive(head, buffer);
+    let wish = hostler_http1::framing::keep_alive(head, buffer);
     deliver(thread, wire, peer, Asked { head, wish, both: false, expect: false, incoming }, reply).await
 }
 
@@ -288,7 +288,7 @@ async fn deliver(
         headers: &reply.headers,
         body: std::mem::take(&mut reply.body),
         head_only: reply.head_only,
-        connection: wish.field(peer, keep),
+        connection: Connection::of(wish, peer, keep),
         raw: reply.raw,
     };
     // Raw bytes, which say what they like of their length, and a body without one before HTTP/1.1 end with the

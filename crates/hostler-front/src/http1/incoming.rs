@@ -1,7 +1,7 @@
 //! The client's side of a request body: a length or chunks, 100 Continue, LimitRequestBody.
 
-use super::chunked::{Decoder, Step};
-use super::framing::Framing;
+use hostler_http1::chunked::{Decoder, Step};
+use hostler_http1::framing::Framing;
 use super::wire::Wire;
 use crate::body::BodyError;
 use crate::connection::{Pace, Peer};

@@ -3,10 +3,7 @@
 //! Our own, and not hyper's, for reasons kept in `docs/decisions`: Apache's strictness and limits with their
 //! statuses, files sent by the kernel, CGI's nph- scripts, and ten thousand idle connections in little memory.
 
-pub(crate) mod chunked;
 pub(crate) mod conn;
-pub(crate) mod framing;
-pub(crate) mod head;
 pub(crate) mod incoming;
 pub(crate) mod send;
 mod watch;

@@ -1,7 +1,7 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
-use super::framing::{After, KeepAlive};
-use super::head::{HTTP_09, HTTP_11, Version};
+use hostler_http1::framing::{After, KeepAlive};
+use hostler_http1::head::{HTTP_09, HTTP_11, Version};
 use super::wire::{Ended, Wire};
 use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::connection::Peer;
@@ -38,22 +38,22 @@ pub(crate) enum Connection {
     Tell(u64, Option<u32>),
 }
 
-impl KeepAlive {
-    /// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
-    pub(crate) fn tell(self, peer: &Peer, out: &mut Vec<u8>) -> After {
-        let stays = self.persistent && peer.may_continue();
-        connection(out, self.field(peer, stays));
-        self.after(stays)
-    }
+/// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
+pub(crate) fn tell_connection(wish: KeepAlive, peer: &Peer, out: &mut Vec<u8>) -> After {
+    let stays = wish.persistent && peer.may_continue();
+    connection(out, Connection::of(wish, peer, stays));
+    wish.after(stays)
+}
 
+impl Connection {
     /// What is told about the connection with an answer, when it stays or not.
-    pub(crate) fn field(self, peer: &Peer, stays: bool) -> Connection {
+    pub(crate) fn of(wish: KeepAlive, peer: &Peer, stays: bool) -> Self {
         if !stays {
-            Connection::Close
-        } else if self.explicit {
-            Connection::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
+            Self::Close
+        } else if wish.explicit {
+            Self::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
         } else {
-            Connection::Keep
+            Self::Keep
         }
     }
 }
@@ -107,7 +107,7 @@ pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent)
 }
 
 fn declared(headers: &Table) -> Option<u64> {
-    super::framing::decimal(headers.find("Content-Length")?)
+    hostler_http1::framing::decimal(headers.find("Content-Length")?)
 }
 
 fn write_head(out: &mut Vec<u8>, answer: &Outgoing<'_>, length: Option<u64>, chunked: bool) {
@@ -143,7 +143,7 @@ fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
 /// A field; a value that could end the line early is made harmless, and a field whose name is none (RFC 9110 §5.1) is
 /// left out (response splitting).
 pub(crate) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    if name.is_empty() || !name.iter().copied().all(super::head::is_token) {
+    if name.is_empty() || !name.iter().copied().all(hostler_http1::head::is_token) {
         return;
     }
     out.extend_from_slice(name);

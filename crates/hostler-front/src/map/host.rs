@@ -1,10 +1,10 @@
 //! The first steps of a request: its target taken apart, and the virtual host chosen.
 
-use crate::http1::head::{HTTP_2, HTTP_11};
+use hostler_http1::head::{HTTP_2, HTTP_11};
 use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::uri;
-use crate::vhost::{self, Authority};
+use hostler_http1::uri;
+use hostler_http1::authority::{Authority, authority};
 use bytes::Bytes;
 use hostler_config::Server;
 
@@ -32,7 +32,7 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
             if request.version == HTTP_11 && !request.headers_in.contains("Host") {
                 return Err(refused(request, 400, NO_HOST));
             }
-            let authority = vhost::authority(text, strict);
+            let authority = authority(text, strict);
             let authority =
                 authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
             // RFC 9112 §3.2.2: the target's host replaces the Host field.
@@ -77,7 +77,7 @@ fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16>
         let needed = request.version >= HTTP_11;
         return if needed { Err(refused(request, 400, "the Host field is empty")) } else { Ok(None) };
     }
-    match vhost::authority(field, strict) {
+    match authority(field, strict) {
         Some(authority) => Ok(Some(authority)),
         None => Err(refused(request, 400, "the Host field is malformed")),
     }

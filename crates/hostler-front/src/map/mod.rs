@@ -12,7 +12,7 @@ use crate::budget;
 use crate::handler::worker::phases::{self, Said};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
-use crate::uri::{self, EncodedSlashes};
+use hostler_http1::uri::{self, EncodedSlashes};
 use hostler_config::directives::core;
 
 /// Decodes the path, translates it, and merges what applies to it.

@@ -1,12 +1,12 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
 use crate::body::{Body, RequestBody};
-use crate::http1::head::{self, HTTP_09};
+use hostler_http1::head::{self, HTTP_09};
 use crate::http1::send::{self, Sent};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::thread::Thread;
-use crate::uri::escape_html;
+use hostler_cgi::escape_html;
 use crate::{listen, text, variables};
 use bytes::Bytes;
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@ use crate::map::translate;
 use crate::request::Request;
 use crate::serve;
 use crate::table::Table;
-use crate::uri::escape_html;
+use hostler_cgi::escape_html;
 use crate::{settings, variables};
 use hostler_cgi::{Client, Environment, Redirected, Server};
 use hostler_config::directives::alias::escape_path;

@@ -2,7 +2,7 @@
 
 use super::auto::{date, duration};
 use super::{Snapshot, key, mean, rate, unix_seconds};
-use crate::uri::escape_html;
+use hostler_cgi::escape_html;
 use hostler_gateway::pool::{BUCKETS, Histogram, Status};
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use super::directory::{self, Known, Programs};
 use super::nested::Within;
-use crate::http1::head::HTTP_2;
+use hostler_http1::head::HTTP_2;
 use crate::request::{Found, Origin, Request};
 use crate::table::Table;
 use crate::{log, settings, status, text, variables};

@@ -3,7 +3,7 @@
 
 use crate::body::Body;
 use crate::handler::{self, cgi};
-use crate::http1::head::HTTP_2;
+use hostler_http1::head::HTTP_2;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::serve::Halt;

@@ -15,8 +15,9 @@ use super::head::{self, Task};
 use crate::access_log::{self, FastRecord};
 use crate::body::RequestBody;
 use crate::connection::Peer;
-use crate::http1::framing::{After, KeepAlive};
-use crate::http1::head::{HTTP_10, HTTP_11, Head};
+use crate::http1::send;
+use hostler_http1::framing::{After, KeepAlive};
+use hostler_http1::head::{HTTP_10, HTTP_11, Head};
 use crate::request::Request;
 use crate::table::Table;
 use crate::thread::Thread;
@@ -197,7 +198,7 @@ impl Begun {
         };
         let mut out = Vec::with_capacity(512);
         plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
-        let after = self.wish.tell(peer, &mut out);
+        let after = send::tell_connection(self.wish, peer, &mut out);
         out.extend_from_slice(b"\r\n");
         let logged = || plain::logged_fields(&first.body, &head);
         Some(Plain { out, body, after, headers_out: self.remembered.facts.is_some().then(logged) })

@@ -5,7 +5,7 @@ use super::super::directory::Known;
 use super::super::head::{Task, Texts};
 use crate::connection::Peer;
 use crate::files::Site;
-use crate::http1::head::{HTTP_10, HTTP_11};
+use hostler_http1::head::{HTTP_10, HTTP_11};
 use crate::request::{Origin, Request};
 use crate::{access, access_log, filter, names};
 use hashbrown::HashMap;

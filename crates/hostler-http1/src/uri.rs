@@ -3,28 +3,33 @@
 //! The order follows Apache since 2.4.60: unreserved characters are decoded before dot segments are removed
 //! (so `/.%2e/` can't climb), everything else after.
 
-pub(crate) use hostler_cgi::escape_html;
-
 use std::borrow::Cow;
 
 /// Why a target can't be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UriError {
+pub enum UriError {
+    /// RFC 9112 §3.2.
     #[error("the request target is not a path, an http URL or *")]
     Malformed,
+    /// RFC 3986 §2.1.
     #[error("the path has a % that is not followed by two hexadecimal digits")]
     BadEscape,
+    /// `%2F`.
     #[error("the path has an encoded slash (AllowEncodedSlashes is off)")]
     EncodedSlash,
+    /// `%00`.
     #[error("the path has an encoded NUL")]
     EncodedNul,
+    /// RFC 3986 §5.2.4 would drop them.
     #[error("the path climbs above the root")]
     AboveRoot,
 }
 
 impl UriError {
     /// Apache answers an encoded slash or NUL as if nothing were there.
-    pub(crate) fn status(self) -> u16 {
+    /// The status that answers it.
+    #[must_use]
+    pub fn status(self) -> u16 {
         match self {
             Self::EncodedSlash | Self::EncodedNul => 404,
             _ => 400,
@@ -34,26 +39,32 @@ impl UriError {
 
 /// `AllowEncodedSlashes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum EncodedSlashes {
+pub enum EncodedSlashes {
+    /// 404.
     #[default]
     Off,
+    /// It becomes a slash.
     On,
+    /// It stays as it is.
     NoDecode,
 }
 
 /// The parts of a request target (RFC 9112 §3.2).
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target<'a> {
+pub struct Target<'a> {
     /// Authority of an absolute-form target.
-    pub(crate) authority: Option<&'a [u8]>,
+    pub authority: Option<&'a [u8]>,
     /// The undecoded path; `/` for an absolute form without one, `*` for the asterisk form.
-    pub(crate) path: &'a [u8],
+    pub path: &'a [u8],
     /// What follows the first `?`.
-    pub(crate) query: Option<&'a [u8]>,
+    pub query: Option<&'a [u8]>,
 }
 
 /// Splits a target. A fragment is never sent to a server (RFC 9110 §4.2.5).
-pub(crate) fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
+///
+/// # Errors
+/// What is none of the forms of RFC 9112 §3.2.
+pub fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
     if target.contains(&b'#') {
         return Err(UriError::Malformed);
     }
@@ -93,7 +104,10 @@ fn is_unreserved(byte: u8) -> bool {
 }
 
 /// The decoded, normalised path: dot segments removed, slashes merged if `merge_slashes`.
-pub(crate) fn normalise(
+///
+/// # Errors
+/// Escapes that mean nothing or must not be there, and dot segments that climb above the root.
+pub fn normalise(
     path: &[u8],
     merge_slashes: bool,
     slashes: EncodedSlashes,

@@ -1,40 +1,50 @@
 //! The Range field taken apart (RFC 9110 §14.1.2), for a body whose length is known. What becomes of the ranges
-//! is `filter/range.rs`'s part. No I/O: it is fuzzed.
+//! is the server's business.
 
-use crate::http1::framing;
+use crate::framing;
 
 /// A byte range, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ByteRange {
-    pub(crate) first: u64,
-    pub(crate) last: u64,
+pub struct ByteRange {
+    /// Offset of the first byte.
+    pub first: u64,
+    /// Offset of the last byte.
+    pub last: u64,
 }
 
 impl ByteRange {
-    pub(crate) fn length(self) -> u64 {
+    /// In bytes; never 0.
+    #[must_use]
+    pub fn length(self) -> u64 {
         self.last - self.first + 1
     }
 }
 
 /// What a Range field asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ranges {
+pub enum Ranges {
     /// The whole: no range, a malformed one, or too many.
     Whole,
+    /// These parts, in the order in which they were asked for.
     Some(Vec<ByteRange>),
+    /// None of them lies in the body (416).
     Unsatisfiable,
 }
 
 /// `MaxRanges`, `MaxRangeOverlaps` and `MaxRangeReversals`; `None` is no limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RangeLimits {
-    pub(crate) ranges: Option<u32>,
-    pub(crate) overlaps: Option<u32>,
-    pub(crate) reversals: Option<u32>,
+pub struct RangeLimits {
+    /// Ranges asked for.
+    pub ranges: Option<u32>,
+    /// Ranges that overlap the one before them.
+    pub overlaps: Option<u32>,
+    /// Ranges that begin before the one before them.
+    pub reversals: Option<u32>,
 }
 
 /// Parses a Range field for a body of `length` bytes (RFC 9110 §14.1.2).
-pub(crate) fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
+#[must_use]
+pub fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
     let set = field.split_at_checked(6).filter(|(unit, _)| unit.eq_ignore_ascii_case(b"bytes="));
     let Some((_, set)) = set.filter(|_| length > 0) else { return Ranges::Whole };
     let mut found: Vec<ByteRange> = Vec::new();

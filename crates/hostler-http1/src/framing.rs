@@ -6,35 +6,48 @@ use super::head::{HTTP_10, HTTP_11, Head, Version};
 
 /// How long a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub enum Framing {
+    /// There is no body.
     None,
+    /// This many bytes.
     Length(u64),
+    /// It says itself where it ends ([`crate::chunked`]).
     Chunked,
 }
 
 /// Why a request's framing is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FramingError {
+pub enum FramingError {
+    /// RFC 9112 §6.3, 5.
     #[error("Content-Length is not a number, or there are several")]
     Length,
+    /// RFC 9112 §6.3, 4.
     #[error("Transfer-Encoding doesn't end in chunked")]
     TransferEncoding,
+    /// RFC 9112 §6.1.
     #[error("Transfer-Encoding in a request before HTTP/1.1")]
     TransferEncodingVersion,
+    /// RFC 9112 §6.1: 501.
     #[error("Transfer-Encoding names a coding that is not known here")]
     UnknownCoding,
+    /// RFC 9112 §5.2.
     #[error("Content-Length or Transfer-Encoding is folded over several lines")]
     Folded,
 }
 
 impl FramingError {
-    pub(crate) fn status(self) -> u16 {
+    /// The status that answers it.
+    #[must_use]
+    pub fn status(self) -> u16 {
         if self == Self::UnknownCoding { 501 } else { 400 }
     }
 }
 
 /// The body's framing, and whether the connection must close after it (both fields were there).
-pub(crate) fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), FramingError> {
+///
+/// # Errors
+/// Fields that contradict each other, or that others may read differently.
+pub fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), FramingError> {
     let mut length = None;
     let mut codings: Vec<&[u8]> = Vec::new();
     let mut encoded = false;
@@ -73,7 +86,8 @@ pub(crate) fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), Fra
 }
 
 /// `1*DIGIT` that fits 63 bits; nothing else (no sign, no blanks, no list).
-pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -82,22 +96,24 @@ pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 /// Whether a comma-separated field value has this token (without case).
-pub(crate) fn has_token(value: &[u8], token: &[u8]) -> bool {
+#[must_use]
+pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(token))
 }
 
 /// What the client wants to become of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeepAlive {
+pub struct KeepAlive {
     /// It may stay open.
-    pub(crate) persistent: bool,
+    pub persistent: bool,
     /// The client asked for it in words and is told so in words.
-    pub(crate) explicit: bool,
+    pub explicit: bool,
 }
 
 impl KeepAlive {
     /// What a request with at most one `Connection` field wants; `None`: more than the short ways know of.
-    pub(crate) fn of_field(version: Version, connection: Option<&[u8]>) -> Option<Self> {
+    #[must_use]
+    pub fn of_field(version: Version, connection: Option<&[u8]>) -> Option<Self> {
         let Some(value) = connection else {
             return Some(Self { persistent: version >= HTTP_11, explicit: false });
         };
@@ -107,7 +123,8 @@ impl KeepAlive {
     }
 
     /// What follows an answer to a request that had no body.
-    pub(crate) fn after(self, stays: bool) -> After {
+    #[must_use]
+    pub fn after(self, stays: bool) -> After {
         match (stays, self.persistent) {
             (true, _) => After::Stay,
             (false, true) => After::Linger,
@@ -118,7 +135,7 @@ impl KeepAlive {
 
 /// What becomes of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
+pub enum After {
     /// It waits for the next request.
     Stay,
     /// The client has said that nothing will follow its request: there is nothing to wait for.
@@ -127,8 +144,9 @@ pub(crate) enum After {
     Linger,
 }
 
-/// RFC 9112 §9.3.
-pub(crate) fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
+/// What the request's `Connection` fields say, or its version where there is none (RFC 9112 §9.3).
+#[must_use]
+pub fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
     let (mut close, mut keep) = (false, false);
     for field in head.fields.iter().filter(|f| f.name.of(buffer).eq_ignore_ascii_case(b"connection")) {
         let value = field.value.of(buffer);
@@ -141,7 +159,7 @@ pub(crate) fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
 
 #[cfg(test)]
 mod tests {
-    use super::super::head::{Limits, parse};
+    use crate::head::{Limits, parse};
     use super::*;
 
     fn of(fields: &str) -> Result<(Framing, bool), FramingError> {

@@ -5,17 +5,22 @@ use super::head::Limits;
 
 /// Why a chunked body can't be read on; the connection can't be used afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ChunkError {
+pub enum ChunkError {
+    /// `chunk-size`.
     #[error("a chunk's size is not a hexadecimal number")]
     Size,
+    /// The line end behind `chunk-data`, or of any line.
     #[error("a chunk is not followed by CR LF")]
     LineEnd,
+    /// `chunk-ext`.
     #[error("chunk extensions are too long")]
     TooLong,
+    /// `trailer-section`, as a whole.
     #[error(
         "there are more trailer fields than LimitRequestFields, or they are longer than LimitRequestFieldSize"
     )]
     TooManyTrailers,
+    /// `trailer-section`, one field.
     #[error("a trailer field is malformed")]
     Trailer,
 }
@@ -36,7 +41,7 @@ enum State {
 
 /// The decoder's state between two reads.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     state: State,
     limits: Limits,
     /// Bytes and number of trailer fields.
@@ -45,27 +50,44 @@ pub(crate) struct Decoder {
 
 /// What a step found at the start of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Skip the first number of bytes; the second number of bytes after them are data.
-    Data { skip: usize, data: usize },
+    Data {
+        /// Bytes of framing.
+        skip: usize,
+        /// Bytes of the body.
+        data: usize,
+    },
     /// Skip these bytes and give more (0: the line isn't complete).
-    More { skip: usize },
+    More {
+        /// Bytes of framing.
+        skip: usize,
+    },
     /// Skip these bytes: the body has ended.
-    End { skip: usize },
+    End {
+        /// Bytes of framing.
+        skip: usize,
+    },
 }
 
 impl Decoder {
     /// The limits of header fields count for trailer fields too, which are counted by themselves.
-    pub(crate) fn new(limits: Limits) -> Self {
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
         Self { state: State::Size, limits, trailer: (0, 0) }
     }
 
-    pub(crate) fn is_done(&self) -> bool {
+    /// Whether the body's end has come.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
     /// Looks at the start of `input` and consumes at most one run of data.
-    pub(crate) fn step(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
+    ///
+    /// # Errors
+    /// What is no chunked body; nothing after it can be understood.
+    pub fn step(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
         let mut at = 0;
         loop {
             match self.state {

@@ -10,9 +10,11 @@ use smallvec::SmallVec;
 
 /// A range of the head's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+pub struct Span {
+    /// Of its first byte.
+    pub start: u32,
+    /// Behind its last byte.
+    pub end: u32,
 }
 
 impl Span {
@@ -20,42 +22,57 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    pub(crate) fn of(self, buffer: &[u8]) -> &[u8] {
+    /// Its bytes; `buffer` is the one that was parsed, or begins as it does.
+    #[must_use]
+    #[inline]
+    pub fn of(self, buffer: &[u8]) -> &[u8] {
         &buffer[self.start as usize..self.end as usize]
     }
 }
 
 /// One field; `folded` lines have to be joined by the reader (RFC 9112 §5.2).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
-    pub(crate) name: Span,
-    pub(crate) value: Span,
-    pub(crate) folded: bool,
+pub struct Field {
+    /// A token; with lenient limits anything without blanks.
+    pub name: Span,
+    /// Without the blanks around it.
+    pub value: Span,
+    /// It goes on over several lines, see [`unfold`].
+    pub folded: bool,
 }
 
 /// Protocol versions, as 1000 × major + minor (Apache's `proto_num`).
-pub(crate) type Version = u16;
-pub(crate) const HTTP_09: Version = 9;
-pub(crate) const HTTP_10: Version = 1000;
-pub(crate) const HTTP_11: Version = 1001;
-pub(crate) const HTTP_2: Version = 2000;
+pub type Version = u16;
+/// HTTP/0.9: a request line without a version.
+pub const HTTP_09: Version = 9;
+/// HTTP/1.0 (RFC 1945).
+pub const HTTP_10: Version = 1000;
+/// HTTP/1.1 (RFC 9112).
+pub const HTTP_11: Version = 1001;
+/// HTTP/2 (RFC 9113).
+pub const HTTP_2: Version = 2000;
 
 /// A parsed head.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub struct Head {
     /// The request line without its line end.
-    pub(crate) line: Span,
-    pub(crate) method: Span,
-    pub(crate) target: Span,
-    pub(crate) version: Version,
-    pub(crate) fields: SmallVec<[Field; 16]>,
+    pub line: Span,
+    /// A token, as it was sent.
+    pub method: Span,
+    /// As it was sent, see [`crate::uri::split`].
+    pub target: Span,
+    /// Never higher than [`HTTP_11`].
+    pub version: Version,
+    /// In the order in which they came.
+    pub fields: SmallVec<[Field; 16]>,
     /// Bytes of the buffer that the head takes, its empty line included.
-    pub(crate) length: usize,
+    pub length: usize,
 }
 
 impl Head {
     /// The first field of this name.
-    pub(crate) fn field<'a>(&self, buffer: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    #[must_use]
+    pub fn field<'a>(&self, buffer: &'a [u8], name: &str) -> Option<&'a [u8]> {
         self.fields
             .iter()
             .find(|f| f.name.of(buffer).eq_ignore_ascii_case(name.as_bytes()))
@@ -65,19 +82,19 @@ impl Head {
 
 /// `LimitRequestLine`, `LimitRequestFields`, `LimitRequestFieldSize` and `HttpProtocolOptions`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Longest request line, in bytes.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Most fields; 0 is no limit.
-    pub(crate) fields: usize,
+    pub fields: usize,
     /// Longest field, in bytes.
-    pub(crate) field_size: usize,
+    pub field_size: usize,
     /// `HttpProtocolOptions Strict`.
-    pub(crate) strict: bool,
+    pub strict: bool,
     /// `RegisteredMethods` is on: only registered methods are known.
-    pub(crate) registered_methods: bool,
+    pub registered_methods: bool,
     /// `Allow0.9`.
-    pub(crate) allow_09: bool,
+    pub allow_09: bool,
 }
 
 impl Default for Limits {
@@ -95,35 +112,49 @@ impl Default for Limits {
 
 /// Why a head can't be used. Each has a status and a sentence for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HeadError {
+pub enum HeadError {
+    /// `LimitRequestLine`.
     #[error("the request line is longer than LimitRequestLine")]
     LineTooLong,
+    /// `LimitRequestFields`.
     #[error("there are more header fields than LimitRequestFields")]
     TooManyFields,
+    /// `LimitRequestFieldSize`.
     #[error("a header field is longer than LimitRequestFieldSize")]
     FieldTooLong,
+    /// RFC 9112 §3.
     #[error("the request line is malformed")]
     RequestLine,
+    /// RFC 9112 §2.2.
     #[error("a line doesn't end in CR LF")]
     LineEnd,
+    /// RFC 9112 §5.1.
     #[error("a header field has no colon, or its name is not a token")]
     FieldName,
+    /// RFC 9110 §5.5.
     #[error("a header field's value has a control character")]
     FieldValue,
+    /// RFC 9112 §2.2.
     #[error("the first header line starts with white space")]
     Fold,
+    /// RFC 9112 §5.2.
     #[error("a folded line has nothing but white space")]
     EmptyFold,
+    /// `LimitRequestFieldSize`, of several fields.
     #[error("header fields of one name are together longer than LimitRequestFieldSize")]
     MergedTooLong,
+    /// RFC 9112 §2.3.
     #[error("the protocol version is not HTTP/0.9, HTTP/1.0 or HTTP/1.1")]
     Version,
+    /// `HttpProtocolOptions Require1.0`.
     #[error("HTTP/0.9 is not allowed here")]
     Http09,
 }
 
 impl HeadError {
-    pub(crate) fn status(self) -> u16 {
+    /// The status that answers it.
+    #[must_use]
+    pub fn status(self) -> u16 {
         match self {
             Self::LineTooLong => 414,
             Self::Version => 505,
@@ -133,14 +164,15 @@ impl HeadError {
 }
 
 /// RFC 9110 §5.6.2 `tchar`.
-pub(crate) fn is_token(byte: u8) -> bool {
+#[must_use]
+pub fn is_token(byte: u8) -> bool {
     matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'z' | b'|' | b'~')
         || byte.is_ascii_alphanumeric()
 }
 
 /// A head that has not come as a whole: what is known of it, so that each line is read once, however it arrives.
 #[derive(Debug, Default)]
-pub(crate) struct Partial {
+pub struct Partial {
     /// Where the first line begins that is not complete.
     at: usize,
     /// No line ends before here.
@@ -162,7 +194,10 @@ const EMPTY_LINES: usize = 10;
 /// Parses the head at the start of `buffer`.
 ///
 /// `Ok(None)`: more bytes are needed.
-pub(crate) fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
+///
+/// # Errors
+/// What can't be understood, or is longer than `limits` allow.
+pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
     Partial::default().parse(buffer, limits)
 }
 
@@ -170,7 +205,10 @@ impl Partial {
     /// Parses the head at the start of `buffer`, of which this knows what was there the last time.
     ///
     /// `Ok(None)`: more bytes are needed. Else this is of no further use.
-    pub(crate) fn parse(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
+    ///
+    /// # Errors
+    /// What can't be understood, or is longer than `limits` allow.
+    pub fn parse(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
         if self.head.is_none() {
             let Some(head) = self.request_line(buffer, limits)? else { return Ok(None) };
             self.head = Some(head);
@@ -383,7 +421,8 @@ fn is_bad_in_value(byte: u8, limits: &Limits) -> bool {
 }
 
 /// A folded value with each line end and the white space around it replaced by one space (RFC 9112 §5.2).
-pub(crate) fn unfold(value: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn unfold(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     for piece in value.split(|&b| b == b'\n') {
         let piece = piece.trim_ascii();
