@@ -2,16 +2,16 @@
 //!
 //! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here.
 
-use crate::body::{Body, BodyError, BodyStream, RequestBody};
-use crate::connection::Peer;
-use crate::deadline::Deadline;
-use hostler_http1::head::{HTTP_2, Limits};
+use crate::hook::reply::Reply;
 use crate::http1::send::{Sent, bodiless};
 use crate::http1::wire::Ended;
-use crate::reply::Reply;
+use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::io::deadline::Deadline;
 use crate::request::Request;
-use crate::thread::Thread;
+use crate::request::connection::Peer;
+use crate::request::thread::Thread;
 use bytes::Bytes;
+use hostler_http1::head::{HTTP_2, Limits};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -172,11 +172,13 @@ async fn answer(
     let working = Working(activity.clone());
     let line = || Bytes::from(format!("{} {} HTTP/2.0", request.method(), request.uri().path()));
     let reply = match (thread.shared.clients.may_ask(peer.remote.ip()), unfit(&request, &peer.limits)) {
-        (Err(wait), _) => crate::serve::too_many(&thread, &peer, wait, &line()).await,
-        (Ok(()), Some((status, why))) => crate::serve::refuse(&thread, &peer, status, why, &line()).await,
+        (Err(wait), _) => crate::hook::serve::too_many(&thread, &peer, wait, &line()).await,
+        (Ok(()), Some((status, why))) => {
+            crate::hook::serve::refuse(&thread, &peer, status, why, &line()).await
+        }
         (Ok(()), None) => {
             let request = convert(&thread, &peer, &activity, request);
-            crate::serve::serve(&thread, request).await
+            crate::hook::serve::serve(&thread, request).await
         }
     };
     peer.requests.set(peer.requests.get() + 1);

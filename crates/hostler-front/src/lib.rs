@@ -4,61 +4,25 @@
 //! **Runs as** an unprivileged user of its own that is no site's user; it can read no site's files but through
 //! that site's process. **Diagnostics**: the ErrorLogs of the configuration; before they are open, stderr.
 
-mod access;
-mod access_log;
-mod agents;
-mod aside;
-mod body;
-mod budget;
-mod clients;
-mod conditional;
-mod confine;
-mod connection;
-mod counters;
-mod deadline;
-mod descriptors;
-mod engines;
-mod error;
-mod expr_host;
-mod fast;
-mod files;
-mod filter;
-mod handler;
+mod hook;
 mod http1;
 mod http2;
-mod hub;
 mod io;
-mod listen;
+mod limits;
 mod log;
-mod map;
-mod merge;
-mod names;
-mod open_file;
-mod passwords;
-mod preface;
-mod reply;
+mod memory;
+mod module;
+mod process;
 mod request;
-mod serve;
-mod settings;
 mod site;
-mod site_limits;
-mod sites;
-mod start;
-mod status;
-mod stop;
-mod table;
-mod text;
-mod thread;
+mod technique;
 mod tls;
-mod variables;
-mod vhost;
-mod warm;
-mod watchdog;
+mod values;
 
 /// Runs the front with the process's arguments and inherited descriptors, until it is told to end.
 #[must_use]
 pub fn main() -> std::process::ExitCode {
-    match start::run() {
+    match process::start::run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("hostler-front: {error}");

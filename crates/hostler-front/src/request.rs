@@ -3,14 +3,25 @@
 //! An internal redirect makes a new request that remembers the old one (`prev`); a sub-request (SSI include,
 //! lookups) is a request that knows how deep it is.
 
-use crate::body::RequestBody;
-use crate::connection::Peer;
-use hostler_http1::head::{self, HTTP_09, Head, Version};
-use crate::open_file::OpenFile;
-use crate::table::Table;
-use crate::thread::Thread;
+pub(crate) mod conditional;
+pub(crate) mod connection;
+pub(crate) mod counters;
+pub(crate) mod expr_host;
+pub(crate) mod merge;
+pub(crate) mod names;
+pub(crate) mod settings;
+pub(crate) mod thread;
+pub(crate) mod variables;
+pub(crate) mod vhost;
+
+use crate::io::body::RequestBody;
+use crate::io::open_file::OpenFile;
+use crate::request::connection::Peer;
+use crate::request::thread::Thread;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::{DirConfig, Server};
+use hostler_http1::head::{self, HTTP_09, Head, Version};
 use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -81,7 +92,7 @@ pub(crate) struct Request {
     pub(crate) received: SystemTime,
     pub(crate) started: Instant,
     /// What it may cost, with all that is done for it.
-    pub(crate) budget: Rc<crate::budget::Budget>,
+    pub(crate) budget: Rc<crate::limits::budget::Budget>,
     /// Unique within the front's life; with it errors on the page and in the logs find each other.
     pub(crate) number: u64,
 
@@ -127,11 +138,11 @@ pub(crate) struct Request {
     /// Output filters by name (lower case), in order.
     pub(crate) filters: Vec<Bytes>,
     /// How fast the answer is sent (`RATE_LIMIT`).
-    pub(crate) rate: Option<crate::filter::rate::Rate>,
+    pub(crate) rate: Option<crate::module::ratelimit::Rate>,
     /// It is counted among its site's requests that are being answered.
-    pub(crate) busy: Option<Rc<crate::clients::Busy>>,
+    pub(crate) busy: Option<Rc<crate::limits::clients::Busy>>,
     /// What compression came to.
-    pub(crate) compressed: Option<Rc<crate::filter::compress::Totals>>,
+    pub(crate) compressed: Option<Rc<crate::module::deflate::Totals>>,
 
     pub(crate) status: u16,
     /// A reason phrase of the script's own.
@@ -149,11 +160,11 @@ pub(crate) struct Request {
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
     /// What workers have done for it.
-    pub(crate) progress: crate::handler::worker::Progress,
+    pub(crate) progress: crate::module::perl::Progress,
     /// The worker that waits for this request's next trip.
-    pub(crate) held: crate::handler::worker::Held,
+    pub(crate) held: crate::module::perl::Held,
     /// The conversation with a worker that it is a part of.
-    pub(crate) within: Option<crate::handler::worker::Within>,
+    pub(crate) within: Option<crate::module::perl::Within>,
     /// The request that it is a part of, as far as a worker is to be told of it.
     pub(crate) main: Option<Rc<Request>>,
     /// The request that has gone on in its place and was answered, for what is done after that.
@@ -163,7 +174,7 @@ pub(crate) struct Request {
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
     /// Changes that a worker tells while its answer is being sent.
-    pub(crate) late: Option<crate::handler::worker::Late>,
+    pub(crate) late: Option<crate::module::perl::Late>,
 }
 
 impl Request {
@@ -247,8 +258,8 @@ impl Request {
             lasting: true,
             epoch: 0,
             no_cache: false,
-            progress: crate::handler::worker::Progress::default(),
-            held: crate::handler::worker::Held::default(),
+            progress: crate::module::perl::Progress::default(),
+            held: crate::module::perl::Held::default(),
             within: None,
             main: None,
             next: None,
@@ -297,7 +308,7 @@ impl Request {
         }
         next.err_headers_out = self.err_headers_out.clone();
         next.redirects = self.redirects + 1;
-        next.within = self.within.as_ref().map(crate::handler::worker::Within::redirected);
+        next.within = self.within.as_ref().map(crate::module::perl::Within::redirected);
         next.main.clone_from(&self.main);
         for (name, value) in self.env.iter() {
             let mut renamed = Vec::with_capacity(name.len() + 9);
@@ -306,7 +317,7 @@ impl Request {
             // Names that differ are different with a prefix, too.
             next.env.add(renamed, value.clone());
         }
-        let status = crate::text::decimal(u64::from(self.status)).as_bytes().to_vec();
+        let status = crate::values::text::decimal(u64::from(self.status)).as_bytes().to_vec();
         next.env.set(Bytes::from_static(b"REDIRECT_STATUS"), status);
         next.set_local_target(target);
         next.prev = Some(Box::new(self));
@@ -326,7 +337,7 @@ impl Request {
         match self.body.again() {
             // A kept body belongs to sub-requests too, and has a length however it came.
             Some(body) => {
-                let length = crate::text::decimal(body.len() as u64).as_bytes().to_vec();
+                let length = crate::values::text::decimal(body.len() as u64).as_bytes().to_vec();
                 next.headers_in.set("Content-Length", length);
                 next.body = RequestBody::kept(body);
             }
@@ -337,7 +348,7 @@ impl Request {
         next.env = self.env.clone();
         next.redirects = self.redirects;
         next.held = self.held.clone();
-        next.within = self.within.as_ref().map(crate::handler::worker::Within::sub);
+        next.within = self.within.as_ref().map(crate::module::perl::Within::sub);
         next.set_local_target(target);
         next
     }

@@ -3,19 +3,20 @@
 //! An idle connection owns no buffer: bytes are read into the thread's scratch space and only what is incomplete
 //! or belongs to a later request is kept.
 
+use super::incoming::{Incoming, discard};
+use super::send;
+use super::send::{Connection, Outgoing, Sent};
+use super::wire::{Ended, Wire, with_scratch};
+use crate::hook::reply::Reply;
+use crate::io::body::RequestBody;
+use crate::io::stream::Io;
+use crate::module::perl::short::{self, Begun};
+use crate::request::Request;
+use crate::request::connection::Peer;
+use crate::request::thread::Thread;
+use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive};
 use hostler_http1::head::{self, Head, HeadError, Limits};
-use super::incoming::{Incoming, discard};
-use super::send::{self, Connection, Outgoing, Sent};
-use super::wire::{Ended, Wire, with_scratch};
-use crate::body::RequestBody;
-use crate::connection::Peer;
-use crate::handler::worker::short::{self, Begun};
-use crate::io::Io;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::thread::Thread;
-use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -43,7 +44,7 @@ pub(crate) struct Fast {
     pub(crate) body: Bytes,
     pub(crate) after: After,
     /// For the access log, once it is sent.
-    pub(crate) log: crate::fast::Logged,
+    pub(crate) log: crate::memory::fast::Logged,
 }
 
 /// Serves a connection until its end.
@@ -60,7 +61,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         let after = match next(&thread, &wire, &peer, &limits, wait).await {
             Next::Answered(fast) => {
                 let whole = wire.write(&[&fast.out, &fast.body]).await.is_ok();
-                crate::fast::log(&thread, &peer, &fast, whole);
+                crate::memory::fast::log(&thread, &peer, &fast, whole);
                 if !whole {
                     return;
                 }
@@ -73,7 +74,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
                 After::Linger
             }
             Next::TooMany(buffer, wait) => {
-                let reply = crate::serve::too_many(&thread, &peer, wait, &buffer);
+                let reply = crate::hook::serve::too_many(&thread, &peer, wait, &buffer);
                 Box::pin(turn_away(&thread, &wire, reply, buffer.len())).await;
                 After::Linger
             }
@@ -174,7 +175,7 @@ fn examine(
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
             if let Err(wait) = thread.shared.clients.may_ask(peer.remote.ip()) {
                 Next::TooMany(Bytes::copy_from_slice(&buffer[..head.length]), wait)
-            } else if let Some(fast) = crate::fast::answer(thread, peer, &head, buffer) {
+            } else if let Some(fast) = crate::memory::fast::answer(thread, peer, &head, buffer) {
                 Next::Answered(fast)
             } else if let Some(begun) = short::begin(thread, peer, &head, buffer) {
                 Next::Begun(Box::new(begun))
@@ -203,19 +204,19 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
     let request = Request::from_http1(thread, peer, &buffer, &head, body);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
-    let Some(reply) = wire.while_there(crate::serve::serve(thread, request)).await else {
+    let Some(reply) = wire.while_there(crate::hook::serve::serve(thread, request)).await else {
         let received = head.length as u64 + incoming.borrow().received;
         abandoned(thread, peer, &buffer, &head, received).await;
         return After::Linger;
     };
-    crate::fast::remember(thread, peer, &head, &buffer, &reply);
+    crate::memory::fast::remember(thread, peer, &head, &buffer, &reply);
     deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, incoming }, reply).await
 }
 
 /// The client has gone before there was an answer.
 async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
     let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
-    let reply = crate::serve::abandoned(request).await;
+    let reply = crate::hook::serve::abandoned(request).await;
     reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
 }
 
@@ -247,7 +248,7 @@ async fn go_on(
 ) -> After {
     let (head, buffer) = begun.head();
     let request = begun.request(thread, peer);
-    let Some(reply) = wire.while_there(crate::serve::go_on(request, answer)).await else {
+    let Some(reply) = wire.while_there(crate::hook::serve::go_on(request, answer)).await else {
         abandoned(thread, peer, buffer, head, head.length as u64).await;
         return After::Linger;
     };
@@ -278,7 +279,7 @@ async fn deliver(
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
     // not been asked for (100 Continue) may come or not.
-    let taken = unread && (matches!(reply.body, crate::body::Body::Stream(_)) || expect);
+    let taken = unread && (matches!(reply.body, crate::io::body::Body::Stream(_)) || expect);
     let keep =
         wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {
@@ -319,7 +320,7 @@ async fn refuse(
     why: &str,
     buffer: Bytes,
 ) {
-    let reply = crate::serve::refuse(thread, peer, status, why, &buffer);
+    let reply = crate::hook::serve::refuse(thread, peer, status, why, &buffer);
     turn_away(thread, wire, reply, buffer.len()).await;
 }
 

@@ -1,11 +1,11 @@
 //! The client's side of a request body: a length or chunks, 100 Continue, LimitRequestBody.
 
+use super::wire::Wire;
+use crate::io::body::BodyError;
+use crate::request::connection::{Pace, Peer};
+use bytes::Bytes;
 use hostler_http1::chunked::{Decoder, Step};
 use hostler_http1::framing::Framing;
-use super::wire::Wire;
-use crate::body::BodyError;
-use crate::connection::{Pace, Peer};
-use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;

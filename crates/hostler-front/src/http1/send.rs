@@ -1,14 +1,14 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
+use super::wire::{Ended, Wire};
+use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
+use crate::io::open_file::OpenFile;
+use crate::request::connection::Peer;
+use crate::values::status;
+use crate::values::table::Table;
+use bytes::Bytes;
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::{HTTP_09, HTTP_11, Version};
-use super::wire::{Ended, Wire};
-use crate::body::{Body, BodyStream, FILE_PIECE, Segment};
-use crate::connection::Peer;
-use crate::open_file::OpenFile;
-use crate::status;
-use crate::table::Table;
-use bytes::Bytes;
 use std::future::poll_fn;
 use std::rc::Rc;
 
@@ -124,7 +124,7 @@ fn write_head(out: &mut Vec<u8>, answer: &Outgoing<'_>, length: Option<u64>, chu
         && !bodiless(answer.status)
         && !(answer.head_only && (answer.headers.contains("Content-Length") || n == 0))
     {
-        field(out, b"Content-Length", crate::text::decimal(n).as_bytes());
+        field(out, b"Content-Length", crate::values::text::decimal(n).as_bytes());
     }
     if chunked {
         field(out, b"Transfer-Encoding", b"chunked");
@@ -134,7 +134,7 @@ fn write_head(out: &mut Vec<u8>, answer: &Outgoing<'_>, length: Option<u64>, chu
 }
 
 fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
-    out.extend_from_slice(crate::text::decimal(u64::from(code)).as_bytes());
+    out.extend_from_slice(crate::values::text::decimal(u64::from(code)).as_bytes());
     out.push(b' ');
     out.extend_from_slice(reason.unwrap_or_else(|| status::reason(code).as_bytes()));
     out.extend_from_slice(b"\r\n");
@@ -209,7 +209,7 @@ async fn send_file(
             piece.len() as u64
         } else {
             match wire.send_file(file, offset, left.min(1 << 30) as usize).await? {
-                0 => return Err(Ended::Body(crate::body::BodyError::Truncated)),
+                0 => return Err(Ended::Body(crate::io::body::BodyError::Truncated)),
                 n => n as u64,
             }
         };
@@ -265,7 +265,7 @@ async fn send_stream(
         }
     }
     if left.is_some_and(|n| n > 0) {
-        return Err(Ended::Body(crate::body::BodyError::Script(
+        return Err(Ended::Body(crate::io::body::BodyError::Script(
             "it sent less than its Content-Length".into(),
         )));
     }

@@ -2,11 +2,11 @@
 //! reader of a body and the writer of an answer share.
 
 use super::watch::Watch;
-use crate::body::BodyError;
-use crate::clients::Client;
-use crate::deadline::Deadline;
-use crate::io::Io;
-use crate::open_file::OpenFile;
+use crate::io::body::BodyError;
+use crate::io::deadline::Deadline;
+use crate::io::open_file::OpenFile;
+use crate::io::stream::Io;
+use crate::limits::clients::Client;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;

@@ -7,7 +7,7 @@
 use super::escape::push_escaped;
 use super::id;
 use crate::request::Request;
-use crate::variables;
+use crate::request::variables;
 use hostler_config::directives::log_config::Level;
 use hostler_sys::time::{Zone, strftime};
 use std::io::Write as _;
@@ -146,7 +146,7 @@ impl ErrorFormat {
             }
             Item::Module => out.write_all(entry.module.as_bytes()),
             Item::Pid => write!(out, "{}", entry.pid),
-            Item::Tid => write!(out, "{}", crate::access_log::tid()),
+            Item::Tid => write!(out, "{}", crate::log::access_log::tid()),
             Item::Message => {
                 self.message(entry, out);
                 Ok(())
@@ -177,7 +177,7 @@ impl ErrorFormat {
 
 /// Items that are a text of the request.
 fn of_request(item: &Item, request: &Request) -> Option<Vec<u8>> {
-    let table = |table: &crate::table::Table, name: &[u8]| table.find(name).map(|v| v.to_vec());
+    let table = |table: &crate::values::table::Table, name: &[u8]| table.find(name).map(|v| v.to_vec());
     match item {
         Item::Env(name) => table(&request.env, name),
         Item::Note(name) => table(&request.notes, name),

@@ -1,7 +1,7 @@
 //! Ids by which an error page, the access log (`%L`) and the error log find each other.
 
-use crate::connection::Peer;
 use crate::request::Request;
+use crate::request::connection::Peer;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@
 //! What the front itself has to say, of a request or its failure, is not counted.
 
 use crate::log;
-use crate::thread::Thread;
+use crate::request::thread::Thread;
 use hostler_config::Server;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -1,14 +1,16 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
-use crate::body::{Body, RequestBody};
-use hostler_http1::head::{self, HTTP_09};
+use crate::hook::reply::Reply;
 use crate::http1::send::{self, Sent};
-use crate::reply::Reply;
+use crate::io::body::{Body, RequestBody};
+use crate::process::listen;
 use crate::request::Request;
-use crate::thread::Thread;
-use hostler_cgi::escape_html;
-use crate::{listen, text, variables};
+use crate::request::thread::Thread;
+use crate::request::variables;
+use crate::values::text;
 use bytes::Bytes;
+use hostler_cgi::escape_html;
+use hostler_http1::head::{self, HTTP_09};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -66,11 +68,11 @@ async fn send_and_close(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result
 }
 
 /// The request, as far as it can be read.
-fn request(thread: &Rc<Thread>, peer: &Rc<crate::connection::Peer>, buffer: &Bytes) -> Request {
+fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buffer: &Bytes) -> Request {
     match head::parse(buffer, &peer.limits) {
         Ok(Some(head)) if head.version != HTTP_09 => {
             let mut request = Request::from_http1(thread, peer, buffer, &head, RequestBody::Empty);
-            let _ = crate::map::host::select(&mut request);
+            let _ = crate::module::core::host::select(&mut request);
             request
         }
         _ => {
@@ -86,7 +88,7 @@ async fn reply(mut request: Request) -> Reply {
     let page = page(&request);
     request.status = 400;
     request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=utf-8"));
-    crate::reply::finish_error(request, Body::Bytes(page.into())).await
+    crate::hook::reply::finish_error(request, Body::Bytes(page.into())).await
 }
 
 fn page(request: &Request) -> String {

@@ -1,0 +1,175 @@
+//! The last steps of an answer: fields that belong to the content, output filters, header directives; and what
+//! remains to be done when it is sent (the log).
+
+use crate::hook::handler;
+use crate::http1::send::Sent;
+use crate::http1::wire::Ended;
+use crate::io::body::Body;
+use crate::log::{self, access_log};
+use crate::module::perl::phases;
+use crate::request::Request;
+use crate::request::thread::Thread;
+use crate::values::text;
+use bytes::Bytes;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// An answer ready to be sent.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) reason: Option<Bytes>,
+    pub(crate) headers: crate::values::table::Table,
+    pub(crate) body: Body,
+    /// The connection can't be used afterwards.
+    pub(crate) close: bool,
+    pub(crate) head_only: bool,
+    /// An nph- script's bytes.
+    pub(crate) raw: bool,
+    /// `Timeout` of the virtual host.
+    pub(crate) timeout: Duration,
+    pub(crate) request: Box<Request>,
+}
+
+/// Statuses after which Apache closes the connection: the request's end can't be trusted, or it costs too much. (That
+/// is not so of a request that was refused for those that wait: a new connection would cost both sides more.)
+fn drops_connection(status: u16) -> bool {
+    matches!(status, 400 | 408 | 411 | 413 | 414 | 500 | 501 | 503)
+}
+
+/// Completes an ordinary answer.
+pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
+    if request.notes.contains(handler::RAW) {
+        return assemble(request, body, true);
+    }
+    content_fields(&mut request);
+    crate::module::expires::apply(&mut request);
+    let body = crate::hook::filter::apply(&mut request, body).await;
+    crate::module::headers::apply(&mut request, false).await;
+    type_field(&mut request);
+    vary_field(&mut request);
+    let (mut request, body) = crate::module::core::range::apply(request, body);
+    let body = crate::module::ratelimit::apply(&mut request, body);
+    assemble(request, body, false)
+}
+
+/// Completes an error page: only what survives errors is kept. A redirect is no error for mod_expires.
+pub(crate) async fn finish_error(mut request: Request, body: Body) -> Reply {
+    crate::module::expires::apply(&mut request);
+    crate::module::headers::apply(&mut request, true).await;
+    assemble(request, body, false)
+}
+
+/// Content-Encoding and -Language from what the phases and the handler found out.
+pub(crate) fn content_fields(request: &mut Request) {
+    if let Some(encoding) = request.content_encoding.clone() {
+        request.headers_out.set("Content-Encoding", encoding);
+    }
+    if !request.content_languages.is_empty() {
+        request.headers_out.set("Content-Language", request.content_languages.join(&b","[..]));
+    }
+}
+
+fn type_field(request: &mut Request) {
+    if let Some(content_type) = request.content_type.clone() {
+        let with_charset = map_charset(request, content_type);
+        request.headers_out.set("Content-Type", with_charset);
+    }
+}
+
+/// One `Vary` field with each name once (RFC 9110 §12.5.5).
+fn vary_field(request: &mut Request) {
+    for header in request.varies.take() {
+        request.headers_out.add("Vary", header);
+    }
+    let Some(all) = request.headers_out.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
+    let mut names: Vec<&[u8]> = Vec::new();
+    for name in all.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|n| !n.is_empty()) {
+        if !names.iter().any(|n| n.eq_ignore_ascii_case(name)) {
+            names.push(name);
+        }
+    }
+    let value = if names.contains(&&b"*"[..]) { b"*".to_vec() } else { names.join(&b","[..]) };
+    request.headers_out.set("Vary", value);
+}
+
+/// `AddDefaultCharset`: for text/plain and text/html without a charset.
+fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
+    let Some(charset) = crate::request::settings::default_charset(&request.dir) else { return content_type };
+    let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
+    let kind = content_type[..end].trim_ascii();
+    let plain = kind.eq_ignore_ascii_case(b"text/html") || kind.eq_ignore_ascii_case(b"text/plain");
+    let has = content_type.to_ascii_lowercase().windows(8).any(|w| w == b"charset=");
+    if !plain || has {
+        return content_type;
+    }
+    let mut out = content_type.to_vec();
+    out.extend_from_slice(b"; charset=");
+    out.extend_from_slice(charset.as_bytes());
+    out.into()
+}
+
+fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
+    let mut headers = crate::values::table::Table::with_capacity(request.headers_out.len() + 4);
+    let now = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    if !request.headers_out.contains("Date") {
+        headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
+    }
+    headers.add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
+    // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
+    for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
+        headers.add(name.clone(), value.clone());
+    }
+    let about_no_body: &[&str] = match request.status {
+        304 => &["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"],
+        204 => &["Content-Type", "Content-Length"],
+        _ => &[],
+    };
+    for name in about_no_body {
+        headers.unset(name);
+    }
+    let refused = request.progress.refused || request.original().progress.refused;
+    let close = (drops_connection(request.status) && !refused)
+        || request.notes.contains("nokeepalive")
+        || request.env.contains("nokeepalive");
+    Reply {
+        status: request.status,
+        reason: request.reason.take(),
+        headers,
+        body,
+        close,
+        head_only: request.original().line.starts_with(b"HEAD "),
+        raw,
+        timeout: crate::request::settings::timeout(&request.server),
+        request: Box::new(request),
+    }
+}
+
+impl Reply {
+    /// The answer is sent, or has broken off: log it. `received`: bytes of the request; `kept`: the connection stays.
+    pub(crate) fn finish(
+        mut self,
+        thread: &Rc<Thread>,
+        sent: Sent,
+        result: &Result<(), Ended>,
+        received: u64,
+        kept: bool,
+    ) {
+        if let Err(Ended::Body(error)) = result {
+            log::request(
+                &self.request,
+                log::Severity::Error,
+                "core",
+                &format!("the answer broke off: {error}"),
+            );
+        }
+        crate::module::deflate::note(&mut self.request);
+        if let Some(changes) = self.request.late.take().and_then(|late| late.borrow_mut().take()) {
+            changes.apply_to_log(&mut self.request);
+        }
+        let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
+        access_log::write(thread, &self, &outcome);
+        self.request.reason = self.reason;
+        let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
+        phases::after(*self.request, bytes, sent.length);
+    }
+}

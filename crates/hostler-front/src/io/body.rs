@@ -1,0 +1,241 @@
+//! Bodies: what a handler answers with, and what a client sends.
+
+use crate::http1::incoming::Incoming;
+use crate::io::open_file::OpenFile;
+use bytes::Bytes;
+use hostler_gateway::{Error, Kind};
+use hostler_http1::chunked::ChunkError;
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// Why a body broke off. Whoever sends it on must not make it look complete.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client closed the connection")]
+    ClientGone,
+    #[error("the client sent nothing for too long")]
+    Timeout,
+    #[error("{0}")]
+    Chunk(#[from] ChunkError),
+    #[error("the request body is larger than LimitRequestBody")]
+    TooLarge,
+    #[error("the script ended the answer early: {0}")]
+    Script(String),
+    #[error("the file became shorter while it was sent")]
+    Truncated,
+    #[error("reading failed: {0}")]
+    Read(String),
+    #[error("the page can't be expanded any further")]
+    Page,
+}
+
+impl BodyError {
+    /// The status when nothing has been answered yet.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
+            Self::ClientGone | Self::Chunk(_) => 400,
+            Self::Timeout => 408,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
+        }
+    }
+}
+
+impl From<&BodyError> for Error {
+    /// Of a request's body: what it means for the program that should get it.
+    fn from(error: &BodyError) -> Self {
+        match error {
+            BodyError::Timeout => Self::new(Kind::ClientTimeout),
+            BodyError::TooLarge => Self::new(Kind::ClientTooLarge),
+            BodyError::Chunk(error @ ChunkError::TooLong) => {
+                Self::because(Kind::ClientTooLarge, error.to_string())
+            }
+            BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),
+            _ => Self::new(Kind::ClientGone),
+        }
+    }
+}
+
+/// A body that comes in pieces.
+pub(crate) trait BodyStream {
+    /// The next piece, never empty; `None` at the end.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+}
+
+/// A piece of a body of known length.
+#[derive(Clone, Debug)]
+pub(crate) enum Segment {
+    Bytes(Bytes),
+    File { file: Rc<OpenFile>, offset: u64, length: u64 },
+}
+
+impl Segment {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+}
+
+/// An answer's body.
+#[derive(Default)]
+pub(crate) enum Body {
+    #[default]
+    Empty,
+    Bytes(Bytes),
+    Segments(Vec<Segment>),
+    Stream(Box<dyn BodyStream>),
+}
+
+impl Body {
+    /// Length in bytes, where it is known.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Segments(segments) => Some(segments.iter().map(Segment::len).sum()),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// The body as a stream of pieces, for filters, includes and HTTP/2.
+    pub(crate) fn into_stream(self) -> Box<dyn BodyStream> {
+        match self {
+            Self::Empty => Box::new(Pieces(Vec::new().into_iter(), None)),
+            Self::Bytes(bytes) => Box::new(Pieces(vec![Segment::Bytes(bytes)].into_iter(), None)),
+            Self::Segments(segments) => Box::new(Pieces(segments.into_iter(), None)),
+            Self::Stream(stream) => stream,
+        }
+    }
+
+    /// All of the body, if it has no more than `limit` bytes.
+    pub(crate) async fn collect(self, limit: usize) -> Result<Bytes, BodyError> {
+        if let Self::Bytes(bytes) = self {
+            return if bytes.len() > limit { Err(BodyError::TooLarge) } else { Ok(bytes) };
+        }
+        let mut stream = self.into_stream();
+        let mut out = Vec::new();
+        while let Some(chunk) = poll_fn(|cx| stream.poll_chunk(cx)).await {
+            let chunk = chunk?;
+            if out.len() + chunk.len() > limit {
+                return Err(BodyError::TooLarge);
+            }
+            out.extend_from_slice(&chunk);
+        }
+        Ok(out.into())
+    }
+}
+
+/// Largest piece of a file that is read into memory at once, in bytes.
+pub(crate) const FILE_PIECE: usize = 64 << 10;
+
+struct Pieces(std::vec::IntoIter<Segment>, Option<Segment>);
+
+impl BodyStream for Pieces {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            match self.1.take().or_else(|| self.0.next()) {
+                None => return Poll::Ready(None),
+                Some(segment) if segment.len() == 0 => {}
+                Some(Segment::Bytes(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                Some(Segment::File { file, offset, length }) => {
+                    let piece = match file.read(offset, length.min(FILE_PIECE as u64) as usize) {
+                        Ok(piece) => piece,
+                        Err(error) => return Poll::Ready(Some(Err(error))),
+                    };
+                    let read = piece.len() as u64;
+                    self.1 = Some(Segment::File { file, offset: offset + read, length: length - read });
+                    return Poll::Ready(Some(Ok(piece)));
+                }
+            }
+        }
+    }
+}
+
+/// What the client sends after its head. Clones read the same body.
+#[derive(Clone, Default)]
+pub(crate) enum RequestBody {
+    #[default]
+    Empty,
+    Http1(Rc<RefCell<Incoming>>),
+    Http2(Rc<RefCell<crate::http2::Incoming>>),
+    /// All of it has come, and whoever asks gets it again (`KeptBodySize`); the second is what is still to be read.
+    Kept(Bytes, Rc<RefCell<Bytes>>),
+    /// One of these, of which somebody takes pieces of his own size: the first is what came and was not wanted yet.
+    Pieces(Rc<RefCell<Bytes>>, Box<RequestBody>),
+}
+
+impl RequestBody {
+    pub(crate) fn poll_chunk(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match self {
+            Self::Empty => Poll::Ready(None),
+            Self::Http1(body) => body.borrow_mut().poll_chunk(cx),
+            Self::Http2(body) => body.borrow_mut().poll_chunk(cx),
+            Self::Kept(_, rest) => {
+                let rest = rest.take();
+                Poll::Ready((!rest.is_empty()).then_some(Ok(rest)))
+            }
+            Self::Pieces(rest, body) => match rest.take() {
+                rest if rest.is_empty() => body.poll_chunk(cx),
+                rest => Poll::Ready(Some(Ok(rest))),
+            },
+        }
+    }
+
+    /// Makes it one of which pieces may be taken ([`Self::piece`]); what is left is there for others.
+    pub(crate) fn divide(&mut self) {
+        if !matches!(self, Self::Empty | Self::Pieces(..)) {
+            *self = Self::Pieces(Rc::default(), Box::new(std::mem::take(self)));
+        }
+    }
+
+    /// The next piece, of this size at most, if it is [divided](Self::divide).
+    pub(crate) async fn piece(&self, most: usize) -> Option<Result<Bytes, BodyError>> {
+        let mut piece = match self.chunk().await? {
+            Ok(piece) => piece,
+            Err(error) => return Some(Err(error)),
+        };
+        if let Self::Pieces(rest, _) = self
+            && piece.len() > most
+        {
+            rest.replace(piece.split_off(most));
+        }
+        Some(Ok(piece))
+    }
+
+    /// A body that is here as a whole.
+    pub(crate) fn kept(whole: Bytes) -> Self {
+        Self::Kept(whole.clone(), Rc::new(RefCell::new(whole)))
+    }
+
+    /// All of a body that was kept, for another reader; `None`: this one can be read once only.
+    pub(crate) fn again(&self) -> Option<Bytes> {
+        match self {
+            Self::Kept(whole, _) => Some(whole.clone()),
+            Self::Pieces(_, body) => body.again(),
+            _ => None,
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    pub(crate) async fn chunk(&self) -> Option<Result<Bytes, BodyError>> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Sets `LimitRequestBody`, in bytes; 0 is none.
+    pub(crate) fn limit(&self, bytes: u64) {
+        match self {
+            Self::Empty | Self::Kept(..) => {}
+            Self::Http1(body) => body.borrow_mut().limit = bytes,
+            Self::Http2(body) => body.borrow_mut().limit = bytes,
+            Self::Pieces(_, body) => body.limit(bytes),
+        }
+    }
+}

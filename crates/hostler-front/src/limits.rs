@@ -1,0 +1,5 @@
+//! What clients and tenants may take of what the front shares among all: connections, requests, processor time.
+
+pub(crate) mod aside;
+pub(crate) mod budget;
+pub(crate) mod clients;

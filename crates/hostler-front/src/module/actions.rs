@@ -1,0 +1,63 @@
+//! Action and Script (mod_actions): another URL handles the request. It gets this one's path as its path info,
+//! and the handler's name as `REDIRECT_HANDLER`.
+
+use crate::hook::serve::{Halt, Phase};
+use crate::log::{self, Severity};
+use crate::module::core::types::DIRECTORY;
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_config::directives::actions::Outcome;
+use hostler_config::directives::alias::escape_path;
+
+/// Handlers that are asked before mod_actions is: an Action by such a name never comes into effect.
+const FIRST: [&[u8]; 3] = [b"cgi-script", b"application/x-httpd-cgi", b"send-as-is"];
+
+/// Redirects to the program of the request's handler, type or method.
+pub(crate) fn check(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    if !dir.actions.is_set() {
+        return Ok(());
+    }
+    let handler = handler(request);
+    if FIRST.contains(&&*handler) || (*handler == *DIRECTORY && request.is_get()) {
+        return Ok(());
+    }
+    let (method, name) = (String::from_utf8_lossy(&request.method), String::from_utf8_lossy(&handler));
+    let exists = !request.found.is_nothing();
+    let outcome =
+        dir.actions.program_for(&method, request.args.is_some(), Some(&name), exists, request.redirects);
+    match outcome {
+        Outcome::Declined => Ok(()),
+        Outcome::NotFound => {
+            let message = format!("File does not exist: {}", String::from_utf8_lossy(&request.filename));
+            log::request(request, Severity::Error, "actions", &message);
+            Err(Halt::Status(404))
+        }
+        Outcome::Program { program, handler: by_handler } => {
+            if by_handler.is_some() {
+                request.env.set("HANDLER", handler);
+            }
+            Err(Halt::Redirect { method: request.method.clone(), target: target(request, program) })
+        }
+    }
+}
+
+/// The request's handler as Apache names it: without one, the media type stands for it.
+fn handler(request: &Request) -> Bytes {
+    let by_type = || {
+        let kind = request.content_type.as_deref()?;
+        let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default();
+        Some(Bytes::copy_from_slice(essence.trim_ascii()))
+    };
+    request.handler.clone().or_else(by_type).unwrap_or(Bytes::from_static(b"default-handler"))
+}
+
+fn target(request: &Request, program: &str) -> Vec<u8> {
+    let mut target = program.as_bytes().to_vec();
+    target.extend_from_slice(&escape_path(&request.uri));
+    if let Some(args) = &request.args {
+        target.push(b'?');
+        target.extend_from_slice(args);
+    }
+    target
+}

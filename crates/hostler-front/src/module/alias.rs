@@ -1,0 +1,108 @@
+//! From the URL to a file name: Redirect, Alias, ScriptAlias, DocumentRoot.
+
+use crate::hook::serve::{Halt, Phase};
+use crate::limits::budget;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::expr_host;
+use crate::request::settings;
+use crate::request::variables;
+use bytes::Bytes;
+use hostler_config::DirConfig;
+use hostler_config::directives::alias::{self, request as by_alias};
+
+/// Translates, or answers with a redirect.
+pub(crate) async fn run(request: &mut Request) -> Phase {
+    if &*request.uri == b"*" {
+        return Ok(());
+    }
+    if request.uri.first() != Some(&b'/') {
+        log::request(request, Severity::Error, "core", "the URI of the request is invalid");
+        return Err(Halt::Status(400));
+    }
+    redirect(request, false).await?;
+    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let translated = expr_host::with_host(request, |host| {
+        by_alias::translate(&server.conf.alias, &dir.alias, of(request, host))
+    });
+    match translated.await.map_err(|error| broken(request, &error.to_string()))? {
+        Some(found) => {
+            request.filename = found.filename;
+            if let Some((prefix, root)) = found.context {
+                request.context_prefix = prefix.as_bytes().to_vec();
+                request.context_document_root = Some(root.as_bytes().to_vec());
+            }
+            if let Some(handler) = found.handler {
+                request.notes.set("alias-forced-type", Bytes::from_static(handler.as_bytes()));
+            }
+        }
+        None => {
+            let root = settings::document_root(&server).trim_end_matches('/').as_bytes();
+            request.filename = [root, &request.uri].concat();
+        }
+    }
+    Ok(())
+}
+
+fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<&'a Request>) -> by_alias::Request<'a> {
+    by_alias::Request { path: &request.uri, query: request.args.as_deref(), host }
+}
+
+fn broken(request: &Request, why: &str) -> Halt {
+    log::request(request, Severity::Error, "alias", why);
+    Halt::Status(500)
+}
+
+/// Redirects: those of the server come before translation, those of directories (`late`) among the fixups.
+pub(crate) async fn redirect(request: &mut Request, late: bool) -> Phase {
+    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let answer = if late {
+        late_answer(request, &dir).await?
+    } else {
+        let answer = expr_host::with_host(request, |host| {
+            by_alias::redirect_early(&server.conf.alias, &dir.alias, of(request, host))
+        });
+        answer.await.map_err(|error| broken(request, &error.to_string()))?
+    };
+    match answer {
+        None => Ok(()),
+        Some(by_alias::Answer::Location { status, url, relative }) => {
+            let url = if relative { variables::absolute_url(request, &url) } else { url };
+            request.headers_out.set("Location", url);
+            Err(Halt::Status(status))
+        }
+        Some(by_alias::Answer::Status(status)) => Err(Halt::Status(status)),
+        Some(by_alias::Answer::Broken(why)) => Err(broken(request, &why)),
+    }
+}
+
+/// Redirects of a directory that are tried before others get their turn.
+const SOME: usize = 32;
+
+/// What the redirects of the directory come to.
+async fn late_answer(request: &Request, dir: &DirConfig) -> Result<Option<by_alias::Answer>, Halt> {
+    let mut chunks = dir.alias.late_redirects().chunks(SOME);
+    let mut next = Some(chunks.next().unwrap_or_default());
+    while let Some(some) = next {
+        let answer = expr_host::with_host(request, |host| {
+            by_alias::redirect_late_among(some, &dir.alias, of(request, host))
+        });
+        if let Some(answer) = answer.await.map_err(|error| broken(request, &error.to_string()))? {
+            return Ok(Some(answer));
+        }
+        budget::turn(request).await?;
+        next = chunks.next();
+    }
+    Ok(None)
+}
+
+/// The file that a path on this server stands for (`PATH_TRANSLATED`), without looking at the file system.
+pub(crate) async fn translate_only(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
+    let mut sub = request.sub(&alias::escape_path(path));
+    sub.uri = path.to_vec();
+    crate::module::core::sections::locations(&mut sub).await.ok()?;
+    match Box::pin(run(&mut sub)).await {
+        Ok(()) => Some(sub.filename),
+        Err(_) => None,
+    }
+}

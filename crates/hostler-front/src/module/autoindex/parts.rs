@@ -1,0 +1,122 @@
+//! HeaderName and ReadmeName: files of the site above and below a listing. HTML is asked for by a sub-request, so
+//! it may be a page with includes or a program's output; other text is shown as it is.
+
+use crate::hook::handler;
+use crate::hook::serve::{self, Halt};
+use crate::io::body::Body;
+use crate::module::core::source;
+use crate::module::include;
+use crate::request::settings;
+use crate::request::{Found, Origin, Request};
+use bytes::Bytes;
+use hostler_config::directives::alias::escape_path;
+use hostler_config::directives::autoindex::Part;
+
+/// Longest part, in bytes.
+const LONGEST: usize = 16 << 20;
+
+/// What is shown.
+pub(super) enum Content {
+    None,
+    Html(Bytes),
+    Text(Bytes),
+}
+
+impl Content {
+    pub(super) fn part(&self) -> Part<'_> {
+        match self {
+            Self::None => Part::None,
+            Self::Html(html) => Part::Html(html),
+            Self::Text(text) => Part::Text(text),
+        }
+    }
+}
+
+/// HeaderName. It gets the listing's query, and is asked for text whatever the client wants.
+pub(super) async fn header(request: &mut Request) -> Content {
+    let dir = request.dir.clone();
+    let Some(name) = dir.autoindex.header_name(&request.filename) else { return Content::None };
+    let target = target(&request.uri, name, request.args.as_deref());
+    let wishes = request.headers_in.clone();
+    request.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
+    request.headers_in.unset("Accept-Encoding");
+    let content = read(serve::look_up(request, &target).await).await;
+    request.headers_in = wishes;
+    content
+}
+
+/// ReadmeName.
+pub(super) async fn readme(request: &Request) -> Content {
+    match request.dir.autoindex.readme_name(&request.filename) {
+        Some(name) => read(serve::look_up(request, &target(&request.uri, name, None)).await).await,
+        None => Content::None,
+    }
+}
+
+/// The URL of a name that is relative to the directory.
+fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
+    let mut target = Vec::new();
+    if !name.starts_with('/') {
+        let end = uri.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        target = escape_path(&uri[..end]);
+    }
+    target.extend_from_slice(name.as_bytes());
+    if let Some(query) = query {
+        target.push(b'?');
+        target.extend_from_slice(query);
+    }
+    target
+}
+
+async fn read((sub, phase): (Request, serve::Phase)) -> Content {
+    let Found::File(_, file) = &sub.found else { return Content::None };
+    let Some(kind) = sub.content_type.as_deref().filter(|_| phase.is_ok()) else { return Content::None };
+    let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"text/html") || essence.eq_ignore_ascii_case(b"application/xhtml+xml") {
+        return run(sub).await.map_or(Content::None, Content::Html);
+    }
+    let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
+    let is_text = is_text && !source::is_hidden(&sub);
+    let text = file.as_ref().ok().filter(|_| is_text).and_then(|file| file.text(LONGEST as u64));
+    text.map_or(Content::None, Content::Text)
+}
+
+/// All that the sub-request's handler says; `None` if it fails.
+async fn run(mut sub: Request) -> Option<Bytes> {
+    let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
+    loop {
+        match outcome {
+            Ok(body) | Err(Halt::Done(body)) => {
+                return expanded(sub, body).await?.collect(LONGEST).await.ok();
+            }
+            Err(Halt::Redirect { method, target }) if sub.redirects < settings::recursion(&sub.server).0 => {
+                sub = sub.redirected(method, &target);
+                outcome = Box::pin(serve::run(&mut sub)).await;
+            }
+            Err(Halt::Redirect { .. } | Halt::Status(_)) => return None,
+        }
+    }
+}
+
+/// A page with includes leaves it to whoever includes it to expand it.
+async fn expanded(mut sub: Request, body: Body) -> Option<Body> {
+    let file = match &sub.found {
+        Found::File(_, Ok(file)) if sub.notes.contains(include::NESTED) => file.clone(),
+        _ => return Some(body),
+    };
+    sub.origin = Origin::Redirect;
+    Box::pin(include::handle(&mut sub, file)).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_relative_to_the_directory() {
+        let url = |name, query| String::from_utf8(target(b"/a b/", name, query)).unwrap();
+        assert_eq!(url("HEADER.html", None), "/a%20b/HEADER.html");
+        assert_eq!(url("/inc/head.html", None), "/inc/head.html");
+        assert_eq!(url("h.cgi", Some(b"C=N")), "/a%20b/h.cgi?C=N");
+    }
+}

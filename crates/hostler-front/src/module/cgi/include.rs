@@ -1,0 +1,75 @@
+//! Programs in SSI pages: `exec cmd` and `exec cgi`.
+
+use super::{body, run};
+use crate::hook::serve::{self, Halt};
+use crate::io::body::Body;
+use crate::request::{Found, Request};
+use bytes::Bytes;
+use hostler_cgi::Environment;
+
+/// What `exec cgi` came to.
+pub(crate) enum Included {
+    /// The program's output; the request is the sub-request, with its headers.
+    Body(Box<Request>, Body),
+    /// The program redirects to this URL.
+    Location(Bytes),
+}
+
+/// Runs a command line with `/bin/sh` in `directory`, its output being the body. `environment` is all it gets.
+///
+/// # Errors
+/// A sentence for the log.
+pub(crate) async fn exec_cmd(
+    request: &Request,
+    command: &[u8],
+    directory: &[u8],
+    environment: Environment,
+) -> Result<Body, String> {
+    let program =
+        run::shell(request, command, directory, environment).await.map_err(|error| error.to_string())?;
+    Ok(body(request, program).await)
+}
+
+/// Runs the program at `target` (an absolute URL path) whatever its type, with the document's path info and query.
+///
+/// # Errors
+/// A sentence for the log.
+pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Included, String> {
+    let (mut sub, phase) = serve::look_up(document, target).await;
+    if let Err(halt) = phase {
+        return Err(match halt {
+            Halt::Status(status) => format!("status {status}"),
+            Halt::Redirect { .. } | Halt::Done(_) => "it is answered by something else".into(),
+        });
+    }
+    if !sub.path_info.is_empty() || sub.args.is_some() {
+        return Err("no path info or query of its own is allowed".into());
+    }
+    if !matches!(sub.found, Found::File(..)) {
+        return Err("it is no regular file".into());
+    }
+    // Programs get the document's, as they did before there were sub-requests.
+    sub.path_info.clone_from(&document.path_info);
+    sub.args.clone_from(&document.args);
+    if sub.handler.is_none() {
+        sub.content_type = Some(Bytes::from_static(b"application/x-httpd-cgi"));
+    }
+    let mut outcome = Box::pin(crate::hook::handler::invoke(&mut sub)).await;
+    while let Err(Halt::Redirect { method, target }) = outcome {
+        if sub.redirects >= crate::request::settings::recursion(&sub.server).0 {
+            return Err("too many internal redirects".into());
+        }
+        sub = sub.redirected(method, &target);
+        outcome = Box::pin(serve::run(&mut sub)).await;
+    }
+    match outcome {
+        Ok(body) | Err(Halt::Done(body)) => Ok(Included::Body(Box::new(sub), body)),
+        Err(Halt::Status(status @ 300..400)) => match sub.headers_out.find("Location") {
+            Some(location) => Ok(Included::Location(location.clone())),
+            None => Err(format!("status {status}")),
+        },
+        // Quirk(Apache): a program that fails shows nothing in its place; the log has the cause.
+        Err(Halt::Status(_)) => Ok(Included::Body(Box::new(sub), Body::Empty)),
+        Err(Halt::Redirect { .. }) => Err("too many internal redirects".into()),
+    }
+}

@@ -1,0 +1,191 @@
+//! Running a program: the site's process starts it, its pipes are spoken to from here.
+
+use super::record::Kept;
+use crate::io::body::{BodyError, BodyStream, RequestBody};
+use crate::log;
+use crate::request::Request;
+use crate::request::settings;
+use crate::site::connection::Running;
+use bytes::Bytes;
+use hostler_cgi::Environment;
+use hostler_config::directives::core::Rlimit;
+use hostler_config::directives::pool::NoNewPrivileges;
+use hostler_config::directives::pool::programs_of_site;
+use hostler_config::pools;
+use hostler_gateway::Error;
+use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Process, Sink};
+use hostler_gateway::programs::Bounds;
+use hostler_wire::site::{Exit, Limits, Program, Run};
+use serde_bytes::ByteBuf;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// A program that is being spoken to.
+pub(super) type Conversation = Exchange<ClientBody, Started, ErrorLines>;
+
+/// Starts the request's file.
+pub(super) async fn script(
+    request: &Request,
+    environment: Environment,
+    kept: Option<Kept>,
+) -> Result<Conversation, Error> {
+    let args = hostler_cgi::arguments(request.args.as_deref().unwrap_or_default());
+    let args = args.into_iter().map(ByteBuf::from).collect();
+    let program = Program::Script { path: request.filename.clone().into(), args };
+    let mut body = None;
+    if !request.body.is_empty() {
+        let mut client = ClientBody { body: request.body.clone(), ahead: VecDeque::new(), ends: false, kept };
+        client.read_ahead().await?;
+        body = Some(client);
+    }
+    start(request, program, environment, body).await
+}
+
+/// Starts a command line (SSI `exec cmd`).
+pub(super) async fn shell(
+    request: &Request,
+    command: &[u8],
+    directory: &[u8],
+    environment: Environment,
+) -> Result<Conversation, Error> {
+    let (command, directory) = (command.to_vec().into(), directory.to_vec().into());
+    start(request, Program::Shell { command, directory }, environment, None).await
+}
+
+async fn start(
+    request: &Request,
+    program: Program,
+    environment: Environment,
+    body: Option<ClientBody>,
+) -> Result<Conversation, Error> {
+    let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
+    // suexec's checks belong to users that sites were given; Apache makes none without.
+    let suexec = request.server.conf.core.assign_user.is_some();
+    let no_new_privs = request.server.conf.core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All;
+    let run = Run { id: 0, program, env, suexec, limits: limits(request), no_new_privs };
+    let shared = &request.thread.shared;
+    let site = request.thread.site(&request.server);
+    let permit = shared.programs.enter(site.id as usize, bounds(request)).await?;
+    let link = site.link().await?;
+    let (pipes, ends) = Pipes::open(body.is_some())?;
+    let running = link.run(run, ends.into(), Some(permit)).await?;
+    let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
+}
+
+/// How many programs of the site may run, and how its requests wait for their turn.
+fn bounds(request: &Request) -> Bounds {
+    let shared = &request.thread.shared;
+    let most = programs_of_site(&shared.config, &request.server, shared.site_names.len());
+    let queue = pools::settings(&request.server);
+    Bounds {
+        most: most as usize,
+        queue_length: queue.queue_length as usize,
+        queue_timeout: Duration::from_secs(queue.queue_timeout.into()),
+    }
+}
+
+/// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`.
+fn limits(request: &Request) -> Limits {
+    let pair = |limit: Rlimit| (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX));
+    let core = &request.dir.core;
+    Limits {
+        cpu: core.rlimit_cpu.map(pair),
+        mem: core.rlimit_mem.map(pair),
+        nproc: core.rlimit_nproc.map(pair),
+    }
+}
+
+/// What the client sends.
+pub(super) struct ClientBody {
+    body: RequestBody,
+    /// Read before the program was started.
+    ahead: VecDeque<Bytes>,
+    /// Nothing follows that.
+    ends: bool,
+    kept: Option<Kept>,
+}
+
+/// So much of a body is waited for before a program is started, in bytes: a client that sends slowly is to keep no
+/// program busy with a small body.
+const AHEAD: usize = 8 << 10;
+
+impl ClientBody {
+    async fn read_ahead(&mut self) -> Result<(), Error> {
+        let mut length = 0;
+        while length < AHEAD && !self.ends {
+            match self.body.chunk().await {
+                Some(chunk) => {
+                    let chunk = chunk.map_err(|error| Error::from(&error))?;
+                    length += chunk.len();
+                    self.ahead.push_back(chunk);
+                }
+                None => self.ends = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Input for ClientBody {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        let chunk = match self.ahead.pop_front() {
+            Some(chunk) => Some(Ok(chunk)),
+            None if self.ends => None,
+            None => ready!(self.body.poll_chunk(context)),
+        };
+        if let (Some(kept), Some(Ok(piece))) = (&self.kept, &chunk) {
+            kept.borrow_mut().add(piece);
+        }
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(|error| Error::from(&error))))
+    }
+}
+
+/// The site's process watches over it.
+pub(super) struct Started(Running);
+
+impl Process for Started {
+    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {
+        pin!(self.0.exit()).poll(context)
+    }
+
+    fn kill(&mut self) {
+        self.0.kill();
+    }
+}
+
+/// Writes a program's error lines to the ErrorLog, also after its request has gone on to be answered.
+pub(super) struct ErrorLines {
+    /// What the log's lines need of the request, and nothing else of it.
+    request: Request,
+}
+
+impl ErrorLines {
+    fn of(request: &Request) -> Self {
+        Self { request: request.for_log() }
+    }
+}
+
+impl Sink for ErrorLines {
+    fn line(&mut self, line: &[u8]) {
+        log::script_line(&self.request, "cgi", &self.request.filename, line);
+    }
+}
+
+/// The rest of a program's output, as it comes.
+pub(super) struct Output {
+    pub(super) conversation: Conversation,
+    /// The program's path, for the log.
+    pub(super) script: String,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let chunk = ready!(self.conversation.poll_chunk(context));
+        let broken = |error: Error| BodyError::Script(error.of(&self.script));
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(broken)))
+    }
+}

@@ -1,0 +1,198 @@
+//! The default handler: files as they are.
+
+use crate::hook::serve::Halt;
+use crate::io::body::{Body, RequestBody, Segment};
+use crate::io::open_file::OpenFile;
+use crate::log::{self, Severity};
+use crate::request::conditional::{self, Condition, Validators};
+use crate::request::{Found, Request};
+use crate::values::text;
+use bytes::Bytes;
+use hostler_config::directives::core::{AcceptPathInfo, RangeLimit};
+use hostler_wire::site::FileInfo;
+use std::rc::Rc;
+
+/// Sends the request's file.
+pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    if &*request.method == b"OPTIONS" {
+        drop_body(request).await?;
+        return super::options::handle(request);
+    }
+    keep_body(request).await?;
+    drop_body(request).await?;
+    let file = check(request)?;
+    super::source::check(request)?;
+    if crate::module::include::wanted(request) {
+        return crate::module::include::handle(request, file).await;
+    }
+    validators(request, &file);
+    finish(request, whole(&file))
+}
+
+/// Reads a body that nobody wants: whether it is malformed, or larger than `LimitRequestBody`, must be known before the
+/// answer (`ap_discard_request_body`).
+pub(crate) async fn drop_body(request: &Request) -> Result<(), Halt> {
+    if request.is_part() || request.body.again().is_some() {
+        return Ok(());
+    }
+    while let Some(chunk) = request.body.chunk().await {
+        chunk.map_err(|error| {
+            log::request(request, Severity::Info, "core", &format!("the request body was refused: {error}"));
+            Halt::Status(error.status())
+        })?;
+    }
+    Ok(())
+}
+
+/// `KeptBodySize`: what a page includes may read the body in its turn, also when there is none.
+async fn keep_body(request: &mut Request) -> Result<(), Halt> {
+    if request.dir.core.kept_body_size.unwrap_or(0) == 0 || request.body.again().is_some() {
+        return Ok(());
+    }
+    let mut whole = Vec::new();
+    while let Some(chunk) = request.body.chunk().await {
+        whole.extend_from_slice(&chunk.map_err(|error| Halt::Status(error.status()))?);
+    }
+    request.body = RequestBody::kept(whole.into());
+    Ok(())
+}
+
+/// The checks of Apache's default handler, in its order.
+pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
+    let path = || String::from_utf8_lossy(&request.filename).into_owned();
+    if !request.is_get() && &*request.method != b"POST" {
+        return method_not_allowed(request);
+    }
+    match &request.found {
+        Found::Nothing | Found::Directory(_) => {
+            log::request(request, Severity::Info, "core", &format!("File does not exist: {}", path()));
+            Err(Halt::Status(404))
+        }
+        Found::Other(_) => {
+            log::request(
+                request,
+                Severity::Error,
+                "core",
+                &format!("{} is neither file nor directory", path()),
+            );
+            Err(Halt::Status(403))
+        }
+        _ if !request.path_info.is_empty()
+            && request.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On
+            && !crate::module::include::accepts_path_info(request) =>
+        {
+            let message =
+                format!("File does not exist: {}{}", path(), String::from_utf8_lossy(&request.path_info));
+            log::request(request, Severity::Info, "core", &message);
+            Err(Halt::Status(404))
+        }
+        Found::File(_, Ok(file)) => Ok(file.clone()),
+        Found::File(_, Err(errno)) => {
+            let error = std::io::Error::from_raw_os_error(*errno);
+            let message = format!("file permissions deny server access: {} ({error})", path());
+            log::request(request, Severity::Error, "core", &message);
+            Err(Halt::Status(403))
+        }
+    }
+}
+
+fn method_not_allowed<T>(request: &mut Request) -> Result<T, Halt> {
+    request.headers_out.set("Allow", super::options::allowed(request));
+    let known = super::options::is_known_method(request);
+    Err(Halt::Status(if known { 405 } else { 501 }))
+}
+
+/// Last-Modified, ETag, Accept-Ranges.
+pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
+    let modified = text::http_date(file.info.mtime.min(now(request)));
+    request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    if let Some(etag) = etag(request, file) {
+        request.headers_out.set("ETag", etag);
+    }
+    let none = request.dir.core.max_ranges == Some(RangeLimit::None);
+    request.headers_out.set("Accept-Ranges", Bytes::from_static(if none { b"none" } else { b"bytes" }));
+}
+
+/// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
+/// could change again within the clock's resolution.
+pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
+    if request.dir.core.etag.parts().digest {
+        return digest(file);
+    }
+    etag_of(request, &file.info)
+}
+
+/// The same of what has no content, such as a directory.
+pub(crate) fn etag_of(request: &Request, info: &FileInfo) -> Option<Vec<u8>> {
+    let parts = request.dir.core.etag.parts();
+    let mtime = info.mtime as i128 * 1_000_000 + i128::from(info.mtime_nsec / 1000);
+    let mut pieces = Vec::new();
+    if parts.inode {
+        pieces.push(format!("{:x}", info.ino));
+    }
+    if parts.size {
+        pieces.push(format!("{:x}", info.size));
+    }
+    if parts.mtime {
+        pieces.push(format!("{mtime:x}"));
+    }
+    if pieces.is_empty() {
+        return None;
+    }
+    let weak = if now(request) - info.mtime > 1 { "" } else { "W/" };
+    Some(format!("{weak}\"{}\"", pieces.join("-")).into_bytes())
+}
+
+/// `FileETag Digest`: what the content is, whenever it was written.
+fn digest(file: &OpenFile) -> Option<Vec<u8>> {
+    use base64::Engine as _;
+    use sha1::Digest as _;
+    let mut digest = sha1::Sha1::new();
+    let mut at = 0;
+    while at < file.info.size {
+        let piece = file.read(at, crate::io::body::FILE_PIECE).ok()?;
+        at += piece.len() as u64;
+        digest.update(&piece);
+    }
+    let text = base64::engine::general_purpose::STANDARD.encode(digest.finalize());
+    Some(format!("\"{text}\"").into_bytes())
+}
+
+/// Seconds since the epoch when the request came.
+pub(crate) fn now(request: &Request) -> i64 {
+    request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+}
+
+/// The whole file: from memory when it is small.
+pub(crate) fn whole(file: &Rc<OpenFile>) -> Body {
+    match file.content() {
+        Some(content) => Body::Bytes(content),
+        None => Body::Segments(vec![Segment::File { file: file.clone(), offset: 0, length: file.info.size }]),
+    }
+}
+
+/// Answers the request's conditions, or goes on with `body`.
+pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
+    let etag = request.headers_out.find("ETag").cloned();
+    let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
+    let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
+    // An error's document is sent whatever the client has.
+    if request.no_cache || request.is_sub() || !(200..300).contains(&request.status) {
+        return Ok(body);
+    }
+    match conditional::evaluate(request, validators) {
+        Condition::Met => Ok(body),
+        Condition::NotModified => {
+            request.status = 304;
+            Ok(Body::Empty)
+        }
+        Condition::Failed => Err(Halt::Status(412)),
+    }
+}
+
+/// mod_asis: a file that brings its own header.
+pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
+    let file = check(request)?;
+    let text = whole(&file).collect(16 << 20).await.map_err(|_| Halt::Status(500))?;
+    crate::module::cgi::static_answer(request, &text)
+}

@@ -1,0 +1,112 @@
+//! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
+
+use crate::io::body::{Body, Segment};
+use crate::module::core::file::now;
+use crate::request::Request;
+use crate::request::conditional::{self, Validators};
+use crate::request::settings::range_limit;
+use bytes::Bytes;
+use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
+
+/// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
+pub(crate) const UNRANGED: &str = "unranged";
+
+/// Cuts the body down to what the request's Range field asks for.
+pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
+    let Some(length) = body.len().filter(|_| request.status == 200 && !request.notes.contains(UNRANGED))
+    else {
+        return (request, body);
+    };
+    let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return (request, body) };
+    let core = &request.dir.core;
+    let limits = RangeLimits {
+        ranges: range_limit(core.max_ranges, 200),
+        overlaps: range_limit(core.max_range_overlaps, 20),
+        reversals: range_limit(core.max_range_reversals, 20),
+    };
+    if limits.ranges == Some(0) {
+        return (request, body);
+    }
+    let etag = request.headers_out.find("ETag").cloned();
+    let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
+    let validators = Validators { etag: etag.as_deref(), modified, now: now(&request) };
+    if !conditional::range_applies(&request, validators) {
+        return (request, body);
+    }
+    match byte_range::ranges(&field, length, limits) {
+        Ranges::Whole => (request, body),
+        Ranges::Unsatisfiable => {
+            request.headers_out.set("Content-Range", format!("bytes */{length}"));
+            let page = match crate::hook::error::document(&mut request, 416) {
+                crate::hook::error::Answer::Page(page) => page,
+                crate::hook::error::Answer::Redirect(_) => Body::Empty,
+            };
+            (request, page)
+        }
+        Ranges::Some(ranges) => {
+            request.status = 206;
+            let body = if let [only] = ranges[..] {
+                request.headers_out.set("Content-Range", content_range(only, length));
+                Body::Segments(cut(&body, only))
+            } else {
+                multipart(&mut request, &body, &ranges, length)
+            };
+            (request, body)
+        }
+    }
+}
+
+fn content_range(range: ByteRange, length: u64) -> String {
+    format!("bytes {}-{}/{length}", range.first, range.last)
+}
+
+/// The pieces of the body that make up a range.
+fn cut(body: &Body, range: ByteRange) -> Vec<Segment> {
+    let segments = match body {
+        Body::Bytes(bytes) => vec![Segment::Bytes(bytes.clone())],
+        Body::Segments(segments) => segments.clone(),
+        Body::Empty | Body::Stream(_) => Vec::new(),
+    };
+    let (mut skip, mut left) = (range.first, range.length());
+    let mut out = Vec::new();
+    for segment in segments {
+        let length = segment.len();
+        if skip >= length {
+            skip -= length;
+            continue;
+        }
+        let take = (length - skip).min(left);
+        out.push(match segment {
+            Segment::Bytes(bytes) => Segment::Bytes(bytes.slice(skip as usize..(skip + take) as usize)),
+            Segment::File { file, offset, .. } => Segment::File { file, offset: offset + skip, length: take },
+        });
+        (skip, left) = (0, left - take);
+        if left == 0 {
+            break;
+        }
+    }
+    out
+}
+
+/// `multipart/byteranges` (RFC 9110 §14.6).
+fn multipart(request: &mut Request, body: &Body, ranges: &[ByteRange], length: u64) -> Body {
+    let boundary = format!("{:016x}{:x}", request.number.wrapping_mul(0x9e37_79b9_7f4a_7c15), length);
+    let content_type = request.headers_out.take(b"Content-Type");
+    let mut segments = Vec::new();
+    for range in ranges {
+        let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
+        if let Some(content_type) = &content_type {
+            head.extend_from_slice(b"Content-type: ");
+            head.extend_from_slice(content_type);
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(
+            format!("Content-range: {}\r\n\r\n", content_range(*range, length)).as_bytes(),
+        );
+        segments.push(Segment::Bytes(head.into()));
+        segments.extend(cut(body, *range));
+    }
+    segments.push(Segment::Bytes(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
+    request.headers_out.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
+    Body::Segments(segments)
+}

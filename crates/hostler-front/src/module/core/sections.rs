@@ -1,0 +1,110 @@
+//! Which sections apply to a request, and merging them: Files, Location, If. (Directory: see [`super::walk`].)
+
+use crate::hook::serve::{Halt, Phase};
+use crate::limits::budget;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::expr_host;
+use hostler_config::{DirConfig, Pattern, Section, lookup};
+use hostler_expr::{Captures, Expr, RegexError};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Configurations to merge, in order.
+pub(crate) type Overs = SmallVec<[Arc<DirConfig>; 8]>;
+
+/// Merges `overs` into the request's configuration.
+pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Phase {
+    if !overs.is_empty() {
+        request.dir = crate::request::merge::merge(request, overs).await?;
+    }
+    Ok(())
+}
+
+/// `<Location>`, `<LocationMatch>`.
+pub(crate) async fn locations(request: &mut Request) -> Phase {
+    let server = request.server.clone();
+    if server.locations.is_empty() {
+        return Ok(());
+    }
+    let uri = request.uri.clone();
+    let sections = lookup::locations(&server, &uri).map_err(|error| gave_up(request, &error))?;
+    apply(request, &sections, &uri).await
+}
+
+/// `<Files>`, `<FilesMatch>`, for everything that has a file name.
+pub(crate) async fn files(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    if dir.core.files.is_empty() || request.filename.is_empty() {
+        return Ok(());
+    }
+    let name = request.basename().to_vec();
+    let mut sections = Vec::new();
+    for some in dir.core.files.chunks(SOME) {
+        sections.extend(lookup::files_among(some, &name).map_err(|error| gave_up(request, &error))?);
+        budget::turn(request).await?;
+    }
+    apply(request, &sections, &name).await
+}
+
+/// Sections that are looked at before others get their turn.
+const SOME: usize = 16;
+
+async fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) -> Phase {
+    let mut overs = Overs::new();
+    for section in sections {
+        set_matches(request, section, text);
+        overs.push(section.conf.clone());
+    }
+    merge(request, &overs).await
+}
+
+pub(crate) fn gave_up(request: &Request, error: &RegexError) -> Halt {
+    log::request(request, Severity::Error, "core", &format!("a section's pattern gave up: {error}"));
+    Halt::Status(500)
+}
+
+/// Named groups of a section's expression become environment variables.
+pub(crate) fn set_matches(request: &mut Request, section: &Section, text: &[u8]) {
+    for (name, value) in lookup::named_groups(section, text) {
+        request.env.set(name, value);
+    }
+}
+
+/// `<If>`, `<ElseIf>`, `<Else>`; they may nest.
+pub(crate) async fn conditions(request: &mut Request) -> Phase {
+    let mut done = 0;
+    // Merging an If section may append the If sections inside it.
+    for _ in 0..16 {
+        let dir = request.dir.clone();
+        let ifs = &dir.core.ifs;
+        if done >= ifs.len() {
+            return Ok(());
+        }
+        let mut overs = Overs::new();
+        // Whether a branch of the current If, ElseIf, Else has been taken.
+        let mut decided = false;
+        for section in &ifs[done..] {
+            let Pattern::Condition { condition, otherwise } = &section.pattern else { continue };
+            budget::turn(request).await?;
+            decided &= *otherwise;
+            if !decided && holds(request, section, condition.as_ref()).await? {
+                decided = true;
+                overs.push(section.conf.clone());
+            }
+        }
+        done = ifs.len();
+        merge(request, &overs).await?;
+    }
+    Ok(())
+}
+
+/// Whether a section's condition holds; an Else has none.
+async fn holds(request: &Request, section: &Section, condition: Option<&Expr>) -> Result<bool, Halt> {
+    let Some(condition) = condition else { return Ok(true) };
+    expr_host::test(request, condition, &mut Captures::new()).await.map_err(|error| {
+        let message = format!("{}: the condition can't be evaluated: {error}", section.title);
+        log::request(request, Severity::Error, "core", &message);
+        Halt::Status(500)
+    })
+}

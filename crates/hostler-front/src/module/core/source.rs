@@ -1,0 +1,56 @@
+//! Sources of programs: `x.php`, `config.inc`, `script.pl`. A server that was not told who runs them must not send them
+//! as texts; the missing handler is a mistake more often than a wish to show them.
+//!
+//! A file counts by its extensions or its type (`mime::programs`), unless the configuration says that it is a text:
+//! `AddType text/plain .pl`, `ForceType`, the handler `default-handler`, or one that makes a page of it
+//! (`server-parsed`). What a program has said about the type of its own request counts too.
+//!
+//! **Diagnostics**: one line in the virtual host's ErrorLog for each request that is refused, with what to write.
+
+use crate::hook::serve::{Halt, Phase};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use hostler_config::directives::core::Setting;
+use hostler_config::directives::mime::{self, programs};
+
+/// Refuses the source of a program that nothing runs.
+pub(crate) fn check(request: &Request) -> Phase {
+    if !is_hidden(request) {
+        return Ok(());
+    }
+    let file = String::from_utf8_lossy(&request.filename);
+    let message = format!(
+        "{file} is the source of a program and nothing here runs it, so it is not sent: SetHandler or AddHandler says what \
+         runs it; AddType text/plain with its extension, or ForceType, that it is a text to be shown"
+    );
+    log::request(request, Severity::Error, "core", &message);
+    Err(Halt::Status(403))
+}
+
+/// Whether the request's file is a program's source that was not meant to be shown.
+pub(crate) fn is_hidden(request: &Request) -> bool {
+    if matches!(request.handler.as_deref(), Some(b"default-handler" | b"server-parsed")) {
+        return false;
+    }
+    let kind = request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok());
+    let by_type = kind.is_some_and(programs::is_type);
+    if !by_type && !programs::has_extension(request.basename()) {
+        return false;
+    }
+    if let Some(kind) = kind.filter(|kind| is_said(request, kind)) {
+        return programs::is_shown_as(kind) == Some(false);
+    }
+    // What follows the name in the URL may change the type (ModMimeUsePathInfo), not the file.
+    facts(request, b"").is_source
+}
+
+/// Whether the type was said by somebody else than the file's name: a section, or a program.
+fn is_said(request: &Request, kind: &str) -> bool {
+    matches!(request.dir.core.force_type, Some(Setting::Word(_)))
+        || facts(request, &request.path_info).content_type.as_deref() != Some(kind)
+}
+
+/// What the file's name says, or the name and what follows it in the URL.
+fn facts<'r>(request: &'r Request, path_info: &[u8]) -> mime::MimeFacts<'r> {
+    mime::check(request.basename(), path_info, &request.dir.mime, request.server.conf.mime.types())
+}

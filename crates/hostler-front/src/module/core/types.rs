@@ -1,0 +1,120 @@
+//! What a file is: media type, encoding, language, handler, filters, from its name and from sections.
+
+use crate::request::{Found, Request};
+use bytes::Bytes;
+use hostler_config::directives::core::Setting;
+use hostler_config::directives::mime;
+
+/// The handler and type of directories.
+pub(crate) const DIRECTORY: &[u8] = b"httpd/unix-directory";
+
+/// Fills type, encoding, languages, handler and filters.
+pub(crate) fn check(request: &mut Request) {
+    let (server, dir) = (request.server.clone(), request.dir.clone());
+    if request.found.is_directory() {
+        request.content_type = Some(Bytes::from_static(DIRECTORY));
+    } else {
+        from_name(request, &server.conf.mime, &dir.mime);
+    }
+    force(request);
+    if let Some(filters) = &dir.core.output_filters {
+        let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
+        request.filters.extend(named);
+    }
+    if let Some(filters) = &dir.perl.output_filters {
+        request.filters.extend(filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase())));
+    }
+}
+
+/// The same once more, as configuration was added; `named`: a function has said what it is, so that only what sections
+/// say of it counts more.
+pub(crate) fn check_again(request: &mut Request, named: bool) {
+    if named { force(request) } else { check(request) }
+}
+
+/// What sections say, whatever the file is.
+fn force(request: &mut Request) {
+    let dir = request.dir.clone();
+    if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
+        request.content_type = Some(forced);
+    }
+    if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
+        request.handler = Some(forced);
+    }
+    if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
+        request.handler = Some(handler);
+    }
+}
+
+/// What [`check`] changes, to undo it for a request whose phases are gone through in another way.
+pub(crate) struct Kept {
+    content_type: Option<Bytes>,
+    content_encoding: Option<Bytes>,
+    content_languages: Vec<Bytes>,
+    handler: Option<Bytes>,
+    filters: Vec<Bytes>,
+}
+
+impl Kept {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self {
+            content_type: request.content_type.clone(),
+            content_encoding: request.content_encoding.clone(),
+            content_languages: request.content_languages.clone(),
+            handler: request.handler.clone(),
+            filters: request.filters.clone(),
+        }
+    }
+
+    pub(crate) fn restore(self, request: &mut Request) {
+        request.content_type = self.content_type;
+        request.content_encoding = self.content_encoding;
+        request.content_languages = self.content_languages;
+        request.handler = self.handler;
+        request.filters = self.filters;
+    }
+}
+
+fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
+    let name = request.basename().to_vec();
+    let facts = mime::check(&name, &request.path_info, dir, server.types());
+    if let Some(content_type) = facts.content_type {
+        request.content_type = Some(Bytes::copy_from_slice(content_type.as_bytes()));
+    }
+    if let Some(encoding) = facts.encoding {
+        request.content_encoding = Some(Bytes::copy_from_slice(encoding.as_bytes()));
+    }
+    request.content_languages =
+        facts.languages.iter().map(|l| Bytes::copy_from_slice(l.as_bytes())).collect();
+    if request.content_languages.is_empty()
+        && let Some(language) = &dir.default_language
+    {
+        request.content_languages.push(Bytes::copy_from_slice(language.as_bytes()));
+    }
+    if let Some(handler) = facts.handler {
+        request.handler = Some(Bytes::copy_from_slice(handler.as_bytes()));
+    }
+    request.filters = facts.output_filters.iter().map(|f| Bytes::from(f.to_ascii_lowercase())).collect();
+    if matches!(request.found, Found::Nothing) && request.handler.is_none() {
+        // Nothing is served from here; a type would only decide about filters of the error page.
+        request.filters.clear();
+    }
+}
+
+/// A setting's word; `None` leaves what the name says.
+fn word(request: &Request, setting: &Setting) -> Option<Bytes> {
+    let computed;
+    let setting = match setting {
+        Setting::Expr(expr) => {
+            let host = crate::request::expr_host::RequestHost::new(request);
+            let text = expr.string(&host, &hostler_expr::Captures::new()).ok()?;
+            computed = Setting::word(&String::from_utf8_lossy(&text));
+            &computed
+        }
+        other => other,
+    };
+    match setting {
+        Setting::Word(word) if !word.is_empty() => Some(Bytes::copy_from_slice(word.as_bytes())),
+        _ => None,
+    }
+}

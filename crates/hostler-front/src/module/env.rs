@@ -1,0 +1,138 @@
+//! The request's environment: SetEnv, PassEnv, UnsetEnv, SetEnvIf and their kin.
+
+use crate::hook::serve::Phase;
+use crate::limits::budget;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::expr_host::RequestHost;
+use hostler_config::directives::setenvif::{self, Attribute, Need, Pause, Rule};
+use hostler_expr::{Answer, Host, Regex, effort};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Server-level SetEnvIf, right after the request was read.
+pub(crate) async fn set_env_if_server(request: &mut Request) -> Phase {
+    let server = request.server.clone();
+    if server.conf.setenvif.is_set() {
+        set_env_if(request, &server.conf.setenvif.rules).await?;
+    }
+    Ok(())
+}
+
+/// SetEnvIf of sections and .htaccess.
+pub(crate) async fn set_env_if_dir(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    if dir.setenvif.is_set() {
+        set_env_if(request, &dir.setenvif.rules).await?;
+    }
+    Ok(())
+}
+
+async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Phase {
+    let mut view = View { host: RequestHost::new(request) };
+    let mut from = 0;
+    while let Err(Pause { at, need }) = setenvif::apply(rules, from, &mut view) {
+        from = at;
+        match need {
+            Need::Expression(question) => Box::pin(view.host.fetch(&question)).await,
+            // What HostnameLookups wants is known by now.
+            Need::RemoteHost => {}
+            Need::Turn => budget::turn(view.host.request).await?,
+        }
+    }
+    budget::check(request)
+}
+
+/// Most variables that rules may set, and the longest value in bytes: rules can double a value again and again.
+const MOST: usize = 4096;
+const LONGEST: usize = 64 << 10;
+
+/// Sets a variable for a rule, if there is room.
+fn set(request: &mut Request, name: &str, value: Vec<u8>) {
+    // A table is searched from its beginning.
+    let spent = effort::spend(100 + 4 * request.env.len());
+    if value.len() > LONGEST || (request.env.len() >= MOST && !request.env.contains(name)) || spent.is_err() {
+        fail(request, "setenvif", &format!("there is no room for the variable {name}"));
+        return;
+    }
+    request.env.set(name.to_owned(), value);
+}
+
+/// Tells of a rule that was not carried out, the first one only.
+fn fail(request: &Request, module: &str, reason: &str) {
+    if !request.budget.has_failed() {
+        log::request(request, Severity::Error, module, reason);
+        request.budget.fail();
+    }
+}
+
+struct View<'a> {
+    host: RequestHost<&'a mut Request>,
+}
+
+impl setenvif::Request for View<'_> {
+    fn attribute(&self, attribute: Attribute) -> Answer<Option<Cow<'_, [u8]>>> {
+        let request = &*self.host.request;
+        let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
+        Answer::Ready(match attribute {
+            Attribute::RemoteHost => owned(crate::request::variables::remote_host(request)),
+            Attribute::RemoteAddr => owned(request.peer.remote.ip().to_string()),
+            Attribute::ServerAddr => owned(request.peer.local.ip().to_string()),
+            Attribute::RequestMethod => Some(Cow::Borrowed(&*request.method)),
+            Attribute::RequestProtocol => owned(crate::request::variables::protocol(request).to_owned()),
+            Attribute::RequestUri => Some(Cow::Borrowed(&request.uri)),
+        })
+    }
+
+    fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.host.request.headers_in.joined(name.as_bytes()).map(|v| Cow::Owned(v.to_vec()))
+    }
+
+    fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>> {
+        let mut fields = self.host.request.headers_in.iter();
+        let matches = |field: &[u8]| {
+            name.is_match(field).unwrap_or_else(|error| {
+                setenvif::Request::failed(self, &error.to_string());
+                false
+            })
+        };
+        fields.find(|(field, _)| matches(field)).map(|(_, v)| Cow::Borrowed(&**v))
+    }
+
+    fn env(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.host.request.env.find(name).map(|v| Cow::Borrowed(&**v))
+    }
+
+    fn set_env(&mut self, name: &str, value: Vec<u8>) {
+        set(self.host.request, name, value);
+    }
+
+    fn unset_env(&mut self, name: &str) {
+        self.host.request.env.unset(name);
+    }
+
+    fn expression_host(&self) -> &dyn Host {
+        &self.host
+    }
+
+    fn failed(&self, reason: &str) {
+        fail(self.host.request, "setenvif", reason);
+    }
+
+    fn is_overdue(&self) -> bool {
+        let _ = effort::spend(200);
+        budget::is_overdue() || self.host.request.budget.has_failed()
+    }
+}
+
+/// SetEnv, PassEnv, UnsetEnv: among the fixups, after access control.
+pub(crate) async fn fixup(request: &mut Request) -> Phase {
+    let dir = request.dir.clone();
+    for (name, value) in dir.env.variables() {
+        set(request, name, value.as_bytes().to_vec());
+        if budget::is_overdue() {
+            budget::turn(request).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Server-side includes (mod_include): which files are pages, what their answers' headers are, and where the
+//! expanded page goes. The language itself is `hostler-ssi`; here is what it needs of a server.
+//!
+//! ```text
+//! page       a file parsed once, kept with the open file
+//! expansion  the documents that are being expanded, one inside the other
+//! document   one of them
+//! host       variables, dates, expressions as a document sees them
+//! fetch      sub-requests: include, fsize, flastmod, exec
+//! room       the memory that pages take
+//! plain      targets that are plain text for every request, remembered
+//! output     the answer's body: one piece with its length, or a stream
+//! ```
+//!
+//! **Diagnostics**: everything about a page goes to its virtual host's ErrorLog under `include`, with the page's
+//! file name and line.
+
+mod dates;
+mod document;
+mod expansion;
+mod fetch;
+mod host;
+mod output;
+mod page;
+mod plain;
+mod room;
+mod variables;
+
+pub(crate) use page::PageCell;
+pub(crate) use room::Room;
+
+use crate::hook::serve::Halt;
+use crate::io::body::{Body, BodyError};
+use crate::io::open_file::OpenFile;
+use crate::log::{self, Severity};
+use crate::request::{Found, Request};
+use crate::values::text;
+use bytes::Bytes;
+use hostler_config::directives::core::OptionBits;
+use hostler_config::directives::include::XBitHack;
+use std::rc::Rc;
+
+/// Name of the filter, as [`Request::filters`] holds it.
+const FILTER: &[u8] = b"includes";
+
+/// The note of a sub-request whose file is a page: whoever includes it expands it in place.
+pub(crate) const NESTED: &str = "includes-nested";
+
+/// The note of an answer that has been through the filter.
+const EXPANDED: &str = "includes-expanded";
+
+/// Longest output of a program that is expanded, in bytes.
+pub(crate) const LONGEST: usize = page::LONGEST as usize;
+
+/// Permission bits of owner and group.
+const OWNER_EXECUTES: u32 = 0o100;
+const GROUP_EXECUTES: u32 = 0o010;
+
+/// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
+pub(crate) fn wanted(request: &Request) -> bool {
+    is_filtered(request) || by_execute_bit(request)
+}
+
+fn is_filtered(request: &Request) -> bool {
+    request.filters.iter().any(|filter| &**filter == FILTER) || by_media_type(request)
+}
+
+/// `AddOutputFilterByType INCLUDES`.
+fn by_media_type(request: &Request) -> bool {
+    let filter = &request.dir.filter;
+    filter.is_set()
+        && crate::hook::filter::are_by_type(request)
+        && !request.notes.contains(EXPANDED)
+        && request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok()).is_some_and(
+            |kind| filter.filters_for(kind).any(|name| name.as_bytes().eq_ignore_ascii_case(FILTER)),
+        )
+}
+
+/// `XBitHack`: HTML that its owner may execute is a page.
+fn by_execute_bit(request: &Request) -> bool {
+    let hack = request.dir.include.x_bit_hack;
+    matches!(hack, Some(XBitHack::On | XBitHack::Full))
+        && request.handler.is_none()
+        && has_mode(request, OWNER_EXECUTES)
+        && request.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"))
+}
+
+fn has_mode(request: &Request, bits: u32) -> bool {
+    matches!(&request.found, Found::File(info, _) if info.mode & bits == bits)
+}
+
+/// Whether pages may be asked for with path info without `AcceptPathInfo On`: as in Apache, not.
+pub(crate) fn accepts_path_info(_: &Request) -> bool {
+    false
+}
+
+/// Expands the page, or sends it as it is where `Options` forbid includes.
+pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
+    let allowed = is_allowed(request);
+    if allowed && request.is_sub() {
+        request.notes.set(NESTED, Bytes::from_static(b"1"));
+        return Err(Halt::Done(Body::Empty));
+    }
+    pass(request);
+    if let Some(done) = header(request, &file, allowed)? {
+        return Ok(done);
+    }
+    if !allowed {
+        refused(request);
+        return Ok(crate::module::core::file::whole(&file));
+    }
+    match page::parsed(request, &file).await {
+        Ok(parsed) => Ok(output::expand(request, parsed).await),
+        Err(refused) => Err(Halt::Status(tell(request, &refused))),
+    }
+}
+
+/// Tells why a page is not expanded; the status.
+fn tell(request: &Request, refused: &page::Refused) -> u16 {
+    let name = String::from_utf8_lossy(&request.filename);
+    log::request(request, Severity::Error, "include", &format!("{name} {}", refused.why));
+    refused.status
+}
+
+/// Whether a program's output would be expanded.
+pub(crate) fn expands(request: &Request) -> bool {
+    is_filtered(request) && is_allowed(request) && !request.is_sub()
+}
+
+/// The filter on what is no file: a program's output is a page. The worker that has waited for includes is let go: a
+/// long page is sent as fast as the client takes it.
+pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
+    let body = expanded(request, body).await;
+    request.held.release(request);
+    body
+}
+
+async fn expanded(request: &mut Request, body: Body) -> Body {
+    if !is_filtered(request) || request.is_sub() {
+        return body;
+    }
+    pass(request);
+    if !is_allowed(request) {
+        refused(request);
+        return body;
+    }
+    request.headers_out.unset("Content-Length");
+    if request.dir.include.last_modified != Some(true) {
+        request.headers_out.unset("Last-Modified");
+    }
+    match body.collect(LONGEST).await {
+        Ok(text) => match page::of_text(request, text).await {
+            Ok(parsed) => output::expand(request, Rc::new(parsed)).await,
+            Err(refused) => {
+                tell(request, &refused);
+                output::broken(BodyError::Page)
+            }
+        },
+        Err(error) => output::broken(error),
+    }
+}
+
+fn is_allowed(request: &Request) -> bool {
+    request.dir.core.options.contains(OptionBits::INCLUDES)
+}
+
+/// The answer has come through the filter, with or without a change.
+fn pass(request: &mut Request) {
+    request.filters.retain(|filter| &**filter != FILTER);
+    if request.dir.filter.is_set() {
+        request.notes.set(EXPANDED, Bytes::from_static(b"1"));
+    }
+}
+
+fn refused(request: &mut Request) {
+    let message = format!(
+        "Options +Includes (or IncludesNOEXEC) wasn't set, INCLUDES filter removed: {}",
+        String::from_utf8_lossy(&request.uri)
+    );
+    log::request(request, Severity::Warn, "include", &message);
+    request.lasting = false;
+}
+
+/// Validators are about the page's source, so they are left out unless the configuration says that they hold for
+/// what is made of it; then a condition may be answered at once.
+fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Option<Body>, Halt> {
+    let conf = request.dir.include.clone();
+    let by_group_bit = conf.x_bit_hack == Some(XBitHack::Full) && has_mode(request, GROUP_EXECUTES);
+    request.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
+    if by_group_bit || conf.last_modified == Some(true) || !expanded {
+        let modified = text::http_date(file.info.mtime.min(crate::module::core::file::now(request)));
+        request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    }
+    if conf.etag == Some(true)
+        && let Some(etag) = crate::module::core::file::etag(request, file)
+    {
+        request.headers_out.set("ETag", etag);
+    }
+    // Only the group's bit says that a copy may be kept (mod_include's `no_local_copy`).
+    request.no_cache = !by_group_bit;
+    if !by_group_bit {
+        return Ok(None);
+    }
+    let body = crate::module::core::file::finish(request, Body::Empty)?;
+    Ok((request.status == 304).then_some(body))
+}

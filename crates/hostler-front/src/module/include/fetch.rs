@@ -1,0 +1,205 @@
+//! What elements need from outside of their document: sub-requests that walk the request path again, so that all
+//! access rules hold, and programs.
+
+use super::document::Wanted;
+use super::page;
+use super::page::Parsed;
+use super::variables::{Variables, unescaped};
+use super::{NESTED, is_allowed, is_filtered, plain};
+use crate::hook::handler;
+use crate::hook::map;
+use crate::hook::serve::{self, Halt};
+use crate::io::body::{Body, BodyStream};
+use crate::module::cgi;
+use crate::module::{alias, perl};
+use crate::request::settings;
+use crate::request::{self, Request};
+use crate::site::files::Site;
+use bytes::Bytes;
+use hostler_ssi::{Answer, shell_escape};
+use std::rc::Rc;
+
+/// What was found for an element.
+pub(super) enum Found {
+    Answer(Answer),
+    /// All of a body.
+    Whole(Bytes),
+    Stream(Box<dyn BodyStream>),
+    /// A page, to be expanded in its turn.
+    Page(Box<Request>, Rc<Parsed>),
+}
+
+/// Where an element stands.
+pub(super) struct Around<'a> {
+    pub(super) page: &'a Request,
+    pub(super) document: &'a Request,
+    pub(super) variables: &'a Variables,
+    pub(super) site: &'a Site,
+    /// Whether sub-requests may be one deeper than the document.
+    pub(super) may_include: bool,
+}
+
+/// A failure is a sentence for the log.
+type Fetched = Result<Found, String>;
+
+impl Around<'_> {
+    /// Brings what is wanted; `key` names it if it is a virtual target.
+    pub(super) async fn fetch(&self, wanted: Wanted, key: &[u8]) -> Fetched {
+        if !self.may_include && !matches!(wanted, Wanted::Command(_)) {
+            let limit = settings::recursion(&self.document.server).1;
+            return Err(format!(
+                "more than {limit} sub-requests inside of each other (LimitInternalRecursion)"
+            ));
+        }
+        match wanted {
+            Wanted::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
+            Wanted::File { target, text_only } => {
+                let sub = self.look_up_file(&target).await?;
+                found(self.run(sub, text_only).await?).await
+            }
+            Wanted::Command(command) => self.command(&command).await,
+            Wanted::Cgi(target) => self.cgi(&target).await,
+            Wanted::FactsOfVirtual(target) => facts(&self.look_up(&target).await?),
+            Wanted::FactsOfFile(target) => facts(&self.look_up_file(&target).await?),
+        }
+    }
+
+    async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
+        let sub = if is_replayed(self.document) {
+            checked(serve::look_up_with(self.document, self.document.method.clone(), target).await)?
+        } else {
+            self.look_up(target).await?
+        };
+        let (sub, body) = self.run(sub, text_only).await?;
+        if !is_replayed(self.document) {
+            plain::remember(key, self.site, &sub, &body);
+        }
+        found((sub, body)).await
+    }
+
+    async fn look_up(&self, target: &[u8]) -> Result<Request, String> {
+        checked(serve::look_up(self.document, target).await)
+    }
+
+    /// A file by its path below the document's directory.
+    async fn look_up_file(&self, path: &[u8]) -> Result<Request, String> {
+        let limit = settings::recursion(&self.document.server).1.max(1);
+        if u32::from(self.document.depth()) >= limit {
+            return Err(format!(
+                "more than {limit} sub-requests inside of each other (LimitInternalRecursion)"
+            ));
+        }
+        let file = [directory(self.document), b"/", path].concat();
+        let sub = checked(Box::pin(map::look_up_file(self.document, &file)).await)?;
+        if sub.found.is_directory() {
+            return Err("it is a directory".into());
+        }
+        Ok(sub)
+    }
+
+    /// Runs the handler of a sub-request, following redirects within the server.
+    async fn run(&self, mut sub: Request, text_only: bool) -> Result<(Request, Body), String> {
+        let kind = sub.content_type.as_deref();
+        if text_only && kind.is_some_and(|kind| !kind.starts_with(b"text/")) {
+            return Err("it could be a program: its media type is not text (Options IncludesNOEXEC)".into());
+        }
+        if sub.handler.as_deref().is_some_and(perl::is_handler) {
+            sub.main = Some(Rc::new(self.document.clone()));
+        }
+        if sub.handler.is_some() || kind.is_some_and(|kind| kind.starts_with(b"application/x-httpd-")) {
+            self.variables.inherit(self.page, &mut sub.env);
+        }
+        let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
+        loop {
+            match outcome {
+                Ok(body) | Err(Halt::Done(body)) => return Ok((sub, body)),
+                Err(Halt::Status(status)) => return Err(format!("status {status}")),
+                Err(Halt::Redirect { method, target }) => {
+                    if sub.redirects >= settings::recursion(&sub.server).0 {
+                        return Err("too many internal redirects (LimitInternalRecursion)".into());
+                    }
+                    sub = sub.redirected(method, &target);
+                    outcome = Box::pin(serve::run(&mut sub)).await;
+                }
+            }
+        }
+    }
+
+    /// `exec cmd`: all variables of the page, and path info and query of the document.
+    async fn command(&self, command: &[u8]) -> Fetched {
+        let document = self.document;
+        let mut environment = self.variables.for_programs(self.page);
+        if !document.path_info.is_empty() {
+            let mut escaped = Vec::new();
+            shell_escape(&document.path_info, &mut escaped);
+            environment.set("PATH_INFO", escaped);
+            if let Some(translated) = alias::translate_only(document, &document.path_info).await {
+                environment.set("PATH_TRANSLATED", translated);
+            }
+        }
+        if let Some(query) = &document.args {
+            environment.set("QUERY_STRING", &query[..]);
+            environment.set("QUERY_STRING_UNESCAPED", unescaped(query));
+        }
+        let body = Box::pin(cgi::exec_cmd(document, command, directory(document), environment)).await?;
+        Ok(of_body(body))
+    }
+
+    async fn cgi(&self, target: &[u8]) -> Fetched {
+        let mut document = self.document.clone();
+        self.variables.inherit(self.page, &mut document.env);
+        match Box::pin(cgi::exec_cgi(&document, target)).await? {
+            cgi::Included::Body(sub, body) => found((*sub, body)).await,
+            cgi::Included::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
+        }
+    }
+}
+
+/// Whether virtual targets get the document's method and body (`KeptBodySize`).
+pub(super) fn is_replayed(document: &Request) -> bool {
+    document.body.again().is_some()
+}
+
+/// Directory of the document's file, without a slash at its end.
+fn directory(document: &Request) -> &[u8] {
+    let end = memchr::memrchr(b'/', &document.filename).unwrap_or(0);
+    &document.filename[..end]
+}
+
+fn checked((sub, phase): (Request, serve::Phase)) -> Result<Request, String> {
+    match phase {
+        Ok(()) => Ok(sub),
+        Err(Halt::Status(status)) => Err(format!("status {status}")),
+        Err(Halt::Redirect { .. }) => Err("it is redirected to another URL".into()),
+        Err(Halt::Done(_)) => Err("it is answered before any handler".into()),
+    }
+}
+
+/// What a sub-request came to: a page goes onto the stack.
+async fn found((sub, body): (Request, Body)) -> Fetched {
+    let parsed = match &sub.found {
+        request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
+            page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
+        }
+        _ if is_filtered(&sub) && is_allowed(&sub) => {
+            let text = body.collect(page::LONGEST as usize).await.map_err(|error| error.to_string())?;
+            Rc::new(page::of_text(&sub, text).await.map_err(|refused| format!("it {}", refused.why))?)
+        }
+        _ => return Ok(of_body(body)),
+    };
+    Ok(Found::Page(Box::new(sub), parsed))
+}
+
+fn of_body(body: Body) -> Found {
+    match body {
+        Body::Empty => Found::Whole(Bytes::new()),
+        Body::Bytes(bytes) => Found::Whole(bytes),
+        other => Found::Stream(other.into_stream()),
+    }
+}
+
+/// `fsize`, `flastmod`.
+fn facts(sub: &Request) -> Fetched {
+    let Some(info) = sub.found.info() else { return Err("nothing is there".into()) };
+    Ok(Found::Answer(Answer::File { size: Some(info.size), modified: info.mtime }))
+}

@@ -1,0 +1,454 @@
+//! Handlers that run in warm workers: `perl-script`, `modperl`, `psgi`, and scripts with `Isolation fork`.
+//!
+//! ```text
+//! phases        which of a request's phases are a worker's, and in how many trips they are run
+//! directory     the configuration, as a worker is told of it
+//! head          the request, as a worker is told of it
+//! configure     configuration that a program adds for one request
+//! conversation  one trip: request out, answer in, with questions on the way
+//! nested        requests inside of requests: in the conversation that the worker waits in
+//! held          the worker that waits for a request's next trip
+//! redirect      another request's answer in the place of this one's
+//! apply         what the worker says becomes the request's answer
+//! gathered      the beginning of an answer
+//! output        the rest of a long answer
+//! said          lines for the ErrorLog
+//! raw           answers with their own head, for clients that can't be sent them so
+//! questions     what other URLs map to, and their answers as part of this one
+//! script        CGI scripts that run in forks of a warm interpreter
+//! short         URLs whose phases come to the same for every request
+//! ```
+//!
+//! **Diagnostics**: everything goes to the virtual host's ErrorLog under `perl`: what programs log, and for each 5xx
+//! one line with the cause and the id that the error page shows.
+
+mod apply;
+mod configure;
+mod conversation;
+mod directory;
+mod gathered;
+mod head;
+mod held;
+mod nested;
+mod output;
+pub(crate) mod phases;
+mod questions;
+mod raw;
+mod redirect;
+mod said;
+mod script;
+pub(crate) mod short;
+
+pub(crate) use held::Held;
+pub(crate) use nested::Within;
+pub(crate) use output::Late;
+pub(crate) use script::handle as script;
+
+use crate::hook::serve::Halt;
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::module::alias;
+use crate::module::core::file;
+use crate::module::include;
+use crate::request::Request;
+use crate::request::settings;
+use crate::request::thread::Thread;
+use bytes::Bytes;
+use conversation::{Conversation, End, Event};
+use directory::Programs;
+use gathered::Gathered;
+use head::{Task, Texts};
+use hostler_config::Server;
+use hostler_config::directives::pool::Isolation;
+use hostler_gateway::pool::{Exchange, Pool, Work};
+use hostler_gateway::{Error, Kind};
+use hostler_wire::work::{Phase, PhaseSet};
+use output::{Output, Truncated};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+
+/// What workers have done, or are still to do, for a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Phases before the response that will be run in one trip with it.
+    pub(crate) pending: PhaseSet,
+    /// A worker has got the request with its Log and Cleanup phases.
+    pub(crate) logged: bool,
+    /// All access rules have let the request pass.
+    pub(crate) checked: bool,
+    /// The request's file itself is run.
+    pub(crate) is_script: bool,
+    /// The answer's program has framed it in chunks.
+    pub(crate) framed: bool,
+    /// A worker has seen it in an earlier trip: what came of that may be this request's alone.
+    pub(crate) asked: bool,
+    /// Phases to which programs have added functions while the request was on its way.
+    pub(crate) pushed: PhaseSet,
+    /// The last trip has ended after this phase, as its programs had added configuration.
+    pub(crate) stopped: Option<Phase>,
+    /// How often they have.
+    pub(crate) additions: u8,
+    /// No worker has seen the request since too many waited: nothing is wrong with it, nor with its connection.
+    pub(crate) refused: bool,
+}
+
+/// Whether a handler's name is one of those that run in workers.
+pub(crate) fn is_handler(name: &[u8]) -> bool {
+    matches!(name, b"perl-script" | b"modperl" | b"psgi")
+}
+
+/// What a trip was for, and what came of it.
+enum Answer {
+    /// The request's head is set; this is the body.
+    Body(Body),
+    /// Nothing was sent.
+    Ended(End),
+}
+
+/// Runs the request's response phase in a worker.
+pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    if phases::are_disabled(request) {
+        let handler = String::from_utf8_lossy(request.handler.as_deref().unwrap_or_default()).into_owned();
+        let message =
+            format!("this virtual host runs no Perl (PerlOptions -Enable): nothing answers for {handler}");
+        log::request(request, Severity::Error, "perl", &message);
+        return Err(Halt::Status(500));
+    }
+    if is_declined_beforehand(request) {
+        return file::handle(request).await;
+    }
+    let isolation =
+        request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
+    let phases = phases::with_response(request);
+    phases::can_be_asked(request, PhaseSet(1 << Phase::Response as u8))?;
+    respond(request, phases, isolation, Programs::Configured, None).await
+}
+
+/// mod_perl declines where no handler is configured; a phase before could still set one.
+fn is_declined_beforehand(request: &Request) -> bool {
+    request.handler.as_deref() != Some(b"psgi")
+        && !request.held.is_kept()
+        && request.dir.perl.handlers.of(Phase::Response).is_empty()
+        && phases::configured(request).0 == 0
+}
+
+/// One trip with the response phase, and what it means.
+async fn respond(
+    request: &mut Request,
+    phases: PhaseSet,
+    isolation: Isolation,
+    programs: Programs,
+    handler: Option<&'static [u8]>,
+) -> Result<Body, Halt> {
+    let before = request.handler.clone();
+    // The worker waits until a page is expanded: what Perl includes in it sees what its request has kept.
+    let expands = programs == Programs::Configured
+        && isolation == Isolation::Persistent
+        && !request.is_part()
+        && include::expands(request);
+    let body = !request.body.is_empty();
+    let task = Task { phases, handler, body, stays: expands, ..Task::default() };
+    let answer = trip(request, &task, isolation, programs).await;
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(crate::hook::handler::respond(request)).await;
+    }
+    outcome(request, before, answer).await
+}
+
+/// Goes on with an answer that has turned out not to be plain.
+pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Halt> {
+    let before = request.handler.clone();
+    let answer = match answer {
+        short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
+        short::Answer::Other(conversation) => {
+            let logs = request.progress.logged;
+            let stays = Stays { asked: false, whole: false, logs };
+            converse(request, *conversation, stays).await
+        }
+        short::Answer::Failed(error) => Err(error),
+    };
+    if answer.is_ok()
+        && let Some(stopped) = request.progress.stopped.take()
+    {
+        Box::pin(phases::resume(request, stopped)).await?;
+        return Box::pin(crate::hook::handler::respond(request)).await;
+    }
+    outcome(request, before, answer).await
+}
+
+async fn outcome(
+    request: &mut Request,
+    before: Option<Bytes>,
+    answer: Result<Answer, Error>,
+) -> Result<Body, Halt> {
+    match answer {
+        Err(error) => Err(fail(request, &error)),
+        Ok(Answer::Body(body)) => raw::arrange(request, body).await,
+        Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
+        // These have no body, and describe what would have been one with the program's fields.
+        Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
+            request.status = status;
+            Ok(Body::Empty)
+        }
+        Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
+        Ok(Answer::Ended(End::Redirect(target))) => {
+            Err(Halt::Redirect { method: request.method.clone(), target })
+        }
+        Ok(Answer::Ended(End::Broken(why))) => Err(broken(request, &why)),
+        Ok(Answer::Ended(End::Declined)) => decline(request, before).await,
+        Ok(Answer::Ended(End::Verdict(_))) => Err(broken(request, "it has answered what nobody has asked")),
+    }
+}
+
+/// The front goes on: with the handler that the worker has set, or with the default handler, as after Apache's
+/// other modules have declined too.
+async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, Halt> {
+    if request.progress.is_script {
+        // The file itself is a program's source.
+        let file = String::from_utf8_lossy(&request.filename).into_owned();
+        return Err(broken(request, &format!("the interpreter has declined to run the script {file}")));
+    }
+    let another = request.handler != before && !request.handler.as_deref().is_some_and(is_handler);
+    if another { Box::pin(crate::hook::handler::respond(request)).await } else { file::handle(request).await }
+}
+
+/// The program's own words: why there is no answer.
+fn broken(request: &mut Request, why: &str) -> Halt {
+    let message = format!("the answer broke off before it was sent: {why}");
+    log::request(request, Severity::Error, "perl", &message);
+    Halt::Status(500)
+}
+
+/// Sends the request to a worker, and takes what it says until the answer is complete, or has to be passed on as
+/// it comes.
+async fn trip(
+    request: &mut Request,
+    task: &Task<'_>,
+    isolation: Isolation,
+    programs: Programs,
+) -> Result<Answer, Error> {
+    let translated = if request.path_info.is_empty() || !task.phases.contains(Phase::Response) {
+        None
+    } else {
+        let path_info = request.path_info.clone();
+        alias::translate_only(request, &path_info).await
+    };
+    let known = directory::known(request, programs);
+    let texts = Texts::of(request, translated);
+    if request.within.is_none() && request.is_sub() {
+        request.within = request.held.part();
+    }
+    let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
+    let own_body = within.is_none();
+    let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
+    let head = head::head(request, &texts, &known, task);
+    let work = Work {
+        thread: request.thread.index,
+        directory: (known.id, known.message.clone()),
+        request: head::encoded_with(head, request, within.as_ref()),
+        timeout: settings::timeout(&request.server),
+    };
+    if task.phases.contains(Phase::Response) {
+        short::remember(request, &known, task, isolation, texts);
+    }
+    let conversation = match within {
+        Some(within) => {
+            request.within = Some(within.clone());
+            within.begin(&work)
+        }
+        None => started(request, task, isolation, work).await?,
+    };
+    request.progress.logged |= logs(task.phases);
+    request.progress.asked = true;
+    request.progress.stopped = None;
+    request.progress.pending = PhaseSet::default();
+    let responds = task.phases.contains(Phase::Response);
+    let stays =
+        Stays { asked: task.stays, whole: task.stays && responds, logs: logs(task.phases) && responds };
+    converse(request, conversation, stays).await
+}
+
+/// Whether a worker keeps a request when its trip has ended.
+#[derive(Clone, Copy)]
+struct Stays {
+    /// It was asked to.
+    asked: bool,
+    /// With its whole answer, which is a page to expand; any other is let go.
+    whole: bool,
+    /// It does if the front is to make the answer, for the Log and Cleanup phases that this trip was to have.
+    logs: bool,
+}
+
+impl Stays {
+    fn at(self, end: &End, request: &mut Request) -> bool {
+        let made_by_front = matches!(end, End::Status(_) | End::Declined | End::Redirect(_));
+        if self.logs && made_by_front {
+            request.progress.logged = false;
+        }
+        let asked = if self.whole { matches!(end, End::Done) } else { self.asked };
+        asked || (self.logs && matches!(end, End::Status(_)))
+    }
+}
+
+/// With the worker that waits for this request, or with any.
+async fn started(
+    request: &Request,
+    task: &Task<'_>,
+    isolation: Isolation,
+    work: Work,
+) -> Result<Conversation, Error> {
+    let body = task.body.then(|| request.body.clone());
+    if let Some(held) = held::take(request, isolation) {
+        return Ok(held.again(&work, body));
+    }
+    let exchange = match begin(&request.thread, &request.server, isolation, work) {
+        Begin::Now(exchange) => exchange,
+        Begin::Never(refusal) => return Err(refusal),
+        Begin::Later(pool, work) => pool.begin(work).await?,
+    };
+    Ok(Conversation::around(exchange, body, request.within.clone()))
+}
+
+/// Whether these phases are what is left after an answer.
+fn logs(phases: PhaseSet) -> bool {
+    phases.contains(Phase::Log) || phases.contains(Phase::Cleanup)
+}
+
+/// How a request comes to a worker.
+#[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
+enum Begin {
+    Now(Exchange),
+    /// Too many wait already.
+    Never(Error),
+    /// Nobody is idle.
+    Later(Arc<Pool>, Work),
+}
+
+/// Why a request that comes now would get no worker, so that none is to be told of it.
+fn refusal(thread: &Rc<Thread>, server: &Server, isolation: Isolation) -> Option<Error> {
+    thread.shared.engines.pool(thread, server, isolation == Isolation::Fork).refusal()
+}
+
+fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work) -> Begin {
+    let pool = thread.shared.engines.pool(thread, server, isolation == Isolation::Fork);
+    match pool.try_begin(work) {
+        Ok(exchange) => Begin::Now(exchange),
+        Err(work) => Begin::Later(pool.clone(), work),
+    }
+}
+
+async fn converse(
+    request: &mut Request,
+    mut conversation: Conversation,
+    stays: Stays,
+) -> Result<Answer, Error> {
+    let (mut gathered, mut has_head) = (Gathered::default(), false);
+    loop {
+        let event = poll_fn(|context| match conversation.poll_event(request, context) {
+            // What has come is passed on before more is waited for.
+            Poll::Pending if gathered.length() > 0 && !stays.whole && !conversation.rests() => {
+                Poll::Ready(None)
+            }
+            polled => polled.map(Some),
+        });
+        match event.await.transpose()? {
+            Some(Event::Head(head)) => {
+                head.apply(request);
+                has_head = true;
+            }
+            Some(Event::Changes(changes)) => changes.apply(request),
+            Some(Event::Configure(wish)) => {
+                let outcome = configure::add(request, &wish, has_head).await;
+                conversation.tell_configured(outcome);
+            }
+            Some(Event::Standing(pushed, stopped)) => {
+                (request.progress.pushed, request.progress.stopped) = (pushed, stopped);
+            }
+            Some(Event::Redirect(target)) if has_head || request.is_part() => {
+                conversation.splice(request, &target);
+                has_head = true;
+            }
+            Some(Event::Redirect(target)) => {
+                return Ok(redirect::follow(request, conversation, stays, target).await);
+            }
+            Some(Event::Finished(end)) => {
+                let stopped = request.progress.stopped.is_some() && !conversation.is_inside();
+                if stopped && request.is_part() {
+                    // Nobody else can go on with it, and what was added must not be passed over.
+                    conversation.release();
+                    conversation.part(request);
+                    return Err(Error::because(
+                        Kind::WorkerLied,
+                        "it added configuration to a part of a page",
+                    ));
+                }
+                if stays.at(&end, request) || stopped {
+                    request.held.keep(conversation);
+                } else {
+                    if stays.asked {
+                        conversation.release();
+                    }
+                    conversation.part(request);
+                }
+                return Ok(finished(end, has_head, gathered));
+            }
+            Some(Event::Body(piece)) => {
+                gathered.push(piece);
+                if gathered.length() > if stays.whole { include::LONGEST } else { WHOLE } {
+                    return Ok(stream(request, conversation, gathered, stays.asked));
+                }
+            }
+            None => return Ok(stream(request, conversation, gathered, stays.asked)),
+        }
+    }
+}
+
+fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
+    let length = gathered.length();
+    match end {
+        End::Done if !has_head => Answer::Ended(End::Done),
+        End::Verdict(_) => Answer::Ended(end),
+        End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
+        // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
+        End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
+        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
+        _ => Answer::Body(gathered.into_body()),
+    }
+}
+
+fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathered, stays: bool) -> Answer {
+    if stays {
+        // Who has begun to answer needs no further trip.
+        conversation.release();
+    }
+    let late = Late::default();
+    request.late = Some(late.clone());
+    let request = Box::new(request.clone());
+    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
+}
+
+/// No worker has answered: the cause goes to the log.
+fn fail(request: &mut Request, error: &Error) -> Halt {
+    let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    if error.kind == Kind::QueueFull {
+        // There may be very many of these.
+        log::failure_soon(request, "perl", error, about);
+    } else {
+        log::failure(request, "perl", error, about);
+    }
+    request.progress.refused = error.kind == Kind::QueueFull;
+    if let Some(seconds) = error.retry_after {
+        request.headers_out.set("Retry-After", seconds.to_string());
+    }
+    // It would have to wait for the same.
+    request.progress.logged = true;
+    Halt::Status(error.status())
+}

@@ -1,0 +1,439 @@
+//! A conversation with a worker: the request's body goes to it while its answer comes, its log lines are written,
+//! and its questions about other URLs are answered on the way.
+
+use super::apply::{Changes, Head};
+use super::directory::Known;
+use super::nested::{Line, Turn, Within};
+use super::questions;
+use super::questions::{Answered, Asked, Sub};
+use super::said::Said;
+use crate::io::body::{BodyError, BodyStream, RequestBody};
+use crate::log;
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_gateway::pool::{Exchange, Frame, Work};
+use hostler_gateway::{Error, Kind};
+use hostler_wire::work::{FromWorker, Outcome, Phase, PhaseSet, ToWorker};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// How many requests that were looked up are kept, so that they can be run as they are; older ones are looked up anew.
+const KEPT: usize = 16;
+
+/// Bytes of answers that are kept for them, in all.
+const KEPT_BYTES: usize = 1 << 20;
+/// Longest cause that a worker may give for an answer that broke off, in bytes.
+const LONGEST_CAUSE: usize = 8 << 10;
+
+/// What a worker has said.
+pub(super) enum Event {
+    Head(Box<Head>),
+    Body(Bytes),
+    Changes(Box<Changes>),
+    /// Configuration to be added; the worker waits for what becomes of it.
+    Configure(Box<Wish>),
+    /// What was added to later phases, and where the trip has stopped because of new configuration.
+    Standing(PhaseSet, Option<Phase>),
+    /// The request goes on as one for this local target, and the worker waits for what becomes of it.
+    Redirect(Vec<u8>),
+    Finished(End),
+}
+
+/// How its work has ended.
+pub(super) enum End {
+    Done,
+    Status(u16),
+    Declined,
+    Redirect(Vec<u8>),
+    Broken(String),
+    /// What a provider has said.
+    Verdict(u16),
+}
+
+/// Lines of configuration that a program adds.
+pub(super) struct Wish {
+    pub(super) text: Bytes,
+    /// Apache's `OR_` bits.
+    pub(super) overrides: u32,
+    /// The phase that runs.
+    pub(super) phase: u8,
+}
+
+/// Whose answer goes into another's.
+enum Other {
+    /// A sub-request's, with its status.
+    Part(u16),
+    /// That of the request that has gone on in its place.
+    Next(Box<Request>),
+}
+
+/// A conversation.
+pub(crate) struct Conversation {
+    line: Rc<Line>,
+    /// It is one inside of another, which goes on afterwards.
+    is_inside: bool,
+    turn: Option<Turn>,
+    question: Option<Asked>,
+    /// What was looked up.
+    subs: VecDeque<Box<Sub>>,
+    /// The answer of another request, which goes into this one's.
+    spliced: Option<(Box<dyn BodyStream>, Other)>,
+    /// Messages that somebody else has taken, still to be looked at.
+    taken: VecDeque<Frame>,
+    /// What came after those.
+    pub(super) failed: Option<Error>,
+}
+
+impl Conversation {
+    pub(super) fn new(exchange: Exchange, body: Option<RequestBody>) -> Self {
+        Self::around(exchange, body, None)
+    }
+
+    /// One about a request that has a place in a conversation with a worker of another pool (`outer`).
+    pub(super) fn around(exchange: Exchange, body: Option<RequestBody>, outer: Option<Within>) -> Self {
+        let line = Line::new(exchange);
+        line.set_upload(body);
+        line.set_outer(outer);
+        Self::on(line)
+    }
+
+    fn on(line: Rc<Line>) -> Self {
+        Self {
+            line,
+            is_inside: false,
+            turn: None,
+            question: None,
+            subs: VecDeque::new(),
+            spliced: None,
+            taken: VecDeque::new(),
+            failed: None,
+        }
+    }
+
+    /// One inside of another, whose trip has begun. The body is that one's.
+    pub(super) fn inside(line: Rc<Line>, turn: Turn) -> Self {
+        Self { is_inside: true, turn: Some(turn), ..Self::on(line) }
+    }
+
+    /// Goes on with one that somebody else has begun, who has taken these messages.
+    pub(super) fn taken_over(exchange: Exchange, taken: impl IntoIterator<Item = Frame>) -> Self {
+        Self { taken: taken.into_iter().collect(), ..Self::new(exchange, None) }
+    }
+
+    /// Another trip of a request that stays with its worker.
+    pub(super) fn again(self, work: &Work, body: Option<RequestBody>) -> Self {
+        self.line.set_waits(false);
+        self.line.exchange().again(&work.directory, &work.request);
+        self.line.set_upload(body);
+        Self { subs: self.subs, ..Self::on(self.line) }
+    }
+
+    /// One trip is over; the worker waits for another.
+    pub(super) fn stay(&mut self) {
+        self.line.set_waits(true);
+        self.line.exchange().stay();
+    }
+
+    /// The request goes on as another: the worker is told how that was answered, and finishes what it is at.
+    pub(super) fn tell_next(&mut self, next: &Request) {
+        self.line.set_waits(false);
+        questions::tell_next(next, &mut self.line.exchange());
+    }
+
+    /// The same where the answer has begun, or is a part of another's: what the other request is answered comes next in
+    /// it.
+    pub(super) fn splice(&mut self, request: &Request, target: &[u8]) {
+        self.question = Some(questions::go_on(&self.line, request, target));
+    }
+
+    /// Whether nothing has come only because it is the others' turn.
+    pub(super) fn rests(&self) -> bool {
+        self.line.exchange().rests()
+    }
+
+    /// Whether it is inside of another.
+    pub(super) fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
+    /// The place of the request that goes on in this one's.
+    pub(super) fn next_of(&self, request: &Request) -> Within {
+        Within::asker(&self.line, request).redirected()
+    }
+
+    /// The place of a sub-request that is made while the worker waits.
+    pub(super) fn part_of(&self) -> Within {
+        Within::of_main(&self.line).sub()
+    }
+
+    /// There will be no other: the worker ends the request once it has said what it is saying.
+    pub(super) fn release(&mut self) {
+        self.line.set_waits(false);
+        self.line.exchange().release();
+    }
+
+    /// The next thing said. After an error, or after [`Event::Finished`], there is nothing more.
+    pub(super) fn poll_event(
+        &mut self,
+        request: &Request,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Event, Error>> {
+        loop {
+            if let Err(error) = self.line.poll_upload(context) {
+                return Poll::Ready(Err(error));
+            }
+            if let Some(piece) = ready!(self.poll_question(request, context)) {
+                return Poll::Ready(Ok(Event::Body(piece)));
+            }
+            if self.taken.is_empty()
+                && let Some(error) = self.failed.take()
+            {
+                return Poll::Ready(Err(error));
+            }
+            if self.line.is_torn() {
+                return Poll::Ready(Err(lied("a part of it was given up before it was complete")));
+            }
+            let next = match self.taken.pop_front() {
+                Some(frame) => Some(Ok(frame)),
+                None => ready!(self.line.exchange().poll_next(context)),
+            };
+            let frame = match next {
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => return Poll::Ready(Err(lied("it ended a request that it had not answered"))),
+            };
+            if let Some(event) = self.take(request, frame)? {
+                return Poll::Ready(Ok(event));
+            }
+        }
+    }
+
+    fn take(&mut self, request: &Request, frame: Frame) -> Result<Option<Event>, Error> {
+        let message = frame.body;
+        let said = FromWorker::decode(frame.kind, &message).map_err(|_| lied("a message is malformed"))?;
+        let event = match said {
+            FromWorker::Body(_) if message.is_empty() => return Ok(None),
+            FromWorker::Body(_) => Event::Body(message),
+            FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head)?)),
+            FromWorker::Changes(changes) => Event::Changes(Box::new(Changes::of(&message, &changes))),
+            FromWorker::Finished(outcome) => {
+                match self.turn.take() {
+                    Some(turn) => turn.finish(),
+                    // Nothing more of the request's body is wanted.
+                    None => self.line.set_upload(None),
+                }
+                Event::Finished(end(&outcome))
+            }
+            FromWorker::Log { severity, virtual_host, text } => {
+                self.line.said.log(request, severity, virtual_host, text);
+                return Ok(None);
+            }
+            FromWorker::LookUp { method, target, file } => {
+                self.line.set_waits(true);
+                self.question = Some(questions::look_up(&self.line, request, method, target, file));
+                return Ok(None);
+            }
+            FromWorker::Run { target, id, changes } => {
+                self.line.set_waits(true);
+                let place = self.subs.iter().position(|sub| sub.is(id));
+                let sub = place.and_then(|place| self.subs.remove(place));
+                let changes = changes.map(|changes| Changes::of(&message, &changes));
+                self.question = Some(match sub {
+                    Some(sub) => questions::run(sub, changes),
+                    None => questions::run_anew(&self.line, request, target),
+                });
+                return Ok(None);
+            }
+            FromWorker::Configure { text, overrides, phase } => {
+                let text = message.slice_ref(text);
+                Event::Configure(Box::new(Wish { text, overrides, phase }))
+            }
+            FromWorker::ReadBody(most) => {
+                self.question = Some(questions::read_body(request.body.clone(), most));
+                return Ok(None);
+            }
+            FromWorker::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
+            FromWorker::Redirect { target } => {
+                self.line.set_waits(true);
+                Event::Redirect(target.to_vec())
+            }
+            FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
+        };
+        Ok(Some(event))
+    }
+
+    /// Moves an open question on; a piece of body if its answer has one.
+    fn poll_question(&mut self, request: &Request, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(question) = &mut self.question {
+            let answered = ready!(question.as_mut().poll(context));
+            self.question = None;
+            match answered {
+                Answered::LookedUp(sub) => {
+                    self.line.set_waits(false);
+                    sub.tell(&mut self.line.exchange());
+                    self.keep(sub);
+                }
+                Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
+                Answered::Read(piece) => self.tell_piece(piece),
+                Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
+            }
+        }
+        let Some((stream, _)) = &mut self.spliced else { return Poll::Ready(None) };
+        match ready!(stream.poll_chunk(context)) {
+            Some(Ok(piece)) => Poll::Ready(Some(piece)),
+            end => {
+                let broken = matches!(end, Some(Err(_)));
+                if let Some(Err(error)) = end {
+                    log::request(
+                        request,
+                        log::Severity::Error,
+                        "perl",
+                        &format!("a sub-request broke off: {error}"),
+                    );
+                }
+                let other = self.spliced.take().map(|(_, other)| other);
+                self.line.set_waits(false);
+                match other {
+                    Some(Other::Next(next)) => self.tell_next(&next),
+                    Some(Other::Part(status)) if !broken => {
+                        self.line.exchange().tell(&ToWorker::Ran(status));
+                    }
+                    _ => self.line.exchange().tell(&ToWorker::Ran(500)),
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// Keeps what was looked up, and forgets older ones that are too many, or too large together.
+    fn keep(&mut self, sub: Box<Sub>) {
+        self.subs.truncate(KEPT - 1);
+        self.subs.push_front(sub);
+        let mut bytes = 0;
+        let fitting = self.subs.iter().take_while(|sub| {
+            bytes += sub.bytes();
+            bytes <= KEPT_BYTES
+        });
+        let fitting = fitting.count().max(1);
+        self.subs.truncate(fitting);
+    }
+
+    /// A piece of the request's body, or its end, as the worker has asked for it.
+    fn tell_piece(&mut self, piece: Option<Result<Bytes, BodyError>>) {
+        let mut exchange = self.line.exchange();
+        match piece {
+            Some(Ok(piece)) => exchange.tell(&ToWorker::Body(&piece)),
+            None => exchange.tell(&ToWorker::BodyEnd(true)),
+            Some(Err(error)) => {
+                exchange.tell(&ToWorker::BodyEnd(false));
+                self.failed = Some(Error::from(&error));
+            }
+        }
+    }
+
+    /// What has become of configuration that was to be added.
+    pub(super) fn tell_configured(&mut self, outcome: Result<Rc<Known>, String>) {
+        let mut message = Vec::with_capacity(64);
+        match outcome {
+            Ok(known) => {
+                ToWorker::Configured(Ok(known.id)).encode(&mut message);
+                self.line.exchange().again(&(known.id, known.message.clone()), &message);
+            }
+            Err(why) => self.line.exchange().tell(&ToWorker::Configured(Err(why.as_bytes()))),
+        }
+    }
+
+    /// The answer is there; the worker may still be at its Log and Cleanup handlers. What they write is logged.
+    pub(super) fn part(self, request: &Request) {
+        if !self.is_inside {
+            let line = self.line;
+            part_with(move |context| line.exchange().poll_next(context), request);
+        }
+    }
+}
+
+/// The same, of one that nobody else has taken part in.
+pub(super) fn part(mut exchange: Exchange, request: &Request) {
+    part_with(move |context| exchange.poll_next(context), request);
+}
+
+fn part_with<F>(mut next: F, request: &Request)
+where
+    F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
+{
+    let said = Said::default();
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    loop {
+        match next(&mut context) {
+            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame, &said),
+            Poll::Ready(_) => return,
+            Poll::Pending => break,
+        }
+    }
+    let request = request.for_log();
+    tokio::task::spawn_local(async move {
+        while let Some(Ok(frame)) = poll_fn(&mut next).await {
+            write_rest(&request, &frame, &said);
+        }
+    });
+}
+
+fn write_rest(request: &Request, frame: &Frame, said: &Said) {
+    if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body)
+    {
+        said.log(request, severity, virtual_host, text);
+    }
+}
+
+fn end(outcome: &Outcome<'_>) -> End {
+    match outcome {
+        Outcome::Done => End::Done,
+        Outcome::Status(status) => End::Status(*status),
+        Outcome::Declined => End::Declined,
+        Outcome::Redirect(target) => End::Redirect(target.to_vec()),
+        Outcome::Broken(why) => {
+            End::Broken(String::from_utf8_lossy(&why[..why.len().min(LONGEST_CAUSE)]).into_owned())
+        }
+        Outcome::Verdict(said) => End::Verdict(*said),
+    }
+}
+
+fn lied(how: &'static str) -> Error {
+    Error::because(Kind::WorkerLied, how)
+}
+
+/// The request's body on its way to the worker.
+#[derive(Default)]
+pub(super) struct Upload(Option<RequestBody>);
+
+impl Upload {
+    /// `None`: there is none, or it has gone whole.
+    pub(super) fn of(body: Option<RequestBody>) -> Self {
+        Self(body)
+    }
+
+    /// Passes on what has come, as long as the worker has room.
+    pub(super) fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) -> Result<(), Error> {
+        while let Some(body) = &self.0 {
+            if exchange.poll_room(context).is_pending() {
+                break;
+            }
+            match body.poll_chunk(context) {
+                Poll::Pending => break,
+                Poll::Ready(Some(Ok(piece))) => exchange.tell(&ToWorker::Body(&piece)),
+                Poll::Ready(None) => {
+                    exchange.tell(&ToWorker::BodyEnd(true));
+                    self.0 = None;
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    exchange.tell(&ToWorker::BodyEnd(false));
+                    self.0 = None;
+                    return Err(Error::from(&error));
+                }
+            }
+        }
+        Ok(())
+    }
+}

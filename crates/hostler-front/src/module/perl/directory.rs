@@ -1,0 +1,202 @@
+//! The configuration that applies to a request, as a worker is told of it: encoded once, then named by number.
+
+use crate::log::{self, Severity};
+use crate::module::cgi;
+use crate::request::Request;
+use crate::request::settings;
+use hashbrown::HashMap;
+use hostler_config::directives::authz::Requirement;
+use hostler_config::directives::authz::{Condition, Rule, Words};
+use hostler_config::directives::core::{OptionBits, Options};
+use hostler_config::directives::perl::layers_text;
+use hostler_config::{DirConfig, Server};
+use hostler_expr::Captures;
+use hostler_wire::work::{Directory, Phase, ToWorker};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+const MAX: usize = 4096;
+
+/// Which programs answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Programs {
+    /// Those of the configuration.
+    Configured,
+    /// The request's file, as a script of `Isolation fork`.
+    File,
+}
+
+/// The function that runs a script in a process of its own.
+const SCRIPT: &str = "Hostler::Script";
+
+/// An encoded configuration.
+pub(super) struct Known {
+    /// Unique within the front's life.
+    pub(super) id: u32,
+    /// The encoded `Define` message with it.
+    pub(super) message: Arc<[u8]>,
+    /// Keeps the address in the key taken.
+    _dir: Arc<DirConfig>,
+}
+
+type Key = (usize, u32, Programs);
+
+/// The same of configurations to which programs have added something: there may be as many as requests.
+const MAX_ADDED: usize = 64;
+
+type All = RefCell<HashMap<Key, Rc<Known>, foldhash::fast::RandomState>>;
+
+thread_local! {
+    static KNOWN: All = RefCell::default();
+    static ADDED: All = RefCell::default();
+}
+
+/// The configuration of a request.
+pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, programs);
+    let (all, most) = if request.progress.additions > 0 { (&ADDED, MAX_ADDED) } else { (&KNOWN, MAX) };
+    all.with_borrow_mut(|known| {
+        if let Some(found) = known.get(&key) {
+            return found.clone();
+        }
+        if known.len() >= most {
+            known.clear();
+        }
+        tell_limits(request);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Strings, numbers and lists can always be encoded.
+        let encoded = postcard::to_allocvec(&directory(request, programs)).unwrap_or_default();
+        let message = define(id, &encoded).into();
+        let made = Rc::new(Known { id, message, _dir: request.dir.clone() });
+        known.insert(key, made.clone());
+        made
+    })
+}
+
+/// Says, when a configuration is used for the first time, that its limits are not those of the pool's processes: they
+/// come from a section, which `hostler check` has told, or from an `.htaccess` file.
+fn tell_limits(request: &Request) {
+    let (own, of_pool) = (&request.dir.core, &request.server.defaults.core);
+    let differing = [
+        ("RLimitCPU", own.rlimit_cpu != of_pool.rlimit_cpu),
+        ("RLimitMEM", own.rlimit_mem != of_pool.rlimit_mem),
+        ("RLimitNPROC", own.rlimit_nproc != of_pool.rlimit_nproc),
+    ];
+    for (directive, _) in differing.into_iter().filter(|(_, differs)| *differs) {
+        let message = format!(
+            "{directive} of a section or an access file holds for CGI programs, not for the warm worker that serves \
+             this: its limits stand outside of sections"
+        );
+        log::request(request, Severity::Warn, "core", &message);
+    }
+}
+
+fn define(id: u32, directory: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(directory.len() + 32);
+    ToWorker::Define { id, directory }.encode(&mut message);
+    message
+}
+
+fn directory(request: &Request, programs: Programs) -> Directory {
+    let (server, dir) = (&request.server, &request.dir);
+    let perl = &dir.perl;
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let method = String::from_utf8_lossy(&request.method);
+    Directory {
+        flags: perl.options.flags() | if dir.core.cgi_pass_auth == Some(true) { PASS_AUTH } else { 0 },
+        handlers: handlers(server, dir, programs),
+        vars: perl.vars.iter().map(owned).collect(),
+        env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
+        allow_options: options(dir.core.options),
+        // An application is mounted where it is named, whatever else is said of Perl further in.
+        location: match dir.psgi.app {
+            Some(_) => dir.psgi.location.as_deref().map(str::to_owned),
+            None => perl.location.as_deref().map(str::to_owned),
+        },
+        auth_name: dir.auth.realm.as_ref().and_then(|realm| {
+            let host = crate::request::expr_host::RequestHost::new(request);
+            let text = realm.string(&host, &Captures::new()).ok()?;
+            Some(String::from_utf8_lossy(&text).into_owned())
+        }),
+        auth_type: dir.auth.type_name.as_deref().filter(|_| dir.auth.has_auth_type()).map(str::to_owned),
+        requires: dir.authz.root.as_deref().map(requires).unwrap_or_default(),
+        satisfy_any: dir.access_compat.satisfies_any(&method),
+        psgi_app: dir.psgi.app.as_deref().map(str::to_owned),
+        signature: signature(request),
+        server: request.thread.shared.engines.place(server),
+        limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
+        default_charset: settings::default_charset(dir).map(str::to_owned),
+        layers: (!perl.layers.is_empty()).then(|| layers_text(&perl.layers)),
+    }
+}
+
+const PASS_AUTH: u32 = hostler_wire::work::directory_flag::PASS_AUTH;
+
+fn handlers(server: &Server, dir: &DirConfig, programs: Programs) -> Vec<(Phase, Vec<String>)> {
+    if programs == Programs::File {
+        return vec![(Phase::Response, vec![SCRIPT.to_owned()])];
+    }
+    let all = server.conf.perl.handlers.iter().chain(dir.perl.handlers.iter());
+    all.map(|(phase, names)| (phase, names.iter().map(ToString::to_string).collect())).collect()
+}
+
+/// Apache's `OPT_` bits.
+fn options(options: Options) -> u32 {
+    let bits = [
+        (OptionBits::INDEXES, 1),
+        (OptionBits::INCLUDES, 2),
+        (OptionBits::FOLLOW_SYM_LINKS, 4),
+        (OptionBits::EXEC_CGI, 8),
+        (OptionBits::SYM_LINKS_IF_OWNER_MATCH, 64),
+        (OptionBits::MULTI_VIEWS, 128),
+    ];
+    let without_exec = options.contains(OptionBits::INCLUDES) && !options.contains(OptionBits::INCLUDES_EXEC);
+    let first = if without_exec { 32 } else { 0 };
+    bits.into_iter().filter(|(bit, _)| options.contains(*bit)).fold(first, |all, (_, bit)| all | bit)
+}
+
+/// The Require lines, as they would be written.
+fn requires(rule: &Rule) -> Vec<String> {
+    match &rule.condition {
+        Condition::Section(_, rules) => rules.iter().flat_map(|rule| requires(rule)).collect(),
+        Condition::Require(requirement) if !rule.negated => vec![text(requirement)],
+        Condition::Require(requirement) => vec![format!("not {}", text(requirement))],
+    }
+}
+
+fn text(requirement: &Requirement) -> String {
+    let words = |name: &str, words: &[Box<str>]| format!("{name} {}", words.join(" "));
+    match requirement {
+        Requirement::All(true) => "all granted".to_owned(),
+        Requirement::All(false) => "all denied".to_owned(),
+        Requirement::Env(names) => words("env", names),
+        Requirement::Method(names) => words("method", names),
+        Requirement::User(Words::Plain(names)) => words("user", names),
+        Requirement::Group(Words::Plain(names)) => words("group", names),
+        Requirement::Host(Words::Plain(names)) => words("host", names),
+        Requirement::ForwardDns(Words::Plain(names)) => words("forward-dns", names),
+        Requirement::User(_) => "user".to_owned(),
+        Requirement::Group(_) => "group".to_owned(),
+        Requirement::Host(_) => "host".to_owned(),
+        Requirement::ForwardDns(_) => "forward-dns".to_owned(),
+        Requirement::Expr { .. } => "expr".to_owned(),
+        Requirement::ValidUser => "valid-user".to_owned(),
+        Requirement::Ip(_) => "ip".to_owned(),
+        Requirement::Local => "local".to_owned(),
+        Requirement::Ssl => "ssl".to_owned(),
+        Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
+    }
+}
+
+/// `ServerSignature`'s line for everybody who meets this configuration: with the virtual host's own name, never
+/// one that some client has made up.
+fn signature(request: &Request) -> String {
+    let mut anybody = Request::new(&request.thread, &request.peer);
+    anybody.server = request.server.clone();
+    anybody.dir = request.dir.clone();
+    String::from_utf8_lossy(&cgi::signature(&anybody)).into_owned()
+}

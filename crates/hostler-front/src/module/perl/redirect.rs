@@ -1,0 +1,145 @@
+//! `internal_redirect`: another request answers in the place of the one that a program is at, which waits for it in the
+//! middle of its call and then goes on, though nobody hears it any more.
+//!
+//! The other one is served by the same worker where it is Perl's, as the requests are that are run inside of one. What
+//! the program does afterwards the client does not wait for.
+
+use super::configure;
+use super::conversation::{Conversation, Event};
+use super::{Answer, End, Stays};
+use crate::hook::serve::{self, Halt};
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::settings;
+use bytes::Bytes;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+type Rest = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The worker that waits in its call, with the request that it is at.
+struct Caller {
+    conversation: Conversation,
+    request: Request,
+    stays: Stays,
+}
+
+/// Answers `request` by another one for `target`, which it becomes.
+pub(super) fn follow<'a>(
+    request: &'a mut Request,
+    conversation: Conversation,
+    stays: Stays,
+    target: Vec<u8>,
+) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
+    Box::pin(async move {
+        let caller = Caller { request: request.clone(), conversation, stays };
+        let mut outcome = Err(Halt::Redirect { method: request.method.clone(), target });
+        let mut next = request.clone();
+        next.within = None;
+        while let Err(Halt::Redirect { method, target }) = outcome {
+            let limit = settings::recursion(&next.server).0;
+            if next.redirects >= limit {
+                let message = format!("the request exceeded the limit of {limit} internal redirects");
+                log::request(&next, Severity::Error, "core", &message);
+                outcome = Err(Halt::Status(500));
+                break;
+            }
+            let first = next.within.is_none();
+            next = next.redirected(method, &target);
+            if first {
+                next.within = Some(caller.conversation.next_of(&caller.request));
+            }
+            outcome = Box::pin(serve::run(&mut next)).await;
+        }
+        let answer = match outcome {
+            Ok(Body::Stream(stream)) | Err(Halt::Done(Body::Stream(stream))) => {
+                let waits = Some((caller, next.clone()));
+                Answer::Body(Body::Stream(Box::new(Heard { stream: Some(stream), waits, rest: None })))
+            }
+            Ok(body) | Err(Halt::Done(body)) => {
+                next.sent = body.len();
+                let rest = caller.go_on(&next);
+                next.sent = None;
+                if let Some(rest) = rest {
+                    rest.await;
+                }
+                Answer::Body(body)
+            }
+            Err(Halt::Status(status)) => {
+                next.status = status;
+                if let Some(rest) = caller.go_on(&next) {
+                    rest.await;
+                }
+                Answer::Ended(End::Status(status))
+            }
+            Err(Halt::Redirect { .. }) => Answer::Ended(End::Status(500)),
+        };
+        // From here on its parts are another worker's, or those of the one around it: this one goes its own way.
+        next.within.clone_from(&request.within);
+        *request = next;
+        answer
+    })
+}
+
+impl Caller {
+    /// Lets the program go on. What is returned is to be waited for: the program is in the middle of another's call.
+    fn go_on(mut self, next: &Request) -> Option<Rest> {
+        self.conversation.tell_next(next);
+        if self.conversation.is_inside() {
+            return Some(Box::pin(self.rest()));
+        }
+        tokio::task::spawn_local(self.rest());
+        None
+    }
+
+    /// The program's last words; what it prints is dropped.
+    async fn rest(self) {
+        let Self { mut conversation, request, stays } = self;
+        loop {
+            match poll_fn(|context| conversation.poll_event(&request, context)).await {
+                Ok(Event::Finished(_)) => {
+                    if stays.asked {
+                        conversation.release();
+                    }
+                    return conversation.part(&request);
+                }
+                Ok(Event::Redirect(target)) => conversation.splice(&request, &target),
+                Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
+                Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
+                Err(error) => return log::failure(&request, "perl", &error, &request.filename),
+            }
+        }
+    }
+}
+
+/// A long answer of the other request: the program waits until it has been sent.
+struct Heard {
+    /// `None`: it is over.
+    stream: Option<Box<dyn BodyStream>>,
+    waits: Option<(Caller, Request)>,
+    /// What the program still does, where that has to be waited for.
+    rest: Option<Rest>,
+}
+
+impl BodyStream for Heard {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(stream) = &mut self.stream {
+            let piece = ready!(stream.poll_chunk(context));
+            if matches!(piece, Some(Ok(_))) {
+                return Poll::Ready(piece);
+            }
+            self.stream = None;
+            self.rest = self.waits.take().and_then(|(caller, next)| caller.go_on(&next));
+            if piece.is_some() {
+                return Poll::Ready(piece);
+            }
+        }
+        if let Some(rest) = &mut self.rest {
+            ready!(rest.as_mut().poll(context));
+            self.rest = None;
+        }
+        Poll::Ready(None)
+    }
+}

@@ -1,0 +1,196 @@
+//! `SetHandler server-status` (mod_status): a page for people, `?auto` for the monitors that read mod_status, and
+//! `SetHandler hostler-metrics` for Prometheus. The same figures for the terminal are in `report`.
+
+mod auto;
+mod html;
+mod limits;
+mod metrics;
+pub(crate) mod report;
+
+use crate::hook::serve::Halt;
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::counters::{self, Totals};
+use crate::request::settings;
+use bytes::Bytes;
+use hostler_gateway::pool::{Status, WorkerState};
+use hostler_gateway::programs::Figures;
+use hostler_wire::report::Limits;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Places that the scoreboard shows at least; more when there are more workers.
+const PLACES: usize = 64;
+
+/// All that is shown, gathered at once.
+struct Snapshot {
+    product: String,
+    server_name: String,
+    now: SystemTime,
+    uptime: Duration,
+    load: [String; 3],
+    /// Processor time of this process, user and system, in seconds.
+    processor: (f64, f64),
+    connections: usize,
+    sites: Vec<Site>,
+    pools: Vec<Status>,
+    draining: bool,
+}
+
+struct Site {
+    name: String,
+    totals: Totals,
+    limits: Limits,
+    /// Programs that were started for one request each.
+    programs: Figures,
+}
+
+impl Snapshot {
+    fn of(request: &Request) -> Self {
+        let shared = &request.thread.shared;
+        let site = |(id, name): (usize, &String)| Site {
+            name: name.clone(),
+            totals: counters::of_site(&shared.counters, id as u32),
+            limits: shared.hub.limits(id as u32),
+            programs: shared.programs.figures(id),
+        };
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let mut load = load.split(' ').map(str::to_owned).chain(std::iter::repeat("-".to_owned()));
+        Self {
+            product: settings::product(&request.server).to_owned(),
+            server_name: String::from_utf8_lossy(&crate::request::variables::server_name(request))
+                .into_owned(),
+            now: SystemTime::now(),
+            uptime: shared.started.elapsed(),
+            load: std::array::from_fn(|_| load.next().unwrap_or_default()),
+            processor: processor_time(),
+            connections: shared.connections.load(Ordering::Relaxed),
+            sites: shared.site_names.iter().enumerate().map(site).collect(),
+            pools: shared.engines.statuses(),
+            draining: request.thread.draining(),
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        self.sites.iter().map(|site| site.totals).sum()
+    }
+
+    /// Busy and idle workers of all pools; this request itself counts as one that is busy, as in Apache.
+    fn workers(&self) -> (usize, usize) {
+        let count = |state| self.states().filter(|s| *s == state).count();
+        (count(WorkerState::Busy) + 1, count(WorkerState::Idle))
+    }
+
+    fn states(&self) -> impl Iterator<Item = WorkerState> + '_ {
+        self.pools.iter().flat_map(|pool| pool.workers.iter().map(|worker| worker.state))
+    }
+
+    /// mod_status's line of a character for each worker; the first is this request's.
+    fn scoreboard(&self) -> String {
+        let mut board: String = "W".to_owned();
+        board.extend(self.states().map(key));
+        let length = board.len();
+        board.extend(std::iter::repeat_n('.', PLACES.saturating_sub(length)));
+        board
+    }
+}
+
+/// mod_status's character for a state.
+fn key(state: WorkerState) -> char {
+    match state {
+        WorkerState::Starting => 'S',
+        WorkerState::Idle => '_',
+        WorkerState::Busy => 'W',
+        WorkerState::Ending => 'G',
+    }
+}
+
+/// The page, or with `?auto` the text for machines.
+pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
+    check(request)?;
+    let snapshot = Snapshot::of(request);
+    let query = request.args.clone().unwrap_or_default();
+    let words = || query.split(|b| *b == b'&');
+    if let Some(seconds) = words().find_map(refresh) {
+        request.headers_out.set("Refresh", seconds);
+    }
+    let (content_type, text) = if words().any(|word| word == b"auto" || word.starts_with(b"auto=")) {
+        ("text/plain; charset=ISO-8859-1", auto::text(&snapshot))
+    } else {
+        ("text/html; charset=UTF-8", html::page(&snapshot))
+    };
+    answer(request, content_type, text)
+}
+
+/// Prometheus's text format, version 0.0.4.
+pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
+    check(request)?;
+    let text = metrics::text(&Snapshot::of(request));
+    answer(request, "text/plain; version=0.0.4; charset=utf-8", text)
+}
+
+/// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
+/// file, or a site's program, may have named the handler.
+fn check(request: &mut Request) -> Result<(), Halt> {
+    if request.dir.core.shows_figures != Some(true) {
+        let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
+                       outside of .htaccess), not where an access file or a program of one site does";
+        log::request(request, Severity::Error, "status", message);
+        return Err(Halt::Status(500));
+    }
+    if request.is_get() {
+        return Ok(());
+    }
+    request.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
+    Err(Halt::Status(405))
+}
+
+fn answer(request: &mut Request, content_type: &'static str, text: String) -> Result<Body, Halt> {
+    request.content_type = Some(Bytes::from_static(content_type.as_bytes()));
+    // Old figures are of no use to anybody.
+    request.headers_out.set("Cache-Control", Bytes::from_static(b"no-store"));
+    Ok(Body::Bytes(text.into()))
+}
+
+/// The seconds of `refresh=N`; without a number above nothing it is ten, as in mod_status.
+fn refresh(word: &[u8]) -> Option<Bytes> {
+    let number = match word.strip_prefix(b"refresh")? {
+        [b'=', number @ ..] => number,
+        _ => b"",
+    };
+    let valid =
+        matches!(number, [b'1'..=b'9', rest @ ..] if rest.len() < 5 && rest.iter().all(u8::is_ascii_digit));
+    Some(Bytes::copy_from_slice(if valid { number } else { b"10" }))
+}
+
+/// User and system time of this process, in seconds.
+fn processor_time() -> (f64, f64) {
+    /// Ticks a second in /proc; fixed for programs on Linux.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = |field: usize| -> f64 {
+        after_name.split_ascii_whitespace().nth(field).and_then(|n| n.parse().ok()).unwrap_or(0.0)
+    };
+    (ticks(11) / TICKS, ticks(12) / TICKS)
+}
+
+fn unix_seconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+}
+
+/// `count` of `unit`s per second, without dividing by nothing.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn rate(count: u64, uptime: Duration) -> f64 {
+    if uptime.is_zero() { 0.0 } else { count as f64 / uptime.as_secs_f64() }
+}
+
+/// The mean of a sum over a count.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn mean(sum: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum as f64 / count as f64 }
+}
+
+#[cfg(test)]
+mod tests;

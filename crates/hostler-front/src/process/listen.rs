@@ -1,0 +1,365 @@
+//! Listening sockets and connections: each thread accepts, and hands a connection on when another thread has
+//! fewer, so that a burst of keep-alive clients doesn't end up on one processor.
+//!
+//! Connections are bounded by the descriptors that the front may have, not by `MaxRequestWorkers`: they cost little
+//! while nothing is asked, and what programs may do at once is bounded by their pools. Where there is no room for
+//! another one, the oldest silent ones make it: of all, or of the one address that has as many as it may.
+
+use crate::http1;
+use crate::io::deadline::{self, Deadline};
+use crate::io::descriptors::Descriptors;
+use crate::io::stream::Io;
+use crate::limits::clients::Client;
+use crate::request::connection::{self, Peer, Settings, Tls};
+use crate::request::names::Names;
+use crate::request::settings;
+use crate::request::thread::{Shared, Thread};
+use hostler_config::Server;
+use hostler_gateway::pool::attentive;
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, mpsc};
+
+/// A connection on its way to another thread.
+pub(crate) struct Accepted {
+    stream: std::net::TcpStream,
+    /// Where it arrived, if that is known without asking.
+    bound: Option<SocketAddr>,
+    remote: SocketAddr,
+    /// `Listen ... https`.
+    https: bool,
+    counted: Counted,
+    /// Threads that have none of its address that they could close for it; 0: it needs no other to be closed.
+    refused: usize,
+}
+
+/// What the threads know of each other.
+pub(crate) struct Balance {
+    pub(crate) loads: Vec<AtomicUsize>,
+    pub(crate) senders: Vec<mpsc::UnboundedSender<Accepted>>,
+}
+
+/// Accepts until the front drains.
+pub(crate) async fn accept(
+    thread: Rc<Thread>,
+    listener: std::net::TcpListener,
+    https: bool,
+    balance: Arc<Balance>,
+) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mine = thread.index as usize;
+    // A socket of one address tells where its connections arrive.
+    let bound = listener.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
+    let mut drain = thread.shared.drain.clone();
+    // Until then the connections are those of the generation that serves.
+    thread.shared.warming.over().await;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = drain.wait_for(|draining| *draining) => return,
+        };
+        let (stream, remote) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                pause_after(&thread, &error).await;
+                continue;
+            }
+        };
+        let short = !thread.shared.room.descriptors.suffice_for_connections(&stream);
+        let target = least_loaded(&balance.loads, mine);
+        // From now on, so that none is missing in the count that another thread has yet to look at.
+        let (counted, is_within) = Counted::new(&thread.shared, &balance, target, remote);
+        let refused = usize::from(!is_within && deadline::close_oldest(Some(counted.client)) == 0);
+        if target == mine && refused == 0 {
+            serve_one(&thread, stream, bound, remote, https, counted);
+        } else if let Ok(stream) = stream.into_std() {
+            let target = if refused > 0 { (mine + 1) % balance.senders.len() } else { target };
+            let accepted = Accepted { stream, bound, remote, https, counted, refused };
+            let _ = balance.senders[target].send(accepted);
+        }
+        thread.shared.room.wait(&thread.shared.connections).await;
+        if short {
+            thread.shared.room.wait_for_descriptors(&listener, &thread.shared.connections).await;
+        }
+    }
+}
+
+/// How long to wait before descriptors are looked for again.
+const SHORTAGE: Duration = Duration::from_millis(20);
+/// How often, where connections have few of them.
+const LOOKS: u32 = 5;
+
+/// EMFILE and its like pass; a loop that spins on them would not let them.
+async fn pause_after(thread: &Thread, error: &std::io::Error) {
+    let broken = matches!(
+        error.kind(),
+        std::io::ErrorKind::ConnectionAborted
+            | std::io::ErrorKind::ConnectionReset
+            | std::io::ErrorKind::Interrupted
+    );
+    if !broken {
+        crate::log::server(thread, crate::log::Severity::Error, &format!("accept failed: {error}"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Bounds open connections: further clients wait in the kernel's queue.
+pub(crate) struct Room {
+    most: usize,
+    descriptors: Arc<Descriptors>,
+    freed: Notify,
+    /// There is no more room: each thread closes some of its silent connections.
+    scarce: Notify,
+}
+
+impl Room {
+    pub(crate) fn new(descriptors: Arc<Descriptors>) -> Self {
+        Self { most: descriptors.connections(), descriptors, freed: Notify::new(), scarce: Notify::new() }
+    }
+
+    /// Closes some of this thread's silent connections whenever there is no room for others.
+    async fn make(&self) {
+        loop {
+            self.scarce.notified().await;
+            deadline::close_oldest(None);
+        }
+    }
+
+    /// The last descriptors are for those who are here. Where it is not connections that have taken the others, waiting
+    /// for theirs is of little use, and a client must not wait for ever.
+    async fn wait_for_descriptors(&self, any: &TcpListener, connections: &AtomicUsize) {
+        let newest = || any.as_fd().try_clone_to_owned();
+        let suffice = || newest().is_ok_and(|newest| self.descriptors.suffice_for_connections(&newest));
+        let are_many = || connections.load(Ordering::SeqCst) > self.most / 2;
+        let mut looks = 0;
+        while !suffice() && (looks < LOOKS || are_many()) {
+            if are_many() {
+                self.scarce.notify_waiters();
+            }
+            tokio::time::sleep(SHORTAGE).await;
+            looks += 1;
+        }
+    }
+
+    async fn wait(&self, connections: &AtomicUsize) {
+        while connections.load(Ordering::SeqCst) >= self.most {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            // Listens from here on, so that none that closes from here on goes unnoticed.
+            freed.as_mut().enable();
+            if connections.load(Ordering::SeqCst) >= self.most {
+                self.scarce.notify_waiters();
+                let _ = tokio::time::timeout(SHORTAGE, freed).await;
+            }
+        }
+    }
+
+    fn leave(&self, connections: &AtomicUsize) {
+        if connections.fetch_sub(1, Ordering::SeqCst) >= self.most {
+            self.freed.notify_waiters();
+        }
+    }
+}
+
+/// A difference of so many connections is not worth handing one on, which costs more than accepting it.
+const EVEN: usize = 1;
+
+fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
+    let own = loads[mine].load(Ordering::Relaxed);
+    let (index, least) = loads
+        .iter()
+        .map(|load| load.load(Ordering::Relaxed))
+        .enumerate()
+        .min_by_key(|(_, load)| *load)
+        .unwrap_or((mine, own));
+    if own > least + EVEN { index } else { mine }
+}
+
+/// Takes over connections that other threads accepted.
+pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>) {
+    while let Some(accepted) = from.recv().await {
+        let Accepted { stream, bound, remote, https, counted, refused } = accepted;
+        if refused > 0 && deadline::close_oldest(Some(counted.client)) == 0 {
+            let next = &counted.balance.senders[(thread.index as usize + 1) % counted.balance.senders.len()];
+            if refused + 1 < counted.balance.senders.len() {
+                let next = next.clone();
+                let _ = next.send(Accepted { stream, bound, remote, https, counted, refused: refused + 1 });
+            } else {
+                too_many(&thread, remote);
+            }
+            continue;
+        }
+        if let Ok(stream) = TcpStream::from_std(stream) {
+            serve_one(&thread, stream, bound, remote, https, counted);
+        }
+    }
+}
+
+/// Counts a connection for as long as it lives.
+struct Counted {
+    shared: Arc<Shared>,
+    balance: Arc<Balance>,
+    index: usize,
+    client: Client,
+}
+
+impl Counted {
+    /// And whether its address has no more than it may.
+    fn new(shared: &Arc<Shared>, balance: &Arc<Balance>, index: usize, remote: SocketAddr) -> (Self, bool) {
+        let client = Client::from(connection::plain(remote).ip());
+        shared.connections.fetch_add(1, Ordering::SeqCst);
+        balance.loads[index].fetch_add(1, Ordering::Relaxed);
+        let is_within = shared.clients.connected(client);
+        (Self { shared: shared.clone(), balance: balance.clone(), index, client }, is_within)
+    }
+}
+
+/// A connection is closed, as its address has too many, and none of them is silent.
+fn too_many(thread: &Thread, remote: SocketAddr) {
+    if let Some(count) = thread.shared.told_connections.one_more(thread.shared.seconds()) {
+        let address = remote.ip();
+        let message = format!(
+            "{count} connections were closed at once, as their address had too many that were not silent, the last \
+             of {address} (HostlerConnectionsPerAddress)"
+        );
+        crate::log::server(thread, crate::log::Severity::Warn, &message);
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.shared.clients.left(self.client);
+        self.shared.room.leave(&self.shared.connections);
+        self.balance.loads[self.index].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve_one(
+    thread: &Rc<Thread>,
+    stream: TcpStream,
+    bound: Option<SocketAddr>,
+    remote: SocketAddr,
+    https: bool,
+    counted: Counted,
+) {
+    // TCP_NODELAY is inherited from the listening socket.
+    let Some(local) = bound.or_else(|| stream.local_addr().ok()) else { return };
+    let (local, remote) = (connection::plain(local), connection::plain(remote));
+    let hosts = thread.hosts(local);
+    let thread = thread.clone();
+    let tls = https || crate::tls::is_on(hosts.default_server());
+    if tls {
+        tokio::task::spawn_local(async move {
+            attentive(pin!(secure(&thread, stream, local, remote))).await;
+            drop(counted);
+        });
+    } else {
+        let peer = peer(&thread, local, remote, None);
+        let h2c = allows_h2c(hosts.default_server());
+        tokio::task::spawn_local(async move {
+            if h2c {
+                attentive(Box::pin(crate::process::preface::sniff(thread, stream, peer))).await;
+            } else {
+                attentive(pin!(http1::conn::serve(thread, Io::Plain(stream), peer))).await;
+            }
+            drop(counted);
+        });
+    }
+}
+
+/// TLS first, then the protocol that was agreed on.
+async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
+    let handshake = crate::tls::accept(thread, stream, local);
+    let timeout = settings::handshake_timeout(thread.hosts(local).default_server());
+    let deadline = Deadline::new(remote.ip().into());
+    deadline.set(timeout);
+    deadline.silent(false);
+    let shaken = tokio::select! {
+        shaken = handshake => shaken,
+        () = deadline.expired() => None,
+    };
+    drop(deadline);
+    let Some((stream, tls, h2)) = shaken else { return };
+    let peer = peer(thread, local, remote, Some(tls));
+    if h2 {
+        crate::http2::serve(thread.clone(), stream, peer).await;
+    } else {
+        http1::conn::serve(thread.clone(), Io::Tls(Box::new(stream)), peer).await;
+    }
+}
+
+/// What is known of a connection at its start.
+pub(crate) fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<Tls>) -> Rc<Peer> {
+    let hosts = thread.hosts(local);
+    let server = hosts.default_server();
+    Rc::new(Peer {
+        id: u64::from(thread.shared.next_connection.fetch_add(1, Ordering::Relaxed)),
+        local,
+        remote,
+        settings: settings(server),
+        limits: settings::head_limits(server),
+        hosts: hosts.clone(),
+        tls,
+        names: Names::default(),
+        requests: Cell::new(0),
+    })
+}
+
+fn settings(server: &Server) -> Settings {
+    let (header, body) = settings::read_timeouts(server);
+    Settings {
+        timeout: settings::timeout(server),
+        header,
+        body,
+        keep_alive_timeout: settings::keep_alive_timeout(server),
+        keep_alive: settings::keep_alive(server),
+        max_requests: settings::max_keep_alive_requests(server),
+    }
+}
+
+/// `Protocols h2c`: HTTP/2 by prior knowledge on plain connections.
+fn allows_h2c(server: &Server) -> bool {
+    server.conf.core.protocols.as_ref().is_some_and(|p| p.iter().any(|p| p == "h2c"))
+}
+
+/// Starts the tasks that every thread has.
+pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
+    tokio::task::spawn_local(deadline::sweep());
+    let shared = thread.shared.clone();
+    tokio::task::spawn_local(async move { shared.room.make().await });
+    tokio::task::spawn_local(crate::log::access_log::flusher(thread.clone()));
+    tokio::task::spawn_local(thread.clone().housekeeping());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    #[tokio::test]
+    async fn when_there_are_too_many_connections_the_next_waits_until_one_has_closed() {
+        let (room, open) = (Room::new(Arc::new(Descriptors::new(4))), AtomicUsize::new(1));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(pin!(room.wait(&open)).poll(&mut context), Poll::Ready(()));
+        open.fetch_add(1, Ordering::SeqCst);
+        let mut waits = pin!(room.wait(&open));
+        assert_eq!(waits.as_mut().poll(&mut context), Poll::Pending);
+        room.leave(&open);
+        assert_eq!(waits.as_mut().poll(&mut context), Poll::Ready(()));
+    }
+
+    #[test]
+    fn a_connection_is_handed_on_only_where_that_evens_things_out() {
+        let loads = |loads: [usize; 2]| loads.map(AtomicUsize::new);
+        assert_eq!(least_loaded(&loads([1, 0]), 0), 0);
+        assert_eq!(least_loaded(&loads([2, 0]), 0), 1);
+        assert_eq!(least_loaded(&loads([2, 0]), 1), 1);
+    }
+}

@@ -1,0 +1,53 @@
+//! `Protocols h2c`: whether a plain connection begins with HTTP/2's preface (prior knowledge, RFC 9113 §3.3), or as
+//! HTTP/1 does. It is only looked at; who serves the connection reads it.
+
+use crate::io::deadline::Deadline;
+use crate::io::stream::Io;
+use crate::request::connection::Peer;
+use crate::request::thread::Thread;
+use rustix::net::RecvFlags;
+use std::io;
+use std::rc::Rc;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// The connection preface, RFC 9113 §3.4.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A plain connection that may begin with HTTP/2's preface (`Protocols h2c`).
+pub(crate) async fn sniff(thread: Rc<Thread>, stream: TcpStream, peer: Rc<Peer>) {
+    let deadline = Deadline::new(peer.remote.ip().into());
+    deadline.set(peer.settings.header.longest(peer.settings.timeout));
+    deadline.silent(false);
+    let is_preface = tokio::select! {
+        is_preface = begins_with_preface(&stream) => is_preface,
+        () = deadline.expired() => return,
+    };
+    drop(deadline);
+    match is_preface {
+        Ok(true) => crate::http2::serve(thread, stream, peer).await,
+        Ok(false) => crate::http1::conn::serve(thread, Io::Plain(stream), peer).await,
+        Err(_) => {}
+    }
+}
+
+/// Looks at what has come, whenever more has, until that tells.
+async fn begins_with_preface(stream: &TcpStream) -> io::Result<bool> {
+    let mut start = [0; PREFACE.len()];
+    loop {
+        let is_all = stream.ready(Interest::READABLE).await?.is_read_closed();
+        let looked = stream.try_io(Interest::READABLE, || {
+            let (n, _) = rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?;
+            let may_be = start[..n] == PREFACE[..n];
+            if may_be && n < PREFACE.len() && !is_all {
+                // Asks to be told when there is more.
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Ok(may_be && n == PREFACE.len())
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            told => return told,
+        }
+    }
+}

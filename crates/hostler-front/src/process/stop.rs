@@ -1,0 +1,83 @@
+//! The front's end at a moment's notice (SIGTERM, or the master's death): connections are dropped, but every line
+//! that waits for an access log is written first.
+
+use crate::request::thread::Thread;
+use hostler_sys::signal::{Number, Signals};
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How long the threads may take to write their lines; one may wait for a program that doesn't read.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How the threads agree on the end.
+pub(crate) struct Stop {
+    told: watch::Sender<bool>,
+    /// Threads that have written their lines.
+    written: AtomicUsize,
+}
+
+impl Stop {
+    pub(crate) fn new() -> Self {
+        Self { told: watch::channel(false).0, written: AtomicUsize::new(0) }
+    }
+
+    /// Whether the front is ending.
+    pub(crate) fn is_told(&self) -> bool {
+        *self.told.borrow()
+    }
+}
+
+/// Blocks SIGTERM, so that it arrives where somebody waits for it. Before threads are started.
+pub(crate) fn signals() -> io::Result<Signals> {
+    Signals::block(&[Number::TERM])
+}
+
+/// Waits for the end and carries it out. `master` ends when the master does: without it nobody may go on serving
+/// (DESIGN: its death takes everything down).
+pub(crate) async fn wait(
+    thread: Rc<Thread>,
+    signals: Signals,
+    master: JoinHandle<io::Result<()>>,
+    threads: usize,
+) {
+    tokio::select! {
+        _ = master => {}
+        _ = terminated(&signals) => {}
+    }
+    let stop = &thread.shared.stop;
+    stop.told.send_replace(true);
+    let all_written = async {
+        while stop.written.load(Ordering::Acquire) < threads {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, all_written).await;
+    std::process::exit(0);
+}
+
+async fn terminated(signals: &Signals) -> io::Result<()> {
+    let readable = hostler_gateway::register(signals.as_fd().try_clone_to_owned()?, Interest::READABLE)?;
+    loop {
+        let mut ready = readable.readable().await?;
+        if signals.next()?.is_some() {
+            return Ok(());
+        }
+        ready.clear_ready();
+    }
+}
+
+/// The part of each thread.
+pub(crate) async fn write_out(thread: Rc<Thread>) {
+    let mut told = thread.shared.stop.told.subscribe();
+    if told.wait_for(|told| *told).await.is_ok() {
+        crate::log::access_log::flush_all(&thread);
+        thread.shared.stop.written.fetch_add(1, Ordering::Release);
+    }
+}

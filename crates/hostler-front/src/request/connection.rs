@@ -1,0 +1,109 @@
+//! What is known of a client's connection as long as it lasts.
+
+use crate::request::names::Names;
+use crate::request::vhost::AddressHosts;
+use crate::tls::CertificateFacts;
+use hostler_http1::head::Limits;
+use std::cell::Cell;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Timeouts of a connection; they come from the default virtual host of its address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// `Timeout`.
+    pub(crate) timeout: Duration,
+    /// `RequestReadTimeout header=`: how long a request's head may take.
+    pub(crate) header: Pace,
+    /// `RequestReadTimeout body=`: how long a request's body may take.
+    pub(crate) body: Pace,
+    /// `KeepAliveTimeout`.
+    pub(crate) keep_alive_timeout: Duration,
+    /// `KeepAlive`.
+    pub(crate) keep_alive: bool,
+    /// `MaxKeepAliveRequests`; `None`: any number.
+    pub(crate) max_requests: Option<u32>,
+}
+
+/// How long something may take that arrives at a certain rate (`RequestReadTimeout`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// So long at first; zero: no limit.
+    pub(crate) first: Duration,
+    /// So long at the most; `None`: no bound while it arrives fast enough.
+    pub(crate) most: Option<Duration>,
+    /// Bytes that earn another second; 0: nothing does.
+    pub(crate) rate: u32,
+}
+
+impl Pace {
+    /// When it is too late, for something that began at `started`; `silent`: when nothing more may be waited for.
+    pub(crate) fn due(&self, started: Instant, received: u64, silent: Instant) -> Instant {
+        if self.first.is_zero() {
+            return silent;
+        }
+        let earned = received.checked_div(u64::from(self.rate)).unwrap_or(0);
+        let allowed = self.first + Duration::from_secs(earned);
+        silent.min(started + self.most.map_or(allowed, |most| allowed.min(most)))
+    }
+
+    /// The longest that may be waited for without a byte; `otherwise` where there is no limit.
+    pub(crate) fn longest(&self, otherwise: Duration) -> Duration {
+        if self.first.is_zero() { otherwise } else { self.most.unwrap_or(self.first) }
+    }
+}
+
+/// What TLS has settled.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    /// `SSL_PROTOCOL`: `TLSv1.3`.
+    pub(crate) protocol: &'static str,
+    /// `SSL_CIPHER`, in OpenSSL's naming where it has one.
+    pub(crate) cipher: String,
+    /// The name the client asked for (SNI).
+    pub(crate) server_name: Option<String>,
+    /// The handshake resumed an earlier session.
+    pub(crate) resumed: bool,
+    /// The certificate of the virtual host that the handshake was for.
+    pub(crate) certificate: Arc<CertificateFacts>,
+}
+
+/// The other side of a connection.
+pub(crate) struct Peer {
+    /// Unique within the front's life (`%L` is made of it).
+    pub(crate) id: u64,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    /// Virtual hosts that this address and port may reach.
+    pub(crate) hosts: Arc<AddressHosts>,
+    pub(crate) settings: Settings,
+    pub(crate) limits: Limits,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) names: Names,
+    /// Requests answered so far (`%k`).
+    pub(crate) requests: Cell<u32>,
+}
+
+/// An IPv4 address that came in over an IPv6 socket is shown and compared as IPv4.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => SocketAddr::new(v4.into(), address.port()),
+            None => address,
+        },
+        IpAddr::V4(_) => address,
+    }
+}
+
+impl Peer {
+    /// Whether a further request may follow the one being answered.
+    pub(crate) fn may_continue(&self) -> bool {
+        self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() + 1 < max)
+    }
+
+    /// How many further requests may follow, for the Keep-Alive field.
+    pub(crate) fn requests_left(&self) -> Option<u32> {
+        self.settings.max_requests.map(|max| max.saturating_sub(self.requests.get() + 1))
+    }
+}

@@ -1,0 +1,216 @@
+//! What an expression may ask about a request (`<If>`, `Require expr`, `expr=`, `%{...}`).
+//!
+//! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
+//! it is evaluated again with the answers so far.
+
+use crate::request::{Found, Request};
+use bytes::Bytes;
+use hostler_expr::{
+    Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable,
+};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::ops::Deref;
+
+/// Answers fetched for an evaluation.
+#[derive(Default)]
+struct Fetched {
+    files: HashMap<Vec<u8>, FileFacts>,
+    contents: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    subrequests: HashMap<(SubrequestTest, Vec<u8>), bool>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct FileFacts {
+    info: Option<hostler_wire::site::FileInfo>,
+    link: bool,
+}
+
+/// A request as expressions see it; `R` is `&Request`, or `&mut Request` for rules that also change it.
+pub(crate) struct RequestHost<R> {
+    pub(crate) request: R,
+    fetched: Fetched,
+}
+
+impl<R: Deref<Target = Request>> RequestHost<R> {
+    pub(crate) fn new(request: R) -> Self {
+        Self { request, fetched: Fetched::default() }
+    }
+
+    /// Fetches the answer to a question, so that evaluation can be tried again.
+    pub(crate) async fn fetch(&mut self, question: &Question) {
+        match question {
+            Question::File(_, path) | Question::FileSize(path) | Question::FileModified(path) => {
+                let facts = look(&self.request, path).await;
+                self.fetched.files.insert(path.clone(), facts);
+            }
+            Question::FileContents(path) => {
+                let content = contents(&self.request, path).await;
+                self.fetched.contents.insert(path.clone(), content);
+            }
+            Question::Subrequest(test, target) => {
+                let outcome = subrequest(&self.request, *test, target).await;
+                self.fetched.subrequests.insert((*test, target.clone()), outcome);
+            }
+            // Never asked for: we answer these at once.
+            Question::Variable(_) | Question::List(..) => {}
+        }
+    }
+}
+
+/// Evaluates a condition.
+pub(crate) async fn test(request: &Request, expr: &Expr, captures: &mut Captures) -> Result<bool, EvalError> {
+    with_host(request, |host| expr.test(host, captures)).await
+}
+
+/// Runs `f` until it no longer asks for something that has to be fetched.
+pub(crate) async fn with_host<T>(
+    request: &Request,
+    mut f: impl FnMut(&RequestHost<&Request>) -> Result<T, EvalError>,
+) -> Result<T, EvalError> {
+    let mut host = RequestHost::new(request);
+    loop {
+        match f(&host) {
+            Err(EvalError::Pending(question)) => Box::pin(host.fetch(&question)).await,
+            done => return done,
+        }
+    }
+}
+
+async fn look(request: &Request, path: &[u8]) -> FileFacts {
+    let Some(facts) = walk(request, path).await else { return FileFacts::default() };
+    if facts.walked.stopped.is_some() {
+        return FileFacts { info: None, link: facts.walked.stopped_link.is_some() };
+    }
+    let last = facts.walked.levels.last();
+    FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()) }
+}
+
+async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
+    let facts = walk(request, path).await?;
+    let file = facts.file.as_ref()?;
+    let mut out = Vec::new();
+    while (out.len() as u64) < file.info.size.min(Expr::MAX_FILE_SIZE) {
+        out.extend_from_slice(&file.read(out.len() as u64, 64 << 10).ok()?);
+    }
+    Some(out)
+}
+
+/// The path as the site's user sees it; only whole paths count.
+async fn walk(request: &Request, path: &[u8]) -> Option<std::rc::Rc<crate::site::files::Facts>> {
+    if path.first() != Some(&b'/') || path.contains(&0) {
+        return None;
+    }
+    let path = hostler_config::directives::alias::clean_path(path.to_vec());
+    let trimmed = path.strip_suffix(b"/").unwrap_or(&path);
+    let site = request.thread.site(&request.server);
+    let facts = site.walk(trimmed, &crate::module::core::walk::no_access_files()).await.ok()?;
+    let components = trimmed.iter().filter(|&&b| b == b'/').count();
+    (facts.walked.stopped.is_some() || facts.walked.levels.len() > components).then_some(facts)
+}
+
+async fn subrequest(request: &Request, test: SubrequestTest, target: &[u8]) -> bool {
+    match test {
+        SubrequestTest::Uri => Box::pin(crate::hook::serve::look_up(request, target)).await.1.is_ok(),
+        SubrequestTest::File => {
+            let (sub, phase) = Box::pin(crate::hook::map::look_up_file(request, target)).await;
+            phase.is_ok() && matches!(sub.found, Found::File(..))
+        }
+    }
+}
+
+fn owned(value: impl Into<Vec<u8>>) -> Option<Cow<'static, [u8]>> {
+    Some(Cow::Owned(value.into()))
+}
+
+impl<R: Deref<Target = Request>> Host for RequestHost<R> {
+    fn variable(&self, variable: Variable) -> Answer<Option<Cow<'_, [u8]>>> {
+        Answer::Ready(crate::request::variables::value(&self.request, variable))
+    }
+
+    fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
+        Answer::Ready(self.request.peer.tls.as_ref().and_then(|tls| crate::tls::value(tls, name)))
+    }
+
+    fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.request.headers_in.joined(name).and_then(|v| owned(v.to_vec()))
+    }
+
+    fn response_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let request = &*self.request;
+        request
+            .headers_out
+            .find(name)
+            .or_else(|| request.err_headers_out.find(name))
+            .map(|v| Cow::Borrowed(&**v))
+    }
+
+    fn note(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.request.notes.find(name).map(|v| Cow::Borrowed(&**v))
+    }
+
+    fn request_env<'a>(&'a self, name: &[u8], _: &'a Captures) -> Option<Cow<'a, [u8]>> {
+        self.request.env.find(name).map(|v| Cow::Borrowed(&**v))
+    }
+
+    /// The operator's environment, as far as the configuration names its variables: the front's own is empty.
+    fn os_env(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let facts = &self.request.thread.shared.config.facts;
+        let value = facts.variable(std::str::from_utf8(name).ok()?, self.request.server.origin)?;
+        Some(Cow::Borrowed(value.as_bytes()))
+    }
+
+    fn varies_on(&self, header: &[u8]) {
+        self.request.varies.borrow_mut().push(Bytes::copy_from_slice(header));
+    }
+
+    fn file_test(&self, test: FileTest, path: &[u8]) -> Answer<bool> {
+        use hostler_wire::site::FileKind;
+        let Some(facts) = self.fetched.files.get(path) else { return Answer::Pending };
+        Answer::Ready(match (test, facts.info) {
+            (FileTest::SymbolicLink, _) => facts.link,
+            (_, None) => false,
+            (FileTest::Directory, Some(info)) => info.kind == FileKind::Directory,
+            (FileTest::Exists, Some(_)) => true,
+            (FileTest::Regular, Some(info)) => info.kind == FileKind::Regular,
+            (FileTest::NotEmpty, Some(info)) => info.kind == FileKind::Regular && info.size > 0,
+            (FileTest::Executable, Some(info)) => info.mode & 0o111 != 0,
+        })
+    }
+
+    fn file_contents(&self, path: &[u8]) -> Answer<Result<Cow<'_, [u8]>, FileError>> {
+        match self.fetched.contents.get(path) {
+            None => Answer::Pending,
+            Some(None) => Answer::Ready(Err(FileError::Unreadable)),
+            Some(Some(text)) => Answer::Ready(Ok(Cow::Borrowed(text))),
+        }
+    }
+
+    fn file_size(&self, path: &[u8]) -> Answer<Option<u64>> {
+        match self.fetched.files.get(path) {
+            None => Answer::Pending,
+            Some(facts) => Answer::Ready(facts.info.map(|i| i.size)),
+        }
+    }
+
+    fn file_modified(&self, path: &[u8]) -> Answer<Option<u64>> {
+        match self.fetched.files.get(path) {
+            None => Answer::Pending,
+            Some(facts) => Answer::Ready(
+                facts.info.map(|i| i.mtime.max(0) as u64 * 1_000_000 + u64::from(i.mtime_nsec) / 1000),
+            ),
+        }
+    }
+
+    fn subrequest(&self, test: SubrequestTest, target: &[u8]) -> Answer<bool> {
+        self.fetched
+            .subrequests
+            .get(&(test, target.to_vec()))
+            .map_or(Answer::Pending, |ok| Answer::Ready(*ok))
+    }
+
+    fn remote_ip(&self) -> Option<IpAddr> {
+        Some(self.request.peer.remote.ip())
+    }
+}

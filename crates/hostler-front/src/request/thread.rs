@@ -1,0 +1,180 @@
+//! What one of the front's threads owns. Threads share the configuration and the logs, nothing that is written
+//! to while a request is answered; so there is no lock on the way.
+
+use crate::limits::clients::{Clients, Told, Traffic};
+use crate::log::access_log::Buffers;
+use crate::log::{self, Logs, Quota};
+use crate::memory::fast::UrlCache;
+use crate::request::counters::Counters;
+use crate::request::vhost::AddressHosts;
+use crate::site::files::Site;
+use crate::site::hub::Hub;
+use crate::site::sites::Sites;
+use crate::technique::pools::Engines;
+use crate::values::agents::Agents;
+use hashbrown::HashMap;
+use hostler_config::{Config, Server};
+use hostler_gateway::programs::Programs;
+use hostler_wire::plan::SiteId;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pub(crate) hub: Arc<Hub>,
+    /// Pools of warm workers.
+    pub(crate) engines: Engines,
+    /// Programs that are started for one request each.
+    pub(crate) programs: Arc<Programs>,
+    pub(crate) logs: Logs,
+    /// What programs may write to them.
+    pub(crate) program_lines: Quota,
+    /// What was answered, by thread.
+    pub(crate) counters: Vec<Counters>,
+    pub(crate) sites: Sites,
+    pub(crate) site_names: Vec<String>,
+    /// TLS settings by virtual host.
+    pub(crate) tls: crate::tls::Hosts,
+    pub(crate) started: Instant,
+    pub(crate) draining: AtomicBool,
+    /// Open connections.
+    pub(crate) connections: AtomicUsize,
+    pub(crate) room: crate::process::listen::Room,
+    /// What addresses of clients have.
+    pub(crate) clients: Clients,
+    /// What sites have of clients.
+    pub(crate) traffic: Arc<Traffic>,
+    /// Lines about requests that are refused as there are too many, and about connections.
+    pub(crate) told: Told,
+    pub(crate) told_connections: Told,
+    pub(crate) next_connection: AtomicU32,
+    pub(crate) drain: watch::Receiver<bool>,
+    pub(crate) stop: crate::process::stop::Stop,
+    /// Of each thread.
+    pub(crate) pulses: Arc<[crate::process::watchdog::Pulse]>,
+    pub(crate) warming: crate::technique::warm::Warming,
+    pub(crate) pid: u32,
+}
+
+impl Shared {
+    /// Whole seconds since the front's start.
+    pub(crate) fn seconds(&self) -> u32 {
+        self.started.elapsed().as_secs() as u32
+    }
+}
+
+/// A thread.
+pub(crate) struct Thread {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: u32,
+    sites: RefCell<Vec<Option<Rc<Site>>>>,
+    hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
+    pub(crate) urls: RefCell<UrlCache>,
+    pub(crate) agents: RefCell<Agents>,
+    pub(crate) passwords: RefCell<crate::module::auth::passwords::Passwords>,
+    pub(crate) access_logs: Buffers,
+    /// Requests that work long.
+    pub(crate) turns: crate::limits::budget::Turns,
+    requests: Cell<u64>,
+    second: Cell<u32>,
+}
+
+impl Thread {
+    pub(crate) fn new(shared: Arc<Shared>, index: u32) -> Rc<Self> {
+        let sites = RefCell::new(vec![None; shared.site_names.len()]);
+        Rc::new(Self {
+            access_logs: Buffers::new(&shared),
+            agents: RefCell::new(Agents::new(&shared.config)),
+            shared,
+            index,
+            sites,
+            hosts: RefCell::default(),
+            urls: RefCell::default(),
+            passwords: RefCell::default(),
+            turns: crate::limits::budget::Turns::default(),
+            requests: Cell::new(0),
+            second: Cell::new(0),
+        })
+    }
+
+    /// The site that serves a virtual host.
+    pub(crate) fn site(&self, server: &Server) -> Rc<Site> {
+        self.site_of(self.shared.sites.of(server))
+    }
+
+    /// A site by its number.
+    pub(crate) fn site_of(&self, id: SiteId) -> Rc<Site> {
+        // Not the coarse second: on a busy machine it lags, and a site in use would seem idle.
+        self.shared.hub.touch(id, self.shared.seconds());
+        let mut sites = self.sites.borrow_mut();
+        let slot = &mut sites[id as usize];
+        slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
+    }
+
+    /// Whether the kernel has just ended a process of this virtual host's site for want of memory.
+    pub(crate) fn ran_out_of_memory(&self, server: &Server) -> bool {
+        let id = self.shared.sites.of(server);
+        self.shared.hub.ran_out_of_memory(id)
+    }
+
+    /// Notes that a site is in use.
+    pub(crate) fn touch(&self, site: SiteId) {
+        self.shared.hub.touch(site, self.second.get());
+    }
+
+    /// Whole seconds since the front's start, as last looked at.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.get()
+    }
+
+    /// The virtual hosts behind a local address.
+    pub(crate) fn hosts(&self, local: SocketAddr) -> Arc<AddressHosts> {
+        let mut hosts = self.hosts.borrow_mut();
+        hosts.entry(local).or_insert_with(|| Arc::new(AddressHosts::new(&self.shared.config, local))).clone()
+    }
+
+    /// Notes an answer for the status page.
+    pub(crate) fn answered(&self, server: &Server, status: u16, bytes: u64, elapsed: Duration) {
+        let site = self.shared.sites.of(server);
+        let microseconds = elapsed.as_micros() as u64;
+        self.shared.counters[self.index as usize].answered(site, status, bytes, microseconds);
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Relaxed)
+    }
+
+    /// A number for a request, unique among this front's threads.
+    pub(crate) fn next_request(&self) -> u64 {
+        let n = self.requests.get() + 1;
+        self.requests.set(n);
+        n << 8 | u64::from(self.index)
+    }
+
+    /// Once a second: the sign of life, the coarse clock, and sites that nobody uses.
+    pub(crate) async fn housekeeping(self: Rc<Self>) {
+        let pulse = &self.shared.pulses[self.index as usize];
+        pulse.begin();
+        let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
+        loop {
+            ticks.tick().await;
+            pulse.beat();
+            let now = self.shared.seconds();
+            self.second.set(now);
+            if self.index == 0 {
+                self.shared.engines.tidy();
+                log::tell_left_out(&self);
+            }
+            let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
+            for site in sites {
+                site.close_if_idle(now);
+            }
+        }
+    }
+}

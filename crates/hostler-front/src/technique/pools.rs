@@ -1,0 +1,157 @@
+//! The pools of warm workers: which one serves a virtual host, and how its engine's parent process is started, by
+//! the site's process, as the site's user.
+//!
+//! **Runs as** the front. **Diagnostics**: what a pool's processes write to their standard error goes to the
+//! ErrorLog of the pool's first virtual host under the engine's name; why an engine can't be started is told to
+//! the requests that wait for it.
+
+mod host;
+
+use crate::request::thread::{Shared, Thread};
+use crate::site::sites::Sites;
+use host::EngineHost;
+use hostler_config::pools::{self, Pools};
+use hostler_config::{Config, Server};
+use hostler_gateway::pool::{Budget, Pool, Settings, Status};
+use hostler_wire::plan::SiteId;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// All pools. They are made when they are first asked for, and start with their first request.
+pub(crate) struct Engines {
+    plan: Pools,
+    threads: u32,
+    /// Memory for all of them.
+    budget: Arc<Budget>,
+    /// By index in the plan; the second of each pair has a fresh process for each request.
+    made: Vec<[OnceLock<Arc<Pool>>; 2]>,
+    /// How often processes of pools were ended that nobody needed, when it was last looked.
+    ends: AtomicU64,
+    /// Pools that have ended have left memory.
+    untidy: AtomicBool,
+}
+
+/// A pool: its index in the plan, and whether it has a fresh process for each request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which {
+    index: usize,
+    one_shot: bool,
+}
+
+impl Engines {
+    /// For a front of so many threads.
+    pub(crate) fn new(config: &Config, sites: &Sites, threads: usize) -> Self {
+        let plan = pools::pools(config, sites.all());
+        let made = plan.all.iter().map(|_| Default::default()).collect();
+        let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
+        let threads = threads as u32;
+        Self { plan, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
+    }
+
+    /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
+    pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
+        // There is one for each virtual host that has a site, and each has.
+        let index = self.plan.of[server.id as usize] as usize;
+        let which = Which { index, one_shot };
+        self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, which))
+    }
+
+    /// What its pool's programs call a virtual host.
+    pub(crate) fn place(&self, server: &Server) -> u32 {
+        self.plan.places[server.id as usize]
+    }
+
+    /// The pools of a site whose parents its process knows by these names.
+    pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
+        let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
+        let all = indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot }));
+        all.filter(|which| names.contains(&self.mark(shared, *which))).collect()
+    }
+
+    /// By what the site's process knows the parents of a pool, in all generations.
+    fn mark(&self, shared: &Shared, which: Which) -> String {
+        format!("{} {}", self.name(shared, which), self.plan.all[which.index].key.generation)
+    }
+
+    /// Makes a pool on this thread, if there is none, and waits until it has processes, or can't have any.
+    pub(crate) async fn warm(&self, thread: &Rc<Thread>, which: Which) {
+        let pool = &self.made[which.index][usize::from(which.one_shot)];
+        pool.get_or_init(|| self.make(thread, which)).warm().await;
+    }
+
+    /// Engine and site, and the virtual host where that has a pool for itself.
+    fn name(&self, shared: &Shared, which: Which) -> String {
+        let planned = &self.plan.all[which.index];
+        let site = &shared.site_names[planned.key.site as usize];
+        let mut name = format!("{} {site}", planned.key.engine);
+        if planned.key.group != 0 {
+            let server = shared.config.servers.get(planned.key.group as usize);
+            let host = server.and_then(|server| server.conf.core.server_name.as_ref()).map(|name| &name.host);
+            name.push_str(
+                &host.map_or_else(|| format!(" #{}", planned.key.group), |host| format!(" {host}")),
+            );
+        }
+        if which.one_shot {
+            name.push_str(" (fork)");
+        }
+        name
+    }
+
+    fn make(&self, thread: &Rc<Thread>, which: Which) -> Arc<Pool> {
+        let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
+        let pool = Pool::new(name, settings(&planned.settings, which.one_shot), self.threads);
+        self.budget.admit(&pool);
+        let host = EngineHost::new(
+            thread.clone(),
+            planned.clone(),
+            which.one_shot,
+            self.mark(&thread.shared, which),
+        );
+        tokio::task::spawn_local(pool.clone().maintain(host));
+        pool
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.made.iter().flatten().filter_map(OnceLock::get)
+    }
+
+    /// What all pools are at that have been made.
+    pub(crate) fn statuses(&self) -> Vec<Status> {
+        self.all().map(|pool| pool.status()).collect()
+    }
+
+    /// Gives memory back to the kernel that pools have left which were ended; after the last of several. To be called
+    /// on one thread, once in a second.
+    pub(crate) fn tidy(&self) {
+        let ends: u64 = self.all().map(|pool| pool.ends()).sum();
+        let before = self.ends.swap(ends, Relaxed);
+        if before != ends {
+            self.untidy.store(true, Relaxed);
+        } else if self.untidy.swap(false, Relaxed) {
+            hostler_sys::memory::give_back();
+        }
+    }
+
+    /// Ends all processes; for when no request is left.
+    pub(crate) fn close(&self) {
+        self.all().for_each(Pool::close);
+    }
+}
+
+fn settings(settings: &pools::PoolSettings, one_shot: bool) -> Settings {
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    Settings {
+        start: settings.start,
+        min_spare: settings.min_spare,
+        max_spare: settings.max_spare,
+        max_workers: settings.max_workers,
+        max_requests: settings.max_requests,
+        one_shot,
+        queue_length: settings.queue_length as usize,
+        queue_timeout: seconds(settings.queue_timeout),
+        idle: seconds(settings.idle),
+        ..Settings::default()
+    }
+}

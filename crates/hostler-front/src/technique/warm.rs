@@ -1,0 +1,103 @@
+//! Before the front of a new generation takes over: the pools that have processes in the generation that serves get
+//! theirs in this one, too, so that nobody has to wait for them. Parents that have loaded the same are taken over;
+//! others are started.
+//!
+//! It takes no longer than [`LONGEST`], whatever the programs do that are loaded; a site that does not answer is not
+//! waited for. What is not ready by then is so later, and its own requests wait for it.
+
+use crate::request::thread::Thread;
+use crate::technique::pools::Which;
+use hostler_wire::plan::SiteId;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// How long a new generation waits for pools, all together.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How long a site's process may take to name its pools, and how many are asked at the same time.
+const ANSWER: Duration = Duration::from_secs(1);
+const ASKED: usize = 32;
+/// Pools that are made ready at the same time, for each thread: those that have to load keep a processor busy.
+const AT_ONCE: usize = 2;
+/// One that takes longer does not keep others waiting.
+const LONG: Duration = Duration::from_secs(1);
+
+/// A pool to be made ready, and who is told, by the end of this.
+type Order = (Which, oneshot::Sender<()>);
+/// What a thread is told to make ready.
+pub(crate) type Orders = mpsc::UnboundedReceiver<Order>;
+
+/// The threads that make pools ready, each its share: they look after them from then on.
+pub(crate) struct Warming {
+    threads: Vec<mpsc::UnboundedSender<Order>>,
+    over: watch::Sender<bool>,
+}
+
+impl Warming {
+    /// For so many threads; what each of them obeys.
+    pub(crate) fn new(threads: usize) -> (Self, Vec<Orders>) {
+        let (threads, orders) = (0..threads).map(|_| mpsc::unbounded_channel()).unzip();
+        (Self { threads, over: watch::channel(false).0 }, orders)
+    }
+
+    /// Waits until this front takes over.
+    pub(crate) async fn over(&self) {
+        // It never closes before.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+}
+
+/// Makes ready what `sites`, whose processes run already, have pools for; then the front serves.
+pub(crate) async fn up(thread: Rc<Thread>, sites: Vec<SiteId>) {
+    let mut all: JoinSet<()> = JoinSet::new();
+    let asking = Arc::new(Semaphore::new(ASKED));
+    for site in sites {
+        all.spawn_local(warm_site(thread.clone(), site, asking.clone()));
+    }
+    let _ = timeout(LONGEST, async { while all.join_next().await.is_some() {} }).await;
+    // Who is still at it goes on.
+    all.detach_all();
+    thread.shared.warming.over.send_replace(true);
+    thread.shared.hub.ready();
+}
+
+async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
+    let Ok(place) = asking.acquire().await else { return };
+    let asked = timeout(ANSWER, async { thread.site_of(site).link().await?.parents().await }).await;
+    drop(place);
+    let Ok(Ok(names)) = asked else { return };
+    let pools = thread.shared.engines.named(&thread.shared, site, &names);
+    let mut waits = Vec::new();
+    for (at, which) in pools.into_iter().enumerate() {
+        let threads = &thread.shared.warming.threads;
+        let (done, ready) = oneshot::channel();
+        if threads[(site as usize + at) % threads.len()].send((which, done)).is_ok() {
+            waits.push(ready);
+        }
+    }
+    for ready in waits {
+        // Its end is the answer.
+        let _ = ready.await;
+    }
+}
+
+/// A thread's part.
+pub(crate) async fn obey(thread: Rc<Thread>, mut orders: Orders) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    while let Some((which, done)) = orders.recv().await {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let thread = thread.clone();
+        tokio::task::spawn_local(async move {
+            let mut warm = pin!(thread.shared.engines.warm(&thread, which));
+            if timeout(LONG, &mut warm).await.is_err() {
+                drop(place);
+                warm.await;
+            }
+            drop(done);
+        });
+    }
+}

@@ -1,0 +1,286 @@
+//! TLS: the handshake, with the certificate and the protocols of the virtual host that the client names (SNI).
+//!
+//! Certificates and keys come with the plan; nothing is read here. A new generation brings new ones.
+
+mod certificate;
+mod certificate_facts;
+mod cipher;
+mod plain;
+
+pub(crate) use certificate_facts::CertificateFacts;
+pub(crate) use crate::module::ssl::{fixup, value};
+
+use crate::log::{self, Severity};
+use crate::request::connection::Tls;
+use crate::request::thread::Thread;
+use hashbrown::HashMap;
+use hostler_config::directives::ssl::Protocols;
+use hostler_config::{Config, Server};
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSessions};
+use rustls::version::{TLS12, TLS13};
+use serde_bytes::ByteBuf;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// Sessions kept for clients that can't keep a ticket.
+const SESSIONS: usize = 4096;
+/// First byte of a handshake record (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+
+/// TLS settings of all virtual hosts.
+pub(crate) struct Hosts {
+    /// By [`Server::id`]; `None`: it doesn't speak TLS.
+    servers: Vec<Option<Arc<Host>>>,
+}
+
+/// What a virtual host offers in handshakes. ALPN is settled before the handshake goes on, because a client whose
+/// protocols we don't speak is served HTTP/1.1, where rustls alone would turn it away.
+struct Host {
+    /// Without ALPN.
+    plain: Arc<ServerConfig>,
+    /// One for each protocol, in the order of `Protocols`.
+    by_protocol: Vec<(Vec<u8>, Arc<ServerConfig>)>,
+    /// `ProtocolsHonorOrder`: our order counts, not the client's.
+    own_order: bool,
+    certificate: Arc<CertificateFacts>,
+}
+
+impl Host {
+    fn config<'a>(&self, mut offered: impl Iterator<Item = &'a [u8]>) -> Arc<ServerConfig> {
+        let place = |name: &[u8]| self.by_protocol.iter().position(|(own, _)| own == name);
+        let chosen = if self.own_order { offered.filter_map(place).min() } else { offered.find_map(place) };
+        chosen.map_or(&self.plain, |at| &self.by_protocol[at].1).clone()
+    }
+}
+
+impl Hosts {
+    /// # Errors
+    /// A certificate that can't be used, with the configuration's file and line.
+    pub(crate) fn new(config: &Config, secrets: &[(String, ByteBuf)]) -> io::Result<Self> {
+        let mut making = Making::new(secrets)?;
+        let servers = config.servers.iter().map(|server| {
+            if !is_on(server) {
+                return Ok(None);
+            }
+            let made = making.host(server);
+            made.map(Some).map_err(|why| io::Error::other(format!("{}: {why}", place(config, server))))
+        });
+        Ok(Self { servers: servers.collect::<io::Result<_>>()? })
+    }
+
+    fn of(&self, server: &Server) -> Option<&Arc<Host>> {
+        self.servers.get(server.id as usize)?.as_ref()
+    }
+}
+
+/// Where the virtual host's certificate is configured.
+fn place(config: &Config, server: &Server) -> String {
+    let settings = server.settings.iter().chain(&config.main().settings);
+    let found =
+        settings.filter(|s| s.directive == "SSLCertificateFile").map(|s| (s.origin, s.directive)).next();
+    let (origin, directive) = found.unwrap_or((server.origin, "SSLEngine"));
+    let file = config.files.get(origin.file as usize).map_or("configuration", |file| &**file);
+    format!("{file}:{}: {directive}", origin.line)
+}
+
+/// What makes two virtual hosts offer the same.
+type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, (bool, bool), Vec<String>, bool);
+
+/// What is shared while the settings are made: ten thousand virtual hosts with one certificate have one setting.
+struct Making<'a> {
+    provider: Arc<CryptoProvider>,
+    tickets: Arc<dyn ProducesTickets>,
+    sessions: Arc<dyn StoresServerSessions>,
+    secrets: HashMap<&'a str, &'a [u8]>,
+    made: HashMap<Key, Arc<Host>>,
+}
+
+impl<'a> Making<'a> {
+    fn new(secrets: &'a [(String, ByteBuf)]) -> io::Result<Self> {
+        Ok(Self {
+            provider: Arc::new(rustls::crypto::ring::default_provider()),
+            tickets: rustls::crypto::ring::Ticketer::new().map_err(io::Error::other)?,
+            sessions: ServerSessionMemoryCache::new(SESSIONS),
+            secrets: secrets.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect(),
+            made: HashMap::new(),
+        })
+    }
+
+    fn host(&mut self, server: &Server) -> Result<Arc<Host>, String> {
+        let (ssl, core) = (&server.conf.ssl, &server.conf.core);
+        let versions = ssl.protocols.unwrap_or_default();
+        let spoken = alpn(core.protocols.as_deref());
+        let own_order = core.protocols_honor_order.unwrap_or(true);
+        let pairs: Vec<_> = ssl.pairs().map(|(certificate, key)| (certificate.into(), key.into())).collect();
+        let key = (pairs, ssl.chain.clone(), (versions.tls12, versions.tls13), spoken, own_order);
+        if let Some(made) = self.made.get(&key) {
+            return Ok(made.clone());
+        }
+        let keys = certificate::load(server, &self.secrets)?;
+        let certificate = Arc::new(keys.facts());
+        let plain = self.config(keys, versions)?;
+        let with = |protocol: &String| {
+            let mut config = plain.clone();
+            config.alpn_protocols = vec![protocol.clone().into_bytes()];
+            (protocol.clone().into_bytes(), Arc::new(config))
+        };
+        let by_protocol = key.3.iter().map(with).collect();
+        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate });
+        self.made.insert(key, host.clone());
+        Ok(host)
+    }
+
+    fn config(&self, keys: certificate::Keys, versions: Protocols) -> Result<ServerConfig, String> {
+        let both = [(versions.tls13, &TLS13), (versions.tls12, &TLS12)];
+        let wanted: Vec<_> =
+            both.into_iter().filter_map(|(wanted, version)| wanted.then_some(version)).collect();
+        let mut config = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&wanted)
+            .map_err(|e| e.to_string())?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(keys));
+        config.session_storage = self.sessions.clone();
+        config.ticketer = self.tickets.clone();
+        Ok(config)
+    }
+}
+
+/// `Protocols` as ALPN names (RFC 7301 §6); h2c is for connections without TLS.
+fn alpn(protocols: Option<&[String]>) -> Vec<String> {
+    let usual = ["http/1.1".to_owned()];
+    let spoken = protocols.unwrap_or(&usual).iter();
+    spoken.filter(|name| matches!(name.as_str(), "h2" | "http/1.1")).cloned().collect()
+}
+
+/// `SSLEngine on`.
+pub(crate) fn is_on(server: &Server) -> bool {
+    server.conf.ssl.is_on()
+}
+
+/// Whether a connection shaken hands for one may serve the other: the client got the same certificate and the
+/// same versions (SSLVHostSNIPolicy's default).
+pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
+    let (one, other) = (&one.conf.ssl, &other.conf.ssl);
+    one.is_on() == other.is_on()
+        && one.certificates == other.certificates
+        && one.keys == other.keys
+        && one.chain == other.chain
+        && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
+}
+
+/// Shakes hands; the flag says that HTTP/2 was agreed on. `None`: it failed, and the log says why.
+pub(crate) async fn accept(
+    thread: &Rc<Thread>,
+    stream: TcpStream,
+    local: SocketAddr,
+) -> Option<(TlsStream<TcpStream>, Tls, bool)> {
+    let remote = crate::request::connection::plain(stream.peer_addr().ok()?);
+    let hosts = thread.hosts(local);
+    let failed = |severity: Severity, why: &str| {
+        log::connection(thread, hosts.default_server(), remote, severity, "ssl", why);
+    };
+    let mut first = [0];
+    if stream.peek(&mut first).await.ok()? == 0 {
+        return None;
+    }
+    if first[0] != HANDSHAKE {
+        failed(Severity::Info, "the client does not speak TLS on a port for TLS");
+        plain::answer(thread, stream, local, remote).await;
+        return None;
+    }
+    let start = match LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await {
+        Ok(start) => start,
+        Err(error) => {
+            failed(Severity::Info, &format!("the TLS handshake failed: {error}"));
+            return None;
+        }
+    };
+    let hello = start.client_hello();
+    let server_name = hello.server_name().map(str::to_ascii_lowercase);
+    let named = server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
+    let all = &thread.shared.tls;
+    let Some(host) = named.and_then(|server| all.of(server)).or_else(|| all.of(hosts.default_server()))
+    else {
+        failed(Severity::Error, "a Listen directive says https, but the virtual host has no SSLEngine on");
+        return None;
+    };
+    let config = host.config(hello.alpn().into_iter().flatten());
+    match start.into_stream(config).await {
+        Ok(stream) => {
+            let (tls, h2) = agreed(&stream, server_name, host.certificate.clone());
+            Some((stream, tls, h2))
+        }
+        Err(error) => {
+            failed(Severity::Info, &format!("the TLS handshake failed: {error}"));
+            None
+        }
+    }
+}
+
+fn agreed(
+    stream: &TlsStream<TcpStream>,
+    server_name: Option<String>,
+    certificate: Arc<CertificateFacts>,
+) -> (Tls, bool) {
+    let connection = stream.get_ref().1;
+    let protocol = match connection.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+        _ => "TLSv1.2",
+    };
+    let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
+    let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+    let h2 = connection.alpn_protocol() == Some(b"h2");
+    (Tls { protocol, cipher: cipher.to_owned(), server_name, resumed, certificate }, h2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offering(protocols: &[&str], own_order: bool) -> Host {
+        let config = |protocol: Option<&str>| {
+            let mut config =
+                ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+                    .with_safe_default_protocol_versions()
+                    .unwrap()
+                    .with_no_client_auth()
+                    .with_cert_resolver(Arc::new(certificate::Keys::default()));
+            config.alpn_protocols = protocol.map(|p| p.as_bytes().to_vec()).into_iter().collect();
+            Arc::new(config)
+        };
+        let by_protocol = protocols.iter().map(|p| (p.as_bytes().to_vec(), config(Some(p)))).collect();
+        Host { plain: config(None), by_protocol, own_order, certificate: Arc::default() }
+    }
+
+    fn chosen(host: &Host, offered: &[&str]) -> Option<String> {
+        let config = host.config(offered.iter().map(|p| p.as_bytes()));
+        config.alpn_protocols.first().map(|p| String::from_utf8(p.clone()).unwrap())
+    }
+
+    #[test]
+    fn protocols_are_chosen_in_our_order_or_the_clients() {
+        let both = offering(&["h2", "http/1.1"], true);
+        assert_eq!(chosen(&both, &["http/1.1", "h2"]).as_deref(), Some("h2"));
+        assert_eq!(
+            chosen(&offering(&["h2", "http/1.1"], false), &["http/1.1", "h2"]).as_deref(),
+            Some("http/1.1")
+        );
+        assert_eq!(chosen(&both, &["spdy/3", "http/1.1"]).as_deref(), Some("http/1.1"));
+        assert_eq!(chosen(&both, &["spdy/3"]), None);
+        assert_eq!(chosen(&both, &[]), None);
+    }
+
+    #[test]
+    fn protocols_as_configured() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        assert_eq!(alpn(None), ["http/1.1"]);
+        assert_eq!(alpn(Some(&words("h2 h2c http/1.1"))), ["h2", "http/1.1"]);
+    }
+}
