@@ -12,6 +12,7 @@ mod limits;
 mod log;
 mod memory;
 mod module;
+mod modules;
 mod process;
 mod request;
 mod site;

@@ -7,10 +7,13 @@ pub(crate) mod conditional;
 pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod expr_host;
+pub(crate) mod flow;
 pub(crate) mod merge;
+pub(crate) mod methods;
 pub(crate) mod names;
 pub(crate) mod settings;
 pub(crate) mod thread;
+pub(crate) mod tls_facts;
 pub(crate) mod variables;
 pub(crate) mod vhost;
 
@@ -157,6 +160,12 @@ pub(crate) struct Request {
     pub(crate) lasting: bool,
     /// The site's epoch when the request began.
     pub(crate) epoch: u64,
+    /// All access rules have let it pass.
+    pub(crate) is_checked: bool,
+    /// What its file is has been found out before the phase for that.
+    pub(crate) is_typed: bool,
+    /// Nobody has looked at it since too many waited: nothing is wrong with it, nor with its connection.
+    pub(crate) is_refused: bool,
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
     /// What workers have done for it.
@@ -257,6 +266,9 @@ impl Request {
             varies: RefCell::default(),
             lasting: true,
             epoch: 0,
+            is_checked: false,
+            is_typed: false,
+            is_refused: false,
             no_cache: false,
             progress: crate::module::perl::Progress::default(),
             held: crate::module::perl::Held::default(),

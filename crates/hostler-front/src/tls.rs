@@ -8,7 +8,6 @@ mod cipher;
 mod plain;
 
 pub(crate) use certificate_facts::CertificateFacts;
-pub(crate) use crate::module::ssl::{fixup, value};
 
 use crate::log::{self, Severity};
 use crate::request::connection::Tls;
@@ -162,17 +161,6 @@ fn alpn(protocols: Option<&[String]>) -> Vec<String> {
 /// `SSLEngine on`.
 pub(crate) fn is_on(server: &Server) -> bool {
     server.conf.ssl.is_on()
-}
-
-/// Whether a connection shaken hands for one may serve the other: the client got the same certificate and the
-/// same versions (SSLVHostSNIPolicy's default).
-pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
-    let (one, other) = (&one.conf.ssl, &other.conf.ssl);
-    one.is_on() == other.is_on()
-        && one.certificates == other.certificates
-        && one.keys == other.keys
-        && one.chain == other.chain
-        && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
 }
 
 /// Shakes hands; the flag says that HTTP/2 was agreed on. `None`: it failed, and the log says why.

@@ -3,8 +3,8 @@
 
 use crate::io::body::Body;
 use crate::log;
-use crate::module::core::options;
 use crate::request::Request;
+use crate::request::methods;
 use crate::request::variables;
 use crate::values::status;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ pub(crate) enum Answer {
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     request.status = status;
     if matches!(status, 405 | 501) {
-        options::allow(request);
+        methods::allow(request);
     }
     // An error while the error's document was made: the first error is answered, plainly.
     let nested = nested_status(request);

@@ -1,85 +1,86 @@
 //! Handlers: who makes the answer. A handler's name comes from SetHandler, AddHandler, ScriptAlias, or, without
-//! one, from the file's type.
+//! one, from the file's type; the modules' tables tell whose it is.
 
-use crate::hook::serve::Halt;
+use crate::hook::phases::Phase;
+use crate::hook::plan::{plan, run};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::module::core::types::DIRECTORY;
-use crate::module::core::{file, options};
-use crate::module::{actions, autoindex, cgi, perl, status};
 use crate::request::Request;
-use crate::technique::framed;
+use crate::request::flow::Halt;
 use bytes::Bytes;
-use hostler_config::directives::pool::Isolation;
+use hostler_http1::framing;
 
 /// The note of an answer that is sent as the script wrote it (nph-).
 pub(crate) const RAW: &str = "raw-answer";
 
-/// Types that mean a program by themselves (old configurations use AddType).
-const CGI_TYPE: &[u8] = b"application/x-httpd-cgi";
-const SSI_TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-parsed-html3"];
+/// What answers where nothing else is named.
+const DEFAULT: &[u8] = b"default-handler";
 
-/// Runs the request's handler.
+/// Runs the request's handler, or who answers instead of it.
 pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
-    options::limit_body(request)?;
-    if &*request.uri == b"*" {
-        return options::star(request);
-    }
-    if &*request.method == b"TRACE" {
-        return options::trace(request).await;
-    }
-    actions::check(request)?;
-    let body = respond(request).await?;
-    Ok(framed::take_off(request, body))
+    limit_body(request)?;
+    run(Phase::Handler, request).await?;
+    respond(request).await
 }
 
 /// Lets the handler answer that the request names.
 pub(crate) async fn respond(request: &mut Request) -> Result<Body, Halt> {
-    let mut handler = request.handler.clone().or_else(|| by_type(request));
-    if !handler.as_deref().is_some_and(perl::is_handler) {
-        let settled = perl::phases::settle(request).await;
-        handler = request.handler.clone().or_else(|| by_type(request));
-        if !handler.as_deref().is_some_and(perl::is_handler) {
-            request.held.release(request);
+    let mut name = name_of(request);
+    let mut handler = plan().handler(&name, request);
+    if !handler.is_some_and(|handler| handler.settles) {
+        let mut settled = Ok(());
+        if plan().is_unsettled(request) {
+            settled = plan().settle(request).await;
+            // They may have named another handler.
+            name = name_of(request);
+            handler = plan().handler(&name, request);
+        }
+        if !handler.is_some_and(|handler| handler.settles) {
+            plan().release(request);
         }
         settled?;
     }
-    match handler.as_deref() {
-        None | Some(b"default-handler") => file::handle(request).await,
-        Some(DIRECTORY) => autoindex::handle(request).await,
-        Some(b"cgi-script" | CGI_TYPE)
-            if request.dir.pool.isolation("cgi-script") == Isolation::Fork
-                && !perl::phases::are_disabled(request) =>
-        {
-            perl::script(request).await
-        }
-        Some(b"cgi-script" | CGI_TYPE) => cgi::handle(request).await,
-        Some(name) if perl::is_handler(name) => perl::handle(request).await,
-        Some(b"server-parsed") => {
-            request.filters.push(Bytes::from_static(b"includes"));
-            if request.content_type.is_none() {
-                request.content_type = Some(Bytes::from_static(b"text/html"));
-            }
-            file::handle(request).await
-        }
-        Some(b"server-status") => status::handle(request),
-        Some(b"hostler-metrics") => status::metrics(request),
-        Some(b"send-as-is") => crate::module::core::file::as_is(request).await,
-        Some(other) => unknown(request, other),
+    match handler {
+        Some(handler) => (handler.run)(request).await,
+        None => unknown(request, &name),
     }
+}
+
+/// The handler's name.
+fn name_of(request: &Request) -> Bytes {
+    request.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))
+}
+
+/// Whether the handler of this name runs itself what its module has put off.
+pub(crate) fn settles(request: &Request, name: &[u8]) -> bool {
+    plan().handler(name, request).is_some_and(|handler| handler.settles)
 }
 
 fn by_type(request: &Request) -> Option<Bytes> {
     let content_type = request.content_type.as_deref()?;
     let kind = content_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-    match kind {
-        DIRECTORY => Some(Bytes::from_static(DIRECTORY)),
-        CGI_TYPE => Some(Bytes::from_static(b"cgi-script")),
-        kind if SSI_TYPES.contains(&kind) => Some(Bytes::from_static(b"server-parsed")),
-        // A type that means "run me" for an engine that is not there must not become a download of the source.
-        kind if kind.starts_with(b"application/x-httpd-") => Some(Bytes::copy_from_slice(kind)),
-        _ => None,
+    if let Some(name) = plan().handler_of_type(kind) {
+        return Some(Bytes::from_static(name));
     }
+    // A type that means "run me" for an engine that is not there must not become a download of the source.
+    kind.starts_with(b"application/x-httpd-").then(|| Bytes::copy_from_slice(kind))
+}
+
+/// `LimitRequestBody` and `KeptBodySize`: the body's limit from here on, and the announced length against it.
+pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
+    let core = &request.dir.core;
+    let limit = core.limit_request_body.unwrap_or(1 << 30);
+    let kept = core.kept_body_size.filter(|&kept| kept > 0 && (limit == 0 || kept < limit));
+    let (limit, directive) = kept.map_or((limit, "LimitRequestBody"), |kept| (kept, "KeptBodySize"));
+    request.body.limit(limit);
+    let to_come = !request.body.is_empty() && request.body.again().is_none();
+    let announced = request.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
+    if limit > 0 && to_come && announced.is_some_and(|n| n > limit) {
+        let message = format!("the request body is larger than {directive} ({limit} bytes)");
+        log::request(request, Severity::Error, "core", &message);
+        return Err(Halt::Status(413));
+    }
+    Ok(())
 }
 
 /// Apache would send the file itself, and with it perhaps a program's source. We don't.

@@ -2,11 +2,12 @@
 //! remains to be done when it is sent (the log).
 
 use crate::hook::handler;
+use crate::hook::plan::{change, plan};
+use crate::hook::registry::{Answer, Finished, Stage};
 use crate::http1::send::Sent;
 use crate::http1::wire::Ended;
 use crate::io::body::Body;
 use crate::log::{self, access_log};
-use crate::module::perl::phases;
 use crate::request::Request;
 use crate::request::thread::Thread;
 use crate::values::text;
@@ -42,20 +43,22 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
         return assemble(request, body, true);
     }
     content_fields(&mut request);
-    crate::module::expires::apply(&mut request);
-    let body = crate::hook::filter::apply(&mut request, body).await;
-    crate::module::headers::apply(&mut request, false).await;
+    let body = change(Stage::Resource, &mut request, body, Answer::Content).await;
+    // Nobody's slow client keeps what waits for the request's further phases: there are none.
+    plan().release(&request);
+    let body = change(Stage::Content, &mut request, body, Answer::Content).await;
+    request.filters.clear();
     type_field(&mut request);
     vary_field(&mut request);
-    let (mut request, body) = crate::module::core::range::apply(request, body);
-    let body = crate::module::ratelimit::apply(&mut request, body);
+    let body = change(Stage::Transfer, &mut request, body, Answer::Content).await;
     assemble(request, body, false)
 }
 
-/// Completes an error page: only what survives errors is kept. A redirect is no error for mod_expires.
-pub(crate) async fn finish_error(mut request: Request, body: Body) -> Reply {
-    crate::module::expires::apply(&mut request);
-    crate::module::headers::apply(&mut request, true).await;
+/// Completes an error page: only what survives errors is kept.
+pub(crate) async fn finish_error(mut request: Request, mut body: Body) -> Reply {
+    for stage in Stage::ALL {
+        body = change(stage, &mut request, body, Answer::Error).await;
+    }
     assemble(request, body, false)
 }
 
@@ -127,7 +130,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     for name in about_no_body {
         headers.unset(name);
     }
-    let refused = request.progress.refused || request.original().progress.refused;
+    let refused = request.is_refused || request.original().is_refused;
     let close = (drops_connection(request.status) && !refused)
         || request.notes.contains("nokeepalive")
         || request.env.contains("nokeepalive");
@@ -162,14 +165,11 @@ impl Reply {
                 &format!("the answer broke off: {error}"),
             );
         }
-        crate::module::deflate::note(&mut self.request);
-        if let Some(changes) = self.request.late.take().and_then(|late| late.borrow_mut().take()) {
-            changes.apply_to_log(&mut self.request);
-        }
+        plan().before_log(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);
         self.request.reason = self.reason;
         let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
-        phases::after(*self.request, bytes, sent.length);
+        plan().cleanup(*self.request, Finished { bytes, length: sent.length });
     }
 }

@@ -1,51 +1,19 @@
-//! The way of a request through its phases, in Apache's order:
-//!
-//! ```text
-//! host -> decode -> (Location) -> translate -> walk: Directory + .htaccess, Files -> Location -> If
-//!      -> header_parser -> access -> authentication -> authorisation -> type -> fixups -> handler
-//!      -> (internal redirect: once more from "decode")
-//!      -> filters, header directives -> reply
-//! ```
-//!
-//! A phase either goes on or halts with a status, a finished answer, or a redirect to another URL.
+//! From a client's request to its answer: the virtual host, what its site may have, the phases ([`crate::hook::walk`]),
+//! redirects and errors, until there is something to send.
 
-use crate::hook::error;
+use crate::hook::plan::plan;
 use crate::hook::reply::Reply;
-use crate::hook::{handler, map};
+use crate::hook::{error, follow, host, walk};
 use crate::io::body::Body;
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::module::auth;
-use crate::module::core::{host, options, types};
-use crate::module::perl::{phases, short};
-use crate::module::{dir, perl};
 use crate::request::connection::Peer;
-use crate::request::names;
+use crate::request::flow::{Continue, Halt};
 use crate::request::thread::Thread;
-use crate::request::{Origin, Request};
-use crate::technique::framed;
+use crate::request::{Request, settings};
 use bytes::Bytes;
 use std::rc::Rc;
 use std::time::Duration;
-
-/// Why a request leaves the ordinary way.
-pub(crate) enum Halt {
-    /// An error or redirect status: ErrorDocument, or a standard page.
-    Status(u16),
-    /// Go on as a request for this escaped local target.
-    Redirect { method: Bytes, target: Vec<u8> },
-    /// The answer is complete; the request holds its status and headers.
-    Done(Body),
-}
-
-impl From<u16> for Halt {
-    fn from(status: u16) -> Self {
-        Self::Status(status)
-    }
-}
-
-/// What most phases return.
-pub(crate) type Phase = Result<(), Halt>;
 
 /// Answers a client's request.
 pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Request) -> Reply {
@@ -65,14 +33,11 @@ pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Request) -> Reply {
 /// The first answer to a client's request, before redirects and errors are followed.
 async fn first(request: &mut Request) -> Result<Body, Halt> {
     within_bounds(request)?;
-    names::look_up(request).await;
-    crate::module::headers::early(request).await?;
-    crate::module::env::set_env_if_server(request).await?;
-    Box::pin(run(request)).await
+    Box::pin(walk::answer(request)).await
 }
 
 /// `HostlerSiteRequests` and `HostlerSiteConnections`.
-fn within_bounds(request: &mut Request) -> Phase {
+fn within_bounds(request: &mut Request) -> Continue {
     let thread = request.thread.clone();
     let (shared, site) = (&thread.shared, thread.shared.sites.of(&request.server));
     if let Err(wait) = shared.traffic.may_ask(site, &request.server) {
@@ -103,7 +68,7 @@ fn try_later(request: &mut Request, status: u16, wait: Duration, why: &str) -> H
         log::request(request, Severity::Warn, "http", &message);
     }
     request.headers_out.set("Retry-After", (wait.as_secs() + 1).to_string());
-    request.progress.refused = true;
+    request.is_refused = true;
     Halt::Status(status)
 }
 
@@ -152,13 +117,15 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
     Box::pin(crate::hook::reply::finish_error(request, Body::Empty)).await
 }
 
-/// Goes on with a request on the short way to a worker whose answer is not plain.
-pub(crate) async fn go_on(mut request: Request, answer: short::Answer) -> Reply {
+/// Goes on with a request whose phases are known, with what is to become its first answer.
+pub(crate) async fn serve_from(
+    mut request: Request,
+    first: impl AsyncFnOnce(&mut Request) -> Result<Body, Halt>,
+) -> Reply {
     let (thread, budget) = (request.thread.clone(), request.budget.clone());
     budget.belongs(&request);
     let served = async {
-        let first = Box::pin(perl::go_on(&mut request, answer)).await;
-        let first = first.map(|body| framed::take_off(&mut request, body));
+        let first = Box::pin(first(&mut request)).await;
         complete(request, first).await
     };
     budget::within(&thread, &budget, served).await
@@ -184,23 +151,25 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
                 }
                 error::Answer::Redirect(target) => {
                     request = request.redirected(Bytes::from_static(b"GET"), &target);
-                    outcome = Box::pin(run(&mut request)).await;
+                    outcome = Box::pin(walk::answer(&mut request)).await;
                 }
             },
-            Err(Halt::Redirect { method, target }) => {
-                let limit = crate::request::settings::recursion(&request.server).0;
-                if request.redirects >= limit {
+            Err(Halt::Redirect { method, target }) => match follow::next(request, method, &target) {
+                Ok(next) => {
+                    request = next;
+                    outcome = Box::pin(walk::answer(&mut request)).await;
+                }
+                Err(last) => {
+                    request = *last;
+                    let limit = settings::recursion(&request.server).0;
                     let message = format!(
                         "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
                          error; raise LimitInternalRecursion if it is none"
                     );
                     log::request(&request, Severity::Error, "core", &message);
                     outcome = Err(Halt::Status(500));
-                    continue;
                 }
-                request = request.redirected(method, &target);
-                outcome = Box::pin(run(&mut request)).await;
-            }
+            },
         }
     }
 }
@@ -209,58 +178,8 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
 /// the site's.
 async fn refused(mut request: Request) -> Reply {
     let _ = budget::check(&request);
-    request.held.release(&request);
+    plan().release(&request);
     request.err_headers_out.clear();
     let body = error::plain(&mut request, 500);
     Box::pin(crate::hook::reply::finish_error(request, body)).await
-}
-
-/// All phases of one request.
-pub(crate) async fn run(request: &mut Request) -> Result<Body, Halt> {
-    if request.origin == Origin::Client {
-        options::check_expectation(request)?;
-    }
-    let prepared = prepare(request).await;
-    if prepared.is_err() {
-        request.held.release(request);
-    }
-    prepared?;
-    handler::invoke(request).await
-}
-
-/// The phases before the handler (`ap_process_request_internal`).
-pub(crate) async fn prepare(request: &mut Request) -> Phase {
-    map::locate(request).await?;
-    if phases::are_any(request) {
-        return Box::pin(phases::prepare(request)).await;
-    }
-    names::look_up(request).await;
-    if !request.is_sub() {
-        map::header_parser(request).await?;
-    }
-    auth::check(request).await?;
-    types::check(request);
-    dir::run(request).await?;
-    budget::check(request)
-}
-
-/// Looks a URL up as a sub-request: all phases but the handler.
-pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase) {
-    look_up_with(request, Bytes::from_static(b"GET"), target).await
-}
-
-/// The same, with a method.
-pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Phase) {
-    let mut sub = request.sub(target);
-    sub.method = method;
-    if let Err(halt) = budget::sub_request(request).await {
-        return (sub, Err(halt));
-    }
-    let phase = if u32::from(sub.depth()) > crate::request::settings::recursion(&request.server).1.max(1) {
-        log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
-        Err(Halt::Status(500))
-    } else {
-        Box::pin(prepare(&mut sub)).await
-    };
-    (sub, phase)
 }

@@ -248,7 +248,7 @@ async fn go_on(
 ) -> After {
     let (head, buffer) = begun.head();
     let request = begun.request(thread, peer);
-    let Some(reply) = wire.while_there(crate::hook::serve::go_on(request, answer)).await else {
+    let Some(reply) = wire.while_there(short::go_on(request, answer)).await else {
         abandoned(thread, peer, buffer, head, head.length as u64).await;
         return After::Linger;
     };

@@ -3,10 +3,10 @@
 //!
 //! One piece of work at a time for each site and thread of the front; what it takes is on the request's budget.
 
-use crate::hook::serve::Halt;
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::flow::Halt;
 use std::cell::Cell;
 use tokio::sync::OwnedSemaphorePermit;
 

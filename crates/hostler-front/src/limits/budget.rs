@@ -19,9 +19,9 @@ mod turns;
 
 pub(crate) use turns::{Turns, hand_out};
 
-use crate::hook::serve::Halt;
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::flow::Halt;
 use crate::request::thread::Thread;
 use hostler_expr::effort;
 use hostler_wire::plan::SiteId;

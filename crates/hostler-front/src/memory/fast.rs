@@ -3,12 +3,12 @@
 //!
 //! What is remembered was made by the long way ([`remember`]), and holds while the site's epoch does.
 
+use crate::hook::plan::plan;
 use crate::hook::reply::Reply;
 use crate::http1::conn::Fast;
 use crate::http1::send;
 use crate::io::body::Body;
 use crate::log::access_log::{self, FastRecord};
-use crate::module::auth;
 use crate::module::deflate;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -243,20 +243,14 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
     let Found::File(info, Ok(_)) = &request.found else { return false };
     // A young file's entity tag is weak for a moment.
     let settled = crate::module::core::file::now(request) - info.mtime > 2;
-    let dir = &request.dir;
     request.origin == Origin::Client
         && settled
         && request.lasting
         && request.args.is_none()
         && &*request.method == b"GET"
         && request.user.is_none()
-        && auth::is_open(request)
-        && !crate::request::names::are_wanted(dir)
-        && dir.core.ifs.is_empty()
-        && dir.core.allow_methods.is_none()
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
         && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
-        && !crate::hook::filter::depends_on_request(request)
         && !request.progress.asked
-        && !crate::module::perl::phases::are_any(request)
+        && !plan().has_say(request)
 }

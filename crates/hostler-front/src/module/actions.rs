@@ -1,10 +1,12 @@
 //! Action and Script (mod_actions): another URL handles the request. It gets this one's path as its path info,
 //! and the handler's name as `REDIRECT_HANDLER`.
 
-use crate::hook::serve::{Halt, Phase};
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::log::{self, Severity};
 use crate::module::core::types::DIRECTORY;
 use crate::request::Request;
+use crate::request::flow::{Continue, Flow, Halt};
 use bytes::Bytes;
 use hostler_config::directives::actions::Outcome;
 use hostler_config::directives::alias::escape_path;
@@ -12,8 +14,21 @@ use hostler_config::directives::alias::escape_path;
 /// Handlers that are asked before mod_actions is: an Action by such a name never comes into effect.
 const FIRST: [&[u8]; 3] = [b"cgi-script", b"application/x-httpd-cgi", b"send-as-is"];
 
+pub(crate) static MODULE: Module = Module {
+    hooks: &[Hook {
+        phase: Phase::Handler,
+        after: &["core"],
+        before: &[],
+        when: |request| request.dir.actions.is_set(),
+        effect: Effect::Decides,
+        run: Run::Now(|request| check(request).map(|()| Flow::Ok)),
+    }],
+    // It redirects, or has nothing to do with the request.
+    ..Module::new("actions", |_| false)
+};
+
 /// Redirects to the program of the request's handler, type or method.
-pub(crate) fn check(request: &mut Request) -> Phase {
+fn check(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
     if !dir.actions.is_set() {
         return Ok(());

@@ -1,47 +1,69 @@
-//! From the URL to a file name: Redirect, Alias, ScriptAlias, DocumentRoot.
+//! From the URL to a file name, or to another URL: Alias, ScriptAlias, Redirect (mod_alias).
 
-use crate::hook::serve::{Halt, Phase};
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Hook, Module, Run};
+use crate::hook::sections;
 use crate::limits::budget;
 use crate::log::{self, Severity};
+use crate::module::core;
 use crate::request::Request;
 use crate::request::expr_host;
-use crate::request::settings;
+use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::variables;
 use bytes::Bytes;
 use hostler_config::DirConfig;
 use hostler_config::directives::alias::{self, request as by_alias};
 
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::Translate,
+            after: &["perl"],
+            before: &["core"],
+            when: |request| request.uri.first() == Some(&b'/') && has_any(request),
+            effect: Effect::Decides,
+            run: Run::Later(|request| Box::pin(run(request))),
+        },
+        Hook {
+            phase: Phase::Fixup,
+            after: &["headers"],
+            before: &[],
+            when: |request| request.dir.alias.is_set(),
+            effect: Effect::Decides,
+            run: Run::Later(|request| {
+                Box::pin(async move { redirect(request, true).await.map(|()| Flow::Ok) })
+            }),
+        },
+    ],
+    // What a URL leads to is the same for everybody; what expressions look at is noted where they are evaluated.
+    ..Module::new("alias", |_| false)
+};
+
 /// Translates, or answers with a redirect.
-pub(crate) async fn run(request: &mut Request) -> Phase {
-    if &*request.uri == b"*" {
-        return Ok(());
-    }
-    if request.uri.first() != Some(&b'/') {
-        log::request(request, Severity::Error, "core", "the URI of the request is invalid");
-        return Err(Halt::Status(400));
-    }
+async fn run(request: &mut Request) -> Outcome {
     redirect(request, false).await?;
     let (server, dir) = (request.server.clone(), request.dir.clone());
     let translated = expr_host::with_host(request, |host| {
         by_alias::translate(&server.conf.alias, &dir.alias, of(request, host))
     });
-    match translated.await.map_err(|error| broken(request, &error.to_string()))? {
-        Some(found) => {
-            request.filename = found.filename;
-            if let Some((prefix, root)) = found.context {
-                request.context_prefix = prefix.as_bytes().to_vec();
-                request.context_document_root = Some(root.as_bytes().to_vec());
-            }
-            if let Some(handler) = found.handler {
-                request.notes.set("alias-forced-type", Bytes::from_static(handler.as_bytes()));
-            }
-        }
-        None => {
-            let root = settings::document_root(&server).trim_end_matches('/').as_bytes();
-            request.filename = [root, &request.uri].concat();
-        }
+    let Some(found) = translated.await.map_err(|error| broken(request, &error.to_string()))? else {
+        return Ok(Flow::Declined);
+    };
+    request.filename = found.filename;
+    if let Some((prefix, root)) = found.context {
+        request.context_prefix = prefix.as_bytes().to_vec();
+        request.context_document_root = Some(root.as_bytes().to_vec());
     }
-    Ok(())
+    if let Some(handler) = found.handler {
+        request.notes.set("alias-forced-type", Bytes::from_static(handler.as_bytes()));
+    }
+    Ok(Flow::Ok)
+}
+
+/// Whether anything of this module can apply to the URL.
+fn has_any(request: &Request) -> bool {
+    let server = &request.server.conf.alias;
+    !server.aliases.is_empty() || !server.redirects.is_empty() || request.dir.alias.is_set()
 }
 
 fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<&'a Request>) -> by_alias::Request<'a> {
@@ -54,7 +76,7 @@ fn broken(request: &Request, why: &str) -> Halt {
 }
 
 /// Redirects: those of the server come before translation, those of directories (`late`) among the fixups.
-pub(crate) async fn redirect(request: &mut Request, late: bool) -> Phase {
+async fn redirect(request: &mut Request, late: bool) -> Continue {
     let (server, dir) = (request.server.clone(), request.dir.clone());
     let answer = if late {
         late_answer(request, &dir).await?
@@ -100,9 +122,13 @@ async fn late_answer(request: &Request, dir: &DirConfig) -> Result<Option<by_ali
 pub(crate) async fn translate_only(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let mut sub = request.sub(&alias::escape_path(path));
     sub.uri = path.to_vec();
-    crate::module::core::sections::locations(&mut sub).await.ok()?;
-    match Box::pin(run(&mut sub)).await {
-        Ok(()) => Some(sub.filename),
-        Err(_) => None,
+    sections::locations(&mut sub).await.ok()?;
+    if has_any(&sub) && sub.uri.first() == Some(&b'/') {
+        match Box::pin(run(&mut sub)).await {
+            Ok(Flow::Ok) => return Some(sub.filename),
+            Ok(Flow::Declined) => {}
+            Err(_) => return None,
+        }
     }
+    core::translate(&mut sub).ok().map(|_| sub.filename)
 }

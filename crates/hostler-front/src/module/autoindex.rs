@@ -13,12 +13,14 @@ mod entries;
 mod parts;
 mod title;
 
-use crate::hook::serve::Halt;
+use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::module::core::file;
+use crate::module::core::types::DIRECTORY;
+use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -27,6 +29,17 @@ use hostler_config::directives::autoindex::{IndexOption, Listing, View, render};
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::log_config;
 use hostler_sys::time::{Zone, utc_offset};
+
+pub(crate) static MODULE: Module = Module {
+    handlers: &[Handler {
+        names: &[DIRECTORY],
+        types: &[DIRECTORY],
+        when: |_| true,
+        settles: false,
+        run: |request| Box::pin(handle(request)),
+    }],
+    ..Module::new("autoindex", |_| false)
+};
 
 /// Lists the directory, if Options Indexes.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {

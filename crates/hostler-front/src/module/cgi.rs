@@ -12,11 +12,12 @@ mod run;
 pub(crate) use environment::{USUAL_PATH, environment, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
-use crate::hook::serve::Halt;
+use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::core::range::UNRANGED;
 use crate::request::conditional::{self, Condition, Validators};
+use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -26,6 +27,20 @@ use hostler_gateway::{Error, Kind};
 use hostler_http1::head::HTTP_2;
 use run::Conversation;
 use std::time::Duration;
+
+/// A type that means a program by itself (old configurations use AddType).
+pub(crate) const CGI_TYPE: &[u8] = b"application/x-httpd-cgi";
+
+pub(crate) static MODULE: Module = Module {
+    handlers: &[Handler {
+        names: &[b"cgi-script", CGI_TYPE],
+        types: &[CGI_TYPE],
+        when: |_| true,
+        settles: false,
+        run: |request| Box::pin(handle(request)),
+    }],
+    ..Module::new("cgi", |_| false)
+};
 
 /// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
@@ -123,7 +138,7 @@ async fn fail(request: &mut Request, error: &Error) -> Halt {
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
         log::failure_soon(request, "cgi", error, &request.filename);
-        request.progress.refused = true;
+        request.is_refused = true;
     } else {
         log::failure(request, "cgi", error, &request.filename);
     }

@@ -1,12 +1,168 @@
-//! What Apache calls its core: virtual hosts, sections, the walk to a file, types, files as they are, methods,
-//! ranges.
+//! What Apache calls its core: the walk to a file, types, files as they are, methods, ranges; and two small modules that
+//! stand on nothing else.
 
 pub(crate) mod file;
-pub(crate) mod host;
 pub(crate) mod htaccess;
 pub(crate) mod options;
 pub(crate) mod range;
-pub(crate) mod sections;
 pub(crate) mod source;
 pub(crate) mod types;
 pub(crate) mod walk;
+
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Change, Effect, Filter, Handler, Hook, Module, Run, Stage};
+use crate::log::{self, Severity};
+use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::{Found, Origin, Request, names, settings};
+use bytes::Bytes;
+
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::PostRead,
+            after: &["setenvif"],
+            before: &[],
+            when: |request| request.origin == Origin::Client && request.headers_in.contains("Expect"),
+            effect: Effect::Decides,
+            run: Run::Now(|request| options::check_expectation(request).map(|()| Flow::Ok)),
+        },
+        Hook {
+            phase: Phase::Translate,
+            after: &[],
+            before: &[],
+            when: |_| true,
+            effect: Effect::Decides,
+            run: Run::Now(translate),
+        },
+        Hook {
+            phase: Phase::MapToStorage,
+            after: &["perl"],
+            before: &[],
+            when: |_| true,
+            effect: Effect::Decides,
+            run: Run::Later(|request| Box::pin(map(request))),
+        },
+        Hook {
+            phase: Phase::Type,
+            after: &[],
+            before: &[],
+            when: |request| !request.is_typed,
+            effect: Effect::Notes,
+            run: Run::Now(|request| {
+                types::check(request);
+                Ok(Flow::Ok)
+            }),
+        },
+        Hook {
+            phase: Phase::Handler,
+            after: &[],
+            before: &[],
+            when: |request| &*request.uri == b"*" || &*request.method == b"TRACE",
+            effect: Effect::Decides,
+            run: Run::Later(|request| Box::pin(without_file(request))),
+        },
+    ],
+    handlers: &[
+        Handler {
+            names: &[b"default-handler"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(file::handle(request)),
+        },
+        Handler {
+            names: &[b"send-as-is"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(file::as_is(request)),
+        },
+    ],
+    filters: &[Filter {
+        stage: Stage::Transfer,
+        after: &[],
+        sees_errors: false,
+        when: |request| request.status == 200 && request.headers_in.contains("Range"),
+        run: Change::Now(range::apply),
+    }],
+    // Conditions may look at anything.
+    ..Module::new("core", |request| !request.dir.core.ifs.is_empty())
+};
+
+/// Names of addresses: HostnameLookups, UseCanonicalName DNS.
+pub(crate) static NAMES: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::PostRead,
+            after: &[],
+            before: &[],
+            when: |request| request.origin == Origin::Client && names::are_wanted(&request.dir),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(look_up_names(request))),
+        },
+        Hook {
+            phase: Phase::PostPerDirConfig,
+            after: &[],
+            before: &[],
+            when: |request| names::are_wanted(&request.dir),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(look_up_names(request))),
+        },
+    ],
+    ..Module::new("names", |request| names::are_wanted(&request.dir))
+};
+
+/// `AllowMethods` (mod_allowmethods).
+pub(crate) static ALLOWMETHODS: Module = Module {
+    hooks: &[Hook {
+        phase: Phase::Access,
+        after: &[],
+        before: &["perl"],
+        when: |request| request.dir.core.allow_methods.is_some(),
+        effect: Effect::Decides,
+        run: Run::Now(allow_methods),
+    }],
+    ..Module::new("allowmethods", |request| request.dir.core.allow_methods.is_some())
+};
+
+/// DocumentRoot, for what nobody else has found a file name for.
+pub(crate) fn translate(request: &mut Request) -> Outcome {
+    if &*request.uri == b"*" {
+        return Ok(Flow::Declined);
+    }
+    if request.uri.first() != Some(&b'/') {
+        log::request(request, Severity::Error, "core", "the URI of the request is invalid");
+        return Err(Halt::Status(400));
+    }
+    let root = settings::document_root(&request.server).trim_end_matches('/').as_bytes();
+    request.filename = [root, &request.uri].concat();
+    Ok(Flow::Ok)
+}
+
+/// The walk to the file.
+async fn map(request: &mut Request) -> Outcome {
+    request.path_info.clear();
+    request.found = Found::Nothing;
+    walk::run(request).await.map(|()| Flow::Ok)
+}
+
+/// Answers what is about no file.
+async fn without_file(request: &mut Request) -> Outcome {
+    let body = if &*request.uri == b"*" { options::star(request) } else { options::trace(request).await };
+    Err(body.map_or_else(|halt| halt, Halt::Done))
+}
+
+async fn look_up_names(request: &mut Request) -> Outcome {
+    names::look_up(request).await;
+    Ok(Flow::Ok)
+}
+
+fn allow_methods(request: &mut Request) -> Outcome {
+    let Some(methods) = request.dir.core.allow_methods.clone() else { return Ok(Flow::Declined) };
+    let method: &[u8] = if request.is_head() { b"GET" } else { &request.method };
+    if methods.is_empty() || methods.iter().any(|m| m.as_bytes() == method) {
+        return Ok(Flow::Ok);
+    }
+    request.headers_out.set("Allow", Bytes::from(methods.join(",")));
+    Err(Halt::Status(405))
+}

@@ -16,6 +16,7 @@ mod variants;
 pub(crate) use stream::Totals;
 pub(crate) use variants::Variants;
 
+use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::io::body::{Body, Segment};
 use crate::request::{Found, Request};
 use bytes::Bytes;
@@ -28,6 +29,22 @@ const WHOLE: u64 = 64 << 10;
 
 /// mod_deflate leaves bodies alone that have fewer bytes: they would hardly become shorter.
 const WORTHWHILE: u64 = 69;
+
+/// Codings have a class in the key of what is remembered, and `Vary` tells of them.
+pub(crate) static MODULE: Module = Module {
+    filters: &[Filter {
+        stage: Stage::Content,
+        after: &["ratelimit"],
+        sees_errors: false,
+        when: |request| !request.filters.is_empty() || request.dir.filter.is_set(),
+        run: Change::Now(|request, body| {
+            let filters = std::mem::take(&mut request.filters);
+            apply(request, body, &filters)
+        }),
+    }],
+    before_log: Some(note),
+    ..Module::new("deflate", |_| false)
+};
 
 /// A content coding that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +102,7 @@ fn codings(request: &Request, filters: &[Bytes]) -> Vec<Coding> {
 }
 
 /// Compresses where a filter asks for it and the client takes it.
-pub(crate) fn apply(request: &mut Request, body: Body, filters: &[Bytes]) -> Body {
+fn apply(request: &mut Request, body: Body, filters: &[Bytes]) -> Body {
     for coding in codings(request, filters) {
         if is_wanted(request, coding, body.len()) {
             fields(request, coding);
@@ -227,7 +244,7 @@ fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::io::
 }
 
 /// Once a compressed stream is sent, what compressing it came to is noted for the log.
-pub(crate) fn note(request: &mut Request) {
+fn note(request: &mut Request) {
     if let Some(totals) = request.compressed.take() {
         note_totals(request, &totals);
     }

@@ -1,25 +1,34 @@
-//! The last phase before the handler: environment, redirects of directories, DirectoryIndex, FallbackResource,
-//! Action.
+//! Directories (mod_dir): the slash at their end, DirectoryIndex, FallbackResource.
 
-use crate::hook::serve::{Halt, Phase, look_up};
-use crate::module::{env, headers};
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Hook, Module, Run};
+use crate::hook::walk::look_up;
+use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::variables;
 use crate::request::{Found, Request};
 use hostler_config::directives::alias::escape_path;
 
-/// Runs the fixups in Apache's order.
-pub(crate) async fn run(request: &mut Request) -> Phase {
-    crate::tls::fixup(request);
-    env::fixup(request).await?;
-    headers::request_fields(request).await?;
-    crate::module::alias::redirect(request, true).await?;
+pub(crate) static MODULE: Module = Module {
+    hooks: &[Hook {
+        phase: Phase::Fixup,
+        after: &["alias"],
+        before: &[],
+        when: |request| request.found.is_directory() || request.dir.dir.fallback_resource().is_some(),
+        effect: Effect::Decides,
+        run: Run::Later(|request| Box::pin(fixup(request))),
+    }],
+    // Index files are looked up as the request itself would be.
+    ..Module::new("dir", |_| false)
+};
+
+async fn fixup(request: &mut Request) -> Outcome {
     directory(request).await?;
     fallback(request).await?;
-    crate::module::auth::fake(request).await
+    Ok(Flow::Ok)
 }
 
 /// mod_dir: the slash at a directory's end, and its index.
-async fn directory(request: &mut Request) -> Phase {
+async fn directory(request: &mut Request) -> Continue {
     if !request.found.is_directory() {
         return Ok(());
     }
@@ -45,7 +54,7 @@ fn push_query(request: &Request, target: &mut Vec<u8>) {
     }
 }
 
-fn slash(request: &mut Request) -> Phase {
+fn slash(request: &mut Request) -> Continue {
     let mut target = escape_path(&request.uri);
     target.push(b'/');
     push_query(request, &mut target);
@@ -55,7 +64,7 @@ fn slash(request: &mut Request) -> Phase {
     Err(Halt::Status(301))
 }
 
-async fn index(request: &mut Request) -> Phase {
+async fn index(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
     let mut refused = None;
     for name in dir.dir.index_files() {
@@ -124,7 +133,7 @@ fn take_over(request: &mut Request, sub: Request) {
 }
 
 /// FallbackResource: what is neither file nor directory is served by one URL.
-async fn fallback(request: &mut Request) -> Phase {
+async fn fallback(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
     let Some(target) = dir.dir.fallback_resource() else { return Ok(()) };
     let missing =

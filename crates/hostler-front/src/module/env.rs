@@ -1,34 +1,68 @@
 //! The request's environment: SetEnv, PassEnv, UnsetEnv, SetEnvIf and their kin.
 
-use crate::hook::serve::Phase;
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::request::Request;
 use crate::request::expr_host::RequestHost;
+use crate::request::flow::{Flow, Outcome};
+use crate::request::{Origin, Request};
 use hostler_config::directives::setenvif::{self, Attribute, Need, Pause, Rule};
 use hostler_expr::{Answer, Host, Regex, effort};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub(crate) static SETENVIF: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::PostRead,
+            after: &["headers"],
+            before: &[],
+            when: |request| request.origin == Origin::Client && request.server.conf.setenvif.is_set(),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(of_server(request))),
+        },
+        Hook {
+            phase: Phase::HeaderParser,
+            after: &[],
+            before: &[],
+            when: |request| request.dir.setenvif.is_set(),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(of_directory(request))),
+        },
+    ],
+    // Rules about the client's program alone are told apart by its class.
+    ..Module::new("setenvif", |request| {
+        request.dir.setenvif.is_set() || !crate::values::agents::are_alone(&request.server)
+    })
+};
+
+pub(crate) static ENV: Module = Module {
+    hooks: &[Hook {
+        phase: Phase::Fixup,
+        after: &["ssl"],
+        before: &[],
+        when: |request| request.dir.env.variables().next().is_some(),
+        effect: Effect::Notes,
+        run: Run::Later(|request| Box::pin(fixup(request))),
+    }],
+    // Its values are the same for everybody.
+    ..Module::new("env", |_| false)
+};
+
 /// Server-level SetEnvIf, right after the request was read.
-pub(crate) async fn set_env_if_server(request: &mut Request) -> Phase {
+async fn of_server(request: &mut Request) -> Outcome {
     let server = request.server.clone();
-    if server.conf.setenvif.is_set() {
-        set_env_if(request, &server.conf.setenvif.rules).await?;
-    }
-    Ok(())
+    set_env_if(request, &server.conf.setenvif.rules).await
 }
 
-/// SetEnvIf of sections and .htaccess.
-pub(crate) async fn set_env_if_dir(request: &mut Request) -> Phase {
+/// SetEnvIf and BrowserMatch of sections and .htaccess: what comes before access control.
+async fn of_directory(request: &mut Request) -> Outcome {
     let dir = request.dir.clone();
-    if dir.setenvif.is_set() {
-        set_env_if(request, &dir.setenvif.rules).await?;
-    }
-    Ok(())
+    set_env_if(request, &dir.setenvif.rules).await
 }
 
-async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Phase {
+async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Outcome {
     let mut view = View { host: RequestHost::new(request) };
     let mut from = 0;
     while let Err(Pause { at, need }) = setenvif::apply(rules, from, &mut view) {
@@ -40,7 +74,8 @@ async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Phase {
             Need::Turn => budget::turn(view.host.request).await?,
         }
     }
-    budget::check(request)
+    budget::check(request)?;
+    Ok(Flow::Ok)
 }
 
 /// Most variables that rules may set, and the longest value in bytes: rules can double a value again and again.
@@ -126,7 +161,7 @@ impl setenvif::Request for View<'_> {
 }
 
 /// SetEnv, PassEnv, UnsetEnv: among the fixups, after access control.
-pub(crate) async fn fixup(request: &mut Request) -> Phase {
+async fn fixup(request: &mut Request) -> Outcome {
     let dir = request.dir.clone();
     for (name, value) in dir.env.variables() {
         set(request, name, value.as_bytes().to_vec());
@@ -134,5 +169,5 @@ pub(crate) async fn fixup(request: &mut Request) -> Phase {
             budget::turn(request).await?;
         }
     }
-    Ok(())
+    Ok(Flow::Ok)
 }

@@ -1,15 +1,32 @@
 //! Expires and Cache-Control by type (mod_expires): for everything but errors, unless the answer says itself when
 //! it expires.
 
+use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::request::Request;
 use crate::values::text;
 use bytes::Bytes;
 use std::time::UNIX_EPOCH;
 
+/// What it says of an answer depends on when that is asked for.
+pub(crate) static MODULE: Module = Module {
+    filters: &[Filter {
+        stage: Stage::Resource,
+        after: &[],
+        // A redirect is no error here.
+        sees_errors: true,
+        when: |request| request.dir.expires.is_set(),
+        run: Change::Now(|request, body| {
+            apply(request);
+            body
+        }),
+    }],
+    ..Module::new("expires", |request| request.dir.expires.is_set())
+};
+
 const SECOND: i64 = 1_000_000;
 
 /// Sets both fields where they are not there yet.
-pub(crate) fn apply(request: &mut Request) {
+fn apply(request: &mut Request) {
     if !request.dir.expires.is_set() || request.status >= 400 || request.is_sub() {
         return;
     }

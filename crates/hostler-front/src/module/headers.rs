@@ -1,53 +1,82 @@
 //! Header and RequestHeader (mod_headers).
 
-use crate::hook::serve;
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Answer, Change, Effect, Filter, Hook, Module, Run, Stage};
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::request::Request;
 use crate::request::expr_host::RequestHost;
-use hostler_config::directives::headers::{self, Message, Pause, Phase, Rule, Table};
+use crate::request::flow::{Continue, Flow, Outcome};
+use crate::request::{Origin, Request};
+use hostler_config::directives::headers::{self, Message, Pause, Phase as Moment, Rule, Table};
 use hostler_expr::{Host, effort};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::PostRead,
+            after: &["names"],
+            before: &[],
+            when: |request| request.origin == Origin::Client && request.dir.headers.is_set(),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(early(request))),
+        },
+        Hook {
+            phase: Phase::Fixup,
+            after: &["env"],
+            before: &[],
+            when: |request| request.dir.headers.is_set(),
+            effect: Effect::Notes,
+            run: Run::Later(|request| Box::pin(request_fields(request))),
+        },
+    ],
+    filters: &[Filter {
+        stage: Stage::Content,
+        after: &["deflate"],
+        sees_errors: true,
+        when: |request| request.dir.headers.is_set() && !request.budget.has_failed(),
+        run: Change::Later(|request, body, answer| {
+            Box::pin(async move {
+                response_fields(request, answer).await;
+                body
+            })
+        }),
+    }],
+    ..Module::new("headers", |request| request.dir.headers.is_set())
+};
+
 /// `early` ones, before access control.
-pub(crate) async fn early(request: &mut Request) -> serve::Phase {
+async fn early(request: &mut Request) -> Outcome {
     let dir = request.dir.clone();
-    if dir.headers.is_set() {
-        carry_out(request, &dir.headers.request, Phase::Early, Table::Request).await?;
-        carry_out(request, &dir.headers.response, Phase::Early, Table::Response).await?;
-        carry_out(request, &dir.headers.always, Phase::Early, Table::Always).await?;
-    }
-    Ok(())
+    carry_out(request, &dir.headers.request, Moment::Early, Table::Request).await?;
+    carry_out(request, &dir.headers.response, Moment::Early, Table::Response).await?;
+    carry_out(request, &dir.headers.always, Moment::Early, Table::Always).await?;
+    Ok(Flow::Ok)
 }
 
 /// RequestHeader, among the fixups.
-pub(crate) async fn request_fields(request: &mut Request) -> serve::Phase {
+async fn request_fields(request: &mut Request) -> Outcome {
     let dir = request.dir.clone();
-    if dir.headers.is_set() {
-        carry_out(request, &dir.headers.request, Phase::Late, Table::Request).await?;
-    }
-    Ok(())
+    carry_out(request, &dir.headers.request, Moment::Late, Table::Request).await?;
+    Ok(Flow::Ok)
 }
 
 /// Header, on the way out; an error's answer has only the `always` table. Whoever calls it looks whether the request
 /// has failed meanwhile.
-pub(crate) async fn apply(request: &mut Request, error: bool) {
+async fn response_fields(request: &mut Request, answer: Answer) {
     let dir = request.dir.clone();
-    if !dir.headers.is_set() || request.budget.has_failed() {
-        return;
-    }
-    let always = carry_out(request, &dir.headers.always, Phase::Late, Table::Always).await;
-    if !error && always.is_ok() {
-        let _ = carry_out(request, &dir.headers.response, Phase::Late, Table::Response).await;
+    let always = carry_out(request, &dir.headers.always, Moment::Late, Table::Always).await;
+    if answer == Answer::Content && always.is_ok() {
+        let _ = carry_out(request, &dir.headers.response, Moment::Late, Table::Response).await;
     }
 }
 
-async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], phase: Phase, table: Table) -> serve::Phase {
+async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], moment: Moment, table: Table) -> Continue {
     let mut from = 0;
     let mut host = RequestHost::new(&mut *request);
-    while let Err(Pause { at, need }) = headers::apply(rules, from, phase, table, &mut host) {
+    while let Err(Pause { at, need }) = headers::apply(rules, from, moment, table, &mut host) {
         from = at;
         match need {
             Some(need) => Box::pin(host.fetch(&need)).await,

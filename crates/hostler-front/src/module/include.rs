@@ -29,16 +29,48 @@ mod variables;
 pub(crate) use page::PageCell;
 pub(crate) use room::Room;
 
-use crate::hook::serve::Halt;
+use crate::hook::plan::plan;
+use crate::hook::registry::{Change, Filter, Handler, Module, Stage};
 use crate::io::body::{Body, BodyError};
 use crate::io::open_file::OpenFile;
 use crate::log::{self, Severity};
+use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::include::XBitHack;
 use std::rc::Rc;
+
+/// Types that mean a page by themselves (old configurations use AddType).
+const TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-parsed-html3"];
+
+pub(crate) static MODULE: Module = Module {
+    handlers: &[Handler {
+        names: &[b"server-parsed"],
+        types: &TYPES,
+        when: |_| true,
+        settles: false,
+        run: |request| Box::pin(parsed(request)),
+    }],
+    filters: &[Filter {
+        stage: Stage::Resource,
+        after: &["expires"],
+        sees_errors: false,
+        when: |request| is_filtered(request) && !request.is_sub(),
+        run: Change::Later(|request, body, _| Box::pin(expanded(request, body))),
+    }],
+    ..Module::new("include", |_| false)
+};
+
+/// The handler that makes a page of any file.
+async fn parsed(request: &mut Request) -> Result<Body, Halt> {
+    request.filters.push(Bytes::from_static(b"includes"));
+    if request.content_type.is_none() {
+        request.content_type = Some(Bytes::from_static(b"text/html"));
+    }
+    crate::module::core::file::handle(request).await
+}
 
 /// Name of the filter, as [`Request::filters`] holds it.
 const FILTER: &[u8] = b"includes";
@@ -131,7 +163,7 @@ pub(crate) fn expands(request: &Request) -> bool {
 /// long page is sent as fast as the client takes it.
 pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
     let body = expanded(request, body).await;
-    request.held.release(request);
+    plan().release(request);
     body
 }
 

@@ -42,17 +42,19 @@ pub(crate) mod short;
 pub(crate) use held::Held;
 pub(crate) use nested::Within;
 pub(crate) use output::Late;
-pub(crate) use script::handle as script;
 
-use crate::hook::serve::Halt;
+use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::alias;
+use crate::module::cgi;
 use crate::module::core::file;
 use crate::module::include;
 use crate::request::Request;
+use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::request::thread::Thread;
+use crate::technique::framed;
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
@@ -72,6 +74,49 @@ use std::task::Poll;
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
 
+/// The module's name.
+const NAME: &str = "perl";
+
+/// The functions of mod_perl, and the handlers that are Perl programs.
+pub(crate) static MODULE: Module = Module {
+    hooks: phases::HOOKS,
+    handlers: &[
+        Handler {
+            names: &[b"cgi-script", cgi::CGI_TYPE],
+            types: &[],
+            when: |request| {
+                request.dir.pool.isolation("cgi-script") == Isolation::Fork && !phases::are_disabled(request)
+            },
+            settles: false,
+            run: |request| Box::pin(script::handle(request)),
+        },
+        Handler {
+            names: &[b"perl-script", b"modperl", b"psgi"],
+            types: &[],
+            when: |_| true,
+            settles: true,
+            run: |request| Box::pin(handle(request)),
+        },
+    ],
+    asks_programs: true,
+    settle: Some(Settle { when: phases::are_put_off, run: |request| Box::pin(phases::settle(request)) }),
+    release: Some(|request| request.held.release(request)),
+    provider: Some(|request, texts| Box::pin(phases::ask_provider(request, texts))),
+    before_log: Some(late_changes),
+    cleanup: Some(phases::after),
+    ..Module::new(NAME, phases::are_any)
+};
+
+/// Refuses what functions guard that a virtual host has switched off.
+pub(crate) static GUARD: Module = Module { hooks: &[phases::GUARD], ..Module::new("perl_guard", |_| false) };
+
+/// What a worker has told while its answer was sent.
+fn late_changes(request: &mut Request) {
+    if let Some(changes) = request.late.take().and_then(|late| late.borrow_mut().take()) {
+        changes.apply_to_log(request);
+    }
+}
+
 /// What workers have done, or are still to do, for a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
@@ -79,8 +124,10 @@ pub(crate) struct Progress {
     pub(crate) pending: PhaseSet,
     /// A worker has got the request with its Log and Cleanup phases.
     pub(crate) logged: bool,
-    /// All access rules have let the request pass.
-    pub(crate) checked: bool,
+    /// Phases whose functions have been asked, in a trip for several of them.
+    pub(crate) done: PhaseSet,
+    /// Its functions were put off until the handler's trip.
+    pub(crate) put_off: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
     /// The answer's program has framed it in chunks.
@@ -93,8 +140,6 @@ pub(crate) struct Progress {
     pub(crate) stopped: Option<Phase>,
     /// How often they have.
     pub(crate) additions: u8,
-    /// No worker has seen the request since too many waited: nothing is wrong with it, nor with its connection.
-    pub(crate) refused: bool,
 }
 
 /// Whether a handler's name is one of those that run in workers.
@@ -111,7 +156,12 @@ enum Answer {
 }
 
 /// Runs the request's response phase in a worker.
-pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    let body = run(request).await?;
+    Ok(framed::take_off(request, body))
+}
+
+async fn run(request: &mut Request) -> Result<Body, Halt> {
     if phases::are_disabled(request) {
         let handler = String::from_utf8_lossy(request.handler.as_deref().unwrap_or_default()).into_owned();
         let message =
@@ -164,7 +214,7 @@ async fn respond(
 }
 
 /// Goes on with an answer that has turned out not to be plain.
-pub(crate) async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Halt> {
+async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Halt> {
     let before = request.handler.clone();
     let answer = match answer {
         short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
@@ -444,7 +494,7 @@ fn fail(request: &mut Request, error: &Error) -> Halt {
     } else {
         log::failure(request, "perl", error, about);
     }
-    request.progress.refused = error.kind == Kind::QueueFull;
+    request.is_refused = error.kind == Kind::QueueFull;
     if let Some(seconds) = error.retry_after {
         request.headers_out.set("Retry-After", seconds.to_string());
     }

@@ -3,6 +3,7 @@
 //!
 //! For one answer: what an address or a site may have in all is told in [`crate::limits::clients`].
 
+use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::request::Request;
 use crate::values::text;
@@ -12,6 +13,29 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+pub(crate) static MODULE: Module = Module {
+    filters: &[
+        Filter {
+            stage: Stage::Content,
+            after: &[],
+            sees_errors: false,
+            when: |request| request.env.contains("rate-limit"),
+            run: Change::Now(|request, body| {
+                request.rate = wanted(request);
+                body
+            }),
+        },
+        Filter {
+            stage: Stage::Transfer,
+            after: &["core"],
+            sees_errors: false,
+            when: |request| request.rate.is_some(),
+            run: Change::Now(apply),
+        },
+    ],
+    ..Module::new("ratelimit", |_| false)
+};
 
 /// How often something is sent, as in Apache.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -24,15 +48,15 @@ pub(crate) struct Rate {
     burst: u64,
 }
 
-/// Whether an answer with these filters is slowed down, and how far.
-pub(crate) fn wanted(request: &Request, filters: &[Bytes]) -> Option<Rate> {
+/// Whether an answer is slowed down, and how far.
+fn wanted(request: &Request) -> Option<Rate> {
     let is_ours = |name: &[u8]| name.eq_ignore_ascii_case(b"rate_limit");
     let by_type = || {
         let kind = request.content_type.as_deref()?.split(|&b| b == b';').next()?.trim_ascii();
         let kind = std::str::from_utf8(kind).ok()?;
         request.dir.filter.filters_for(kind).find(|name| is_ours(name.as_bytes())).map(drop)
     };
-    if request.is_part() || !(filters.iter().any(|name| is_ours(name)) || by_type().is_some()) {
+    if request.is_part() || !(request.filters.iter().any(|name| is_ours(name)) || by_type().is_some()) {
         return None;
     }
     let kibibytes = |name: &str| request.env.find(name).map_or(0, |text| number(text)).saturating_mul(1024);
@@ -47,7 +71,7 @@ fn number(text: &[u8]) -> u64 {
 }
 
 /// The body, slowed down.
-pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
+fn apply(request: &mut Request, body: Body) -> Body {
     let Some(rate) = request.rate else { return body };
     if matches!(body, Body::Empty) {
         return body;

@@ -1,11 +1,38 @@
-//! What mod_ssl tells of a connection: `SSL_PROTOCOL` and its relatives, for expressions, programs and logs.
-//!
-//! Clients are asked for no certificates, so nothing is said of them.
+//! mod_ssl: SSLRequireSSL and SSLRequire, and the variables that programs get. The handshake is not its part.
 
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Hook, Module, Run};
+use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::request::connection::Tls;
+use crate::request::expr_host;
+use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::tls_facts::value;
 use bytes::Bytes;
-use std::borrow::Cow;
+
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::Access,
+            after: &["allowmethods"],
+            before: &["perl"],
+            when: is_asked_for,
+            effect: Effect::Decides,
+            run: Run::Later(|request| Box::pin(encryption(request))),
+        },
+        Hook {
+            phase: Phase::Fixup,
+            after: &["perl"],
+            before: &[],
+            when: |request| request.peer.tls.is_some(),
+            effect: Effect::Notes,
+            run: Run::Now(|request| {
+                fixup(request);
+                Ok(Flow::Ok)
+            }),
+        },
+    ],
+    ..Module::new("ssl", is_asked_for)
+};
 
 /// What `SSLOptions +StdEnvVars` gives to programs.
 const STANDARD: [&str; 11] = [
@@ -22,39 +49,30 @@ const STANDARD: [&str; 11] = [
     "SSL_SESSION_RESUMED",
 ];
 
-/// The value of a variable; `None`: it has none here.
-pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
-    let text: &str = match name {
-        "HTTPS" => "on",
-        "SSL_PROTOCOL" => tls.protocol,
-        "SSL_CIPHER" => &tls.cipher,
-        "SSL_CIPHER_USEKEYSIZE" | "SSL_CIPHER_ALGKEYSIZE" => key_size(&tls.cipher),
-        "SSL_CIPHER_EXPORT" => "false",
-        "SSL_CLIENT_VERIFY" => "NONE",
-        "SSL_COMPRESS_METHOD" => "NULL",
-        "SSL_SECURE_RENEG" => "true",
-        "SSL_SESSION_RESUMED" => {
-            if tls.resumed {
-                "Resumed"
-            } else {
-                "Initial"
-            }
-        }
-        "SSL_TLS_SNI" => tls.server_name.as_deref()?,
-        "SSL_VERSION_INTERFACE" => concat!("Hostler/", env!("CARGO_PKG_VERSION")),
-        "SSL_VERSION_LIBRARY" => "rustls",
-        _ if name.starts_with("SSL_SERVER_") => {
-            let value = tls.certificate.find(name)?;
-            return Some(Cow::Owned(value.into_owned().into_bytes()));
-        }
-        _ => return None,
-    };
-    Some(Cow::Borrowed(text.as_bytes()))
+/// Whether SSLRequireSSL or SSLRequire guard it.
+fn is_asked_for(request: &Request) -> bool {
+    !request.dir.ssl.require.is_empty() || request.dir.ssl.require_ssl == Some(true)
 }
 
-/// Bits of the key, which the suite's name tells.
-fn key_size(cipher: &str) -> &'static str {
-    if cipher.contains("128") { "128" } else { "256" }
+/// SSLRequireSSL and SSLRequire: neither Satisfy nor a login gets around them.
+async fn encryption(request: &Request) -> Outcome {
+    let dir = request.dir.clone();
+    let refuse = |why: &str| {
+        let path = String::from_utf8_lossy(&request.filename);
+        log::request(request, Severity::Error, "ssl", &format!("access to {path} denied: {why}"));
+        Err(Halt::Status(403))
+    };
+    if dir.ssl.require_ssl == Some(true) && request.peer.tls.is_none() {
+        return refuse("the connection is not encrypted (SSLRequireSSL)");
+    }
+    for condition in &dir.ssl.require {
+        match expr_host::test(request, condition, &mut hostler_expr::Captures::new()).await {
+            Ok(true) => {}
+            Ok(false) => return refuse("SSLRequire does not hold"),
+            Err(error) => return refuse(&format!("SSLRequire can't be evaluated: {error}")),
+        }
+    }
+    Ok(Flow::Ok)
 }
 
 /// Puts what the configuration asks for into the request's environment.
@@ -83,6 +101,7 @@ pub(crate) fn fixup(request: &mut Request) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::connection::Tls;
     use std::sync::Arc;
 
     #[test]
@@ -97,8 +116,5 @@ mod tests {
         for name in STANDARD {
             assert!(value(&tls, name).is_some(), "{name}");
         }
-        assert_eq!(value(&tls, "SSL_CIPHER_USEKEYSIZE").as_deref(), Some(&b"128"[..]));
-        assert_eq!(value(&tls, "SSL_TLS_SNI"), None);
-        assert_eq!(value(&tls, "SSL_CLIENT_S_DN"), None);
     }
 }

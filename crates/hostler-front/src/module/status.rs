@@ -7,11 +7,12 @@ mod limits;
 mod metrics;
 pub(crate) mod report;
 
-use crate::hook::serve::Halt;
+use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::counters::{self, Totals};
+use crate::request::flow::Halt;
 use crate::request::settings;
 use bytes::Bytes;
 use hostler_gateway::pool::{Status, WorkerState};
@@ -19,6 +20,26 @@ use hostler_gateway::programs::Figures;
 use hostler_wire::report::Limits;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub(crate) static MODULE: Module = Module {
+    handlers: &[
+        Handler {
+            names: &[b"server-status"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(std::future::ready(handle(request))),
+        },
+        Handler {
+            names: &[b"hostler-metrics"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(std::future::ready(metrics(request))),
+        },
+    ],
+    ..Module::new("status", |_| false)
+};
 
 /// Places that the scoreboard shows at least; more when there are more workers.
 const PLACES: usize = 64;

@@ -1,10 +1,12 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
+use crate::hook::plan;
 use crate::io::descriptors::Descriptors;
 use crate::limits::clients::{Clients, Told, Traffic};
 use crate::log::{Logs, Quota};
 use crate::module::status::report;
+use crate::modules;
 use crate::process::listen::{self, Balance, Room};
 use crate::process::stop::{self, Stop};
 use crate::process::watchdog;
@@ -83,6 +85,7 @@ fn check_build(first: Option<FromMaster>) -> io::Result<()> {
 
 /// Runs the front until it has drained or the master is gone.
 pub(crate) fn run() -> io::Result<()> {
+    plan::install(&modules::MODULES).map_err(io::Error::other)?;
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inherited { plan, listeners, logs, sites: known } = receive(&control)?;

@@ -112,9 +112,9 @@ async fn walk(request: &Request, path: &[u8]) -> Option<std::rc::Rc<crate::site:
 
 async fn subrequest(request: &Request, test: SubrequestTest, target: &[u8]) -> bool {
     match test {
-        SubrequestTest::Uri => Box::pin(crate::hook::serve::look_up(request, target)).await.1.is_ok(),
+        SubrequestTest::Uri => Box::pin(crate::hook::walk::look_up(request, target)).await.1.is_ok(),
         SubrequestTest::File => {
-            let (sub, phase) = Box::pin(crate::hook::map::look_up_file(request, target)).await;
+            let (sub, phase) = Box::pin(crate::hook::walk::look_up_file(request, target)).await;
             phase.is_ok() && matches!(sub.found, Found::File(..))
         }
     }
@@ -130,7 +130,9 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
-        Answer::Ready(self.request.peer.tls.as_ref().and_then(|tls| crate::tls::value(tls, name)))
+        Answer::Ready(
+            self.request.peer.tls.as_ref().and_then(|tls| crate::request::tls_facts::value(tls, name)),
+        )
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {

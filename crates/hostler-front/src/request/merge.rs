@@ -1,8 +1,8 @@
 //! Merged configurations, remembered for each site: most requests meet the same sections again.
 
-use crate::hook::serve::Halt;
 use crate::limits::aside;
 use crate::request::Request;
+use crate::request::flow::Halt;
 use hashbrown::HashMap;
 use hostler_config::DirConfig;
 use smallvec::SmallVec;

@@ -72,7 +72,7 @@ fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buf
     match head::parse(buffer, &peer.limits) {
         Ok(Some(head)) if head.version != HTTP_09 => {
             let mut request = Request::from_http1(thread, peer, buffer, &head, RequestBody::Empty);
-            let _ = crate::module::core::host::select(&mut request);
+            let _ = crate::hook::host::select(&mut request);
             request
         }
         _ => {

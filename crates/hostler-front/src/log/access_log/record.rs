@@ -119,7 +119,7 @@ pub(super) fn canonical_port(server: &Server, peer: &Peer) -> u16 {
 
 /// `%{name}x`
 pub(super) fn ssl<'a>(peer: &'a Peer, name: &[u8]) -> Option<Cow<'a, [u8]>> {
-    crate::tls::value(peer.tls.as_ref()?, std::str::from_utf8(name).ok()?)
+    crate::request::tls_facts::value(peer.tls.as_ref()?, std::str::from_utf8(name).ok()?)
 }
 
 /// `%k`. Quirk(apache): a request that is the connection's last doesn't count itself.

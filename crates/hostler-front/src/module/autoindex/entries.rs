@@ -2,19 +2,17 @@
 //! not learn of it. A sub-request for a file asks nothing of the site's process: what stands there is known from
 //! the directory. One for a directory does, since it may have an access file and an index.
 
-use crate::hook::serve::{Halt, Phase};
+use crate::hook;
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::module::auth;
-use crate::module::core::{sections, types, walk};
-use crate::module::dir;
+use crate::module::core::walk;
 use crate::request::Request;
+use crate::request::flow::{Continue, Halt};
 use crate::request::settings;
 use crate::site::files::Facts;
 use hostler_config::directives::autoindex::{Entry, View};
 use hostler_wire::site::{self, FileInfo, FileKind, Level, Walked};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// What the directory has.
 pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
@@ -122,7 +120,7 @@ impl Directory<'_> {
 
     /// A sub-request for an entry (`ap_sub_req_lookup_dirent`): it has a file name already, so nothing is
     /// translated.
-    async fn look_up(&self, entry: &site::Entry, info: FileInfo) -> (Request, Phase) {
+    async fn look_up(&self, entry: &site::Entry, info: FileInfo) -> (Request, Continue) {
         let mut sub = self.request.sub(b"");
         let slash = if info.kind == FileKind::Directory { "/" } else { "" };
         sub.uri = [&*self.request.uri, &*entry.name, slash.as_bytes()].concat();
@@ -134,22 +132,14 @@ impl Directory<'_> {
         (sub, phase)
     }
 
-    async fn phases(&self, sub: &mut Request, entry: &site::Entry, info: FileInfo) -> Phase {
+    async fn phases(&self, sub: &mut Request, entry: &site::Entry, info: FileInfo) -> Continue {
         if info.kind == FileKind::Directory {
             walk::run(sub).await?;
         } else {
             let filename = sub.filename.clone();
             walk::apply(sub, &filename, &self.facts(info, entry.link_owner)).await?;
         }
-        sections::files(sub).await?;
-        sections::locations(sub).await?;
-        sections::conditions(sub).await?;
-        // What the same rules have let pass for the directory passes here too.
-        if !Arc::ptr_eq(&sub.dir, &self.request.dir) {
-            auth::check(sub).await?;
-        }
-        types::check(sub);
-        Box::pin(dir::run(sub)).await
+        Box::pin(hook::walk::prepare_entry(sub, self.request)).await
     }
 
     /// What a walk to a file would have found.

@@ -2,11 +2,11 @@
 //! it may be a page with includes or a program's output; other text is shown as it is.
 
 use crate::hook::handler;
-use crate::hook::serve::{self, Halt};
+use crate::hook::{follow, walk};
 use crate::io::body::Body;
 use crate::module::core::source;
 use crate::module::include;
-use crate::request::settings;
+use crate::request::flow::Halt;
 use crate::request::{Found, Origin, Request};
 use bytes::Bytes;
 use hostler_config::directives::alias::escape_path;
@@ -40,7 +40,7 @@ pub(super) async fn header(request: &mut Request) -> Content {
     let wishes = request.headers_in.clone();
     request.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
     request.headers_in.unset("Accept-Encoding");
-    let content = read(serve::look_up(request, &target).await).await;
+    let content = read(walk::look_up(request, &target).await).await;
     request.headers_in = wishes;
     content
 }
@@ -48,7 +48,7 @@ pub(super) async fn header(request: &mut Request) -> Content {
 /// ReadmeName.
 pub(super) async fn readme(request: &Request) -> Content {
     match request.dir.autoindex.readme_name(&request.filename) {
-        Some(name) => read(serve::look_up(request, &target(&request.uri, name, None)).await).await,
+        Some(name) => read(walk::look_up(request, &target(&request.uri, name, None)).await).await,
         None => Content::None,
     }
 }
@@ -68,7 +68,7 @@ fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
     target
 }
 
-async fn read((sub, phase): (Request, serve::Phase)) -> Content {
+async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Content {
     let Found::File(_, file) = &sub.found else { return Content::None };
     let Some(kind) = sub.content_type.as_deref().filter(|_| phase.is_ok()) else { return Content::None };
     let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
@@ -83,18 +83,11 @@ async fn read((sub, phase): (Request, serve::Phase)) -> Content {
 
 /// All that the sub-request's handler says; `None` if it fails.
 async fn run(mut sub: Request) -> Option<Bytes> {
-    let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
-    loop {
-        match outcome {
-            Ok(body) | Err(Halt::Done(body)) => {
-                return expanded(sub, body).await?.collect(LONGEST).await.ok();
-            }
-            Err(Halt::Redirect { method, target }) if sub.redirects < settings::recursion(&sub.server).0 => {
-                sub = sub.redirected(method, &target);
-                outcome = Box::pin(serve::run(&mut sub)).await;
-            }
-            Err(Halt::Redirect { .. } | Halt::Status(_)) => return None,
-        }
+    let outcome = Box::pin(handler::invoke(&mut sub)).await;
+    let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
+    match outcome {
+        Ok(body) | Err(Halt::Done(body)) => expanded(sub, body).await?.collect(LONGEST).await.ok(),
+        Err(Halt::Redirect { .. } | Halt::Status(_)) => None,
     }
 }
 

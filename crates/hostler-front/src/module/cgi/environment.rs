@@ -1,6 +1,6 @@
 //! What a program, or an SSI page, is told of a request (RFC 3875 §4.1 and Apache's own variables).
 
-use crate::hook::serve;
+use crate::hook::walk;
 use crate::module::alias;
 use crate::request::Request;
 use crate::request::{settings, variables};
@@ -25,7 +25,7 @@ async fn path_translated(request: &Request) -> Option<Vec<u8>> {
     let path_info = &request.path_info;
     if path_info.ends_with(b"/") {
         // A directory may have an index.
-        let (sub, phase) = Box::pin(serve::look_up(request, &escape_path(path_info))).await;
+        let (sub, phase) = Box::pin(walk::look_up(request, &escape_path(path_info))).await;
         if phase.is_ok() && !sub.filename.is_empty() {
             return Some([sub.filename, sub.path_info].concat());
         }

@@ -1,8 +1,9 @@
 //! Programs in SSI pages: `exec cmd` and `exec cgi`.
 
 use super::{body, run};
-use crate::hook::serve::{self, Halt};
+use crate::hook::{follow, walk};
 use crate::io::body::Body;
+use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_cgi::Environment;
@@ -35,7 +36,7 @@ pub(crate) async fn exec_cmd(
 /// # Errors
 /// A sentence for the log.
 pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Included, String> {
-    let (mut sub, phase) = serve::look_up(document, target).await;
+    let (mut sub, phase) = walk::look_up(document, target).await;
     if let Err(halt) = phase {
         return Err(match halt {
             Halt::Status(status) => format!("status {status}"),
@@ -54,14 +55,8 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Includ
     if sub.handler.is_none() {
         sub.content_type = Some(Bytes::from_static(b"application/x-httpd-cgi"));
     }
-    let mut outcome = Box::pin(crate::hook::handler::invoke(&mut sub)).await;
-    while let Err(Halt::Redirect { method, target }) = outcome {
-        if sub.redirects >= crate::request::settings::recursion(&sub.server).0 {
-            return Err("too many internal redirects".into());
-        }
-        sub = sub.redirected(method, &target);
-        outcome = Box::pin(serve::run(&mut sub)).await;
-    }
+    let outcome = Box::pin(crate::hook::handler::invoke(&mut sub)).await;
+    let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
     match outcome {
         Ok(body) | Err(Halt::Done(body)) => Ok(Included::Body(Box::new(sub), body)),
         Err(Halt::Status(status @ 300..400)) => match sub.headers_out.find("Location") {

@@ -1,10 +1,11 @@
 //! The default handler: files as they are.
 
-use crate::hook::serve::Halt;
 use crate::io::body::{Body, RequestBody, Segment};
 use crate::io::open_file::OpenFile;
 use crate::log::{self, Severity};
 use crate::request::conditional::{self, Condition, Validators};
+use crate::request::flow::Halt;
+use crate::request::methods;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -97,8 +98,8 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
 }
 
 fn method_not_allowed<T>(request: &mut Request) -> Result<T, Halt> {
-    request.headers_out.set("Allow", super::options::allowed(request));
-    let known = super::options::is_known_method(request);
+    request.headers_out.set("Allow", methods::allowed(request));
+    let known = methods::is_known_method(request);
     Err(Halt::Status(if known { 405 } else { 501 }))
 }
 

@@ -12,12 +12,12 @@ use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
 pub(crate) const UNRANGED: &str = "unranged";
 
 /// Cuts the body down to what the request's Range field asks for.
-pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
+pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
     let Some(length) = body.len().filter(|_| request.status == 200 && !request.notes.contains(UNRANGED))
     else {
-        return (request, body);
+        return body;
     };
-    let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return (request, body) };
+    let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return body };
     let core = &request.dir.core;
     let limits = RangeLimits {
         ranges: range_limit(core.max_ranges, 200),
@@ -25,33 +25,31 @@ pub(crate) fn apply(mut request: Request, body: Body) -> (Request, Body) {
         reversals: range_limit(core.max_range_reversals, 20),
     };
     if limits.ranges == Some(0) {
-        return (request, body);
+        return body;
     }
     let etag = request.headers_out.find("ETag").cloned();
     let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
-    let validators = Validators { etag: etag.as_deref(), modified, now: now(&request) };
-    if !conditional::range_applies(&request, validators) {
-        return (request, body);
+    let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
+    if !conditional::range_applies(request, validators) {
+        return body;
     }
     match byte_range::ranges(&field, length, limits) {
-        Ranges::Whole => (request, body),
+        Ranges::Whole => body,
         Ranges::Unsatisfiable => {
             request.headers_out.set("Content-Range", format!("bytes */{length}"));
-            let page = match crate::hook::error::document(&mut request, 416) {
+            match crate::hook::error::document(request, 416) {
                 crate::hook::error::Answer::Page(page) => page,
                 crate::hook::error::Answer::Redirect(_) => Body::Empty,
-            };
-            (request, page)
+            }
         }
         Ranges::Some(ranges) => {
             request.status = 206;
-            let body = if let [only] = ranges[..] {
+            if let [only] = ranges[..] {
                 request.headers_out.set("Content-Range", content_range(only, length));
                 Body::Segments(cut(&body, only))
             } else {
-                multipart(&mut request, &body, &ranges, length)
-            };
-            (request, body)
+                multipart(request, &body, &ranges, length)
+            }
         }
     }
 }

@@ -7,14 +7,14 @@
 //!
 //! **Diagnostics**: one line in the virtual host's ErrorLog for each request that is refused, with what to write.
 
-use crate::hook::serve::{Halt, Phase};
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::flow::{Continue, Halt};
 use hostler_config::directives::core::Setting;
 use hostler_config::directives::mime::{self, programs};
 
 /// Refuses the source of a program that nothing runs.
-pub(crate) fn check(request: &Request) -> Phase {
+pub(crate) fn check(request: &Request) -> Continue {
     if !is_hidden(request) {
         return Ok(());
     }

@@ -2,12 +2,11 @@
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
 use super::htaccess::Made;
-use super::sections;
-use super::sections::{Overs, gave_up};
-use crate::hook::serve::{Halt, Phase};
+use crate::hook::sections::{self, Overs, gave_up};
 use crate::io::open_file::OpenFile;
 use crate::limits::{aside, budget};
 use crate::log::{self, Severity};
+use crate::request::flow::{Continue, Halt};
 use crate::request::{Found, Request};
 use crate::site::files::{AccessFiles, Facts};
 use hostler_config::directives::core::{Allow, OptionBits, Permissions};
@@ -33,7 +32,7 @@ pub(crate) fn no_access_files() -> AccessFiles {
 }
 
 /// Walks the request's file name; fills `found`, `path_info` and `dir`.
-pub(crate) async fn run(request: &mut Request) -> Phase {
+pub(crate) async fn run(request: &mut Request) -> Continue {
     if request.filename.first() != Some(&b'/') {
         return Ok(());
     }
@@ -43,6 +42,17 @@ pub(crate) async fn run(request: &mut Request) -> Phase {
     let asked = single_slashes(std::mem::take(&mut request.filename));
     let facts = look(request, trim_slashes(&asked)).await?;
     apply(request, &asked, &facts).await
+}
+
+/// Looks at what stands at a file name that a program has set. As in Apache, the configuration stays that of the
+/// file of before; whether links may be followed is that of the new one.
+pub(crate) async fn find_again(request: &mut Request) -> Continue {
+    let (dir, path_info) = (request.dir.clone(), request.path_info.clone());
+    request.dir = request.server.defaults.clone();
+    request.found = Found::Nothing;
+    let outcome = run(request).await;
+    (request.dir, request.path_info) = (dir, path_info);
+    outcome
 }
 
 /// What stands at `path`, which has no slash at its end, and the `.htaccess` files on the way.
@@ -71,7 +81,7 @@ pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>
 }
 
 /// Makes of facts what the configuration says about them, for the file name `asked`.
-pub(crate) async fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>) -> Phase {
+pub(crate) async fn apply(request: &mut Request, asked: &[u8], facts: &Rc<Facts>) -> Continue {
     let server = request.server.clone();
     let path = trim_slashes(asked);
     let mut walk =
@@ -146,7 +156,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Goes down the levels, gathering what applies to each directory.
-    async fn levels(&mut self) -> Phase {
+    async fn levels(&mut self) -> Continue {
         let facts = self.facts.clone();
         let server = self.server;
         let (directory, resource) = (self.directory(), self.resource());
@@ -165,7 +175,7 @@ impl<'a> Walk<'a> {
         // What is left are the regular expressions, which come after all plain sections.
         for step in steps {
             if let Step::Section(section) = step {
-                super::sections::set_matches(self.request, section, resource);
+                sections::set_matches(self.request, section, resource);
                 self.push(section.conf.clone());
             }
         }
@@ -184,7 +194,7 @@ impl<'a> Walk<'a> {
         self.group.as_ref().map_or_else(|| base.clone(), |group| base.merge(group))
     }
 
-    fn check_link(&self, path: &[u8], link_owner: Option<u32>, owner: u32) -> Phase {
+    fn check_link(&self, path: &[u8], link_owner: Option<u32>, owner: u32) -> Continue {
         let Some(link_owner) = link_owner else { return Ok(()) };
         let options = self.permissions().options();
         let follow = options.contains(OptionBits::FOLLOW_SYM_LINKS)
@@ -208,7 +218,7 @@ impl<'a> Walk<'a> {
         prefix: &[u8],
         level: &Level,
         steps: &mut impl Iterator<Item = Step<'s>>,
-    ) -> Phase {
+    ) -> Continue {
         for step in steps {
             match step {
                 Step::Section(section) => self.push(section.conf.clone()),
@@ -320,7 +330,7 @@ impl<'a> Walk<'a> {
         prefixes(self.path).nth(reached).unwrap_or(if self.path.is_empty() { b"/" } else { self.path })
     }
 
-    async fn finish(self, asked: &[u8]) -> Phase {
+    async fn finish(self, asked: &[u8]) -> Continue {
         let Self { request, path, facts, overs, .. } = self;
         sections::merge(request, &overs).await?;
         let walked = &facts.walked;
@@ -361,7 +371,7 @@ fn opened(facts: &Facts) -> Result<Rc<OpenFile>, i32> {
 }
 
 /// The walk ended before the path did: nothing there, or no permission to look.
-fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Phase {
+fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Continue {
     use rustix::io::Errno;
     let next = asked[end + 1..].iter().position(|&b| b == b'/').map_or(asked.len(), |n| end + 1 + n);
     request.filename = asked[..next].to_vec();

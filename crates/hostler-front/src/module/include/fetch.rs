@@ -7,11 +7,11 @@ use super::page::Parsed;
 use super::variables::{Variables, unescaped};
 use super::{NESTED, is_allowed, is_filtered, plain};
 use crate::hook::handler;
-use crate::hook::map;
-use crate::hook::serve::{self, Halt};
+use crate::hook::{follow, walk};
 use crate::io::body::{Body, BodyStream};
+use crate::module::alias;
 use crate::module::cgi;
-use crate::module::{alias, perl};
+use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::request::{self, Request};
 use crate::site::files::Site;
@@ -66,7 +66,7 @@ impl Around<'_> {
 
     async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
         let sub = if is_replayed(self.document) {
-            checked(serve::look_up_with(self.document, self.document.method.clone(), target).await)?
+            checked(walk::look_up_with(self.document, self.document.method.clone(), target).await)?
         } else {
             self.look_up(target).await?
         };
@@ -78,7 +78,7 @@ impl Around<'_> {
     }
 
     async fn look_up(&self, target: &[u8]) -> Result<Request, String> {
-        checked(serve::look_up(self.document, target).await)
+        checked(walk::look_up(self.document, target).await)
     }
 
     /// A file by its path below the document's directory.
@@ -90,7 +90,7 @@ impl Around<'_> {
             ));
         }
         let file = [directory(self.document), b"/", path].concat();
-        let sub = checked(Box::pin(map::look_up_file(self.document, &file)).await)?;
+        let sub = checked(Box::pin(walk::look_up_file(self.document, &file)).await)?;
         if sub.found.is_directory() {
             return Err("it is a directory".into());
         }
@@ -103,25 +103,18 @@ impl Around<'_> {
         if text_only && kind.is_some_and(|kind| !kind.starts_with(b"text/")) {
             return Err("it could be a program: its media type is not text (Options IncludesNOEXEC)".into());
         }
-        if sub.handler.as_deref().is_some_and(perl::is_handler) {
+        if sub.handler.as_deref().is_some_and(|name| handler::settles(&sub, name)) {
             sub.main = Some(Rc::new(self.document.clone()));
         }
         if sub.handler.is_some() || kind.is_some_and(|kind| kind.starts_with(b"application/x-httpd-")) {
             self.variables.inherit(self.page, &mut sub.env);
         }
-        let mut outcome = Box::pin(handler::invoke(&mut sub)).await;
-        loop {
-            match outcome {
-                Ok(body) | Err(Halt::Done(body)) => return Ok((sub, body)),
-                Err(Halt::Status(status)) => return Err(format!("status {status}")),
-                Err(Halt::Redirect { method, target }) => {
-                    if sub.redirects >= settings::recursion(&sub.server).0 {
-                        return Err("too many internal redirects (LimitInternalRecursion)".into());
-                    }
-                    sub = sub.redirected(method, &target);
-                    outcome = Box::pin(serve::run(&mut sub)).await;
-                }
-            }
+        let outcome = Box::pin(handler::invoke(&mut sub)).await;
+        let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
+        match outcome {
+            Ok(body) | Err(Halt::Done(body)) => Ok((sub, body)),
+            Err(Halt::Status(status)) => Err(format!("status {status}")),
+            Err(Halt::Redirect { .. }) => Err("too many internal redirects (LimitInternalRecursion)".into()),
         }
     }
 
@@ -166,7 +159,7 @@ fn directory(document: &Request) -> &[u8] {
     &document.filename[..end]
 }
 
-fn checked((sub, phase): (Request, serve::Phase)) -> Result<Request, String> {
+fn checked((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Request, String> {
     match phase {
         Ok(()) => Ok(sub),
         Err(Halt::Status(status)) => Err(format!("status {status}")),

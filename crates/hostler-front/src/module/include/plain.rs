@@ -1,6 +1,7 @@
 //! Targets of `include virtual` that are the same plain file for every request, remembered: most includes are of
 //! that kind, and a page may have many.
 
+use crate::hook::plan::plan;
 use crate::io::body::Body;
 use crate::module::auth;
 use crate::request::{Found, Request};
@@ -82,5 +83,5 @@ fn is_plain(sub: &Request) -> bool {
         && !by_expression(&core.force_type)
         && !sub.dir.alias.is_set()
         && auth::is_open(sub)
-        && !crate::module::perl::phases::are_any(sub)
+        && !plan().a_program_has_say(sub)
 }

@@ -8,13 +8,15 @@ use super::conversation::End;
 use super::directory::Programs;
 use super::head::Task;
 use super::{Answer, fail, nested, trip};
-use crate::hook::map;
-use crate::hook::serve::{Halt, Phase as Outcome};
+use crate::hook::phases::Phase as At;
+use crate::hook::plan::plan;
+use crate::hook::registry::{Effect, Finished, Hook, Run};
+use crate::hook::walk;
 use crate::log::{self, Severity};
-use crate::module::auth;
+use crate::module::core;
 use crate::module::core::types;
-use crate::module::dir;
 use crate::request::Request;
+use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::values::text;
 use hostler_config::directives::pool::Isolation;
 use hostler_wire::work::{Phase, PhaseSet};
@@ -24,18 +26,11 @@ use std::sync::Arc;
 /// Phases between the mapping of a URL and its response.
 const BEFORE: [Phase; 6] =
     [Phase::HeaderParser, Phase::Access, Phase::Authen, Phase::Authz, Phase::Type, Phase::Fixup];
-/// The phases of mapping.
-pub(crate) const TRANS: Phase = Phase::Trans;
-pub(crate) const MAP_TO_STORAGE: Phase = Phase::MapToStorage;
-/// The phases that decide who may see it.
-pub(crate) const ACCESS: Phase = Phase::Access;
-pub(crate) const AUTHEN: Phase = Phase::Authen;
-pub(crate) const AUTHZ: Phase = Phase::Authz;
 const AFTER: [Phase; 2] = [Phase::Log, Phase::Cleanup];
 
 /// What a phase's functions have said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+enum Said {
     /// One of them returned OK.
     Ok,
     /// All of them have declined, or there is none.
@@ -92,10 +87,7 @@ fn is_unguarded(request: &Request) -> bool {
 }
 
 /// Refuses what only functions that are switched off may grant. mod_perl serves it to everybody.
-pub(crate) fn guard(request: &Request) -> Outcome {
-    if !is_unguarded(request) {
-        return Ok(());
-    }
+fn guard(request: &mut Request) -> Outcome {
     let phase = BEFORE.into_iter().find(|phase| !request.dir.perl.handlers.of(*phase).is_empty());
     let phase = phase.map_or_else(String::new, |phase| format!("{phase:?}"));
     let message = format!(
@@ -126,105 +118,186 @@ pub(super) fn with_response(request: &Request) -> PhaseSet {
     phases
 }
 
-/// PostReadRequest, before anything is known of the URL but its text.
-pub(crate) async fn post_read_request(request: &mut Request) -> Outcome {
-    if !request.is_sub() && of_server(request).contains(Phase::PostReadRequest) {
-        ask(request, set(&[Phase::PostReadRequest])).await?;
-    }
-    Ok(())
+/// The hooks of its phases.
+pub(super) const HOOKS: &[Hook] = &[
+    hook(
+        At::PostRead,
+        &["core"],
+        &[],
+        |request| !request.is_sub() && is_server_s(request, Phase::PostReadRequest),
+        Run::Later(|request| Box::pin(mapping(request, Phase::PostReadRequest))),
+    ),
+    hook(
+        At::Translate,
+        &[],
+        &["core"],
+        |request| is_mapping_s(request, Phase::Trans),
+        Run::Later(|request| Box::pin(mapping(request, Phase::Trans))),
+    ),
+    hook(
+        At::MapToStorage,
+        &[],
+        &[],
+        |request| is_mapping_s(request, Phase::MapToStorage),
+        Run::Later(|request| Box::pin(mapping(request, Phase::MapToStorage))),
+    ),
+    hook(At::PostPerDirConfig, &["names"], &[], may_put_off, Run::Now(put_off)),
+    hook(
+        At::HeaderParser,
+        &["setenvif"],
+        &[],
+        |request| wants(request, &[Phase::HeaderParser]),
+        Run::Later(|request| Box::pin(ordinary(request, Phase::HeaderParser))),
+    ),
+    Hook {
+        effect: Effect::Satisfiable,
+        ..hook(
+            At::Access,
+            &["ssl"],
+            &["access_compat"],
+            |request| has(request, Phase::Access),
+            Run::Later(|request| Box::pin(ordinary(request, Phase::Access))),
+        )
+    },
+    hook(
+        At::Authn,
+        &[],
+        &["auth_basic"],
+        |request| has(request, Phase::Authen),
+        Run::Later(|request| Box::pin(authenticate(request))),
+    ),
+    hook(
+        At::Authz,
+        &[],
+        &["authz_core"],
+        |request| has(request, Phase::Authz),
+        Run::Later(|request| Box::pin(ordinary(request, Phase::Authz))),
+    ),
+    hook(
+        At::Type,
+        &["core"],
+        &[],
+        |request| wants(request, &[Phase::Type, Phase::Fixup]),
+        Run::Later(|request| Box::pin(type_and_fixup(request))),
+    ),
+    hook(
+        At::Fixup,
+        &[],
+        &["ssl"],
+        |request| wants(request, &[Phase::Fixup]),
+        Run::Later(|request| Box::pin(ordinary(request, Phase::Fixup))),
+    ),
+];
+
+/// The hook that refuses what functions guard that are switched off.
+pub(super) const GUARD: Hook = hook(At::Access, &[], &["allowmethods"], is_unguarded, Run::Now(guard));
+
+const fn hook(
+    phase: At,
+    after: &'static [&'static str],
+    before: &'static [&'static str],
+    when: fn(&Request) -> bool,
+    run: Run,
+) -> Hook {
+    Hook { phase, after, before, when, effect: Effect::Decides, run }
 }
 
-/// Trans or MapToStorage; [`Said::Ok`]: the front's own translation, or walk, is not wanted.
-pub(crate) async fn of_mapping(request: &mut Request, phase: Phase) -> Result<Said, Halt> {
-    if of_server(request).contains(phase) || request.progress.pushed.contains(phase) {
-        ask(request, set(&[phase])).await
+/// Whether the virtual host has functions for a phase in which the directory is not known yet.
+fn is_server_s(request: &Request, phase: Phase) -> bool {
+    of_server(request).contains(phase)
+}
+
+fn is_mapping_s(request: &Request, phase: Phase) -> bool {
+    is_server_s(request, phase) || request.progress.pushed.contains(phase)
+}
+
+/// A phase of mapping; OK: the front's own translation, or walk, is not wanted.
+async fn mapping(request: &mut Request, phase: Phase) -> Outcome {
+    let said = ask(request, set(&[phase])).await?;
+    // Without a file name nothing has been translated.
+    let is_done = said == Said::Ok && (phase != Phase::Trans || !request.filename.is_empty());
+    Ok(if is_done { Flow::Ok } else { Flow::Declined })
+}
+
+/// Whether functions of these phases are still to be asked, by a trip of their own.
+fn wants(request: &Request, phases: &[Phase]) -> bool {
+    let left = configured(request).0 & !request.progress.done.0 & !request.progress.pending.0;
+    left & set(phases).0 != 0
+}
+
+async fn ordinary(request: &mut Request, phase: Phase) -> Outcome {
+    let said = ask(request, set(&[phase])).await?;
+    Ok(if said == Said::Ok { Flow::Ok } else { Flow::Declined })
+}
+
+/// Whether its functions may be put off until its handler runs.
+fn may_put_off(request: &Request) -> bool {
+    !request.is_sub() && !is_unguarded(request) && wants(request, &BEFORE)
+}
+
+/// Puts the functions of all phases off until the handler runs, if nothing of the front's own stands between them (no
+/// rule to be asked, no redirect, no index) and the handler is one of these.
+fn put_off(request: &mut Request) -> Outcome {
+    if !plan().is_clear_to_handler(super::NAME, request) {
+        return Ok(Flow::Declined);
+    }
+    let kept = types::Kept::of(request);
+    types::check(request);
+    if request.handler.as_deref().is_some_and(super::is_handler) {
+        request.is_typed = true;
+        request.progress.put_off = true;
+        // Functions of one of them may add to those after it.
+        request.progress.pending = set(&[Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup]);
     } else {
-        Ok(Said::Declined)
-    }
-}
-
-/// The phases from HeaderParser to Fixup, of the front's own means and of the configured functions.
-pub(crate) async fn prepare(request: &mut Request) -> Outcome {
-    guard(request)?;
-    let phases = both(configured(request), set(&BEFORE));
-    crate::request::names::look_up(request).await;
-    if fits_one_trip(request) {
-        let kept = types::Kept::of(request);
-        types::check(request);
-        if request.handler.as_deref().is_some_and(super::is_handler) {
-            map::header_parser(request).await?;
-            dir::run(request).await?;
-            // Functions of one of them may add to those after it.
-            let wanted = set(&[Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup]);
-            let any = both(phases, wanted).0 != 0;
-            request.progress.pending = if any { wanted } else { PhaseSet::default() };
-            return Ok(());
-        }
         kept.restore(request);
     }
-    if !request.is_sub() {
-        map::header_parser(request).await?;
-        if phases.contains(Phase::HeaderParser) {
-            ask(request, set(&[Phase::HeaderParser])).await?;
-        }
-    }
-    auth::check(request).await?;
-    request.progress.checked = true;
-    types::check(request);
-    after_access(request, &[Phase::Type, Phase::Fixup]).await
+    Ok(Flow::Ok)
 }
 
-/// Type and Fixup, or what is left of them.
-async fn after_access(request: &mut Request, phases: &[Phase]) -> Outcome {
-    let wanted = set(phases);
-    if both(configured(request), wanted).0 != 0 {
-        let said = ask(request, wanted).await?;
-        if request.progress.stopped.take() == Some(Phase::Type) {
-            types::check_again(request, said == Said::Ok);
-            if configured(request).contains(Phase::Fixup) {
-                ask(request, set(&[Phase::Fixup])).await?;
-            }
-        }
+/// Type and Fixup, or what is left of them. Nothing of another module's comes between them, so they are one trip.
+async fn type_and_fixup(request: &mut Request) -> Outcome {
+    let wanted = PhaseSet(set(&[Phase::Type, Phase::Fixup]).0 & !request.progress.done.0);
+    let said = ask(request, wanted).await?;
+    request.progress.done.0 |= wanted.0;
+    if request.progress.stopped.take() == Some(Phase::Type) {
+        types::check_again(request, said == Said::Ok);
+        request.progress.done.0 &= !set(&[Phase::Fixup]).0;
     }
-    dir::run(request).await
+    Ok(Flow::Ok)
+}
+
+/// Authen; whoever says OK has to say who the user is.
+async fn authenticate(request: &mut Request) -> Outcome {
+    let flow = ordinary(request, Phase::Authen).await?;
+    if flow == Flow::Ok && request.user.is_none() {
+        let uri = String::from_utf8_lossy(&request.uri);
+        let message = format!("a PerlAuthenHandler that sets the user is needed to authenticate for {uri}");
+        log::request(request, Severity::Error, "auth_basic", &message);
+        return Err(Halt::Status(500));
+    }
+    Ok(flow)
 }
 
 /// Goes on with a request whose trip was to run all of its phases and has ended after this one: programs have added
 /// configuration, which may be about what comes next.
-pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Outcome {
-    if stopped <= Phase::Access {
-        if stopped == Phase::Access {
-            auth::check_rules(request).await?;
-        } else {
-            auth::check(request).await?;
-        }
-    }
-    if stopped <= Phase::Type {
-        types::check_again(request, false);
-    }
-    match stopped {
-        Phase::Fixup => dir::run(request).await,
-        Phase::Type => after_access(request, &[Phase::Fixup]).await,
-        _ => after_access(request, &[Phase::Type, Phase::Fixup]).await,
-    }
+pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Continue {
+    let passed = BEFORE.into_iter().filter(|phase| *phase <= stopped);
+    passed.for_each(|phase| request.progress.done.insert(phase));
+    let from = match stopped {
+        Phase::Fixup => At::Fixup,
+        Phase::Type | Phase::Authz | Phase::Authen => At::Type,
+        _ => At::Access,
+    };
+    walk::go_on(request, from).await
 }
 
-/// Whether none of the front's own means stands between the phases: no rule to be asked, no redirect, no index.
-fn fits_one_trip(request: &Request) -> bool {
-    let dir = &request.dir;
-    !request.is_sub()
-        && auth::is_open(request)
-        && dir.core.allow_methods.is_none()
-        && !request.found.is_directory()
-        && !dir.alias.is_set()
-        && !dir.actions.is_set()
-        && dir.dir.fallback_resource().is_none()
-        && !matches!(&*request.method, b"TRACE" | b"CONNECT")
-        && &*request.uri != b"*"
+/// Whether phases were put off, or a worker waits for the request's next trip.
+pub(super) fn are_put_off(request: &Request) -> bool {
+    request.progress.pending.0 != 0
 }
 
 /// The phases that were to run with a worker's response, now that somebody else answers.
-pub(crate) async fn settle(request: &mut Request) -> Outcome {
+pub(super) async fn settle(request: &mut Request) -> Continue {
     let pending = std::mem::take(&mut request.progress.pending);
     if pending.0 != 0 {
         ask(request, pending).await?;
@@ -235,23 +308,18 @@ pub(crate) async fn settle(request: &mut Request) -> Outcome {
     Ok(())
 }
 
-/// Whether an access phase has functions, and is not a repetition: an internal redirect under the same rules was
-/// already checked.
-pub(crate) fn has(request: &Request, phase: Phase) -> bool {
+/// Whether an access phase has functions that are to be asked, and is not a repetition: an internal redirect under the
+/// same rules was already checked.
+fn has(request: &Request, phase: Phase) -> bool {
     let repeated = request.prev.as_ref().is_some_and(|prev| {
-        prev.status < 400 && prev.progress.checked && Arc::ptr_eq(&prev.dir, &request.dir)
+        prev.status < 400 && prev.is_checked && !prev.progress.put_off && Arc::ptr_eq(&prev.dir, &request.dir)
     });
-    !repeated && configured(request).contains(phase)
-}
-
-/// Runs one access phase.
-pub(crate) async fn decide(request: &mut Request, phase: Phase) -> Result<Said, Halt> {
-    if has(request, phase) { Box::pin(ask(request, set(&[phase]))).await } else { Ok(Said::Declined) }
+    !repeated && wants(request, &[phase])
 }
 
 /// Functions that programs have added are in the process that they were added in: where nobody can go back to it, they
 /// cannot be asked, and what they may forbid is not allowed.
-pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Outcome {
+pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Continue {
     let pushed = both(request.progress.pushed, phases);
     if pushed.0 == 0
         || request.held.is_kept()
@@ -297,14 +365,14 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     };
     let after_mapping = both(phases, set(&BEFORE)).0 != 0;
     if after_mapping && request.filename != before {
-        Box::pin(map::find_again(request)).await?;
+        Box::pin(core::walk::find_again(request)).await?;
     }
     Ok(said)
 }
 
 /// Asks a provider of the site's (`PerlAddAuthzProvider`, `PerlAddAuthnProvider`): its kind, the function, and what it is
 /// given. Apache's number for what it says.
-pub(crate) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
+pub(super) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
     if are_disabled(request) {
         let message = "this virtual host runs no Perl (PerlOptions -Enable): nobody asks the provider";
         log::request(request, Severity::Error, "perl", message);
@@ -320,9 +388,9 @@ pub(crate) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Resu
     }
 }
 
-/// Log and Cleanup of a request that was answered without a worker, or with the front's page for its status. `bytes`:
-/// of the body that was sent, or after HEAD would have been; `length`: what was told of it.
-pub(crate) fn after(mut answered: Request, bytes: u64, length: Option<u64>) {
+/// Log and Cleanup of a request that was answered without a worker, or with the front's page for its status.
+pub(super) fn after(mut answered: Request, finished: Finished) {
+    let Finished { bytes, length } = finished;
     let original = answered.original();
     let phases = both(by_directory(original), set(&AFTER));
     if original.progress.logged || answered.progress.logged || phases.0 == 0 {

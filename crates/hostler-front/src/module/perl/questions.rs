@@ -9,12 +9,13 @@ use super::directory::Programs;
 use super::head;
 use super::head::{Task, Texts};
 use super::nested::{Line, Within};
+use crate::hook::follow;
 use crate::hook::handler;
-use crate::hook::map;
-use crate::hook::serve::{self, Halt, Phase};
+use crate::hook::walk;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::module::core;
 use crate::module::include;
-use crate::request::settings;
+use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
 use bytes::Bytes;
 use hostler_gateway::pool::Exchange;
@@ -59,9 +60,9 @@ pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target:
     let (method, target) = (Bytes::copy_from_slice(method), absolute(request, target, file));
     Box::pin(async move {
         let (mut request, phase) = if file {
-            Box::pin(map::look_up_file(&parent, &target)).await
+            Box::pin(walk::look_up_file(&parent, &target)).await
         } else {
-            serve::look_up(&parent, &target).await
+            walk::look_up(&parent, &target).await
         };
         if !method.is_empty() {
             request.method = method;
@@ -94,7 +95,7 @@ fn absolute(request: &Request, target: &[u8], file: bool) -> Vec<u8> {
 
 impl Sub {
     /// Redirects within the server are followed: they are where the URL leads.
-    async fn of(mut request: Request, mut phase: Phase) -> Self {
+    async fn of(mut request: Request, mut phase: Continue) -> Self {
         loop {
             let (status, answer) = match phase {
                 Ok(()) => (200, None),
@@ -103,14 +104,17 @@ impl Sub {
                     Ok(text) => (200, Some(text)),
                     Err(_) => (500, None),
                 },
-                Err(Halt::Redirect { method, target }) => {
-                    if request.redirects < settings::recursion(&request.server).0 {
-                        request = request.redirected(method, &target);
-                        phase = Box::pin(serve::prepare(&mut request)).await;
+                Err(Halt::Redirect { method, target }) => match follow::next(request, method, &target) {
+                    Ok(next) => {
+                        request = next;
+                        phase = Box::pin(walk::prepare(&mut request)).await;
                         continue;
                     }
-                    (500, None)
-                }
+                    Err(last) => {
+                        request = *last;
+                        (500, None)
+                    }
+                },
             };
             return Self { request, status, answer };
         }
@@ -151,7 +155,7 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
     let parent = asking(line, request);
     let target = absolute(request, target, false);
     Box::pin(async move {
-        let (request, phase) = serve::look_up(&parent, &target).await;
+        let (request, phase) = walk::look_up(&parent, &target).await;
         ran(Sub::of(request, phase).await, None).await
     })
 }
@@ -160,13 +164,12 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
 pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
     let (parent, target) = (asking(line, request), target.to_vec());
     Box::pin(async move {
-        if parent.redirects >= settings::recursion(&parent.server).0 {
-            return Answered::Ran(Body::Empty.into_stream(), 500);
-        }
         let method = parent.method.clone();
-        let mut next = parent.redirected(method, &target);
+        let Ok(mut next) = follow::next(parent, method, &target) else {
+            return Answered::Ran(Body::Empty.into_stream(), 500);
+        };
         next.progress.logged = true;
-        let outcome = Box::pin(serve::run(&mut next)).await;
+        let outcome = Box::pin(walk::answer(&mut next)).await;
         let (mut next, body, status) = sent(next, outcome).await;
         next.status = status;
         Answered::WentOn(body.into_stream(), Box::new(next))
@@ -196,7 +199,7 @@ async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
         let before = request.filename.clone();
         changes.apply(&mut request);
         if request.filename != before
-            && let Err(halt) = Box::pin(map::find_again(&mut request)).await
+            && let Err(halt) = Box::pin(core::walk::find_again(&mut request)).await
         {
             return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
         }
@@ -227,24 +230,16 @@ async fn answered(mut sub: Request) -> (Request, Body, u16) {
 }
 
 /// What goes into another's answer, following redirects within the server.
-async fn sent(mut sub: Request, mut outcome: Result<Body, Halt>) -> (Request, Body, u16) {
-    loop {
-        match outcome {
-            Ok(body) | Err(Halt::Done(body)) => {
-                let body = Box::pin(include::filter(&mut sub, body)).await;
-                sub.filters.clear();
-                // What a handler returns, not what it says of its answer.
-                return (sub, body, 200);
-            }
-            Err(Halt::Status(status)) => return (sub, Body::Empty, status),
-            Err(Halt::Redirect { method, target }) => {
-                if sub.redirects >= settings::recursion(&sub.server).0 {
-                    return (sub, Body::Empty, 500);
-                }
-                sub = sub.redirected(method, &target);
-                sub.progress.logged = true;
-                outcome = Box::pin(serve::run(&mut sub)).await;
-            }
+async fn sent(sub: Request, outcome: Result<Body, Halt>) -> (Request, Body, u16) {
+    let (mut sub, outcome) = follow::follow(sub, outcome, |next| next.progress.logged = true).await;
+    match outcome {
+        Ok(body) | Err(Halt::Done(body)) => {
+            let body = Box::pin(include::filter(&mut sub, body)).await;
+            sub.filters.clear();
+            // What a handler returns, not what it says of its answer.
+            (sub, body, 200)
         }
+        Err(Halt::Status(status)) => (sub, Body::Empty, status),
+        Err(Halt::Redirect { .. }) => (sub, Body::Empty, 500),
     }
 }

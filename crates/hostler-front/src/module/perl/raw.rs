@@ -2,11 +2,11 @@
 //! there status and fields are taken out of them.
 
 use crate::hook::handler;
-use crate::hook::serve::Halt;
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::request::Request;
+use crate::request::flow::Halt;
 use hostler_cgi::{NphParser, Progress};
 use hostler_http1::head::HTTP_2;
 

@@ -7,10 +7,11 @@
 use super::configure;
 use super::conversation::{Conversation, Event};
 use super::{Answer, End, Stays};
-use crate::hook::serve::{self, Halt};
+use crate::hook::walk;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::flow::Halt;
 use crate::request::settings;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
@@ -51,7 +52,7 @@ pub(super) fn follow<'a>(
             if first {
                 next.within = Some(caller.conversation.next_of(&caller.request));
             }
-            outcome = Box::pin(serve::run(&mut next)).await;
+            outcome = Box::pin(walk::answer(&mut next)).await;
         }
         let answer = match outcome {
             Ok(Body::Stream(stream)) | Err(Halt::Done(Body::Stream(stream))) => {

@@ -3,11 +3,12 @@
 
 use super::directory::Programs;
 use super::respond;
-use crate::hook::serve::Halt;
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi;
+use crate::request::flow::Halt;
 use crate::request::{Found, Request};
+use crate::technique::framed;
 use hostler_config::directives::pool::Isolation;
 use hostler_wire::work::{Phase, PhaseSet};
 
@@ -15,7 +16,7 @@ use hostler_wire::work::{Phase, PhaseSet};
 const HANDLER: &[u8] = b"cgi-fork";
 
 /// Runs the request's file as a CGI script, in a fork if it is one of ours to run.
-pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     cgi::check(request)?;
     if !is_perl(request) {
         return cgi::handle(request).await;
@@ -28,7 +29,8 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     request.progress.is_script = true;
     let mut phases = PhaseSet::default();
     phases.insert(Phase::Response);
-    respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await
+    let body = respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await?;
+    Ok(framed::take_off(request, body))
 }
 
 /// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be

@@ -14,6 +14,8 @@ use super::conversation;
 use super::conversation::Conversation;
 use super::head;
 use super::head::Task;
+use crate::hook::reply::Reply;
+use crate::hook::serve;
 use crate::http1::send;
 use crate::io::body::RequestBody;
 use crate::log;
@@ -22,6 +24,7 @@ use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::settings;
 use crate::request::thread::Thread;
+use crate::technique::framed;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::Error;
@@ -139,6 +142,15 @@ fn work(
         request: head::encoded(message),
         timeout: settings::timeout(&request.server),
     }
+}
+
+/// Goes on with a request whose answer is not plain.
+pub(crate) async fn go_on(request: Request, answer: Answer) -> Reply {
+    serve::serve_from(request, async move |request| {
+        let body = Box::pin(super::go_on(request, answer)).await?;
+        Ok(framed::take_off(request, body))
+    })
+    .await
 }
 
 /// What a worker's answer has come to.

@@ -3,11 +3,9 @@
 use super::super::Progress;
 use super::super::directory::Known;
 use super::super::head::{Task, Texts};
-use crate::hook::filter;
+use crate::hook::plan::plan;
 use crate::log::access_log;
-use crate::module::auth;
 use crate::request::connection::Peer;
-use crate::request::names;
 use crate::request::{Origin, Request};
 use crate::site::files::Site;
 use hashbrown::HashMap;
@@ -125,17 +123,13 @@ fn is_same_for_all(request: &Request) -> bool {
         && request.custom_responses.is_empty()
         && request.filters.is_empty()
         && request.varies.borrow().is_empty()
-        && auth::is_open(request)
-        && dir.core.ifs.is_empty()
-        && dir.core.allow_methods.is_none()
         && dir.core.default_charset.is_none()
         && !dir.alias.is_set()
         && !dir.actions.is_set()
         && !dir.filter.is_set()
         && !(request.peer.tls.is_some() && dir.ssl.is_set())
-        && !names::are_wanted(dir)
         && server.perl.handlers.is_empty()
-        && !filter::depends_on_request(request)
+        && !plan().another_has_say("perl", request)
 }
 
 /// Whether nothing is remembered at all.

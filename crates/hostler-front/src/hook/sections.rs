@@ -1,10 +1,10 @@
-//! Which sections apply to a request, and merging them: Files, Location, If. (Directory: see [`super::walk`].)
+//! Which sections apply to a request, and merging them: Files, Location, If. (Directory: the module core's walk.)
 
-use crate::hook::serve::{Halt, Phase};
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::expr_host;
+use crate::request::flow::{Continue, Halt};
 use hostler_config::{DirConfig, Pattern, Section, lookup};
 use hostler_expr::{Captures, Expr, RegexError};
 use smallvec::SmallVec;
@@ -13,8 +13,26 @@ use std::sync::Arc;
 /// Configurations to merge, in order.
 pub(crate) type Overs = SmallVec<[Arc<DirConfig>; 8]>;
 
+/// What applies to the URL alone.
+pub(crate) async fn of_url(request: &mut Request) -> Continue {
+    locations(request).await?;
+    conditions(request).await
+}
+
+/// What applies to the file and to the URL, over what applies to its directory.
+pub(crate) async fn of_file(request: &mut Request) -> Continue {
+    files(request).await?;
+    of_url(request).await
+}
+
+/// What applies to a file that was looked up by its path.
+pub(crate) async fn of_named_file(request: &mut Request) -> Continue {
+    files(request).await?;
+    conditions(request).await
+}
+
 /// Merges `overs` into the request's configuration.
-pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Phase {
+pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Continue {
     if !overs.is_empty() {
         request.dir = crate::request::merge::merge(request, overs).await?;
     }
@@ -22,7 +40,7 @@ pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Ph
 }
 
 /// `<Location>`, `<LocationMatch>`.
-pub(crate) async fn locations(request: &mut Request) -> Phase {
+pub(crate) async fn locations(request: &mut Request) -> Continue {
     let server = request.server.clone();
     if server.locations.is_empty() {
         return Ok(());
@@ -33,7 +51,7 @@ pub(crate) async fn locations(request: &mut Request) -> Phase {
 }
 
 /// `<Files>`, `<FilesMatch>`, for everything that has a file name.
-pub(crate) async fn files(request: &mut Request) -> Phase {
+async fn files(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
     if dir.core.files.is_empty() || request.filename.is_empty() {
         return Ok(());
@@ -50,7 +68,7 @@ pub(crate) async fn files(request: &mut Request) -> Phase {
 /// Sections that are looked at before others get their turn.
 const SOME: usize = 16;
 
-async fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) -> Phase {
+async fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) -> Continue {
     let mut overs = Overs::new();
     for section in sections {
         set_matches(request, section, text);
@@ -72,7 +90,7 @@ pub(crate) fn set_matches(request: &mut Request, section: &Section, text: &[u8])
 }
 
 /// `<If>`, `<ElseIf>`, `<Else>`; they may nest.
-pub(crate) async fn conditions(request: &mut Request) -> Phase {
+async fn conditions(request: &mut Request) -> Continue {
     let mut done = 0;
     // Merging an If section may append the If sections inside it.
     for _ in 0..16 {

@@ -1,7 +1,7 @@
 //! The first steps of a request: its target taken apart, and the virtual host chosen.
 
 use crate::log::{self, Severity};
-use crate::request::Request;
+use crate::request::{Request, methods};
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_http1::authority::{Authority, authority};
@@ -11,7 +11,7 @@ use hostler_http1::uri;
 /// Splits the target and selects the virtual host.
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     let target = request.target.clone();
-    if request.peer.limits.registered_methods && !crate::module::core::options::is_known_method(request) {
+    if request.peer.limits.registered_methods && !methods::is_known_method(request) {
         return Err(refused(
             request,
             501,
@@ -19,7 +19,7 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
         ));
     }
     if &*request.method == b"CONNECT" {
-        request.headers_out.set("Allow", crate::module::core::options::allowed(request));
+        request.headers_out.set("Allow", methods::allowed(request));
         return Err(405);
     }
     let strict = request.peer.limits.strict;
@@ -115,7 +115,7 @@ fn misdirected(request: &Request) -> Result<(), u16> {
     }
     let asked = tls.server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
     let shaken: &Server = asked.unwrap_or_else(|| hosts.default_server());
-    if shaken.id == request.server.id || crate::tls::same_settings(shaken, &request.server) {
+    if shaken.id == request.server.id || crate::request::tls_facts::same_settings(shaken, &request.server) {
         Ok(())
     } else {
         Err(refused(request, 421, "the handshake was for a virtual host with other TLS settings"))

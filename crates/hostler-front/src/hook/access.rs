@@ -1,0 +1,66 @@
+//! Who may see it: in which order modules are asked, and what `Satisfy` makes of their answers
+//! (`ap_process_request_internal`). The answers are theirs.
+
+use crate::hook::phases::Phase;
+use crate::hook::plan::{Which, plan, run, run_some};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::{Continue, Flow, Halt};
+use std::sync::Arc;
+
+/// Checks access; may log the user in.
+pub(crate) async fn check(request: &mut Request) -> Continue {
+    let dir = request.dir.clone();
+    strict(request).await?;
+    let admitted = run_some(Phase::Access, request, Which::Satisfiable).await;
+    if !Arc::ptr_eq(&dir, &request.dir) {
+        // Programs have added rules, perhaps such as were asked before them.
+        strict(request).await?;
+    }
+    if !plan().applies(Phase::AccessEx, request) {
+        return admitted.map(drop);
+    }
+    let any = satisfies_any(request);
+    match admitted {
+        Err(Halt::Status(_)) if any => login(request).await,
+        Err(halt) => Err(halt),
+        Ok(_) if any => Ok(()),
+        Ok(_) => login(request).await,
+    }
+}
+
+/// What neither `Satisfy` nor a login gets around.
+async fn strict(request: &mut Request) -> Continue {
+    run_some(Phase::Access, request, Which::Strict).await?;
+    // An internal redirect or include under the same rules was already checked: the user stays known.
+    if plan().applies(Phase::AccessEx, request)
+        && request.user.is_none()
+        && let Some(prev) = &request.prev
+        && Arc::ptr_eq(&prev.dir, &request.dir)
+        && prev.status < 400
+    {
+        request.user.clone_from(&prev.user);
+        request.auth_type.clone_from(&prev.auth_type);
+    }
+    Ok(())
+}
+
+/// Whether an address that may come in, or a login, is enough (`Satisfy Any`).
+pub(crate) fn satisfies_any(request: &Request) -> bool {
+    request.dir.access_compat.satisfies_any(&String::from_utf8_lossy(&request.method))
+}
+
+/// Whoever may come in without a login does; all others have to say who they are.
+async fn login(request: &mut Request) -> Continue {
+    if run(Phase::AccessEx, request).await? == Flow::Ok {
+        return Ok(());
+    }
+    for phase in [Phase::Authn, Phase::Authz] {
+        if run(phase, request).await? == Flow::Declined {
+            let message = format!("no module has decided in the phase {phase:?}: nobody may see this");
+            log::request(request, Severity::Error, "core", &message);
+            return Err(Halt::Status(500));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The phases of a request, in Apache's order.
+
+/// A phase before the handler. In brackets: Apache's hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Of the URL nothing is known but its text (`post_read_request`).
+    PostRead,
+    /// From the URL to a file name (`translate_name`).
+    Translate,
+    /// From the file name to what stands there, and its configuration (`map_to_storage`).
+    MapToStorage,
+    /// All that applies to the request is known (`post_perdir_config`).
+    PostPerDirConfig,
+    /// Of requests that are no part of another one (`header_parser`).
+    HeaderParser,
+    /// Who may come in, whoever the user is (`access_checker`).
+    Access,
+    /// Who may come in without a login (`access_checker_ex`).
+    AccessEx,
+    /// Who the user is (`check_user_id`).
+    Authn,
+    /// What the user may see (`auth_checker`).
+    Authz,
+    /// What the file is (`type_checker`).
+    Type,
+    /// Last things (`fixups`).
+    Fixup,
+    /// Who answers instead of the handler (`handler`).
+    Handler,
+}
+
+impl Phase {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::PostRead,
+        Self::Translate,
+        Self::MapToStorage,
+        Self::PostPerDirConfig,
+        Self::HeaderParser,
+        Self::Access,
+        Self::AccessEx,
+        Self::Authn,
+        Self::Authz,
+        Self::Type,
+        Self::Fixup,
+        Self::Handler,
+    ];
+
+    /// Whether the first hook that says OK ends the phase (`RUN_FIRST`); in the others all are run (`RUN_ALL`).
+    pub(crate) const fn ends_with_ok(self) -> bool {
+        matches!(self, Self::Translate | Self::MapToStorage | Self::AccessEx | Self::Authn | Self::Authz)
+    }
+}

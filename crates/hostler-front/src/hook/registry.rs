@@ -1,0 +1,159 @@
+//! What a module registers: hooks in phases, handlers, and what is asked of it at other moments. Everything is a table
+//! of functions that is known when the front starts; nothing is registered while it runs.
+
+use crate::hook::phases::Phase;
+use crate::io::body::Body;
+use crate::request::Request;
+use crate::request::flow::{Halt, Outcome};
+use std::future::Future;
+use std::pin::Pin;
+
+/// Something that has to be waited for.
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What a hook does to the request's further way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It may halt the request, or change what it maps to.
+    Decides,
+    /// In [`Phase::Access`]: it may refuse, and `Satisfy Any` lets a login get around that.
+    Satisfiable,
+    /// It notes something (a variable, a field), and halts for want of time or memory only.
+    Notes,
+}
+
+/// How a hook is run.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    Now(fn(&mut Request) -> Outcome),
+    Later(for<'a> fn(&'a mut Request) -> Later<'a, Outcome>),
+}
+
+/// A function in a phase.
+pub(crate) struct Hook {
+    pub(crate) phase: Phase,
+    /// Modules whose hooks in this phase come before it.
+    pub(crate) after: &'static [&'static str],
+    /// Modules whose hooks in this phase come after it.
+    pub(crate) before: &'static [&'static str],
+    /// Whether it has anything to say about a request. Pure, cheap, and asked when the phase comes to it: what applies to
+    /// the request may have changed since the phase before.
+    pub(crate) when: fn(&Request) -> bool,
+    pub(crate) effect: Effect,
+    pub(crate) run: Run,
+}
+
+/// A handler (`SetHandler`, `AddHandler`), or what makes the answer for a media type.
+pub(crate) struct Handler {
+    pub(crate) names: &'static [&'static [u8]],
+    /// Media types that mean the first of the names, where no handler is named.
+    pub(crate) types: &'static [&'static [u8]],
+    /// Whether this row is meant; a later one with the same name is, if it isn't.
+    pub(crate) when: fn(&Request) -> bool,
+    /// It runs the phases that its module has put off ([`Settle`]) itself.
+    pub(crate) settles: bool,
+    pub(crate) run: for<'a> fn(&'a mut Request) -> Later<'a, Result<Body, Halt>>,
+}
+
+/// When a filter sees an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It makes other content of it.
+    Resource,
+    /// It changes how the content is described or coded.
+    Content,
+    /// It changes what of it is sent, and when.
+    Transfer,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Self; 3] = [Self::Resource, Self::Content, Self::Transfer];
+}
+
+/// What an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The handler's.
+    Content,
+    /// The page of an error status: fields of a content are not its own.
+    Error,
+}
+
+/// How a filter is run.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    Now(fn(&mut Request, Body) -> Body),
+    Later(for<'a> fn(&'a mut Request, Body, Answer) -> Later<'a, Body>),
+}
+
+/// What is done to an answer between handler and client.
+pub(crate) struct Filter {
+    pub(crate) stage: Stage,
+    /// Modules whose filters of this stage come before it.
+    pub(crate) after: &'static [&'static str],
+    /// Whether it sees pages of errors too.
+    pub(crate) sees_errors: bool,
+    /// Whether it has anything to do; pure and cheap.
+    pub(crate) when: fn(&Request) -> bool,
+    pub(crate) run: Change,
+}
+
+/// A module may put its functions off until its handler runs, if nothing of another module can come between
+/// ([`crate::hook::plan::Plan::is_clear_to_handler`]). If another handler answers after all, they are run before it.
+pub(crate) struct Settle {
+    /// Whether something was put off, or is kept for the handler.
+    pub(crate) when: fn(&Request) -> bool,
+    pub(crate) run: for<'a> fn(&'a mut Request) -> Later<'a, Result<(), Halt>>,
+}
+
+/// What has become of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    /// Bytes of the body that was sent, or after HEAD would have been.
+    pub(crate) bytes: u64,
+    /// What was told of its length.
+    pub(crate) length: Option<u64>,
+}
+
+/// A function that answers a question of the rules about users (`AuthBasicProvider`, `Require`), in Apache's numbers.
+pub(crate) type Provider = for<'a> fn(&'a mut Request, &'a [&'a [u8]]) -> Later<'a, Result<u16, Halt>>;
+
+/// A module.
+pub(crate) struct Module {
+    /// As in Apache, without `mod_`.
+    pub(crate) name: &'static str,
+    pub(crate) hooks: &'static [Hook],
+    pub(crate) handlers: &'static [Handler],
+    pub(crate) filters: &'static [Filter],
+    /// Its hooks run a site's programs; sub-requests that only look at a file do without them.
+    pub(crate) asks_programs: bool,
+    /// Whether it has a say in a request that an answer from memory would pass over. There is no default.
+    pub(crate) has_say: fn(&Request) -> bool,
+    pub(crate) settle: Option<Settle>,
+    /// Lets go of what it keeps for the request's further phases: another handler answers, or nobody does.
+    pub(crate) release: Option<fn(&Request)>,
+    pub(crate) provider: Option<Provider>,
+    /// The answer was sent, or has broken off, and is going to be logged.
+    pub(crate) before_log: Option<fn(&mut Request)>,
+    /// It was logged.
+    pub(crate) cleanup: Option<fn(Request, Finished)>,
+}
+
+impl Module {
+    /// One that does nothing yet, and says of itself what it has a say in.
+    pub(crate) const fn new(name: &'static str, has_say: fn(&Request) -> bool) -> Self {
+        Self {
+            name,
+            hooks: &[],
+            handlers: &[],
+            filters: &[],
+            asks_programs: false,
+            has_say,
+            settle: None,
+            release: None,
+            provider: None,
+            before_log: None,
+            cleanup: None,
+        }
+    }
+}

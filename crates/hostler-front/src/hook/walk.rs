@@ -1,0 +1,122 @@
+//! The way of a request through its phases, in Apache's order (`ap_process_request_internal`). What happens in a phase is
+//! the modules' business: [`crate::hook::plan`] has their hooks in order.
+
+use crate::hook::phases::Phase;
+use crate::hook::plan::{Which, plan, run, run_some};
+use crate::hook::{access, handler, sections};
+use crate::io::body::Body;
+use crate::limits::budget;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::{Continue, Halt};
+use bytes::Bytes;
+use hostler_config::directives::core;
+use hostler_http1::uri::{self, EncodedSlashes};
+
+/// All phases of one request, and its handler.
+pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {
+    if let Err(halt) = prepare(request).await {
+        plan().release(request);
+        return Err(halt);
+    }
+    handler::invoke(request).await
+}
+
+/// The phases before the handler.
+pub(crate) async fn prepare(request: &mut Request) -> Continue {
+    run(Phase::PostRead, request).await?;
+    decode(request)?;
+    // A throw-away look: translation may depend on what applies to the URL.
+    sections::of_url(request).await?;
+    run(Phase::Translate, request).await?;
+    request.dir = request.server.defaults.clone();
+    run(Phase::MapToStorage, request).await?;
+    sections::of_file(request).await?;
+    run(Phase::PostPerDirConfig, request).await?;
+    if !request.is_sub() {
+        run(Phase::HeaderParser, request).await?;
+    }
+    go_on(request, Phase::Access).await
+}
+
+/// The phases from this one on, for a request whose configuration has changed meanwhile.
+pub(crate) async fn go_on(request: &mut Request, from: Phase) -> Continue {
+    if from <= Phase::Access {
+        access::check(request).await?;
+        request.is_checked = true;
+    }
+    if from <= Phase::Type {
+        run(Phase::Type, request).await?;
+        request.is_typed = false;
+    }
+    run(Phase::Fixup, request).await?;
+    budget::check(request)
+}
+
+/// The path as it is meant, with what applies to every request of the virtual host.
+fn decode(request: &mut Request) -> Continue {
+    let conf = &request.server.conf.core;
+    let merge = conf.merge_slashes.unwrap_or(true);
+    let slashes = match conf.encoded_slashes.unwrap_or_default() {
+        core::EncodedSlashes::Off => EncodedSlashes::Off,
+        core::EncodedSlashes::On => EncodedSlashes::On,
+        core::EncodedSlashes::NoDecode => EncodedSlashes::NoDecode,
+    };
+    request.uri =
+        uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
+    request.dir = request.server.defaults.clone();
+    Ok(())
+}
+
+/// Looks a URL up as a sub-request: all phases but the handler.
+pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Continue) {
+    look_up_with(request, Bytes::from_static(b"GET"), target).await
+}
+
+/// The same, with a method.
+pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Continue) {
+    let mut sub = request.sub(target);
+    sub.method = method;
+    if let Err(halt) = budget::sub_request(request).await {
+        return (sub, Err(halt));
+    }
+    let outcome = if u32::from(sub.depth()) > crate::request::settings::recursion(&request.server).1.max(1) {
+        log::request(request, Severity::Error, "core", "sub-requests are nested too deeply");
+        Err(Halt::Status(500))
+    } else {
+        Box::pin(prepare(&mut sub)).await
+    };
+    (sub, outcome)
+}
+
+/// A file looked up by its path, as `-F` and some includes do.
+pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Continue) {
+    let mut sub = request.sub(&request.uri);
+    sub.filename = path.to_vec();
+    sub.dir = sub.server.defaults.clone();
+    let outcome = match budget::sub_request(request).await {
+        Ok(()) => prepare_file(&mut sub).await,
+        Err(halt) => Err(halt),
+    };
+    (sub, outcome)
+}
+
+async fn prepare_file(sub: &mut Request) -> Continue {
+    run_some(Phase::MapToStorage, sub, Which::Own).await?;
+    sections::of_named_file(sub).await?;
+    access::check(sub).await?;
+    run_some(Phase::Type, sub, Which::Own).await?;
+    Ok(())
+}
+
+/// The phases of an entry of a directory, from the walk to it on; `checked`: the rules that `checked` has passed let this
+/// one pass too.
+pub(crate) async fn prepare_entry(sub: &mut Request, checked: &Request) -> Continue {
+    sections::of_file(sub).await?;
+    if !std::sync::Arc::ptr_eq(&sub.dir, &checked.dir) {
+        access::check(sub).await?;
+    }
+    run_some(Phase::Type, sub, Which::Own).await?;
+    run_some(Phase::Fixup, sub, Which::Own).await?;
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! All modules of the front: the one place that names them. Their order here means nothing but for handlers of one name,
+//! of which the first that wants the request answers; the order of hooks follows from what these say
+//! ([`crate::hook::plan`]).
+
+use crate::hook::registry::Module;
+use crate::module::{
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl,
+    ratelimit, ssl, status,
+};
+
+/// The modules.
+pub(crate) static MODULES: [&Module; 22] = [
+    &core::MODULE,
+    &core::NAMES,
+    &core::ALLOWMETHODS,
+    &actions::MODULE,
+    &alias::MODULE,
+    &auth::ACCESS_COMPAT,
+    &auth::AUTHZ_CORE,
+    &auth::basic::MODULE,
+    &autoindex::MODULE,
+    &deflate::MODULE,
+    &dir::MODULE,
+    &env::ENV,
+    &env::SETENVIF,
+    &expires::MODULE,
+    &headers::MODULE,
+    &include::MODULE,
+    &ratelimit::MODULE,
+    &perl::GUARD,
+    &perl::MODULE,
+    &cgi::MODULE,
+    &ssl::MODULE,
+    &status::MODULE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::phases::Phase;
+    use crate::hook::plan::Plan;
+    use crate::hook::registry::Stage;
+
+    /// As `docs/phases.md` has it; whoever changes the order changes both.
+    #[test]
+    fn the_order_of_hooks_is_the_documented_one() {
+        let plan = Plan::new(&MODULES).unwrap();
+        let text = include_str!("../../../docs/phases.md");
+        let documented: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+        let planned: Vec<String> = Phase::ALL
+            .into_iter()
+            .map(|phase| format!("| `{phase:?}` | {} |", plan.names(phase).join(", ")))
+            .collect();
+        let filters = Stage::ALL.map(|stage| format!("| `{stage:?}` | {} |", plan.filters(stage).join(", ")));
+        assert_eq!(documented, planned.into_iter().chain(filters).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,73 @@
+//! What mod_ssl tells of a connection: `SSL_PROTOCOL` and its relatives, for expressions, programs and logs.
+//!
+//! Clients are asked for no certificates, so nothing is said of them.
+
+use crate::request::connection::Tls;
+use hostler_config::Server;
+use std::borrow::Cow;
+
+/// The value of a variable; `None`: it has none here.
+pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
+    let text: &str = match name {
+        "HTTPS" => "on",
+        "SSL_PROTOCOL" => tls.protocol,
+        "SSL_CIPHER" => &tls.cipher,
+        "SSL_CIPHER_USEKEYSIZE" | "SSL_CIPHER_ALGKEYSIZE" => key_size(&tls.cipher),
+        "SSL_CIPHER_EXPORT" => "false",
+        "SSL_CLIENT_VERIFY" => "NONE",
+        "SSL_COMPRESS_METHOD" => "NULL",
+        "SSL_SECURE_RENEG" => "true",
+        "SSL_SESSION_RESUMED" => {
+            if tls.resumed {
+                "Resumed"
+            } else {
+                "Initial"
+            }
+        }
+        "SSL_TLS_SNI" => tls.server_name.as_deref()?,
+        "SSL_VERSION_INTERFACE" => concat!("Hostler/", env!("CARGO_PKG_VERSION")),
+        "SSL_VERSION_LIBRARY" => "rustls",
+        _ if name.starts_with("SSL_SERVER_") => {
+            let value = tls.certificate.find(name)?;
+            return Some(Cow::Owned(value.into_owned().into_bytes()));
+        }
+        _ => return None,
+    };
+    Some(Cow::Borrowed(text.as_bytes()))
+}
+
+/// Bits of the key, which the suite's name tells.
+fn key_size(cipher: &str) -> &'static str {
+    if cipher.contains("128") { "128" } else { "256" }
+}
+
+/// Whether a connection shaken hands for one may serve the other: the client got the same certificate and the
+/// same versions (SSLVHostSNIPolicy's default).
+pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
+    let (one, other) = (&one.conf.ssl, &other.conf.ssl);
+    one.is_on() == other.is_on()
+        && one.certificates == other.certificates
+        && one.keys == other.keys
+        && one.chain == other.chain
+        && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn key_sizes_come_from_the_suite() {
+        let tls = Tls {
+            protocol: "TLSv1.3",
+            cipher: "TLS_AES_128_GCM_SHA256".into(),
+            server_name: None,
+            resumed: false,
+            certificate: Arc::default(),
+        };
+        assert_eq!(value(&tls, "SSL_CIPHER_USEKEYSIZE").as_deref(), Some(&b"128"[..]));
+        assert_eq!(value(&tls, "SSL_TLS_SNI"), None);
+        assert_eq!(value(&tls, "SSL_CLIENT_S_DN"), None);
+    }
+}
