@@ -3,10 +3,11 @@
 //! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here.
 
 use crate::hook::reply::Reply;
-use crate::http1::send::{Sent, bodiless};
-use crate::http1::wire::Ended;
+use crate::http1::send::bodiless;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::io::deadline::Deadline;
+use crate::io::sent::Ended;
+use crate::io::sent::Sent;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -71,11 +72,11 @@ pub(crate) struct Incoming {
     timeout: Duration,
     silence: Option<Pin<Box<tokio::time::Sleep>>>,
     /// `LimitRequestBody`, in bytes; 0 is none.
-    pub(crate) limit: u64,
+    limit: u64,
 }
 
-impl Incoming {
-    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+impl crate::io::body::Incoming for Incoming {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
             let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
                 return self.poll_silence(cx);
@@ -94,6 +95,10 @@ impl Incoming {
             }
             return Poll::Ready(Some(Ok(chunk)));
         }
+    }
+
+    fn limit(&mut self, bytes: u64) {
+        self.limit = bytes;
     }
 }
 
@@ -257,7 +262,7 @@ fn convert(
             silence: None,
             limit: 0,
         };
-        request.body = RequestBody::Http2(Rc::new(RefCell::new(incoming)));
+        request.body = RequestBody::Incoming(Rc::new(RefCell::new(incoming)));
     }
     request
 }

@@ -4,4 +4,5 @@ pub(crate) mod body;
 pub(crate) mod deadline;
 pub(crate) mod descriptors;
 pub(crate) mod open_file;
+pub(crate) mod sent;
 pub(crate) mod stream;

@@ -4,9 +4,9 @@
 use crate::hook::handler;
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, Finished, Stage};
-use crate::http1::send::Sent;
-use crate::http1::wire::Ended;
 use crate::io::body::Body;
+use crate::io::sent::Ended;
+use crate::io::sent::Sent;
 use crate::log::{self, access_log};
 use crate::request::Request;
 use crate::request::thread::Thread;

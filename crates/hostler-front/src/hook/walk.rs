@@ -7,11 +7,23 @@ use crate::hook::{access, handler, sections};
 use crate::io::body::Body;
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::request::Request;
+use crate::request::expr_host::Walk;
 use crate::request::flow::{Continue, Halt};
+use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_config::directives::core;
 use hostler_http1::uri::{self, EncodedSlashes};
+
+/// For expressions.
+pub(crate) const LOOK_UPS: Walk = Walk {
+    url: |request, target| Box::pin(async move { look_up(request, target).await.1.is_ok() }),
+    file: |request, path| {
+        Box::pin(async move {
+            let (sub, outcome) = look_up_file(request, path).await;
+            outcome.is_ok() && matches!(sub.found, Found::File(..))
+        })
+    },
+};
 
 /// All phases of one request, and its handler.
 pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {

@@ -5,10 +5,12 @@
 
 use super::incoming::{Incoming, discard};
 use super::send;
-use super::send::{Connection, Outgoing, Sent};
-use super::wire::{Ended, Wire, with_scratch};
+use super::send::{Connection, Outgoing};
+use super::wire::{Wire, with_scratch};
 use crate::hook::reply::Reply;
 use crate::io::body::RequestBody;
+use crate::io::sent::Ended;
+use crate::io::sent::Sent;
 use crate::io::stream::Io;
 use crate::module::perl::short::{self, Begun};
 use crate::request::Request;
@@ -200,7 +202,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         && head.version >= head::HTTP_11;
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer)));
     let body =
-        if framing == Framing::None { RequestBody::Empty } else { RequestBody::Http1(incoming.clone()) };
+        if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
     let request = Request::from_http1(thread, peer, &buffer, &head, body);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);

@@ -1,7 +1,7 @@
 //! The client's side of a request body: a length or chunks, 100 Continue, LimitRequestBody.
 
 use super::wire::Wire;
-use crate::io::body::BodyError;
+use crate::io::body::{self, BodyError, Incoming as _};
 use crate::request::connection::{Pace, Peer};
 use bytes::Bytes;
 use hostler_http1::chunked::{Decoder, Step};
@@ -19,7 +19,7 @@ pub(crate) struct Incoming {
     framing: Framing,
     decoder: Decoder,
     /// `LimitRequestBody`, in bytes; 0 is none.
-    pub(crate) limit: u64,
+    limit: u64,
     pub(super) received: u64,
     /// `100 Continue` is due when somebody wants the body.
     expect: Cell<bool>,
@@ -30,6 +30,25 @@ pub(crate) struct Incoming {
     started: Option<Instant>,
     /// Since when nothing has come that somebody waits for.
     waiting: Option<Instant>,
+}
+
+impl body::Incoming for Incoming {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(error) = &self.failed {
+            return Poll::Ready(Some(Err(error.clone())));
+        }
+        match ready!(self.poll_next(cx)) {
+            Ok(chunk) => Poll::Ready(chunk.map(Ok)),
+            Err(error) => {
+                self.failed = Some(error.clone());
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    fn limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
 }
 
 impl Incoming {
@@ -58,19 +77,6 @@ impl Incoming {
             Framing::None | Framing::Length(0) => true,
             Framing::Length(_) => false,
             Framing::Chunked => self.decoder.is_done(),
-        }
-    }
-
-    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(error) = &self.failed {
-            return Poll::Ready(Some(Err(error.clone())));
-        }
-        match ready!(self.poll_next(cx)) {
-            Ok(chunk) => Poll::Ready(chunk.map(Ok)),
-            Err(error) => {
-                self.failed = Some(error.clone());
-                Poll::Ready(Some(Err(error)))
-            }
         }
     }
 

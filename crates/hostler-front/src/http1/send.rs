@@ -1,8 +1,9 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
-use super::wire::{Ended, Wire};
+use super::wire::Wire;
 use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::io::open_file::OpenFile;
+use crate::io::sent::{Ended, Sent};
 use crate::request::connection::Peer;
 use crate::values::status;
 use crate::values::table::Table;
@@ -56,17 +57,6 @@ impl Connection {
             Self::Keep
         }
     }
-}
-
-/// What was sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
-    /// Bytes of head and body on the wire (`%O`).
-    pub(crate) total: u64,
-    /// Bytes of the body without transfer coding (`%B`).
-    pub(crate) body: u64,
-    /// Content-Length, where it was told or, after HEAD, would have been.
-    pub(crate) length: Option<u64>,
 }
 
 /// Whether this status never has a body (RFC 9110 §6.4.1).

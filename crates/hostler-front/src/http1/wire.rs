@@ -5,6 +5,7 @@ use super::watch::Watch;
 use crate::io::body::BodyError;
 use crate::io::deadline::Deadline;
 use crate::io::open_file::OpenFile;
+use crate::io::sent::Ended;
 use crate::io::stream::Io;
 use crate::limits::clients::Client;
 use std::cell::{Cell, RefCell};
@@ -12,17 +13,6 @@ use std::future::poll_fn;
 use std::io::IoSlice;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-
-/// Why a connection can't go on.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    /// The client closed it, or it broke.
-    Gone,
-    /// Nothing moved for too long.
-    Timeout,
-    /// The body broke off after the head was sent.
-    Body(BodyError),
-}
 
 /// What the reader of the body and the writer of the answer share.
 pub(crate) struct Wire {

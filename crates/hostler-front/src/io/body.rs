@@ -1,6 +1,5 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
-use crate::http1::incoming::Incoming;
 use crate::io::open_file::OpenFile;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
@@ -155,13 +154,22 @@ impl BodyStream for Pieces {
     }
 }
 
+/// A request's body as a protocol brings it.
+pub(crate) trait Incoming {
+    /// The next piece, never empty; `None` at the end.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// Sets `LimitRequestBody`, in bytes; 0 is none.
+    fn limit(&mut self, bytes: u64);
+}
+
 /// What the client sends after its head. Clones read the same body.
 #[derive(Clone, Default)]
 pub(crate) enum RequestBody {
     #[default]
     Empty,
-    Http1(Rc<RefCell<Incoming>>),
-    Http2(Rc<RefCell<crate::http2::Incoming>>),
+    /// It comes as the protocol brings it.
+    Incoming(Rc<RefCell<dyn Incoming>>),
     /// All of it has come, and whoever asks gets it again (`KeptBodySize`); the second is what is still to be read.
     Kept(Bytes, Rc<RefCell<Bytes>>),
     /// One of these, of which somebody takes pieces of his own size: the first is what came and was not wanted yet.
@@ -172,8 +180,7 @@ impl RequestBody {
     pub(crate) fn poll_chunk(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         match self {
             Self::Empty => Poll::Ready(None),
-            Self::Http1(body) => body.borrow_mut().poll_chunk(cx),
-            Self::Http2(body) => body.borrow_mut().poll_chunk(cx),
+            Self::Incoming(body) => body.borrow_mut().poll_chunk(cx),
             Self::Kept(_, rest) => {
                 let rest = rest.take();
                 Poll::Ready((!rest.is_empty()).then_some(Ok(rest)))
@@ -233,8 +240,7 @@ impl RequestBody {
     pub(crate) fn limit(&self, bytes: u64) {
         match self {
             Self::Empty | Self::Kept(..) => {}
-            Self::Http1(body) => body.borrow_mut().limit = bytes,
-            Self::Http2(body) => body.borrow_mut().limit = bytes,
+            Self::Incoming(body) => body.borrow_mut().limit(bytes),
             Self::Pieces(_, body) => body.limit(bytes),
         }
     }

@@ -11,7 +11,7 @@ pub(crate) use fast::{Facts, FastRecord, write_fast};
 pub(crate) use record::tid;
 
 use crate::hook::reply::Reply;
-use crate::http1::send::Sent;
+use crate::io::sent::Sent;
 use crate::log::{self, AccessLog, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;

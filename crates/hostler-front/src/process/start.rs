@@ -1,7 +1,7 @@
 //! Start-up: take the plan and the sockets from the master, build the configuration, start the threads, report
 //! ready, and stay until drained.
 
-use crate::hook::plan;
+use crate::hook::{self, plan};
 use crate::io::descriptors::Descriptors;
 use crate::limits::clients::{Clients, Told, Traffic};
 use crate::log::{Logs, Quota};
@@ -126,6 +126,7 @@ pub(crate) fn run() -> io::Result<()> {
         warming,
         connections: AtomicUsize::new(0),
         next_connection: AtomicU32::new(1),
+        walk: hook::walk::LOOK_UPS,
         pid: std::process::id(),
     });
     if let Err(why) = crate::process::confine::confine() {

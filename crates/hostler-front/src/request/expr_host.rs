@@ -4,14 +4,17 @@
 //! it is evaluated again with the answers so far.
 
 use crate::request::{Found, Request};
+use crate::site::files::AccessFiles;
 use bytes::Bytes;
 use hostler_expr::{
     Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::future::Future;
 use std::net::IpAddr;
 use std::ops::Deref;
+use std::pin::Pin;
 
 /// Answers fetched for an evaluation.
 #[derive(Default)]
@@ -105,18 +108,25 @@ async fn walk(request: &Request, path: &[u8]) -> Option<std::rc::Rc<crate::site:
     let path = hostler_config::directives::alias::clean_path(path.to_vec());
     let trimmed = path.strip_suffix(b"/").unwrap_or(&path);
     let site = request.thread.site(&request.server);
-    let facts = site.walk(trimmed, &crate::module::core::walk::no_access_files()).await.ok()?;
+    let facts = site.walk(trimmed, &AccessFiles::none()).await.ok()?;
     let components = trimmed.iter().filter(|&&b| b == b'/').count();
     (facts.walked.stopped.is_some() || facts.walked.levels.len() > components).then_some(facts)
 }
 
+/// How one finds out whether a URL of the server, or a file, may be seen: by the request's way, which stands above this.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    pub(crate) url: LookUp,
+    pub(crate) file: LookUp,
+}
+
+type LookUp = for<'a> fn(&'a Request, &'a [u8]) -> Pin<Box<dyn Future<Output = bool> + 'a>>;
+
 async fn subrequest(request: &Request, test: SubrequestTest, target: &[u8]) -> bool {
+    let walk = request.thread.shared.walk;
     match test {
-        SubrequestTest::Uri => Box::pin(crate::hook::walk::look_up(request, target)).await.1.is_ok(),
-        SubrequestTest::File => {
-            let (sub, phase) = Box::pin(crate::hook::walk::look_up_file(request, target)).await;
-            phase.is_ok() && matches!(sub.found, Found::File(..))
-        }
+        SubrequestTest::Uri => (walk.url)(request, target).await,
+        SubrequestTest::File => (walk.file)(request, target).await,
     }
 }
 

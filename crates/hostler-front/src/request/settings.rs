@@ -5,6 +5,9 @@ use hostler_config::directives::core::{DefaultCharset, RangeLimit, ReadTimeout, 
 use hostler_config::{DirConfig, Server};
 use std::time::Duration;
 
+/// Where programs are searched when the server itself was started without a `PATH`.
+pub(crate) const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// `Timeout`.
 pub(crate) fn timeout(server: &Server) -> Duration {
     Duration::from_secs(u64::from(server.conf.core.timeout.unwrap_or(60)))

@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     /// Of each thread.
     pub(crate) pulses: Arc<[crate::process::watchdog::Pulse]>,
     pub(crate) warming: crate::technique::warm::Warming,
+    /// How expressions look other URLs up.
+    pub(crate) walk: crate::request::expr_host::Walk,
     pub(crate) pid: u32,
 }
 

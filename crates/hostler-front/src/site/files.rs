@@ -65,6 +65,13 @@ pub(crate) struct AccessFiles {
     pub(crate) from: u32,
 }
 
+impl AccessFiles {
+    /// For looking at a path without regard to them.
+    pub(crate) fn none() -> Self {
+        Self { names: Arc::from([]), from: u32::MAX }
+    }
+}
+
 #[derive(Default)]
 struct Watched {
     /// The directory's path as requests name it (several where links lead to it).

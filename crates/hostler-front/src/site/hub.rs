@@ -4,7 +4,6 @@
 //! **Runs as** the front. **Diagnostics**: a site that can't be started is reported to whoever asked, with errno.
 
 use crate::io::descriptors::Descriptors;
-use crate::module::status::report::Told;
 use crate::site::limits::{self, SiteLimits};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
@@ -24,6 +23,14 @@ use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
+
+/// What the master has said with the socket.
+pub(crate) struct Told {
+    pub(crate) socket: OwnedFd,
+    pub(crate) generation: u32,
+    /// When the server was started.
+    pub(crate) started: Instant,
+}
 
 /// How long the master may take to start a site process.
 const SPAWN_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,8 +1,9 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
 use crate::hook::reply::Reply;
-use crate::http1::send::{self, Sent};
+use crate::http1::send;
 use crate::io::body::{Body, RequestBody};
+use crate::io::sent::Sent;
 use crate::process::listen;
 use crate::request::Request;
 use crate::request::thread::Thread;

@@ -9,6 +9,7 @@ use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::Halt;
 use crate::request::names;
+use crate::site::files::AccessFiles;
 use hostler_config::directives::auth;
 use hostler_config::directives::authz::{Facts, Need, Stop};
 use hostler_expr::{Answer, EvalError, Host};
@@ -38,7 +39,7 @@ impl Known {
         look: impl FnOnce(&str) -> T + Send + 'static,
     ) -> Result<T, Halt> {
         let site = request.thread.site(&request.server);
-        let facts = site.walk(path.as_bytes(), &crate::module::core::walk::no_access_files()).await;
+        let facts = site.walk(path.as_bytes(), &AccessFiles::none()).await;
         let file = facts.ok().and_then(|facts| facts.file.clone()).filter(|file| file.info.size <= LARGEST);
         let unreadable = || {
             let message = format!(

@@ -1,7 +1,7 @@
 //! What an HTML file calls itself (ScanHTMLTitles).
 
-use crate::module::core::walk::no_access_files;
 use crate::request::Request;
+use crate::site::files::AccessFiles;
 
 /// As far into a file a title is looked for, in bytes.
 const FAR: usize = 8191;
@@ -9,7 +9,7 @@ const FAR: usize = 8191;
 /// The title of the HTML file at `path`.
 pub(super) async fn of_file(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let site = request.thread.site(&request.server);
-    let facts = site.walk(path, &no_access_files()).await.ok()?;
+    let facts = site.walk(path, &AccessFiles::none()).await.ok()?;
     of_text(&facts.file.as_ref()?.read(0, FAR).ok()?)
 }
 

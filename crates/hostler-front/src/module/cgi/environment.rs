@@ -11,9 +11,6 @@ use hostler_config::directives::alias::escape_path;
 use hostler_config::directives::core::Signature;
 use std::sync::OnceLock;
 
-/// Where programs are searched when the server itself was started without a `PATH`.
-pub(crate) const USUAL_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// All variables: those of the configuration, then those of the request, which win.
 pub(crate) async fn environment(request: &Request) -> Environment {
     let translated = path_translated(request).await;
@@ -154,6 +151,6 @@ fn path() -> &'static [u8] {
     PATH.get_or_init(|| {
         use std::os::unix::ffi::OsStringExt;
         let own = std::env::var_os("PATH").map(OsStringExt::into_vec).filter(|path| !path.is_empty());
-        own.unwrap_or_else(|| USUAL_PATH.to_vec())
+        own.unwrap_or_else(|| settings::DEFAULT_PATH.to_vec())
     })
 }

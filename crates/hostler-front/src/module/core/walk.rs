@@ -26,11 +26,6 @@ const MOST: usize = 1 << 20;
 /// Warnings about an `.htaccess` file that get into the log each time it is read.
 const MOST_WARNINGS: usize = 20;
 
-/// For looking at a path without regard to access files.
-pub(crate) fn no_access_files() -> AccessFiles {
-    AccessFiles { names: Arc::from([]), from: u32::MAX }
-}
-
 /// Walks the request's file name; fills `found`, `path_info` and `dir`.
 pub(crate) async fn run(request: &mut Request) -> Continue {
     if request.filename.first() != Some(&b'/') {
@@ -114,7 +109,7 @@ fn access_files(server: &Server, steps: &[Step<'_>]) -> AccessFiles {
             Step::Htaccess(_) => depth += 1,
         }
     }
-    no_access_files()
+    AccessFiles::none()
 }
 
 fn access_file_names(server: &Server) -> Arc<[ByteBuf]> {

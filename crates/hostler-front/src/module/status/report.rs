@@ -5,6 +5,7 @@
 
 use crate::request::counters;
 use crate::request::thread::Shared;
+use crate::site::hub::Told;
 use hostler_gateway::Kind;
 use hostler_gateway::pool::{BUCKETS, Histogram, Status, WorkerState};
 use hostler_wire::frame;
@@ -22,14 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Most characters of a text that comes from elsewhere.
 const LONGEST: usize = 500;
-
-/// What the master has said with the socket.
-pub(crate) struct Told {
-    pub(crate) socket: OwnedFd,
-    pub(crate) generation: u32,
-    /// When the server was started.
-    pub(crate) started: Instant,
-}
 
 /// Answers everybody who asks, one after the other, until this front drains: a newer one answers then.
 pub(crate) async fn answer_all(shared: Arc<Shared>, told: Told) {

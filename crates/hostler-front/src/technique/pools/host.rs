@@ -1,8 +1,8 @@
 //! What a pool needs of the front: its parent process, started by the site's process; what that is to load; the log.
 
 use crate::log;
-use crate::module::cgi::USUAL_PATH;
 use crate::request::settings;
+use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::Thread;
 use crate::site::connection::{Running, SiteError};
 use hostler_config::Server;
@@ -136,7 +136,7 @@ fn environment(one_shot: bool) -> Vec<ByteBuf> {
         .map(|(name, value)| ByteBuf::from([&name.into_vec()[..], b"=", &value.into_vec()].concat()))
         .collect();
     if !entries.iter().any(|entry| entry.starts_with(b"PATH=")) {
-        entries.push(ByteBuf::from([b"PATH=", USUAL_PATH].concat()));
+        entries.push(ByteBuf::from([b"PATH=", DEFAULT_PATH].concat()));
     }
     if one_shot {
         // Names are resolved once, not in each process that is forked. The engine does not hand this on.
