@@ -12,6 +12,7 @@ pub(crate) mod merge;
 pub(crate) mod methods;
 pub(crate) mod names;
 pub(crate) mod settings;
+pub(crate) mod slots;
 pub(crate) mod thread;
 pub(crate) mod tls_facts;
 pub(crate) mod variables;
@@ -20,6 +21,7 @@ pub(crate) mod vhost;
 use crate::io::body::RequestBody;
 use crate::io::open_file::OpenFile;
 use crate::request::connection::Peer;
+use crate::request::slots::{Relation, Slots};
 use crate::request::thread::Thread;
 use crate::values::table::Table;
 use bytes::Bytes;
@@ -140,12 +142,8 @@ pub(crate) struct Request {
     pub(crate) content_languages: Vec<Bytes>,
     /// Output filters by name (lower case), in order.
     pub(crate) filters: Vec<Bytes>,
-    /// How fast the answer is sent (`RATE_LIMIT`).
-    pub(crate) rate: Option<crate::module::ratelimit::Rate>,
     /// It is counted among its site's requests that are being answered.
     pub(crate) busy: Option<Rc<crate::limits::clients::Busy>>,
-    /// What compression came to.
-    pub(crate) compressed: Option<Rc<crate::module::deflate::Totals>>,
 
     pub(crate) status: u16,
     /// A reason phrase of the script's own.
@@ -164,16 +162,14 @@ pub(crate) struct Request {
     pub(crate) is_checked: bool,
     /// What its file is has been found out before the phase for that.
     pub(crate) is_typed: bool,
+    /// The answer's program has framed it in chunks.
+    pub(crate) is_framed: bool,
     /// Nobody has looked at it since too many waited: nothing is wrong with it, nor with its connection.
     pub(crate) is_refused: bool,
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
-    /// What workers have done for it.
-    pub(crate) progress: crate::module::perl::Progress,
-    /// The worker that waits for this request's next trip.
-    pub(crate) held: crate::module::perl::Held,
-    /// The conversation with a worker that it is a part of.
-    pub(crate) within: Option<crate::module::perl::Within>,
+    /// What modules keep with it.
+    pub(crate) slots: Slots,
     /// The request that it is a part of, as far as a worker is to be told of it.
     pub(crate) main: Option<Rc<Request>>,
     /// The request that has gone on in its place and was answered, for what is done after that.
@@ -182,8 +178,6 @@ pub(crate) struct Request {
     pub(crate) sent: Option<u64>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
-    /// Changes that a worker tells while its answer is being sent.
-    pub(crate) late: Option<crate::module::perl::Late>,
 }
 
 impl Request {
@@ -255,9 +249,7 @@ impl Request {
             content_encoding: None,
             content_languages: Vec::new(),
             filters: Vec::new(),
-            rate: None,
             busy: None,
-            compressed: None,
             status: 200,
             reason: None,
             body: RequestBody::Empty,
@@ -268,16 +260,14 @@ impl Request {
             epoch: 0,
             is_checked: false,
             is_typed: false,
+            is_framed: false,
             is_refused: false,
             no_cache: false,
-            progress: crate::module::perl::Progress::default(),
-            held: crate::module::perl::Held::default(),
-            within: None,
+            slots: Slots::default(),
             main: None,
             next: None,
             sent: None,
             custom_responses: Vec::new(),
-            late: None,
         }
     }
 
@@ -303,10 +293,6 @@ impl Request {
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
     /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
     pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
-        if !self.is_part() {
-            // What goes on may need a worker itself.
-            self.held.release(&self);
-        }
         let mut next = Self::new(&self.thread, &self.peer);
         next.carry_over(&self);
         next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
@@ -320,7 +306,7 @@ impl Request {
         }
         next.err_headers_out = self.err_headers_out.clone();
         next.redirects = self.redirects + 1;
-        next.within = self.within.as_ref().map(crate::module::perl::Within::redirected);
+        next.slots = self.slots.related(&self, Relation::Redirect);
         next.main.clone_from(&self.main);
         for (name, value) in self.env.iter() {
             let mut renamed = Vec::with_capacity(name.len() + 9);
@@ -359,8 +345,7 @@ impl Request {
         next.auth_type.clone_from(&self.auth_type);
         next.env = self.env.clone();
         next.redirects = self.redirects;
-        next.held = self.held.clone();
-        next.within = self.within.as_ref().map(crate::module::perl::Within::sub);
+        next.slots = self.slots.related(self, Relation::Sub);
         next.set_local_target(target);
         next
     }
@@ -400,7 +385,7 @@ impl Request {
 
     /// Whether its answer is a part of another's, also where that is made as if it were one of its own.
     pub(crate) fn is_part(&self) -> bool {
-        self.is_sub() || self.within.as_ref().is_some_and(|within| within.is_part) || self.main.is_some()
+        self.is_sub() || self.slots.are_part() || self.main.is_some()
     }
 
     pub(crate) fn is_head(&self) -> bool {

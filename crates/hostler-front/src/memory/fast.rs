@@ -251,6 +251,5 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
         && request.user.is_none()
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
         && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
-        && !request.progress.asked
         && !plan().has_say(request)
 }

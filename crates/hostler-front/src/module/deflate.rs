@@ -18,6 +18,7 @@ pub(crate) use variants::Variants;
 
 use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::io::body::{Body, Segment};
+use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
 use bytes::Bytes;
 use encoder::Recipe;
@@ -206,7 +207,7 @@ fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {
     let recipe = Recipe::of(request, coding);
     let Some(plain) = whole(&body) else {
         let totals = Rc::new(Totals::new(coding));
-        request.compressed = Some(totals.clone());
+        request.slots.put(Compressed(totals.clone()));
         return Body::Stream(Box::new(stream::Compressed::of(request, body.into_stream(), recipe, totals)));
     };
     let encoded = match file_of(request, &plain) {
@@ -245,8 +246,22 @@ fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::io::
 
 /// Once a compressed stream is sent, what compressing it came to is noted for the log.
 fn note(request: &mut Request) {
-    if let Some(totals) = request.compressed.take() {
-        note_totals(request, &totals);
+    if let Some(compressed) = request.slots.take::<Compressed>() {
+        note_totals(request, &compressed.0);
+    }
+}
+
+/// What compression of a request's answer comes to.
+#[derive(Clone)]
+struct Compressed(Rc<Totals>);
+
+impl State for Compressed {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
     }
 }
 

@@ -38,10 +38,12 @@ mod redirect;
 mod said;
 mod script;
 pub(crate) mod short;
+mod state;
 
-pub(crate) use held::Held;
-pub(crate) use nested::Within;
-pub(crate) use output::Late;
+use held::Held;
+use nested::Within;
+use output::Late;
+use state::HasPerl;
 
 use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
@@ -100,11 +102,11 @@ pub(crate) static MODULE: Module = Module {
     ],
     asks_programs: true,
     settle: Some(Settle { when: phases::are_put_off, run: |request| Box::pin(phases::settle(request)) }),
-    release: Some(|request| request.held.release(request)),
+    release: Some(state::release),
     provider: Some(|request, texts| Box::pin(phases::ask_provider(request, texts))),
     before_log: Some(late_changes),
     cleanup: Some(phases::after),
-    ..Module::new(NAME, phases::are_any)
+    ..Module::new(NAME, |request| request.progress().asked || phases::are_any(request))
 };
 
 /// Refuses what functions guard that a virtual host has switched off.
@@ -112,7 +114,11 @@ pub(crate) static GUARD: Module = Module { hooks: &[phases::GUARD], ..Module::ne
 
 /// What a worker has told while its answer was sent.
 fn late_changes(request: &mut Request) {
-    if let Some(changes) = request.late.take().and_then(|late| late.borrow_mut().take()) {
+    if request.perl().is_none_or(|perl| perl.late.is_none()) {
+        return;
+    }
+    let late = request.perl_mut().late.take();
+    if let Some(changes) = late.and_then(|late| late.borrow_mut().take()) {
         changes.apply_to_log(request);
     }
 }
@@ -130,8 +136,6 @@ pub(crate) struct Progress {
     pub(crate) put_off: bool,
     /// The request's file itself is run.
     pub(crate) is_script: bool,
-    /// The answer's program has framed it in chunks.
-    pub(crate) framed: bool,
     /// A worker has seen it in an earlier trip: what came of that may be this request's alone.
     pub(crate) asked: bool,
     /// Phases to which programs have added functions while the request was on its way.
@@ -182,7 +186,7 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
 /// mod_perl declines where no handler is configured; a phase before could still set one.
 fn is_declined_beforehand(request: &Request) -> bool {
     request.handler.as_deref() != Some(b"psgi")
-        && !request.held.is_kept()
+        && !request.is_held()
         && request.dir.perl.handlers.of(Phase::Response).is_empty()
         && phases::configured(request).0 == 0
 }
@@ -205,7 +209,7 @@ async fn respond(
     let task = Task { phases, handler, body, stays: expands, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
     if answer.is_ok()
-        && let Some(stopped) = request.progress.stopped.take()
+        && let Some(stopped) = request.perl_mut().progress.stopped.take()
     {
         Box::pin(phases::resume(request, stopped)).await?;
         return Box::pin(crate::hook::handler::respond(request)).await;
@@ -219,14 +223,14 @@ async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Hal
     let answer = match answer {
         short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
         short::Answer::Other(conversation) => {
-            let logs = request.progress.logged;
+            let logs = request.progress().logged;
             let stays = Stays { asked: false, whole: false, logs };
             converse(request, *conversation, stays).await
         }
         short::Answer::Failed(error) => Err(error),
     };
     if answer.is_ok()
-        && let Some(stopped) = request.progress.stopped.take()
+        && let Some(stopped) = request.perl_mut().progress.stopped.take()
     {
         Box::pin(phases::resume(request, stopped)).await?;
         return Box::pin(crate::hook::handler::respond(request)).await;
@@ -261,7 +265,7 @@ async fn outcome(
 /// The front goes on: with the handler that the worker has set, or with the default handler, as after Apache's
 /// other modules have declined too.
 async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, Halt> {
-    if request.progress.is_script {
+    if request.progress().is_script {
         // The file itself is a program's source.
         let file = String::from_utf8_lossy(&request.filename).into_owned();
         return Err(broken(request, &format!("the interpreter has declined to run the script {file}")));
@@ -293,8 +297,8 @@ async fn trip(
     };
     let known = directory::known(request, programs);
     let texts = Texts::of(request, translated);
-    if request.within.is_none() && request.is_sub() {
-        request.within = request.held.part();
+    if request.within().is_none() && request.is_sub() {
+        request.perl_mut().within = request.perl().and_then(|perl| perl.held.part());
     }
     let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
     let own_body = within.is_none();
@@ -311,15 +315,15 @@ async fn trip(
     }
     let conversation = match within {
         Some(within) => {
-            request.within = Some(within.clone());
+            request.perl_mut().within = Some(within.clone());
             within.begin(&work)
         }
         None => started(request, task, isolation, work).await?,
     };
-    request.progress.logged |= logs(task.phases);
-    request.progress.asked = true;
-    request.progress.stopped = None;
-    request.progress.pending = PhaseSet::default();
+    request.perl_mut().progress.logged |= logs(task.phases);
+    request.perl_mut().progress.asked = true;
+    request.perl_mut().progress.stopped = None;
+    request.perl_mut().progress.pending = PhaseSet::default();
     let responds = task.phases.contains(Phase::Response);
     let stays =
         Stays { asked: task.stays, whole: task.stays && responds, logs: logs(task.phases) && responds };
@@ -341,7 +345,7 @@ impl Stays {
     fn at(self, end: &End, request: &mut Request) -> bool {
         let made_by_front = matches!(end, End::Status(_) | End::Declined | End::Redirect(_));
         if self.logs && made_by_front {
-            request.progress.logged = false;
+            request.perl_mut().progress.logged = false;
         }
         let asked = if self.whole { matches!(end, End::Done) } else { self.asked };
         asked || (self.logs && matches!(end, End::Status(_)))
@@ -364,7 +368,7 @@ async fn started(
         Begin::Never(refusal) => return Err(refusal),
         Begin::Later(pool, work) => pool.begin(work).await?,
     };
-    Ok(Conversation::around(exchange, body, request.within.clone()))
+    Ok(Conversation::around(exchange, body, request.within().cloned()))
 }
 
 /// Whether these phases are what is left after an answer.
@@ -420,7 +424,8 @@ async fn converse(
                 conversation.tell_configured(outcome);
             }
             Some(Event::Standing(pushed, stopped)) => {
-                (request.progress.pushed, request.progress.stopped) = (pushed, stopped);
+                let progress = &mut request.perl_mut().progress;
+                (progress.pushed, progress.stopped) = (pushed, stopped);
             }
             Some(Event::Redirect(target)) if has_head || request.is_part() => {
                 conversation.splice(request, &target);
@@ -430,7 +435,7 @@ async fn converse(
                 return Ok(redirect::follow(request, conversation, stays, target).await);
             }
             Some(Event::Finished(end)) => {
-                let stopped = request.progress.stopped.is_some() && !conversation.is_inside();
+                let stopped = request.progress().stopped.is_some() && !conversation.is_inside();
                 if stopped && request.is_part() {
                     // Nobody else can go on with it, and what was added must not be passed over.
                     conversation.release();
@@ -441,7 +446,7 @@ async fn converse(
                     ));
                 }
                 if stays.at(&end, request) || stopped {
-                    request.held.keep(conversation);
+                    request.perl_mut().held.keep(conversation);
                 } else {
                     if stays.asked {
                         conversation.release();
@@ -480,7 +485,7 @@ fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathe
         conversation.release();
     }
     let late = Late::default();
-    request.late = Some(late.clone());
+    request.perl_mut().late = Some(late.clone());
     let request = Box::new(request.clone());
     Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
 }
@@ -499,6 +504,6 @@ fn fail(request: &mut Request, error: &Error) -> Halt {
         request.headers_out.set("Retry-After", seconds.to_string());
     }
     // It would have to wait for the same.
-    request.progress.logged = true;
+    request.perl_mut().progress.logged = true;
     Halt::Status(error.status())
 }

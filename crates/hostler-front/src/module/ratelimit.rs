@@ -6,6 +6,7 @@
 use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::request::Request;
+use crate::request::slots::{Relation, State};
 use crate::values::text;
 use bytes::Bytes;
 use std::future::Future;
@@ -22,7 +23,9 @@ pub(crate) static MODULE: Module = Module {
             sees_errors: false,
             when: |request| request.env.contains("rate-limit"),
             run: Change::Now(|request, body| {
-                request.rate = wanted(request);
+                if let Some(rate) = wanted(request) {
+                    request.slots.put(Limit(rate));
+                }
                 body
             }),
         },
@@ -30,7 +33,7 @@ pub(crate) static MODULE: Module = Module {
             stage: Stage::Transfer,
             after: &["core"],
             sees_errors: false,
-            when: |request| request.rate.is_some(),
+            when: |request| request.slots.find::<Limit>().is_some(),
             run: Change::Now(apply),
         },
     ],
@@ -43,9 +46,23 @@ const INTERVALS_A_SECOND: u64 = 5;
 
 /// Bytes in a second, and bytes at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
+struct Rate {
     speed: u64,
     burst: u64,
+}
+
+/// How fast the answer is sent.
+#[derive(Clone)]
+struct Limit(Rate);
+
+impl State for Limit {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
 }
 
 /// Whether an answer is slowed down, and how far.
@@ -72,7 +89,8 @@ fn number(text: &[u8]) -> u64 {
 
 /// The body, slowed down.
 fn apply(request: &mut Request, body: Body) -> Body {
-    let Some(rate) = request.rate else { return body };
+    let Some(limit) = request.slots.take::<Limit>() else { return body };
+    let Limit(rate) = *limit;
     if matches!(body, Body::Empty) {
         return body;
     }

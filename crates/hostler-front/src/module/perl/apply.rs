@@ -2,6 +2,7 @@
 //!
 //! Values are pieces of the message that they came in: nothing is copied but what is changed.
 
+use super::state::HasPerl;
 use crate::hook::handler;
 use crate::log::{self, Severity};
 use crate::module::core::file;
@@ -97,17 +98,17 @@ impl Head {
         request.headers_out = self.headers_out;
         request.err_headers_out = self.err_headers_out;
         // Of a CGI program Apache drops the field, and sends the body as it is.
-        request.progress.framed = !request.progress.is_script
+        request.is_framed = !request.progress().is_script
             && [&request.headers_out, &request.err_headers_out].into_iter().any(says_chunked);
         withdraw_connection(&mut request.headers_out, &mut request.notes);
         withdraw_connection(&mut request.err_headers_out, &mut request.notes);
-        if request.progress.is_script && !request.env.contains("ap_trust_cgilike_cl") {
+        if request.progress().is_script && !request.env.contains("ap_trust_cgilike_cl") {
             // As with a CGI program that is started: the answer is as long as it is.
             request.headers_out.unset("Content-Length");
         } else if let Some(length) = self.content_length {
             request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
         }
-        if request.progress.is_script {
+        if request.progress().is_script {
             modified(request);
         }
         if self.flags.has(HeadFlags::NO_CACHE) && !request.headers_out.contains("Expires") {

@@ -7,6 +7,7 @@
 use super::conversation::Wish;
 use super::directory;
 use super::directory::{Known, Programs};
+use super::state::HasPerl;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use bytes::Bytes;
@@ -64,10 +65,10 @@ pub(super) async fn add(request: &mut Request, wish: &Wish, has_head: bool) -> R
     if wish.text.len() > LONGEST {
         return Err(format!("it is longer than {LONGEST} bytes"));
     }
-    if request.progress.additions >= MOST {
+    if request.progress().additions >= MOST {
         return Err(format!("configuration has been added {MOST} times already"));
     }
-    request.progress.additions += 1;
+    request.perl_mut().progress.additions += 1;
     let added = read(request, wish).await?;
     if added.has_sections && reached > Phase::MapToStorage {
         return Err(

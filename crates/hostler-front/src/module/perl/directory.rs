@@ -1,5 +1,6 @@
 //! The configuration that applies to a request, as a worker is told of it: encoded once, then named by number.
 
+use super::state::HasPerl;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::request::Request;
@@ -58,7 +59,7 @@ thread_local! {
 pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, programs);
-    let (all, most) = if request.progress.additions > 0 { (&ADDED, MAX_ADDED) } else { (&KNOWN, MAX) };
+    let (all, most) = if request.progress().additions > 0 { (&ADDED, MAX_ADDED) } else { (&KNOWN, MAX) };
     all.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.clone();

@@ -6,6 +6,8 @@
 
 use super::conversation::Conversation;
 use super::nested::Within;
+use super::state;
+use super::state::HasPerl;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
 use std::cell::RefCell;
@@ -49,8 +51,8 @@ impl Held {
 /// The one that goes on with this request, if it does in the same pool.
 pub(super) fn take(request: &Request, isolation: Isolation) -> Option<Conversation> {
     if request.is_part() || isolation != Isolation::Persistent {
-        request.held.release(request);
+        state::release(request);
         return None;
     }
-    request.held.take()
+    request.perl().and_then(|perl| perl.held.take())
 }

@@ -6,6 +6,7 @@
 
 use super::conversation::{Conversation, Upload};
 use super::said::Said;
+use super::state::HasPerl;
 use crate::io::body::RequestBody;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
@@ -108,7 +109,7 @@ pub(crate) struct Within {
 impl Within {
     /// Who asks something in this conversation.
     pub(super) fn asker(line: &Rc<Line>, request: &Request) -> Self {
-        match &request.within {
+        match request.within() {
             Some(within) if Rc::ptr_eq(&within.line, line) => within.clone(),
             _ => Self::of_main(line),
         }
@@ -146,7 +147,7 @@ impl Within {
 /// Where the request's next trip goes to, if it is inside of a conversation with a worker of the right pool, or that
 /// conversation is inside of such a one (`Isolation` may differ from URL to URL).
 pub(super) fn place(request: &Request, isolation: Isolation) -> Option<Within> {
-    let mut within = request.within.clone().filter(|within| within.id != 0)?;
+    let mut within = request.within().cloned().filter(|within| within.id != 0)?;
     let thread = &request.thread;
     let pool = thread.shared.engines.pool(thread, &request.server, isolation == Isolation::Fork);
     loop {

@@ -7,6 +7,8 @@
 use super::conversation::End;
 use super::directory::Programs;
 use super::head::Task;
+use super::state;
+use super::state::HasPerl;
 use super::{Answer, fail, nested, trip};
 use crate::hook::phases::Phase as At;
 use crate::hook::plan::plan;
@@ -41,7 +43,7 @@ enum Said {
 /// programs have added to it on the way.
 pub(crate) fn configured(request: &Request) -> PhaseSet {
     let mut phases = by_directory(request);
-    phases.0 |= request.progress.pushed.0 & !(1 << Phase::Response as u8);
+    phases.0 |= request.progress().pushed.0 & !(1 << Phase::Response as u8);
     phases
 }
 
@@ -110,9 +112,9 @@ fn set(phases: &[Phase]) -> PhaseSet {
 
 /// The phases of the trip that answers.
 pub(super) fn with_response(request: &Request) -> PhaseSet {
-    let mut phases = request.progress.pending;
+    let mut phases = request.progress().pending;
     phases.insert(Phase::Response);
-    if request.prev.is_none() && !request.is_sub() && !request.progress.logged {
+    if request.prev.is_none() && !request.is_sub() && !request.progress().logged {
         phases.0 |= both(configured(request), set(&AFTER)).0;
     }
     phases
@@ -208,7 +210,7 @@ fn is_server_s(request: &Request, phase: Phase) -> bool {
 }
 
 fn is_mapping_s(request: &Request, phase: Phase) -> bool {
-    is_server_s(request, phase) || request.progress.pushed.contains(phase)
+    is_server_s(request, phase) || request.progress().pushed.contains(phase)
 }
 
 /// A phase of mapping; OK: the front's own translation, or walk, is not wanted.
@@ -221,7 +223,7 @@ async fn mapping(request: &mut Request, phase: Phase) -> Outcome {
 
 /// Whether functions of these phases are still to be asked, by a trip of their own.
 fn wants(request: &Request, phases: &[Phase]) -> bool {
-    let left = configured(request).0 & !request.progress.done.0 & !request.progress.pending.0;
+    let left = configured(request).0 & !request.progress().done.0 & !request.progress().pending.0;
     left & set(phases).0 != 0
 }
 
@@ -245,9 +247,10 @@ fn put_off(request: &mut Request) -> Outcome {
     types::check(request);
     if request.handler.as_deref().is_some_and(super::is_handler) {
         request.is_typed = true;
-        request.progress.put_off = true;
+        request.perl_mut().progress.put_off = true;
         // Functions of one of them may add to those after it.
-        request.progress.pending = set(&[Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup]);
+        request.perl_mut().progress.pending =
+            set(&[Phase::HeaderParser, Phase::Access, Phase::Type, Phase::Fixup]);
     } else {
         kept.restore(request);
     }
@@ -256,12 +259,12 @@ fn put_off(request: &mut Request) -> Outcome {
 
 /// Type and Fixup, or what is left of them. Nothing of another module's comes between them, so they are one trip.
 async fn type_and_fixup(request: &mut Request) -> Outcome {
-    let wanted = PhaseSet(set(&[Phase::Type, Phase::Fixup]).0 & !request.progress.done.0);
+    let wanted = PhaseSet(set(&[Phase::Type, Phase::Fixup]).0 & !request.progress().done.0);
     let said = ask(request, wanted).await?;
-    request.progress.done.0 |= wanted.0;
-    if request.progress.stopped.take() == Some(Phase::Type) {
+    request.perl_mut().progress.done.0 |= wanted.0;
+    if request.perl_mut().progress.stopped.take() == Some(Phase::Type) {
         types::check_again(request, said == Said::Ok);
-        request.progress.done.0 &= !set(&[Phase::Fixup]).0;
+        request.perl_mut().progress.done.0 &= !set(&[Phase::Fixup]).0;
     }
     Ok(Flow::Ok)
 }
@@ -282,7 +285,7 @@ async fn authenticate(request: &mut Request) -> Outcome {
 /// configuration, which may be about what comes next.
 pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Continue {
     let passed = BEFORE.into_iter().filter(|phase| *phase <= stopped);
-    passed.for_each(|phase| request.progress.done.insert(phase));
+    passed.for_each(|phase| request.perl_mut().progress.done.insert(phase));
     let from = match stopped {
         Phase::Fixup => At::Fixup,
         Phase::Type | Phase::Authz | Phase::Authen => At::Type,
@@ -293,15 +296,15 @@ pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Continue {
 
 /// Whether phases were put off, or a worker waits for the request's next trip.
 pub(super) fn are_put_off(request: &Request) -> bool {
-    request.progress.pending.0 != 0
+    request.progress().pending.0 != 0
 }
 
 /// The phases that were to run with a worker's response, now that somebody else answers.
 pub(super) async fn settle(request: &mut Request) -> Continue {
-    let pending = std::mem::take(&mut request.progress.pending);
+    let pending = std::mem::take(&mut request.perl_mut().progress.pending);
     if pending.0 != 0 {
         ask(request, pending).await?;
-        if let Some(stopped) = request.progress.stopped.take() {
+        if let Some(stopped) = request.perl_mut().progress.stopped.take() {
             Box::pin(resume(request, stopped)).await?;
         }
     }
@@ -312,7 +315,10 @@ pub(super) async fn settle(request: &mut Request) -> Continue {
 /// same rules was already checked.
 fn has(request: &Request, phase: Phase) -> bool {
     let repeated = request.prev.as_ref().is_some_and(|prev| {
-        prev.status < 400 && prev.is_checked && !prev.progress.put_off && Arc::ptr_eq(&prev.dir, &request.dir)
+        prev.status < 400
+            && prev.is_checked
+            && !prev.progress().put_off
+            && Arc::ptr_eq(&prev.dir, &request.dir)
     });
     !repeated && wants(request, &[phase])
 }
@@ -320,9 +326,9 @@ fn has(request: &Request, phase: Phase) -> bool {
 /// Functions that programs have added are in the process that they were added in: where nobody can go back to it, they
 /// cannot be asked, and what they may forbid is not allowed.
 pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Continue {
-    let pushed = both(request.progress.pushed, phases);
+    let pushed = both(request.progress().pushed, phases);
     if pushed.0 == 0
-        || request.held.is_kept()
+        || request.is_held()
         || nested::place(request, Isolation::Persistent).is_some()
         || both(phases, set(&AFTER)).0 != 0
     {
@@ -393,8 +399,8 @@ pub(super) fn after(mut answered: Request, finished: Finished) {
     let Finished { bytes, length } = finished;
     let original = answered.original();
     let phases = both(by_directory(original), set(&AFTER));
-    if original.progress.logged || answered.progress.logged || phases.0 == 0 {
-        answered.held.release(&answered);
+    if original.progress().logged || answered.progress().logged || phases.0 == 0 {
+        state::release(&answered);
         return;
     }
     answered.sent = Some(bytes);
@@ -409,7 +415,7 @@ pub(super) fn after(mut answered: Request, finished: Finished) {
         Some(_) => Request { next: Some(Rc::new(answered.clone())), ..answered.original().clone() },
     };
     request.body = crate::io::body::RequestBody::Empty;
-    request.progress.logged = true;
+    request.perl_mut().progress.logged = true;
     tokio::task::spawn_local(async move {
         // What they say changes nothing any more; failures are logged.
         let _ = ask(&mut request, phases).await;

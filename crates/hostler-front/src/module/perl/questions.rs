@@ -9,6 +9,7 @@ use super::directory::Programs;
 use super::head;
 use super::head::{Task, Texts};
 use super::nested::{Line, Within};
+use super::state::HasPerl;
 use crate::hook::follow;
 use crate::hook::handler;
 use crate::hook::walk;
@@ -79,7 +80,7 @@ pub(super) fn read_body(body: RequestBody, most: u32) -> Asked {
 /// The request that asks, for its parts: they know what they are part of.
 fn asking(line: &Rc<Line>, request: &Request) -> Request {
     let mut parent = request.clone();
-    parent.within = Some(Within::asker(line, request));
+    parent.perl_mut().within = Some(Within::asker(line, request));
     parent
 }
 
@@ -121,7 +122,7 @@ impl Sub {
     }
 
     fn id(&self) -> u32 {
-        self.request.within.as_ref().map_or(0, |within| within.id)
+        self.request.within().map_or(0, |within| within.id)
     }
 
     /// What its answer takes.
@@ -168,7 +169,7 @@ pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked 
         let Ok(mut next) = follow::next(parent, method, &target) else {
             return Answered::Ran(Body::Empty.into_stream(), 500);
         };
-        next.progress.logged = true;
+        next.perl_mut().progress.logged = true;
         let outcome = Box::pin(walk::answer(&mut next)).await;
         let (mut next, body, status) = sent(next, outcome).await;
         next.status = status;
@@ -178,7 +179,7 @@ pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked 
 
 /// Tells the worker of the request that has gone on in the place of the one that it is at.
 pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
-    let Some(within) = &next.within else { return exchange.tell(&ToWorker::Ran(next.status)) };
+    let Some(within) = next.within() else { return exchange.tell(&ToWorker::Ran(next.status)) };
     let known = directory::known(next, Programs::Configured);
     let texts = Texts::of(next, None);
     let head = head::head(next, &texts, &known, &Task::default());
@@ -221,7 +222,7 @@ async fn answered(mut sub: Request) -> (Request, Body, u16) {
     // Includes in it are expanded in place: nobody else would do it.
     let depth = sub.origin;
     sub.origin = Origin::Redirect;
-    sub.progress.logged = true;
+    sub.perl_mut().progress.logged = true;
     let outcome = Box::pin(handler::invoke(&mut sub)).await;
     if outcome.is_err() {
         sub.origin = depth;
@@ -231,7 +232,8 @@ async fn answered(mut sub: Request) -> (Request, Body, u16) {
 
 /// What goes into another's answer, following redirects within the server.
 async fn sent(sub: Request, outcome: Result<Body, Halt>) -> (Request, Body, u16) {
-    let (mut sub, outcome) = follow::follow(sub, outcome, |next| next.progress.logged = true).await;
+    let (mut sub, outcome) =
+        follow::follow(sub, outcome, |next| next.perl_mut().progress.logged = true).await;
     match outcome {
         Ok(body) | Err(Halt::Done(body)) => {
             let body = Box::pin(include::filter(&mut sub, body)).await;

@@ -6,6 +6,7 @@
 
 use super::configure;
 use super::conversation::{Conversation, Event};
+use super::state::HasPerl;
 use super::{Answer, End, Stays};
 use crate::hook::walk;
 use crate::io::body::{Body, BodyError, BodyStream};
@@ -38,7 +39,7 @@ pub(super) fn follow<'a>(
         let caller = Caller { request: request.clone(), conversation, stays };
         let mut outcome = Err(Halt::Redirect { method: request.method.clone(), target });
         let mut next = request.clone();
-        next.within = None;
+        next.perl_mut().within = None;
         while let Err(Halt::Redirect { method, target }) = outcome {
             let limit = settings::recursion(&next.server).0;
             if next.redirects >= limit {
@@ -47,10 +48,10 @@ pub(super) fn follow<'a>(
                 outcome = Err(Halt::Status(500));
                 break;
             }
-            let first = next.within.is_none();
+            let first = next.within().is_none();
             next = next.redirected(method, &target);
             if first {
-                next.within = Some(caller.conversation.next_of(&caller.request));
+                next.perl_mut().within = Some(caller.conversation.next_of(&caller.request));
             }
             outcome = Box::pin(walk::answer(&mut next)).await;
         }
@@ -78,7 +79,7 @@ pub(super) fn follow<'a>(
             Err(Halt::Redirect { .. }) => Answer::Ended(End::Status(500)),
         };
         // From here on its parts are another worker's, or those of the one around it: this one goes its own way.
-        next.within.clone_from(&request.within);
+        next.perl_mut().within = request.within().cloned();
         *request = next;
         answer
     })

@@ -3,6 +3,7 @@
 
 use super::directory::Programs;
 use super::respond;
+use super::state::HasPerl;
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi;
@@ -26,7 +27,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         log::request(request, Severity::Error, "cgi", &message);
         return Err(Halt::Status(500));
     }
-    request.progress.is_script = true;
+    request.perl_mut().progress.is_script = true;
     let mut phases = PhaseSet::default();
     phases.insert(Phase::Response);
     let body = respond(request, phases, Isolation::Fork, Programs::File, Some(HANDLER)).await?;

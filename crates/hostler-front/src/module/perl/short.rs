@@ -14,6 +14,7 @@ use super::conversation;
 use super::conversation::Conversation;
 use super::head;
 use super::head::Task;
+use super::state::HasPerl;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::http1::send;
@@ -247,8 +248,8 @@ impl Begun {
         request.content_languages.clone_from(&known.content_languages);
         request.lasting = known.lasting;
         request.epoch = known.epoch;
-        request.progress.is_script = self.remembered.handler.is_some();
-        request.progress.logged = super::logs(self.remembered.phases);
+        request.perl_mut().progress.is_script = self.remembered.handler.is_some();
+        request.perl_mut().progress.logged = super::logs(self.remembered.phases);
         request
     }
 

@@ -3,6 +3,7 @@
 use super::super::Progress;
 use super::super::directory::Known;
 use super::super::head::{Task, Texts};
+use super::super::state::HasPerl;
 use crate::hook::plan::plan;
 use crate::log::access_log;
 use crate::request::connection::Peer;
@@ -86,7 +87,7 @@ pub(in super::super) fn remember(
     let mut kept = request.clone();
     kept.headers_in.clear();
     kept.args = None;
-    kept.progress = Progress::default();
+    kept.slots.clear();
     let remembered = Remembered {
         site,
         epoch: request.epoch,
@@ -112,7 +113,7 @@ fn is_same_for_all(request: &Request) -> bool {
     let (dir, server) = (&request.dir, &request.server.conf);
     request.origin == Origin::Client
         && request.prev.is_none()
-        && !request.progress.asked
+        && !request.progress().asked
         && matches!(request.version, HTTP_10 | HTTP_11)
         && &*request.method == b"GET"
         && request.target.starts_with(b"/")

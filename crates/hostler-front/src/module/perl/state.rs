@@ -1,0 +1,82 @@
+//! What a request keeps for Perl from one phase to the next.
+
+use super::{Held, Late, Progress, Within};
+use crate::request::Request;
+use crate::request::slots::{Relation, State};
+
+/// All of it.
+#[derive(Clone, Default)]
+pub(super) struct Perl {
+    /// What workers have done, or are still to do.
+    pub(super) progress: Progress,
+    /// The worker that waits for the request's next trip.
+    pub(super) held: Held,
+    /// The conversation with a worker that it is a part of.
+    pub(super) within: Option<Within>,
+    /// Changes that a worker tells while its answer is being sent.
+    pub(super) late: Option<Late>,
+}
+
+impl State for Perl {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+
+    fn related(&self, from: &Request, relation: Relation) -> Option<Box<dyn State>> {
+        let mut next = Self::default();
+        match relation {
+            Relation::Redirect => {
+                if !from.is_part() {
+                    // What goes on may need a worker itself.
+                    self.held.release(from);
+                }
+                next.within = self.within.as_ref().map(Within::redirected);
+            }
+            Relation::Sub => {
+                next.held = self.held.clone();
+                next.within = self.within.as_ref().map(Within::sub);
+            }
+        }
+        (next.within.is_some() || next.held.is_kept()).then(|| Box::new(next) as Box<dyn State>)
+    }
+
+    fn is_part(&self) -> bool {
+        self.within.as_ref().is_some_and(|within| within.is_part)
+    }
+}
+
+/// A request's state, as this module reads and writes it.
+pub(super) trait HasPerl {
+    fn perl(&self) -> Option<&Perl>;
+    fn perl_mut(&mut self) -> &mut Perl;
+
+    fn progress(&self) -> Progress {
+        self.perl().map(|perl| perl.progress).unwrap_or_default()
+    }
+
+    fn within(&self) -> Option<&Within> {
+        self.perl()?.within.as_ref()
+    }
+
+    /// Whether a worker waits for it; a phase before may have set handlers in it.
+    fn is_held(&self) -> bool {
+        self.perl().is_some_and(|perl| perl.held.is_kept())
+    }
+}
+
+impl HasPerl for Request {
+    fn perl(&self) -> Option<&Perl> {
+        self.slots.find()
+    }
+
+    fn perl_mut(&mut self) -> &mut Perl {
+        self.slots.find_mut()
+    }
+}
+
+/// Lets the worker go that waits for the request.
+pub(super) fn release(request: &Request) {
+    if let Some(perl) = request.perl() {
+        perl.held.release(request);
+    }
+}
