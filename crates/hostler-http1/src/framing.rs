@@ -159,8 +159,8 @@ pub fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
 
 #[cfg(test)]
 mod tests {
-    use crate::head::{Limits, parse};
     use super::*;
+    use crate::head::{Limits, parse};
 
     fn of(fields: &str) -> Result<(Framing, bool), FramingError> {
         let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");

@@ -27,7 +27,6 @@ pub enum UriError {
 
 impl UriError {
     /// Apache answers an encoded slash or NUL as if nothing were there.
-    /// The status that answers it.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -107,11 +106,7 @@ fn is_unreserved(byte: u8) -> bool {
 ///
 /// # Errors
 /// Escapes that mean nothing or must not be there, and dot segments that climb above the root.
-pub fn normalise(
-    path: &[u8],
-    merge_slashes: bool,
-    slashes: EncodedSlashes,
-) -> Result<Vec<u8>, UriError> {
+pub fn normalise(path: &[u8], merge_slashes: bool, slashes: EncodedSlashes) -> Result<Vec<u8>, UriError> {
     if path == b"*" {
         return Ok(path.to_vec());
     }

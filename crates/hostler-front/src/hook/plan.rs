@@ -52,7 +52,8 @@ impl Plan {
         for phase in Phase::ALL {
             let all =
                 modules.iter().flat_map(|module| module.hooks.iter().map(move |hook| Entry { module, hook }));
-            entries[phase as usize] = sorted(phase, all.filter(|entry| entry.hook.phase == phase).collect())?;
+            entries[phase as usize] =
+                sorted(&phase, all.filter(|entry| entry.hook.phase == phase).collect())?;
         }
         let mut sieves: [Vec<Sieve>; Stage::ALL.len()] = Default::default();
         for stage in Stage::ALL {
@@ -60,7 +61,7 @@ impl Plan {
                 .iter()
                 .flat_map(|module| module.filters.iter().map(move |filter| Sieve { module, filter }));
             sieves[stage as usize] =
-                sorted(stage, all.filter(|sieve| sieve.filter.stage == stage).collect())?;
+                sorted(&stage, all.filter(|sieve| sieve.filter.stage == stage).collect())?;
         }
         Ok(Self { modules, entries, sieves })
     }
@@ -280,7 +281,7 @@ impl Ranked for Sieve {
 }
 
 /// The one order that these permit.
-fn sorted<T: Ranked>(kind: impl std::fmt::Debug, mut left: Vec<T>) -> Result<Vec<T>, String> {
+fn sorted<T: Ranked>(kind: &impl std::fmt::Debug, mut left: Vec<T>) -> Result<Vec<T>, String> {
     let mut done: Vec<T> = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let mut free = (0..left.len()).filter(|n| !left.iter().any(|other| other.precedes(left[*n])));

@@ -71,7 +71,8 @@ async fn by_address(request: &mut Request) -> Outcome {
 
 /// Require, as far as nobody has to be known for it.
 async fn without_login(request: &mut Request) -> Outcome {
-    match decided(request, request.user.is_some()).await? {
+    let has_user = request.user.is_some();
+    match decided(request, has_user).await? {
         Decision::Allow => Ok(Flow::Ok),
         Decision::Authenticate => Ok(Flow::Declined),
         Decision::Forbidden => Err(forbidden(request)),

@@ -3,7 +3,7 @@
 //! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
 //! it is evaluated again with the answers so far.
 
-use crate::request::{Found, Request};
+use crate::request::Request;
 use crate::site::files::AccessFiles;
 use bytes::Bytes;
 use hostler_expr::{

@@ -1,6 +1,5 @@
 //! URLs whose phases come to the same for every request.
 
-use super::super::Progress;
 use super::super::directory::Known;
 use super::super::head::{Task, Texts};
 use super::super::state::HasPerl;
