@@ -1,4 +1,4 @@
-//! HTTP/1 as values (RFC 9112): request heads, framing, chunked bodies, targets, authorities, byte ranges. Bytes in,
+//! HTTP/1 as values (RFC 9112): request heads, framing, chunked bodies, targets, authorities, byte ranges, heads of answers. Bytes in,
 //! values out; no I/O, and nothing here knows of a server.
 //!
 //! Strict where two readers of one message could take it differently: what one of them would smuggle past the other
@@ -9,4 +9,5 @@ pub mod byte_range;
 pub mod chunked;
 pub mod framing;
 pub mod head;
+pub mod response;
 pub mod uri;

@@ -5,13 +5,14 @@
 
 use super::incoming::{Incoming, discard};
 use super::send;
-use super::send::{Connection, Outgoing};
+use super::send::Outgoing;
 use super::wire::{Wire, with_scratch};
 use crate::hook::reply::Reply;
 use crate::io::body::RequestBody;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
+use crate::memory::fast::{self, Fast};
 use crate::module::perl::short::{self, Begun};
 use crate::request::Request;
 use crate::request::connection::Peer;
@@ -19,6 +20,7 @@ use crate::request::thread::Thread;
 use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive};
 use hostler_http1::head::{self, Head, HeadError, Limits};
+use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -40,15 +42,6 @@ enum Next {
     Closed(bool),
 }
 
-/// An answer that needed nothing but memory; its head is in `out`.
-pub(crate) struct Fast {
-    pub(crate) out: Vec<u8>,
-    pub(crate) body: Bytes,
-    pub(crate) after: After,
-    /// For the access log, once it is sent.
-    pub(crate) log: crate::memory::fast::Logged,
-}
-
 /// Serves a connection until its end.
 pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
     let limits = peer.limits;
@@ -63,7 +56,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         let after = match next(&thread, &wire, &peer, &limits, wait).await {
             Next::Answered(fast) => {
                 let whole = wire.write(&[&fast.out, &fast.body]).await.is_ok();
-                crate::memory::fast::log(&thread, &peer, &fast, whole);
+                fast::log(&thread, &peer, &fast, whole);
                 if !whole {
                     return;
                 }
@@ -177,7 +170,7 @@ fn examine(
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
             if let Err(wait) = thread.shared.clients.may_ask(peer.remote.ip()) {
                 Next::TooMany(Bytes::copy_from_slice(&buffer[..head.length]), wait)
-            } else if let Some(fast) = crate::memory::fast::answer(thread, peer, &head, buffer) {
+            } else if let Some(fast) = fast::answer(thread, peer, &head, buffer) {
                 Next::Answered(fast)
             } else if let Some(begun) = short::begin(thread, peer, &head, buffer) {
                 Next::Begun(Box::new(begun))
@@ -211,7 +204,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         abandoned(thread, peer, &buffer, &head, received).await;
         return After::Linger;
     };
-    crate::memory::fast::remember(thread, peer, &head, &buffer, &reply);
+    fast::remember(thread, peer, &head, &buffer, &reply);
     deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, incoming }, reply).await
 }
 
@@ -291,7 +284,7 @@ async fn deliver(
         headers: &reply.headers,
         body: std::mem::take(&mut reply.body),
         head_only: reply.head_only,
-        connection: Connection::of(wish, peer, keep),
+        connection: peer.connection(wish, keep),
         raw: reply.raw,
     };
     // Raw bytes, which say what they like of their length, and a body without one before HTTP/1.1 end with the

@@ -4,12 +4,11 @@ use super::wire::Wire;
 use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::io::open_file::OpenFile;
 use crate::io::sent::{Ended, Sent};
-use crate::request::connection::Peer;
 use crate::values::status;
 use crate::values::table::Table;
 use bytes::Bytes;
-use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::{HTTP_09, HTTP_11, Version};
+use hostler_http1::response::{Connection, connection, field};
 use std::future::poll_fn;
 use std::rc::Rc;
 
@@ -27,36 +26,6 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) connection: Connection,
     /// An nph- script's bytes: no head of ours.
     pub(crate) raw: bool,
-}
-
-/// The Connection field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Connection {
-    Close,
-    /// Persistent, as the protocol has it.
-    Keep,
-    /// Persistent, and the client is told: (seconds, requests left or `None` for no limit).
-    Tell(u64, Option<u32>),
-}
-
-/// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
-pub(crate) fn tell_connection(wish: KeepAlive, peer: &Peer, out: &mut Vec<u8>) -> After {
-    let stays = wish.persistent && peer.may_continue();
-    connection(out, Connection::of(wish, peer, stays));
-    wish.after(stays)
-}
-
-impl Connection {
-    /// What is told about the connection with an answer, when it stays or not.
-    pub(crate) fn of(wish: KeepAlive, peer: &Peer, stays: bool) -> Self {
-        if !stays {
-            Self::Close
-        } else if wish.explicit {
-            Self::Tell(peer.settings.keep_alive_timeout.as_secs(), peer.requests_left())
-        } else {
-            Self::Keep
-        }
-    }
 }
 
 /// Whether this status never has a body (RFC 9110 §6.4.1).
@@ -128,37 +97,6 @@ fn status_line(out: &mut Vec<u8>, code: u16, reason: Option<&[u8]>) {
     out.push(b' ');
     out.extend_from_slice(reason.unwrap_or_else(|| status::reason(code).as_bytes()));
     out.extend_from_slice(b"\r\n");
-}
-
-/// A field; a value that could end the line early is made harmless, and a field whose name is none (RFC 9110 §5.1) is
-/// left out (response splitting).
-pub(crate) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    if name.is_empty() || !name.iter().copied().all(hostler_http1::head::is_token) {
-        return;
-    }
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
-        out.extend(value.iter().map(|&b| if matches!(b, b'\r' | b'\n' | 0) { b' ' } else { b }));
-    } else {
-        out.extend_from_slice(value);
-    }
-    out.extend_from_slice(b"\r\n");
-}
-
-pub(crate) fn connection(out: &mut Vec<u8>, connection: Connection) {
-    match connection {
-        Connection::Close => out.extend_from_slice(b"Connection: close\r\n"),
-        Connection::Keep => {}
-        Connection::Tell(timeout, left) => {
-            let mut value = format!("timeout={timeout}");
-            if let Some(left) = left {
-                value.push_str(&format!(", max={left}"));
-            }
-            field(out, b"Keep-Alive", value.as_bytes());
-            out.extend_from_slice(b"Connection: Keep-Alive\r\n");
-        }
-    }
 }
 
 async fn send_segments(

@@ -5,8 +5,6 @@
 
 use crate::hook::plan::plan;
 use crate::hook::reply::Reply;
-use crate::http1::conn::Fast;
-use crate::http1::send;
 use crate::io::body::Body;
 use crate::log::access_log::{self, FastRecord};
 use crate::module::deflate;
@@ -19,8 +17,9 @@ use crate::values::text;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::Server;
-use hostler_http1::framing::KeepAlive;
+use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::{HTTP_11, Head};
+use hostler_http1::response::field;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -61,8 +60,18 @@ pub(crate) struct UrlCache {
     bytes: usize,
 }
 
+/// An answer that needed nothing but memory; its head is in `out`.
+pub(crate) struct Fast {
+    pub(crate) out: Vec<u8>,
+    pub(crate) body: Bytes,
+    /// What becomes of the connection.
+    pub(crate) after: After,
+    /// For the access log, once it is sent.
+    log: Logged,
+}
+
 /// What is needed for the log line.
-pub(crate) struct Logged {
+struct Logged {
     remembered: Rc<Remembered>,
     head: Option<(Head, Bytes)>,
     started: Instant,
@@ -167,7 +176,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     out.extend_from_slice(&text::http_date(seconds as i64));
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&remembered.fields);
-    let after = send::tell_connection(fields.wish, peer, &mut out);
+    let after = peer.tell_connection(fields.wish, &mut out);
     out.extend_from_slice(b"\r\n");
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
@@ -212,9 +221,9 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
     let Some(facts) = access_log::Facts::of(request) else { return };
     let mut lines = Vec::new();
     for (name, value) in reply.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"date")) {
-        send::field(&mut lines, name, value);
+        field(&mut lines, name, value);
     }
-    send::field(&mut lines, b"Content-Length", text::decimal(body.len() as u64).as_bytes());
+    field(&mut lines, b"Content-Length", text::decimal(body.len() as u64).as_bytes());
     let mut urls = thread.urls.borrow_mut();
     let UrlCache { known, key, bytes } = &mut *urls;
     if known.len() >= MAX || *bytes >= MAX_BYTES {

@@ -3,7 +3,9 @@
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
 use crate::tls::CertificateFacts;
+use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
+use hostler_http1::response::{self, Connection};
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -100,6 +102,24 @@ impl Peer {
     /// Whether a further request may follow the one being answered.
     pub(crate) fn may_continue(&self) -> bool {
         self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() + 1 < max)
+    }
+
+    /// What is told about the connection with an answer, when it stays or not.
+    pub(crate) fn connection(&self, wish: KeepAlive, stays: bool) -> Connection {
+        if !stays {
+            Connection::Close
+        } else if wish.explicit {
+            Connection::Tell(self.settings.keep_alive_timeout.as_secs(), self.requests_left())
+        } else {
+            Connection::Keep
+        }
+    }
+
+    /// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
+    pub(crate) fn tell_connection(&self, wish: KeepAlive, out: &mut Vec<u8>) -> After {
+        let stays = wish.persistent && self.may_continue();
+        response::connection(out, self.connection(wish, stays));
+        wish.after(stays)
     }
 
     /// How many further requests may follow, for the Keep-Alive field.

@@ -1,7 +1,6 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
 use crate::hook::reply::Reply;
-use crate::http1::send;
 use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Sent;
 use crate::process::listen;
@@ -12,6 +11,7 @@ use crate::values::text;
 use bytes::Bytes;
 use hostler_cgi::escape_html;
 use hostler_http1::head::{self, HTTP_09};
+use hostler_http1::response::field;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -40,10 +40,10 @@ pub(super) async fn answer(
     let reply = reply(request(thread, &peer, &buffer.into())).await;
     let mut out = b"HTTP/1.1 400 Bad Request\r\n".to_vec();
     for (name, value) in reply.headers.iter() {
-        send::field(&mut out, name, value);
+        field(&mut out, name, value);
     }
     let Body::Bytes(page) = &reply.body else { return };
-    send::field(&mut out, b"Content-Length", text::decimal(page.len() as u64).as_bytes());
+    field(&mut out, b"Content-Length", text::decimal(page.len() as u64).as_bytes());
     out.extend_from_slice(b"Connection: close\r\n\r\n");
     out.extend_from_slice(page);
     let sent = Sent { total: out.len() as u64, body: page.len() as u64, length: Some(page.len() as u64) };

@@ -8,7 +8,7 @@ use super::configure;
 use super::conversation::{Conversation, Event};
 use super::state::HasPerl;
 use super::{Answer, End, Stays};
-use crate::hook::walk;
+use crate::hook::{follow, walk};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -41,15 +41,18 @@ pub(super) fn follow<'a>(
         let mut next = request.clone();
         next.perl_mut().within = None;
         while let Err(Halt::Redirect { method, target }) = outcome {
-            let limit = settings::recursion(&next.server).0;
-            if next.redirects >= limit {
-                let message = format!("the request exceeded the limit of {limit} internal redirects");
-                log::request(&next, Severity::Error, "core", &message);
-                outcome = Err(Halt::Status(500));
-                break;
-            }
             let first = next.within().is_none();
-            next = next.redirected(method, &target);
+            match follow::next(next, method, &target) {
+                Ok(other) => next = other,
+                Err(last) => {
+                    next = *last;
+                    let limit = settings::recursion(&next.server).0;
+                    let message = format!("the request exceeded the limit of {limit} internal redirects");
+                    log::request(&next, Severity::Error, "core", &message);
+                    outcome = Err(Halt::Status(500));
+                    break;
+                }
+            }
             if first {
                 next.perl_mut().within = Some(caller.conversation.next_of(&caller.request));
             }

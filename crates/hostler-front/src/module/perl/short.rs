@@ -17,7 +17,6 @@ use super::head::Task;
 use super::state::HasPerl;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
-use crate::http1::send;
 use crate::io::body::RequestBody;
 use crate::log;
 use crate::log::access_log::{self, FastRecord};
@@ -214,7 +213,7 @@ impl Begun {
         };
         let mut out = Vec::with_capacity(512);
         plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
-        let after = send::tell_connection(self.wish, peer, &mut out);
+        let after = peer.tell_connection(self.wish, &mut out);
         out.extend_from_slice(b"\r\n");
         let logged = || plain::logged_fields(&first.body, &head);
         Some(Plain { out, body, after, headers_out: self.remembered.facts.is_some().then(logged) })

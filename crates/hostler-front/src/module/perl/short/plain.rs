@@ -1,11 +1,11 @@
 //! Plain answers: written as they are, without the long way's tables.
 
 use super::remembered::Remembered;
-use crate::http1::send;
 use crate::request::settings;
 use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
+use hostler_http1::response::field;
 use hostler_wire::work::ReplyHead;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -55,13 +55,13 @@ pub(super) fn write_head(
         let replaced = (head.content_type.is_some() && name.eq_ignore_ascii_case(b"content-type"))
             || name.eq_ignore_ascii_case(b"content-length");
         if !replaced {
-            send::field(out, name, value);
+            field(out, name, value);
         }
     }
     if let Some(content_type) = head.content_type {
-        send::field(out, b"Content-Type", content_type);
+        field(out, b"Content-Type", content_type);
     }
-    send::field(out, b"Content-Length", text::decimal(length as u64).as_bytes());
+    field(out, b"Content-Length", text::decimal(length as u64).as_bytes());
     Some(())
 }
 
