@@ -17,7 +17,13 @@ use syn::{Attribute, File, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
 type Way = Vec<String>;
 
 /// What is wrong in a crate; `src` is its folder of sources, `lines` are those of `layers.toml`, from the lowest.
-pub(crate) fn wrong(name: &str, src: &Path, lines: &[String]) -> Result<Vec<String>> {
+/// `upwards`: what is known to point upwards, as `file uses module`; what is no longer so is wrong, too.
+pub(crate) fn wrong(
+    name: &str,
+    src: &Path,
+    lines: &[String],
+    upwards: &BTreeSet<String>,
+) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for source in source::below(src)? {
         let file = syn::parse_file(&source.text).with_context(|| source.path.display().to_string())?;
@@ -26,8 +32,24 @@ pub(crate) fn wrong(name: &str, src: &Path, lines: &[String]) -> Result<Vec<Stri
         files.push((source.path.display().to_string(), module_of(way), file));
     }
     let files = files.iter().map(|(path, way, file)| Module::read(path, way, file)).collect();
-    Ok(Crate { files, order: Order::new(lines) }.wrong(name))
+    Ok(but_known(Crate { files, order: Order::new(lines) }.wrong(name), src, upwards))
 }
+
+/// What is wrong beside what is known, and what is known and not so.
+fn but_known(found: Vec<String>, src: &Path, upwards: &BTreeSet<String>) -> Vec<String> {
+    let src = format!("{}/", src.display());
+    let short = |line: &String| {
+        let line = line.strip_prefix(&src)?.strip_suffix(ABOVE)?;
+        Some(line.to_owned())
+    };
+    let gone = upwards.iter().filter(|known| !found.iter().any(|line| short(line).as_ref() == Some(*known)));
+    let gone: Vec<String> =
+        gone.map(|known| format!("layers.toml: `{known}` is no longer so: take it out")).collect();
+    let new = found.into_iter().filter(|line| short(line).is_none_or(|line| !upwards.contains(&line)));
+    new.chain(gone).collect()
+}
+
+const ABOVE: &str = ", which is above it";
 
 /// `a/mod.rs` is the module `a`; `lib.rs` and `main.rs` are the root.
 fn module_of(mut way: Way) -> Way {
@@ -98,7 +120,7 @@ impl Crate<'_> {
             };
             for target in file.uses.iter().filter_map(|used| self.module(used, 0)) {
                 if self.order.line(target).is_some_and(|line| line > own) {
-                    wrong.insert(format!("{} uses {}, which is above it", file.path, target.join("/")));
+                    wrong.insert(format!("{} uses {}{ABOVE}", file.path, target.join("/")));
                 }
             }
         }
@@ -335,6 +357,16 @@ mod tests {
             [("low.rs", "#[cfg(test)] mod tests;"), ("low/tests.rs", "use crate::high::C;"), high];
         assert_eq!(wrong(&with_tests, &["low", "high"]), [""; 0]);
         assert_eq!(wrong(&[("new.rs", "")], &["low"]), ["one: new.rs is on no line of [folders]"]);
+    }
+
+    #[test]
+    fn what_is_known_to_point_upwards_is_let_pass_as_long_as_it_does() {
+        let found = || vec!["a/src/low.rs uses high, which is above it".to_owned()];
+        let known = |text: &str| BTreeSet::from([text.to_owned()]);
+        assert_eq!(but_known(found(), Path::new("a/src"), &known("low.rs uses high")), [""; 0]);
+        assert_eq!(but_known(found(), Path::new("a/src"), &BTreeSet::new()), found());
+        let gone = but_known(Vec::new(), Path::new("a/src"), &known("low.rs uses high"));
+        assert!(gone[0].contains("no longer so"), "{gone:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use crate::{folders, source};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// `layers.toml`.
@@ -20,6 +20,9 @@ struct Rules {
     /// For crates whose folders have an order: lines of names, from the lowest. Names on one line belong together.
     #[serde(default)]
     folders: BTreeMap<String, Vec<String>>,
+    /// What points upwards in them for the time being: `file uses module`.
+    #[serde(default)]
+    upwards: BTreeMap<String, BTreeSet<String>>,
     /// Words that must not occur in a crate.
     #[serde(default)]
     words: Vec<Words>,
@@ -48,9 +51,15 @@ pub(crate) fn run() -> Result<()> {
     for words in &rules.words {
         wrong.extend(forbidden_words(words, &members)?);
     }
+    let none = BTreeSet::new();
     for (name, lines) in &rules.folders {
         match members.iter().find(|member| member.name == *name) {
-            Some(member) => wrong.extend(folders::wrong(name, &member.folder.join("src"), lines)?),
+            Some(member) => wrong.extend(folders::wrong(
+                name,
+                &member.folder.join("src"),
+                lines,
+                rules.upwards.get(name).unwrap_or(&none),
+            )?),
             None => wrong.push(format!("layers.toml: there is no crate {name}")),
         }
     }
