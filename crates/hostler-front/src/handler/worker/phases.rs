@@ -15,7 +15,7 @@ use crate::request::Request;
 use crate::serve::{Halt, Phase as Outcome};
 use crate::text;
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::{Phase, PhaseSet};
+use hostler_perl_frames::{Phase, PhaseSet};
 use std::rc::Rc;
 use std::sync::Arc;
 

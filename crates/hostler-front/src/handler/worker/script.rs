@@ -9,7 +9,7 @@ use crate::log::{self, Severity};
 use crate::request::{Found, Request};
 use crate::serve::Halt;
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::{Phase, PhaseSet};
+use hostler_perl_frames::{Phase, PhaseSet};
 
 /// The handler's name, as the engine knows it.
 const HANDLER: &[u8] = b"cgi-fork";

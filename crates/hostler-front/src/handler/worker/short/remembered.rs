@@ -10,7 +10,7 @@ use crate::request::{Origin, Request};
 use crate::{access, access_log, filter, names};
 use hashbrown::HashMap;
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::PhaseSet;
+use hostler_perl_frames::PhaseSet;
 use std::cell::RefCell;
 use std::rc::Rc;
 
