@@ -1,5 +1,6 @@
 //! Gives the sources that decide how Hostler's processes understand each other one number, which they then compare
-//! ([`Build`](src/build.rs)): the release, this crate, and the layout of the memory that front and workers share.
+//! ([`Build`](src/build.rs)): the release, this crate, the layout of the memory that front and workers share, and what
+//! engines and the front say beyond that.
 
 use std::error::Error;
 use std::fs;
@@ -7,12 +8,22 @@ use std::path::{Path, PathBuf};
 
 /// Folders with such sources, seen from this crate.
 const FOLDERS: [&str; 2] = ["src", "../hostler-ring/src"];
+/// Engines, each with such a folder of its own if it has more to say.
+const ENGINES: &str = "../../engines";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut sources = Vec::new();
     for folder in FOLDERS {
         println!("cargo::rerun-if-changed={folder}");
         collect(Path::new(folder), &mut sources)?;
+    }
+    println!("cargo::rerun-if-changed={ENGINES}");
+    for engine in fs::read_dir(ENGINES)? {
+        let frames = engine?.path().join("frames/src");
+        if frames.is_dir() {
+            println!("cargo::rerun-if-changed={}", frames.display());
+            collect(&frames, &mut sources)?;
+        }
     }
     sources.sort();
     let mut sum = add(OFFSET, std::env::var("CARGO_PKG_VERSION")?.as_bytes());

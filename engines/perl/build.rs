@@ -12,11 +12,14 @@ use std::process::Command;
 /// Set for the build: perl's library instead of its archive, so that updates of the system's perl reach the engine.
 const SHARED: &str = "HOSTLER_SHARED_PERL";
 
+/// What all engines in C share.
+const HEADERS: &str = "../../crates/hostler-engine/include";
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     println!("cargo::rustc-check-cfg=cfg(with_perl)");
-    for folder in ["build.rs", "glue", "xs", "lib"] {
+    for folder in ["build.rs", "glue", "xs", "lib", HEADERS] {
         println!("cargo::rerun-if-changed={folder}");
     }
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
@@ -102,7 +105,7 @@ impl Perl {
             build.flag(flag);
         }
         // Perl's own headers do not pass these; everything of ours is compiled optimised, as perl itself is.
-        build.include("glue").opt_level(2).warnings(true).flag("-Wno-unused-parameter");
+        build.include("glue").include(HEADERS).opt_level(2).warnings(true).flag("-Wno-unused-parameter");
         build.flag("-Wno-missing-field-initializers").flag("-fvisibility=hidden");
         build.files(with_extension(Path::new("glue"), "c")?);
         let mut modules = Vec::new();

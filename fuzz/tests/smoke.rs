@@ -33,7 +33,7 @@ macro_rules! smoke {
 }
 
 smoke! {
-    authority, byte_range, cgi_header, cgi_request, config, control, expr, htaccess, http1_chunked, http1_head,
+    authority, byte_range, cgi_header, cgi_request, config, control, engine, expr, htaccess, http1_chunked, http1_head,
     legacy_expr, nph_header, ring, ssi, tree, uri, wire,
 }
 

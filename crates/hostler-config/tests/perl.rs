@@ -6,8 +6,7 @@
 use hostler_config::directives::perl::generation;
 use hostler_config::directives::pool::Isolation;
 use hostler_config::{Config, DirConfig, HtaccessScope, Server, lookup, parse_htaccess, read_text};
-use hostler_wire::engine::PreloadKind;
-use hostler_wire::work::{Phase, directory_flag};
+use hostler_perl_frames::{Phase, PreloadKind, directory_flag};
 use std::sync::Arc;
 
 fn errors(text: &str) -> Vec<String> {

@@ -7,8 +7,8 @@ use hostler_config::{
     Asked, Config, ConfigError, HtaccessScope, LoadOptions, Made, Origin, RunPerl, Tree, load,
     parse_htaccess, read, read_text,
 };
-use hostler_wire::configure::Shown;
-use hostler_wire::engine::PreloadKind;
+use hostler_perl_frames::PreloadKind;
+use hostler_perl_frames::configure::Shown;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -399,7 +399,8 @@ struct Facts(Rc<RefCell<String>>);
 impl RunPerl for Facts {
     fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
         let main = asked.main;
-        *self.0.borrow_mut() = format!("{} {} {} {:?}", main.name, main.admin, main.document_root, main.vars);
+        *self.0.borrow_mut() =
+            format!("{} {} {} {:?}", main.name, main.admin, main.document_root, asked.vars);
         Ok(Made::default())
     }
 

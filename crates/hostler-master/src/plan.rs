@@ -176,6 +176,7 @@ mod tests {
             backlog: 5,
             front,
             sites,
+            engines: Vec::new(),
             pid_file: None,
             ready_timeout_ms: 1000,
             drain_timeout_secs: 60,

@@ -1,10 +1,11 @@
-//! The executables that the master starts, held open from its own start on, so that all generations of one
-//! server are of one build, the engines of old ones too, although a package upgrade replaces the files.
+//! The executables that the master starts, held open from its own start on, or from the first plan on that names them, so
+//! that all generations of one server are of one build, the engines of old ones too, although a package upgrade replaces
+//! the files.
 
 use hostler_sys::process::Program;
-use hostler_wire::engine::ENGINES;
-use std::io::ErrorKind;
-use std::path::Path;
+use hostler_wire::engine::{ENGINES, MOST_ENGINES, is_name};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 
 /// The programs.
 #[derive(Debug)]
@@ -15,8 +16,18 @@ pub(crate) struct Programs {
     pub(crate) front: Program,
     /// `hostler-site`.
     pub(crate) site: Program,
-    /// Those of [`ENGINES`] that are installed.
-    pub(crate) engines: [Option<Program>; ENGINES.len()],
+    /// Those that plans have named.
+    pub(crate) engines: Vec<Engine>,
+    /// Where all but the planner are.
+    beside: PathBuf,
+}
+
+/// An engine's program.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    name: String,
+    /// It.
+    pub(crate) program: Program,
 }
 
 impl Programs {
@@ -28,31 +39,40 @@ impl Programs {
             Some(directory) => directory.to_path_buf(),
             None => own().ok_or("can't tell which directory hostler-master is in")?,
         };
-        let mut engines = [const { None }; ENGINES.len()];
-        for (name, engine) in ENGINES.iter().zip(&mut engines) {
-            *engine = open_installed(&beside.join(format!("hostler-{name}")))?;
-        }
         Ok(Self {
             planner: open(planner)?,
             front: open(&beside.join("hostler-front"))?,
             site: open(&beside.join("hostler-site"))?,
-            engines,
+            engines: Vec::new(),
+            beside,
         })
     }
-}
 
-/// `None`: it is not there.
-fn open_installed(path: &Path) -> Result<Option<Program>, String> {
-    match Program::open(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        other => other.map(Some).map_err(|e| cant_open(path, &e)),
+    /// Opens the engines of this plan that are not held yet.
+    ///
+    /// # Errors
+    /// Which can't be opened, and why; a name that none can have.
+    pub(crate) fn hold(&mut self, names: &[String]) -> Result<(), String> {
+        for name in names {
+            if self.engines.iter().any(|known| known.name == *name) {
+                continue;
+            }
+            if !is_name(name) || self.engines.len() == MOST_ENGINES {
+                return Err(format!("the plan has an engine {name:?} that there can't be"));
+            }
+            let program = open(&self.beside.join(format!("hostler-{name}")))?;
+            self.engines.push(Engine { name: name.clone(), program });
+        }
+        Ok(())
+    }
+
+    /// What a site's process is told of them.
+    pub(crate) fn names(&self) -> Option<CString> {
+        let names: Vec<&str> = self.engines.iter().map(|engine| engine.name.as_str()).collect();
+        CString::new(format!("{ENGINES}={}", names.join(":"))).ok()
     }
 }
 
 fn open(path: &Path) -> Result<Program, String> {
-    Program::open(path).map_err(|e| cant_open(path, &e))
-}
-
-fn cant_open(path: &Path, error: &std::io::Error) -> String {
-    format!("can't open the program {}: {error}", path.display())
+    Program::open(path).map_err(|error| format!("can't open the program {}: {error}", path.display()))
 }

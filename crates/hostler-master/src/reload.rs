@@ -62,6 +62,7 @@ impl Master {
         {
             pid_file::must_be_free(path, self.root)?;
         }
+        self.nursery.hold(&planned.plan.master.engines)?;
         let bound: Vec<Listener> =
             self.generations.iter().flat_map(|g| g.listeners.iter().cloned()).collect();
         let mut generation = Generation::new(self.next_number, planned, &bound)?;

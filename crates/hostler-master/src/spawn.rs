@@ -87,6 +87,14 @@ impl Nursery {
         })
     }
 
+    /// Holds the engines of a plan from now on.
+    ///
+    /// # Errors
+    /// Which can't be held, and why.
+    pub(crate) fn hold(&mut self, engines: &[String]) -> Result<(), String> {
+        self.programs.hold(engines)
+    }
+
     /// Starts the planner.
     ///
     /// # Errors
@@ -187,17 +195,19 @@ impl Nursery {
     fn daemon(&self, daemon: &Daemon<'_>) -> Result<Pid, SpawnError> {
         let stderr = io::stderr();
         let null = self.null.as_fd();
+        let mut env = self.few.clone();
         let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (daemon.socket.as_fd(), SOCKET)];
         fds.extend(daemon.door.map(|door| (door.as_fd(), DOOR)));
         // The front starts nothing.
         if !daemon.no_new_privs {
             let numbered = (FIRST_ENGINE..).zip(&self.programs.engines);
-            fds.extend(numbered.filter_map(|(n, engine)| Some((engine.as_ref()?.as_fd(), n))));
+            fds.extend(numbered.map(|(number, engine)| (engine.program.as_fd(), number)));
+            env.extend(self.programs.names());
         }
         spawn(&Spawn {
             program: daemon.program,
             args: daemon.args,
-            env: &self.few,
+            env: &env,
             fds: &fds,
             identity: daemon.identity,
             group: daemon.group,

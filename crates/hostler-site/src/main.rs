@@ -41,8 +41,10 @@ fn main() -> ExitCode {
 fn start() -> std::io::Result<()> {
     let socket = exec::inherited(FIRST_CONNECTION)?;
     let door = exec::inherited(DOOR).ok();
-    let engines = (FIRST_ENGINE..).zip(ENGINES).map(|(number, name)| (name, exec::inherited(number).ok()));
-    let engines = engines.filter_map(|(name, program)| Some((name, program?))).collect();
+    let names = std::env::var(ENGINES).unwrap_or_default();
+    let names = names.split(':').filter(|name| !name.is_empty()).map(str::to_owned);
+    let engines = (FIRST_ENGINE..).zip(names);
+    let engines = engines.filter_map(|(number, name)| Some((name, exec::inherited(number).ok()?))).collect();
     exec::occupy_standard()?;
     harden::settle(c"hostler-site")?;
     exec::default_signals();

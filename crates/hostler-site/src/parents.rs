@@ -5,7 +5,6 @@
 
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::engine::ToEngine;
-use hostler_wire::frame;
 use hostler_wire::site::Warm;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -35,7 +34,7 @@ impl Parent {
     /// Passes it the descriptors of a further front. `false`: it does not listen.
     pub(crate) fn tell(&self, front: &[OwnedFd; 3]) -> bool {
         let mut bytes = Vec::new();
-        if frame::encode(&ToEngine::Adopt, front.len(), &mut bytes).is_err() {
+        if ToEngine::Adopt.encode(front.len(), &mut bytes).is_err() {
             return false;
         }
         let sent = fdpass::send(self.door.as_fd(), &bytes, &front.each_ref().map(AsFd::as_fd), Wait::No);

@@ -48,7 +48,7 @@ pub(crate) fn run(
 
 /// The engines by name, held open: the site's user may not be able to walk to where they are (a checkout in somebody's
 /// home), and what stands there by now may be of another build than this process.
-pub(crate) type Engines = Vec<(&'static str, OwnedFd)>;
+pub(crate) type Engines = Vec<(String, OwnedFd)>;
 
 /// A program that has been judged and can be started.
 struct Ready {

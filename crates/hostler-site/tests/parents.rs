@@ -9,7 +9,7 @@ use client::*;
 use hostler_sys::fdpass;
 use hostler_sys::process::Ended;
 use hostler_wire::engine::ToEngine;
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::frame::{HEAD, Head};
 use hostler_wire::site::{Exit, FromSite, ToSite};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -48,7 +48,7 @@ fn told(door: &OwnedFd) -> Vec<OwnedFd> {
     fdpass::recv_exact(door.as_fd(), &mut head, &mut fds).unwrap();
     let mut body = vec![0; Head::decode(head).unwrap().body];
     fdpass::recv_exact(door.as_fd(), &mut body, &mut fds).unwrap();
-    assert_eq!(frame::decode::<ToEngine>(&body), Ok(ToEngine::Adopt));
+    assert_eq!(ToEngine::decode(&body), Ok(ToEngine::Adopt));
     fds
 }
 

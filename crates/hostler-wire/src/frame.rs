@@ -2,6 +2,7 @@
 //!
 //! Descriptors travel with the first byte of their frame (`SCM_RIGHTS`) and are claimed in order.
 
+use crate::codec::Encoder;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Size of the head, in bytes.
@@ -52,6 +53,24 @@ impl Head {
             Ok(Self { body, fds })
         }
     }
+}
+
+/// Appends a frame that `fds` descriptors will accompany, with the body that `write` writes.
+///
+/// # Errors
+/// [`FrameError::Unsendable`] when it is over the limits; `out` is then as before.
+pub fn put(fds: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Encoder<'_>)) -> Result<(), FrameError> {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEAD]);
+    write(&mut Encoder(out));
+    let body = out.len() - start - HEAD;
+    if body > MAX_BODY || fds > MAX_FDS {
+        out.truncate(start);
+        return Err(FrameError::Unsendable);
+    }
+    out[start..start + 4].copy_from_slice(&(body as u32).to_le_bytes());
+    out[start + 4..start + HEAD].copy_from_slice(&(fds as u32).to_le_bytes());
+    Ok(())
 }
 
 /// Appends `message` as a frame that `fds` descriptors will accompany.

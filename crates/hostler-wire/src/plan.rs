@@ -27,6 +27,8 @@ pub struct MasterPlan {
     pub front: Option<Identity>,
     /// The sites, by index = [`SiteId`].
     pub sites: Vec<SitePlan>,
+    /// The engines that are installed, by name: the program `hostler-NAME` of each is held open by the master from then on.
+    pub engines: Vec<String>,
     /// `PidFile`, absolute.
     pub pid_file: Option<String>,
     /// How long a new generation may take until it reports ready, in milliseconds.

@@ -94,8 +94,8 @@ pub enum Program {
         /// Working directory, absolute: the document's.
         directory: ByteBuf,
     },
-    /// An engine's parent ([`crate::engine`]): one of [`crate::engine::ENGINES`], as it was when the
-    /// server was started.
+    /// An engine's parent ([`crate::engine`]): one of [`crate::plan::MasterPlan::engines`], as it was when the server
+    /// heard of it.
     Engine {
         /// Its name.
         name: String,

@@ -1,22 +1,23 @@
 //! Messages between front and worker, inside the byte streams of a channel of shared memory.
 //!
-//! Each message has a head of eight bytes (kind, three zero bytes, length of what follows, little endian); fields
-//! are `u8`, `u16`, `u32`, `u64` (little endian) and byte strings with a `u32` length before them. An absent string
-//! has the length `u32::MAX`. Workers in any language can read this.
+//! Each message has a head of eight bytes (kind, three zero bytes, length of what follows, little endian), then fields
+//! ([`crate::codec`]). Workers in any language can read this: `docs/protocol.md`.
+//!
+//! What one engine has to say beyond that, and the front's part for it, travels as [`ToWorker::Own`] and
+//! [`FromWorker::Own`]; so do what is its own of a request's head and of a directory's configuration.
 //!
 //! The worker is a tenant's: everything from it is decoded from a private copy, bounded, and malformed messages end
 //! that worker.
 
-mod codec;
 mod directory;
 mod reply;
 mod request;
 mod usual;
 
-pub use codec::{Decoder, Encoder, Fields, Malformed};
-pub use directory::{Directory, Phase, PhaseSet, directory_flag};
-pub use reply::{Changes, FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
-pub use request::{FileFacts, Nested, RequestHead, Role, ToWorker, request_flag};
+pub use crate::codec::{Decoder, Encoder, Fields, Malformed};
+pub use directory::Directory;
+pub use reply::{FromWorker, HeadFlags, MOST_FIELDS, Outcome, ReplyHead, Severity, table};
+pub use request::{FileFacts, RequestHead, ToWorker, request_flag};
 pub use usual::Usual;
 
 /// Length of a message's head, in bytes.
@@ -28,6 +29,15 @@ pub const MAX_MESSAGE: usize = 2 << 20;
 pub fn put_head(out: &mut Vec<u8>, kind: u8, length: usize) {
     out.extend_from_slice(&[kind, 0, 0, 0]);
     out.extend_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// Writes a message: its head, and what `body` writes.
+pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Encoder<'_>)) {
+    let start = out.len();
+    put_head(out, kind, 0);
+    body(&mut Encoder(out));
+    let length = (out.len() - start - HEAD) as u32;
+    out[start + 4..start + HEAD].copy_from_slice(&length.to_le_bytes());
 }
 
 /// Kind and length that a head announces.

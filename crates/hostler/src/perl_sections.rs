@@ -10,11 +10,11 @@
 //! **Runs as** whoever reads the configuration, normally root. **Diagnostics** are errors of the configuration.
 
 use hostler_config::{Asked, Made, RunAs, RunPerl};
+use hostler_perl_frames::PreloadKind;
+use hostler_perl_frames::configure::{FromConfigure, LONGEST_ANSWER, Shown, ToConfigure};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::{self, Identity, Pid, Program, Signal, Spawn, spawn};
-use hostler_wire::configure::{FromConfigure, LONGEST_ANSWER, Shown, ToConfigure};
-use hostler_wire::engine::PreloadKind;
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::frame::{HEAD, Head};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -126,7 +126,8 @@ impl Sections {
         let failed = |e: &dyn std::fmt::Display| format!("can't be run: {e}");
         let (server_root, switches) = (asked.server_root.to_owned(), asked.switches.to_vec());
         let (generation, main) = (asked.generation, Box::new(asked.main.clone()));
-        let begin = ToConfigure::Begin { generation, server_root, switches, main };
+        let vars = asked.vars.to_vec();
+        let begin = ToConfigure::Begin { generation, server_root, switches, main, vars };
         let begun = self.exchange(&begin);
         self.lost = begun.is_err();
         let unable = |e| failed(&format!("hostler-perl does not begin ({e}); was it built with Perl?"));
@@ -155,7 +156,7 @@ impl Sections {
         };
         let deadline = Instant::now() + self.patience;
         let mut bytes = Vec::new();
-        frame::encode(question, 0, &mut bytes).map_err(io::Error::other)?;
+        question.encode(&mut bytes).map_err(io::Error::other)?;
         self.socket.set_write_timeout(Some(PATIENCE))?;
         self.socket.write_all(&bytes)?;
         let mut head = [0; HEAD];
@@ -168,7 +169,7 @@ impl Sections {
         }
         let mut body = vec![0; length];
         self.fill(&mut body, deadline)?;
-        frame::decode(&body).map_err(io::Error::other)
+        FromConfigure::decode(&body).map_err(io::Error::other)
     }
 
     /// Reads so many bytes, all before the deadline.

@@ -1,6 +1,8 @@
 //! `hostler run`: becomes hostler-master, with this program as its planner.
 
+use hostler_wire::engine::{MOST_ENGINES, is_name};
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,6 +56,30 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, Failed> {
     beside(&std::env::current_exe()?, name)
 }
 
+/// Programs beside this command that are no engines.
+const OTHERS: [&str; 3] = ["front", "master", "site"];
+
+/// The engines that are installed, by name: the programs `hostler-NAME` beside the master's.
+pub(crate) fn engines() -> Vec<String> {
+    program("hostler-master").ok().as_deref().and_then(Path::parent).map(engines_in).unwrap_or_default()
+}
+
+fn engines_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory);
+    let mut names: Vec<String> =
+        entries.into_iter().flatten().filter_map(|entry| engine(&entry.ok()?)).collect();
+    names.sort();
+    names.truncate(MOST_ENGINES);
+    names
+}
+
+fn engine(entry: &std::fs::DirEntry) -> Option<String> {
+    let name = entry.file_name().to_str()?.strip_prefix("hostler-")?.to_owned();
+    let file = std::fs::metadata(entry.path()).ok()?;
+    let runs = file.is_file() && file.permissions().mode() & 0o111 != 0;
+    (runs && is_name(&name) && !OTHERS.contains(&name.as_str())).then_some(name)
+}
+
 /// Where the daemons may be, seen from the directory of this command.
 const PLACES: [&str; 2] = ["", "../libexec/hostler"];
 
@@ -64,4 +90,30 @@ fn beside(own: &Path, name: &str) -> Result<PathBuf, Failed> {
     found.ok_or_else(|| {
         Failed(format!("{name} is neither in {} nor in ../libexec/hostler", directory.display()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_the_programs_beside_the_masters_that_are_none_of_the_servers() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        for (name, mode) in [
+            ("hostler-perl", 0o755),
+            ("hostler-php-8.2", 0o755),
+            ("hostler-perl.d", 0o644),
+            ("hostler-site", 0o755),
+            ("hostler-master", 0o755),
+            ("hostler", 0o755),
+            ("perl", 0o755),
+        ] {
+            std::fs::write(path.join(name), "").unwrap();
+            std::fs::set_permissions(path.join(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir(path.join("hostler-folder")).unwrap();
+        assert_eq!(engines_in(path), ["perl", "php-8.2"]);
+        assert_eq!(engines_in(&path.join("missing")), Vec::<String>::new());
+    }
 }

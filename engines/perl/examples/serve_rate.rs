@@ -5,7 +5,7 @@
 mod front;
 
 use front::{Engine, directory, request, setup};
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
 use std::time::Instant;
 
 const PROGRAM: &str = "package Hello; sub handler { my $r = shift; $r->content_type('text/plain'); \

@@ -6,42 +6,24 @@
 #ifndef HOSTLER_H
 #define HOSTLER_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <hostler_request.h>
 
-typedef struct {
-    const char *ptr;
-    size_t len;
-} hp_str;
+typedef hostler_str hp_str;
+typedef hostler_field hp_field;
+typedef hostler_fields hp_fields;
+typedef hostler_file hp_finfo;
 
+/* hostler_perl_frames::RequestHead; bits of flags are hostler_wire::work::request_flag */
 typedef struct {
-    hp_str name, value;
-} hp_field;
-
-typedef struct {
-    const hp_field *list;
-    size_t count;
-} hp_fields;
-
-/* hostler_wire::work::FileFacts */
-typedef struct {
-    uint8_t kind; /* 0 nothing, 1 regular file, 2 directory, 3 something else */
-    uint32_t mode, uid, gid, mtime_nsec;
-    uint64_t size, dev, ino, nlink, mtime, ctime, atime;
-} hp_finfo;
-
-/* hostler_wire::work::RequestHead; bits of flags are hostler_wire::work::request_flag */
-typedef struct {
-    uint32_t flags, phases, directory, server;
-    uint64_t number, time;
-    uint16_t protocol, status, remote_port, local_port, server_port;
-    hp_str method, the_request, uri, unparsed_uri, args, filename, path_info, hostname, server_name, remote_ip,
-        local_ip, user, ap_auth_type, handler, content_type, content_encoding, context_prefix, context_document_root,
-        path_translated, redirect_url, redirect_query, log_id, status_line;
+    struct {
+        HOSTLER_REQUEST_FIELDS
+    };
+    uint32_t phases;
+    uint16_t status;
+    hp_str status_line;
     uint64_t bytes_sent;
     hp_str provider; /* no phase is run, but a provider asked */
-    hp_finfo finfo;
-    hp_fields headers_in, headers_out, err_headers_out, subprocess_env, notes;
+    hp_fields headers_out, err_headers_out, notes;
 } hp_request_in;
 
 enum {
@@ -56,7 +38,7 @@ enum {
     HP_NO_CACHE = 1 << 8
 };
 
-/* hostler_wire::work::Phase */
+/* hostler_perl_frames::Phase */
 enum {
     HP_POST_READ_REQUEST,
     HP_TRANS,
@@ -73,10 +55,10 @@ enum {
     HP_PHASES
 };
 
-/* hostler_wire::work::Directory; the same pointer for the same configuration as long as the worker lives, so that
+/* hostler_perl_frames::Directory; the same pointer for the same configuration as long as the worker lives, so that
  * what Perl needs of it can be made once and kept in `cache`. */
 typedef struct {
-    uint32_t flags; /* hostler_wire::work::directory_flag */
+    uint32_t flags; /* hostler_perl_frames::directory_flag */
     const hp_str *handlers[HP_PHASES];
     size_t handler_count[HP_PHASES];
     hp_fields vars, env;
@@ -117,7 +99,7 @@ typedef struct {
     size_t alias_count;
 } hp_server;
 
-/* hostler_wire::engine::Setup, as far as the glue needs it */
+/* hostler_perl_frames::Setup, as far as the glue needs it */
 typedef struct {
     uint8_t generation; /* 1 or 2: which mod_perl programs see */
     int one_shot;
@@ -143,7 +125,7 @@ typedef struct {
     hp_fields headers_out, err_headers_out;
 } hp_reply_head;
 
-/* hostler_wire::work::Changes */
+/* hostler_perl_frames::Changes */
 typedef struct {
     uint16_t status; /* 0: the answer has been made */
     hp_str method, uri, args, filename, path_info, user, ap_auth_type, handler, content_type;
@@ -159,7 +141,7 @@ typedef struct {
     hp_str text; /* the redirect's target, or why it broke off; malloc'ed, freed by Rust with hp_free() */
 } hp_outcome;
 
-/* hostler_wire::work::Role */
+/* hostler_perl_frames::Role */
 enum { HP_ROLE_MAIN, HP_ROLE_PREV, HP_ROLE_NEXT };
 
 /* What comes while a program's question about another URL is open. */
@@ -167,7 +149,7 @@ enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED, HP_TOLD_CONFIG
 
 typedef struct {
     int kind;
-    uint32_t id, main, prev;      /* hostler_wire::work::Nested; of an answer: id */
+    uint32_t id, main, prev;      /* hostler_perl_frames::Nested; of an answer: id */
     int status;                   /* what was run came to this */
     const hp_request_in *request; /* valid until the next is asked for */
     hp_str text;                  /* why nothing was configured; valid as long */
@@ -226,7 +208,7 @@ void hp_exit_after_request(void);
 
 /* Makes the interpreter (perl_alloc, switches, @INC hook, XS modules); 0, or -1 with a malloc'ed message. */
 int hp_perl_boot(const hp_setup *setup, char **error);
-/* Loads something: kind as hostler_wire::engine::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code);
+/* Loads something: kind as hostler_perl_frames::PreloadKind (0 module, 1 file, 2 late file, 3 late call, 4 code);
  * `configured`: what it builds of configuration was taken when the configuration was read. */
 int hp_perl_preload(int kind, hp_str text, hp_str origin, int configured, char **error);
 /* When all is loaded: tells what that depends on, with hp_loaded_path() and hp_loaded_elsewhere(). */
@@ -256,8 +238,6 @@ void hp_perl_release(void);
 void hp_perl_end(const hp_str *functions, size_t count, int quick);
 /* "perl v5.36.0" */
 const char *hp_perl_version(void);
-/* What ps shows for this process: as much of it as there was room for in its arguments and environment. */
-void hp_title(hp_str text);
 /* Whether this process was forked from a worker by a program: it is not a worker. */
 int hp_is_forked_away(void);
 /* Frees what C has malloc'ed for Rust. */

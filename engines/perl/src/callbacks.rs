@@ -3,36 +3,58 @@
 //! The worker has one thread and serves one request at a time; which, is in a static. A process that a program
 //! forked has it too, but must not touch the parent's conversation: for it every call is without effect.
 
-use hostler_wire::work::{Changes, FromWorker, HeadFlags, Outcome, Phase, PhaseSet, ReplyHead, Severity};
+use hostler_engine::{Gone, process};
+use hostler_perl_frames::{Changes, FromPerl, Phase, PhaseSet};
+use hostler_wire::work::{FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::ffi::{self, Str, outcome, strings};
-use crate::incoming::Gone;
-use crate::process;
-use crate::serving::Serving;
+use crate::worker::{Trip, Worker};
 
-static CURRENT: AtomicPtr<Serving> = AtomicPtr::new(null_mut());
-
-/// From now on calls are about this.
-pub(crate) fn enter(serving: &mut Serving) {
-    CURRENT.store(serving, Ordering::Relaxed);
+/// The request that is being served, and who serves it.
+struct Current {
+    worker: *mut Worker,
+    trip: *mut Trip,
 }
 
-/// No request any more.
-pub(crate) fn leave() {
+static CURRENT: AtomicPtr<Current> = AtomicPtr::new(null_mut());
+
+/// Has C do something during which its calls are about this.
+pub(crate) fn with<T>(worker: &mut Worker, trip: &mut Trip, call: impl FnOnce() -> T) -> T {
+    let mut current = Current { worker, trip };
+    CURRENT.store(&raw mut current, Ordering::Relaxed);
+    let done = call();
     CURRENT.store(null_mut(), Ordering::Relaxed);
+    done
 }
 
-fn current<T>(call: impl FnOnce(&mut Serving) -> T) -> Option<T> {
-    let serving = CURRENT.load(Ordering::Relaxed);
-    if serving.is_null() || process::is_forked_away() {
+/// The process that a program forked from a worker runs on into our code: it is not a worker.
+fn is_forked_away() -> bool {
+    // SAFETY: reads a flag.
+    unsafe { ffi::hp_is_forked_away() != 0 }
+}
+
+fn current<T>(call: impl FnOnce(&mut Worker, &mut Trip) -> T) -> Option<T> {
+    let current = CURRENT.load(Ordering::Relaxed);
+    if current.is_null() || is_forked_away() {
         return None;
     }
-    // SAFETY: between `enter` and `leave` the worker's only thread is inside `hp_perl_serve`, and whoever entered
-    // does not touch it meanwhile; no callback calls another.
-    Some(call(unsafe { &mut *serving }))
+    // SAFETY: during `with` the worker's only thread is inside C, and `with` has both to itself, and does not touch
+    // them meanwhile; no callback calls another.
+    unsafe {
+        let current = &*current;
+        Some(call(&mut *current.worker, &mut *current.trip))
+    }
+}
+
+fn trip<T>(call: impl FnOnce(&mut Trip) -> T) -> Option<T> {
+    current(|_, trip| call(trip))
+}
+
+fn say(message: &FromPerl<'_>) {
+    trip(|trip| trip.say_own(|e| message.write(e)));
 }
 
 /// # Safety
@@ -54,7 +76,7 @@ unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
             err_headers_out: head.err_headers_out.pairs(),
         }
     };
-    current(|serving| serving.say(&FromWorker::Head(Box::new(reply))));
+    trip(|trip| trip.say(&FromWorker::Head(Box::new(reply))));
 }
 
 /// # Safety
@@ -63,12 +85,12 @@ unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
 unsafe extern "C" fn hp_out_body(bytes: *const c_char, length: usize) {
     // SAFETY: the caller's.
     let piece = unsafe { Str { ptr: bytes, len: length }.bytes() };
-    current(|serving| serving.say_body(piece));
+    trip(|trip| trip.write(piece));
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_out_publish() {
-    current(Serving::publish);
+    trip(Trip::publish);
 }
 
 /// # Safety
@@ -103,7 +125,7 @@ unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
 unsafe extern "C" fn hp_out_changes(given: &ffi::Changes) {
     // SAFETY: the caller's.
     let changes = unsafe { changes(given) };
-    current(|serving| serving.say(&FromWorker::Changes(Box::new(changes))));
+    say(&FromPerl::Changes(Box::new(changes)));
 }
 
 /// # Safety
@@ -122,7 +144,7 @@ unsafe extern "C" fn hp_out_finished(given: &ffi::Outcome) {
         outcome::VERDICT => Outcome::Verdict(given.status),
         _ => Outcome::Broken(text),
     };
-    current(|serving| serving.finished(&outcome));
+    current(|worker, trip| worker.finished(trip, &outcome));
     if !given.text.ptr.is_null() {
         // SAFETY: the caller's.
         unsafe { ffi::hp_free(given.text.ptr.cast_mut().cast()) };
@@ -140,7 +162,7 @@ unsafe extern "C" fn hp_ring_read(bytes: *mut c_char, length: usize) -> isize {
     }
     // SAFETY: the caller's; bytes that were never written are only written here.
     let into = unsafe { std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length) };
-    match current(|serving| serving.read_body(into)) {
+    match trip(|trip| trip.read_body(into)) {
         Some(Ok(count)) => count as isize,
         Some(Err(Gone::Interrupted)) => -2,
         None | Some(Err(_)) => -1,
@@ -149,7 +171,7 @@ unsafe extern "C" fn hp_ring_read(bytes: *mut c_char, length: usize) -> isize {
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_aborted() -> c_int {
-    current(|serving| serving.is_abandoned()).unwrap_or(true).into()
+    trip(|trip| trip.is_abandoned()).unwrap_or(true).into()
 }
 
 /// # Safety
@@ -158,17 +180,8 @@ extern "C" fn hp_aborted() -> c_int {
 unsafe extern "C" fn hp_log(severity: c_int, virtual_host: c_int, text: *const c_char, length: usize) {
     // SAFETY: the caller's.
     let text = unsafe { Str { ptr: text, len: length }.bytes() };
-    let severity = match severity {
-        i32::MIN..=0 => Severity::Emerg,
-        1 => Severity::Alert,
-        2 => Severity::Crit,
-        3 => Severity::Error,
-        4 => Severity::Warn,
-        5 => Severity::Notice,
-        6 => Severity::Info,
-        _ => Severity::Debug,
-    };
-    if current(|serving| serving.log(severity, virtual_host != 0, text)).is_none() {
+    let severity = Severity::numbered(severity);
+    if trip(|trip| trip.log(severity, virtual_host != 0, text)).is_none() {
         process::complain(text);
     }
 }
@@ -187,7 +200,7 @@ unsafe extern "C" fn hp_ask_look_up(
     let (method, target) = unsafe {
         (Str { ptr: method, len: method_length }.bytes(), Str { ptr: target, len: length }.bytes())
     };
-    current(|serving| serving.say(&FromWorker::LookUp { method, target, file: file != 0 }));
+    say(&FromPerl::LookUp { method, target, file: file != 0 });
 }
 
 /// # Safety
@@ -198,7 +211,7 @@ unsafe extern "C" fn hp_ask_run(target: *const c_char, length: usize, id: u32, g
     let target = unsafe { Str { ptr: target, len: length }.bytes() };
     // SAFETY: the caller's.
     let changes = given.map(|given| Box::new(unsafe { changes(given) }));
-    current(|serving| serving.say(&FromWorker::Run { target, id, changes }));
+    say(&FromPerl::Run { target, id, changes });
 }
 
 /// # Safety
@@ -208,14 +221,14 @@ unsafe extern "C" fn hp_ask_configure(text: *const c_char, length: usize, overri
     // SAFETY: the caller's.
     let text = unsafe { Str { ptr: text, len: length }.bytes() };
     let phase = u8::try_from(phase).unwrap_or(0);
-    current(|serving| serving.say(&FromWorker::Configure { text, overrides, phase }));
+    say(&FromPerl::Configure { text, overrides, phase });
 }
 
 /// `stopped`: -1, or the phase after which others were left out.
 #[unsafe(no_mangle)]
 extern "C" fn hp_out_standing(pushed: u32, stopped: c_int) {
     let stopped = usize::try_from(stopped).ok().and_then(|number| Phase::ALL.get(number)).copied();
-    current(|serving| serving.say(&FromWorker::Standing { pushed: PhaseSet(pushed), stopped }));
+    say(&FromPerl::Standing { pushed: PhaseSet(pushed), stopped });
 }
 
 /// # Safety
@@ -224,22 +237,22 @@ extern "C" fn hp_out_standing(pushed: u32, stopped: c_int) {
 unsafe extern "C" fn hp_ask_redirect(target: *const c_char, length: usize) {
     // SAFETY: the caller's.
     let target = unsafe { Str { ptr: target, len: length }.bytes() };
-    current(|serving| serving.say(&FromWorker::Redirect { target }));
+    say(&FromPerl::Redirect { target });
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_await_told(told: &mut ffi::Told) {
-    *told = current(Serving::await_told).unwrap_or(ffi::Told::GONE);
+    *told = current(Worker::await_told).unwrap_or(ffi::Told::GONE);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_directory_of(number: u32) -> *mut ffi::Directory {
-    current(|serving| serving.directory(number)).unwrap_or(null_mut())
+    trip(|trip| trip.directory(number).copied()).flatten().unwrap_or_default()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hp_exit_after_request() {
-    current(Serving::exit_afterwards);
+    trip(Trip::exit_afterwards);
 }
 
 /// The modules below `lib/`, sorted by path.

@@ -2,38 +2,40 @@
 //! gives back the configuration that they build. It serves nothing and forks nothing.
 //!
 //! **Runs as** the user that `User` names, or `AssignUserID` of the virtual host that the sections stand in; started by
-//! the planner with a socket as descriptor 0 (`hostler_wire::configure`). It ends when that is closed; the planner ends
+//! the planner with a socket as descriptor 0 (`hostler_perl_frames::configure`). It ends when that is closed; the planner ends
 //! it, and all that it may have started, when it takes too long.
 //!
 //! **Diagnostics** go to the planner as [`FromConfigure::Failed`].
 
+use hostler_perl_frames::configure::{FromConfigure, ToConfigure};
+use hostler_perl_frames::{Preload, Setup};
 use hostler_sys::fdpass;
 use hostler_wire::build::Build;
-use hostler_wire::configure::{FromConfigure, ToConfigure};
-use hostler_wire::engine::{Preload, ServerFacts, Setup};
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::engine::ServerFacts;
+use hostler_wire::frame::{HEAD, Head};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::{look, perl, process};
+use crate::{look, perl};
 
 /// Answers the planner until it closes the socket.
 pub(crate) fn run(socket: &OwnedFd) -> io::Result<()> {
-    process::title("hostler-perl: <Perl> sections");
+    hostler_engine::process::title("hostler-perl: <Perl> sections");
     while let Some(asked) = receive(socket)? {
         let answer = match asked {
             ToConfigure::Look { preload, server_root, places } => {
                 Ok(FromConfigure::Saw(look::look(&preload, &server_root, places)))
             }
-            ToConfigure::Begin { generation, server_root, switches, main } => {
+            ToConfigure::Begin { generation, server_root, switches, main, vars } => {
                 let servers = vec![with_defaults(*main)];
-                begin(&Setup { generation, server_root, switches, servers, ..Setup::default() })
+                let vars = vec![vars];
+                begin(&Setup { generation, server_root, switches, servers, vars, ..Setup::default() })
             }
             ToConfigure::Run { preload, in_host } => one(&preload, in_host),
         };
         let mut bytes = Vec::new();
-        frame::encode(&answer.unwrap_or_else(|why| FromConfigure::Failed { why }), 0, &mut bytes)
-            .map_err(io::Error::other)?;
+        let answer = answer.unwrap_or_else(|why| FromConfigure::Failed { why });
+        answer.encode(&mut bytes).map_err(io::Error::other)?;
         fdpass::send_all(socket.as_fd(), &bytes, &[])?;
     }
     Ok(())
@@ -49,7 +51,7 @@ fn receive(socket: &OwnedFd) -> io::Result<Option<ToConfigure>> {
     }
     let mut body = vec![0; Head::decode(head).map_err(io::Error::other)?.body];
     fdpass::recv_exact(socket.as_fd(), &mut body, &mut none)?;
-    frame::decode(&body).map(Some).map_err(io::Error::other)
+    ToConfigure::decode(&body).map(Some).map_err(io::Error::other)
 }
 
 /// Makes the interpreter. The calls that build configuration are there in both generations.

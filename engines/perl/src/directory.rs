@@ -3,48 +3,20 @@
 //! Never freed: the glue caches what it makes of it, and requests may still refer to a directory that was defined
 //! anew. A worker sees few of them, and ends some day.
 
+use hostler_perl_frames as frames;
 use hostler_wire::work;
-use std::collections::BTreeMap;
 use std::ptr::null_mut;
 
 use crate::ffi::{Directory, Field, Fields, PHASES, Str};
 
-/// A worker that knows so many configurations ends after its request.
-const MANY: usize = 8192;
-
-/// The directories that the front has defined, by number. A map that needs no random numbers, which a worker for one
-/// request would have to ask the system for.
-#[derive(Default)]
-pub(crate) struct Directories(BTreeMap<u32, *mut Directory>);
-
-impl Directories {
-    /// Defines one; `false`: it is malformed.
-    pub(crate) fn define(&mut self, id: u32, encoded: &[u8]) -> bool {
-        if self.0.contains_key(&id) {
-            return true;
-        }
-        match postcard::from_bytes::<work::Directory>(encoded) {
-            Ok(directory) => {
-                self.0.insert(id, Box::into_raw(Box::new(keep(directory))));
-                true
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// Whether there are so many that the worker should end: none is ever freed.
-    pub(crate) fn are_many(&self) -> bool {
-        self.0.len() >= MANY
-    }
-
-    /// Null: not defined.
-    pub(crate) fn of(&self, id: u32) -> *mut Directory {
-        self.0.get(&id).copied().unwrap_or(null_mut())
-    }
+/// Decodes one.
+pub(crate) fn define(directory: &work::Directory<'_>) -> Option<*mut Directory> {
+    let directory = frames::Directory::decode(directory).ok()?;
+    Some(Box::into_raw(Box::new(keep(directory))))
 }
 
-fn keep(directory: work::Directory) -> Directory {
-    let directory: &'static work::Directory = Box::leak(Box::new(directory));
+fn keep(directory: frames::Directory) -> Directory {
+    let directory: &'static frames::Directory = Box::leak(Box::new(directory));
     let mut kept = Directory {
         flags: directory.flags,
         handlers: [std::ptr::null(); PHASES],

@@ -1,79 +1,8 @@
 //! `glue/hostler.h` in Rust: the same structures in the same order.
 
+pub(crate) use hostler_engine::c::{Field, Fields, Str};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null;
-
-/// A byte string; absent where `ptr` is null.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Str {
-    pub(crate) ptr: *const c_char,
-    pub(crate) len: usize,
-}
-
-impl Str {
-    pub(crate) const ABSENT: Self = Self { ptr: null(), len: 0 };
-
-    pub(crate) fn new(bytes: &[u8]) -> Self {
-        Self { ptr: bytes.as_ptr().cast(), len: bytes.len() }
-    }
-
-    pub(crate) fn optional(bytes: Option<&[u8]>) -> Self {
-        bytes.map_or(Self::ABSENT, Self::new)
-    }
-
-    /// The bytes; empty where absent.
-    ///
-    /// # Safety
-    /// They must be there for as long as the result is used.
-    pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
-        // SAFETY: the caller's.
-        unsafe { self.get() }.unwrap_or_default()
-    }
-
-    /// The bytes, if there are any.
-    ///
-    /// # Safety
-    /// As [`bytes`](Self::bytes).
-    pub(crate) unsafe fn get<'a>(self) -> Option<&'a [u8]> {
-        // SAFETY: the caller's; an empty string's pointer is not null.
-        (!self.ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) })
-    }
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Field {
-    pub(crate) name: Str,
-    pub(crate) value: Str,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Fields {
-    pub(crate) list: *const Field,
-    pub(crate) count: usize,
-}
-
-impl Fields {
-    pub(crate) fn new(list: &[Field]) -> Self {
-        Self { list: list.as_ptr(), count: list.len() }
-    }
-
-    /// As the messages have them.
-    ///
-    /// # Safety
-    /// The list and all that it points to must be there for as long as the result is used.
-    pub(crate) unsafe fn pairs<'a>(self) -> Vec<(&'a [u8], &'a [u8])> {
-        if self.count == 0 {
-            return Vec::new();
-        }
-        // SAFETY: the caller's.
-        let list = unsafe { std::slice::from_raw_parts(self.list, self.count) };
-        // SAFETY: the caller's.
-        list.iter().map(|field| unsafe { (field.name.bytes(), field.value.bytes()) }).collect()
-    }
-}
 
 /// A list of strings, as a pointer and a count.
 ///
@@ -88,65 +17,15 @@ pub(crate) unsafe fn strings<'a>(list: *const Str, count: usize) -> Vec<&'a [u8]
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Finfo {
-    pub(crate) kind: u8,
-    pub(crate) mode: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) mtime_nsec: u32,
-    pub(crate) size: u64,
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
-    pub(crate) nlink: u64,
-    pub(crate) mtime: u64,
-    pub(crate) ctime: u64,
-    pub(crate) atime: u64,
-}
-
-#[repr(C)]
 pub(crate) struct RequestIn {
-    pub(crate) flags: u32,
+    pub(crate) common: hostler_engine::c::Request,
     pub(crate) phases: u32,
-    pub(crate) directory: u32,
-    pub(crate) server: u32,
-    pub(crate) number: u64,
-    pub(crate) time: u64,
-    pub(crate) protocol: u16,
     pub(crate) status: u16,
-    pub(crate) remote_port: u16,
-    pub(crate) local_port: u16,
-    pub(crate) server_port: u16,
-    pub(crate) method: Str,
-    pub(crate) the_request: Str,
-    pub(crate) uri: Str,
-    pub(crate) unparsed_uri: Str,
-    pub(crate) args: Str,
-    pub(crate) filename: Str,
-    pub(crate) path_info: Str,
-    pub(crate) hostname: Str,
-    pub(crate) server_name: Str,
-    pub(crate) remote_ip: Str,
-    pub(crate) local_ip: Str,
-    pub(crate) user: Str,
-    pub(crate) ap_auth_type: Str,
-    pub(crate) handler: Str,
-    pub(crate) content_type: Str,
-    pub(crate) content_encoding: Str,
-    pub(crate) context_prefix: Str,
-    pub(crate) context_document_root: Str,
-    pub(crate) path_translated: Str,
-    pub(crate) redirect_url: Str,
-    pub(crate) redirect_query: Str,
-    pub(crate) log_id: Str,
     pub(crate) status_line: Str,
     pub(crate) bytes_sent: u64,
     pub(crate) provider: Str,
-    pub(crate) finfo: Finfo,
-    pub(crate) headers_in: Fields,
     pub(crate) headers_out: Fields,
     pub(crate) err_headers_out: Fields,
-    pub(crate) subprocess_env: Fields,
     pub(crate) notes: Fields,
 }
 
@@ -309,6 +188,55 @@ unsafe extern "C" {
     pub(crate) fn hp_perl_release();
     pub(crate) fn hp_perl_end(functions: *const Str, count: usize, quick: c_int);
     pub(crate) fn hp_free(memory: *mut c_void);
-    pub(crate) fn hp_title(text: Str);
     pub(crate) fn hp_is_forked_away() -> c_int;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    unsafe extern "C" {
+        static hp_layout: [usize; 32];
+    }
+
+    #[test]
+    fn structures_are_the_same_on_both_sides() {
+        let ours = [
+            size_of::<RequestIn>(),
+            offset_of!(RequestIn, phases),
+            offset_of!(RequestIn, status),
+            offset_of!(RequestIn, provider),
+            offset_of!(RequestIn, notes),
+            size_of::<Directory>(),
+            offset_of!(Directory, handler_count),
+            offset_of!(Directory, allow_options),
+            offset_of!(Directory, satisfy_any),
+            offset_of!(Directory, limit_request_body),
+            offset_of!(Directory, cache),
+            size_of::<Server>(),
+            offset_of!(Server, timeout),
+            offset_of!(Server, keep_alive_max),
+            offset_of!(Server, alias_count),
+            size_of::<Setup>(),
+            offset_of!(Setup, env),
+            offset_of!(Setup, max_requests),
+            size_of::<ReplyHead>(),
+            offset_of!(ReplyHead, length),
+            offset_of!(ReplyHead, mtime),
+            offset_of!(ReplyHead, err_headers_out),
+            size_of::<Changes>(),
+            offset_of!(Changes, content_type),
+            offset_of!(Changes, notes),
+            size_of::<Outcome>(),
+            offset_of!(Outcome, text),
+            size_of::<Told>(),
+            offset_of!(Told, status),
+            offset_of!(Told, text),
+            PHASES,
+            0,
+        ];
+        // SAFETY: an array of numbers in glue/layout.c.
+        assert_eq!(ours, unsafe { hp_layout });
+    }
 }

@@ -4,8 +4,8 @@
 //!
 //! **Runs as** the site's user, in `hostler-perl configure`.
 
-use hostler_wire::configure::Shown;
-use hostler_wire::engine::{Preload, PreloadKind};
+use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::{Preload, PreloadKind};
 use std::collections::{HashSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::Read;

@@ -1,17 +1,20 @@
 //! The interpreter, as the parent and the worker see it.
 
-use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
+use hostler_perl_frames::{Preload, PreloadKind, Setup};
+use hostler_wire::engine::ServerFacts;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
 use crate::directory::{list, pairs};
-use crate::ffi::{self, Server, Str};
+use crate::ffi::{self, Fields, Server, Str};
 
 /// Makes the interpreter.
 pub(crate) fn boot(setup: &Setup) -> Result<(), String> {
     // Kept for ever: the glue refers to it for as long as the process lives.
     let setup: &'static Setup = Box::leak(Box::new(setup.clone()));
-    let servers: &'static [Server] = Box::leak(setup.servers.iter().map(server).collect());
+    let vars = setup.vars.iter().map(|vars| pairs(vars)).chain(std::iter::repeat_with(|| pairs(&[])));
+    let servers = setup.servers.iter().zip(vars).map(|(facts, vars)| server(facts, vars));
+    let servers: &'static [Server] = Box::leak(servers.collect());
     let switches = list(&setup.switches);
     let given = Box::leak(Box::new(ffi::Setup {
         generation: if setup.generation == 1 { 1 } else { 2 },
@@ -28,7 +31,7 @@ pub(crate) fn boot(setup: &Setup) -> Result<(), String> {
     answered(|error| unsafe { ffi::hp_perl_boot(given, error) })
 }
 
-fn server(facts: &'static ServerFacts) -> Server {
+fn server(facts: &'static ServerFacts, vars: Fields) -> Server {
     let text = |text: &'static String| Str::new(text.as_bytes());
     Server {
         id: facts.id,
@@ -44,7 +47,7 @@ fn server(facts: &'static ServerFacts) -> Server {
         document_root: text(&facts.document_root),
         software: text(&facts.software),
         error_log: text(&facts.error_log),
-        vars: pairs(&facts.vars),
+        vars,
         aliases: list(&facts.aliases).as_ptr(),
         alias_count: facts.aliases.len(),
     }
@@ -58,13 +61,7 @@ pub(crate) fn version() -> String {
 
 /// Loads one thing; the error is Perl's, with the place of the directive before it.
 pub(crate) fn preload(preload: &Preload) -> Result<(), String> {
-    let kind = match preload.kind {
-        PreloadKind::Module => 0,
-        PreloadKind::File => 1,
-        PreloadKind::LateFile => 2,
-        PreloadKind::LateCall => 3,
-        PreloadKind::Code => 4,
-    };
+    let kind = c_int::from(preload.kind as u8);
     let (text, origin) = (Str::new(preload.text.as_bytes()), Str::new(preload.origin.as_bytes()));
     // SAFETY: the strings live until the call returns.
     answered(|error| unsafe { ffi::hp_perl_preload(kind, text, origin, preload.configured.into(), error) })

@@ -1,78 +1,157 @@
-//! A worker: serves one request after another until it is told to go, or has done its share.
+//! A worker's requests: from the messages of a trip to the interpreter and back.
 
-use hostler_ring::worker::Worker;
-use hostler_wire::engine::Setup;
-use hostler_wire::work::Usual;
-use rustix::process::Pid;
-use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use hostler_engine::{Gone, Next, Serve, process};
+use hostler_perl_frames::{Nested, RequestHead, ToPerl};
+use hostler_wire::work::{self, FromWorker, Outcome};
+use std::ffi::c_int;
 
-use crate::processor::Processor;
-use crate::serving::{Served, Serving};
-use crate::{perl, process};
+use crate::convert::Converted;
+use crate::ffi::{self, RequestIn, Str, Told, told};
+use crate::{callbacks, directory, perl};
 
-/// How often an idle worker looks whether it was told to go: a signal that comes just before it falls asleep does not
-/// wake it.
-const LOOK: Duration = Duration::from_secs(2);
+/// A request on its way.
+pub(crate) type Trip = hostler_engine::Trip<Worker>;
 
-/// What requests take on average, in microseconds, as long as answers may wait for the next ones to be told together.
-const LIGHT: u32 = 60;
-
-/// What a worker begins with.
-pub(crate) struct Start<'a> {
-    pub(crate) parent: Pid,
-    pub(crate) memory: OwnedFd,
-    pub(crate) stderr: OwnedFd,
-    pub(crate) wakers: Vec<OwnedFd>,
-    pub(crate) setup: &'a Setup,
-    /// Its name.
-    pub(crate) title: &'a str,
+/// All that a worker keeps between and during requests, beside what a [`Trip`] keeps.
+pub(crate) struct Worker {
+    /// Functions to call when it ends.
+    child_exit: Vec<String>,
+    one_shot: bool,
+    request: Converted,
+    answer: Converted,
+    /// How many requests are being served inside of the one that is being served.
+    nested: u32,
 }
 
-/// Lives the worker's life; the process ends with it.
-pub(crate) fn run(start: Start<'_>) -> ! {
-    let setup = start.setup;
-    if let Err(e) = process::begin_worker(start.parent, &start.stderr, setup.one_shot) {
-        fail(&e.to_string());
+impl Serve for Worker {
+    type Directory = *mut ffi::Directory;
+
+    fn define(directory: &work::Directory<'_>) -> Option<*mut ffi::Directory> {
+        directory::define(directory)
     }
-    drop(start.stderr);
-    process::title(start.title);
-    let worker = match Worker::attach(start.memory, start.wakers) {
-        Ok(worker) => worker,
-        Err(e) => fail(&e.to_string()),
-    };
-    if let Err(why) = perl::child_init(&setup.child_init) {
-        process::complain(why.as_bytes());
+
+    fn serve(&mut self, trip: &mut Trip) {
+        self.nested = 0;
+        while self.trip(trip).is_ok_and(|stays| stays) {}
+        // A request that stayed has to be cleaned up after.
+        callbacks::with(self, trip, || {
+            // SAFETY: the buffers are as the last trip has left them.
+            unsafe { ffi::hp_perl_release() };
+        });
     }
-    serve_all(worker, setup);
-    perl::end(&setup.child_exit, setup.one_shot);
-    process::exit_now(0)
+
+    fn end(&mut self) {
+        perl::end(&self.child_exit, self.one_shot);
+    }
 }
 
-fn serve_all(mut worker: Worker, setup: &Setup) {
-    let most = if setup.one_shot { 1 } else { setup.max_requests };
-    let mut serving = Serving::new(Processor::new(setup));
-    let (mut count, mut usual) = (0, Usual::of(LIGHT));
-    while !process::is_terminated() {
-        let Some(conversation) = worker.next(Some(LOOK)) else { continue };
-        count += 1;
-        match serving.serve(conversation, Instant::now(), most != 0 && count >= most) {
-            Served::Goes => break,
-            Served::Stays(conversation) => {
-                usual.add(serving.micros());
-                if usual.micros() < LIGHT {
-                    worker.finish(conversation, Instant::now());
-                }
+impl Worker {
+    pub(crate) fn new(child_exit: Vec<String>, one_shot: bool) -> Self {
+        Self { child_exit, one_shot, request: Converted::new(), answer: Converted::new(), nested: 0 }
+    }
+
+    /// Runs the phases of one trip; whether the request stays for another. [`Gone::Abandoned`]: no (further) one comes.
+    fn trip(&mut self, trip: &mut Trip) -> Result<bool, Gone> {
+        let (request, directory) = self.begin(trip)?;
+        let stays = c_int::from(trip.stays());
+        let stays = callbacks::with(self, trip, || {
+            // SAFETY: the request points into buffers that stay as they are until the next trip.
+            unsafe { ffi::hp_perl_serve(request, directory, stays) != 0 }
+        });
+        if process::is_forked_away() {
+            process::exit_now(0);
+        }
+        if stays {
+            trip.publish();
+        }
+        Ok(stays)
+    }
+
+    fn begin(&mut self, trip: &mut Trip) -> Result<(*const RequestIn, *mut ffi::Directory), Gone> {
+        while trip.next()? == Next::Own {
+            self.before_request(trip)?;
+        }
+        let head = RequestHead::decode_request(trip.request()).ok();
+        let known = head.and_then(|head| {
+            let directory = *trip.directory(head.directory)?;
+            Some((self.request.set(&head), directory))
+        });
+        known.ok_or_else(|| trip.malformed())
+    }
+
+    /// What comes before a request, or between its trips.
+    fn before_request(&mut self, trip: &mut Trip) -> Result<(), Gone> {
+        let told = match decode(trip) {
+            Some(ToPerl::Related { role, head }) => {
+                let directory = trip.directory(head.directory).copied().unwrap_or_default();
+                let request = self.answer.set(&head);
+                // SAFETY: the request's strings live until the call returns; C copies them.
+                unsafe { ffi::hp_perl_related(request, directory, role as c_int) };
+                return Ok(());
             }
-            Served::Malformed => fail("a malformed message from the front"),
+            Some(ToPerl::Nested(nested)) => told_nested(&mut self.answer, trip, &nested),
+            _ => None,
+        };
+        let Some(told) = told else { return Err(trip.malformed()) };
+        self.nested += 1;
+        callbacks::with(self, trip, || {
+            // SAFETY: `told` points into buffers that stay as they are until more is told, which C knows.
+            unsafe { ffi::hp_perl_nested(&raw const told) };
+        });
+        trip.publish();
+        Ok(())
+    }
+
+    /// What comes next of the answer to a program's question.
+    pub(crate) fn await_told(&mut self, trip: &mut Trip) -> Told {
+        if trip.await_own().is_err() {
+            return Told::GONE;
+        }
+        let told = match decode(trip) {
+            Some(ToPerl::Answer { id, head }) => {
+                Some(Told { kind: told::ANSWER, id, request: self.answer.set(&head), ..Told::GONE })
+            }
+            Some(ToPerl::Nested(nested)) => {
+                let told = told_nested(&mut self.answer, trip, &nested);
+                self.nested += u32::from(told.is_some());
+                told
+            }
+            // What has become of configuration that the program has added.
+            Some(ToPerl::Configured(Ok(id))) => Some(Told { kind: told::CONFIGURED, id, ..Told::GONE }),
+            Some(ToPerl::Configured(Err(why))) => {
+                Some(Told { kind: told::CONFIGURED, text: Str::new(why), ..Told::GONE })
+            }
+            Some(ToPerl::Ran(status)) => {
+                Some(Told { kind: told::RAN, status: c_int::from(status), ..Told::GONE })
+            }
+            _ => None,
+        };
+        told.unwrap_or_else(|| {
+            trip.malformed();
+            Told::GONE
+        })
+    }
+
+    /// Says what became of the request; of those inside of it first.
+    pub(crate) fn finished(&mut self, trip: &mut Trip, outcome: &Outcome<'_>) {
+        if self.nested > 0 {
+            self.nested -= 1;
+            trip.say(&FromWorker::Finished(outcome.clone()));
+        } else {
+            trip.finish(outcome);
         }
     }
-    worker.settle();
-    // The process ends: what it has is not taken apart before.
-    std::mem::forget((worker, serving));
 }
 
-fn fail(why: &str) -> ! {
-    process::complain(format!("hostler-perl: {why}").as_bytes());
-    process::exit_now(1)
+/// What has come of the engine's own.
+fn decode(trip: &Trip) -> Option<ToPerl<'_>> {
+    ToPerl::decode(trip.own()).ok()
+}
+
+/// A request to be served inside of the one that waits. `None`: its configuration is not known.
+fn told_nested(answer: &mut Converted, trip: &Trip, nested: &Nested<'_>) -> Option<Told> {
+    trip.directory(nested.head.directory)?;
+    let request = answer.set(&nested.head);
+    let Nested { id, main, prev, .. } = *nested;
+    Some(Told { kind: told::NESTED, id, main, prev, status: 0, request, text: Str::ABSENT })
 }

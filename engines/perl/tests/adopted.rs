@@ -5,15 +5,15 @@
 mod front;
 
 use front::{Engine, LONG, code, directory, request, setup};
-use hostler_wire::engine::{Preload, PreloadKind, Setup};
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
+use hostler_perl_frames::{Preload, PreloadKind, Setup};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 const HELLO: &str = "our $loaded = $$; sub main::h { $_[0]->print(\"$loaded $$\"); 0 }";
 
-fn hello() -> hostler_wire::work::Directory {
+fn hello() -> hostler_perl_frames::Directory {
     directory(&[(Phase::Response, &["main::h"])])
 }
 

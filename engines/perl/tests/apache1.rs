@@ -6,7 +6,7 @@ mod front;
 mod site;
 
 use front::{Answer, code, directory, request};
-use hostler_wire::work::{Directory, Phase};
+use hostler_perl_frames::{Directory, Phase};
 use site::{Site, file, module, scripts};
 use std::fs;
 

@@ -5,7 +5,7 @@
 mod front;
 
 use front::{Answer, Engine, directory, request, setup};
-use hostler_wire::work::{Directory, Phase, directory_flag};
+use hostler_perl_frames::{Directory, Phase, directory_flag};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,11 @@
 //! `hostler-perl configure`, with the planner's end of the socket in this test: what configuration code builds.
 
+use hostler_perl_frames::configure::{FromConfigure, ToConfigure};
+use hostler_perl_frames::{Preload, PreloadKind};
 use hostler_sys::process::{Pid, Program, Signal, Spawn, kill, spawn, wait};
 use hostler_wire::build::Build;
-use hostler_wire::configure::{FromConfigure, ToConfigure};
-use hostler_wire::engine::{Preload, PreloadKind, ServerFacts};
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::engine::ServerFacts;
+use hostler_wire::frame::{HEAD, Head};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -35,16 +36,13 @@ impl Sections {
         })
         .expect("it works");
         let mut sections = Self { pid, socket: UnixStream::from(ours) };
-        let main = ServerFacts {
-            name: "main.test".into(),
-            vars: vec![("Root".into(), "/app".into())],
-            ..ServerFacts::default()
-        };
+        let main = ServerFacts { name: "main.test".into(), ..ServerFacts::default() };
         let begin = ToConfigure::Begin {
             generation: 2,
             server_root: "/srv".into(),
             switches: vec![],
             main: Box::new(main),
+            vars: vec![("Root".into(), "/app".into())],
         };
         assert_eq!(sections.ask(&begin), FromConfigure::Hello(Build::own()));
         sections
@@ -52,13 +50,13 @@ impl Sections {
 
     fn ask(&mut self, question: &ToConfigure) -> FromConfigure {
         let mut bytes = Vec::new();
-        frame::encode(question, 0, &mut bytes).expect("a frame");
+        question.encode(&mut bytes).expect("a frame");
         self.socket.write_all(&bytes).expect("the process is there");
         let mut head = [0; HEAD];
         self.socket.read_exact(&mut head).expect("the process is there");
         let mut body = vec![0; Head::decode(head).expect("it works").body];
         self.socket.read_exact(&mut body).expect("the process is there");
-        frame::decode(&body).expect("a frame")
+        FromConfigure::decode(&body).expect("a frame")
     }
 
     fn run(&mut self, code: &str, in_host: bool) -> FromConfigure {

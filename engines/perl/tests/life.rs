@@ -5,9 +5,9 @@
 mod front;
 
 use front::{Engine, LONG, code, directory, request, setup};
-use hostler_wire::engine::{Preload, PreloadKind, Setup};
+use hostler_perl_frames::Phase;
+use hostler_perl_frames::{Preload, PreloadKind, Setup};
 use hostler_wire::site::Exit;
-use hostler_wire::work::Phase;
 use rustix::process::{Pid, Signal};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const HELLO: &str = "sub main::h { $_[0]->print(\"Hello $$\"); 0 }";
 const SLOW: &str = "sub main::h { $_[0]->print('begun'); $_[0]->rflush; select undef, undef, undef, 0.3; \
                     select undef, undef, undef, 0.3; $_[0]->print(' ended'); 0 }";
 
-fn hello() -> hostler_wire::work::Directory {
+fn hello() -> hostler_perl_frames::Directory {
     directory(&[(Phase::Response, &["main::h"])])
 }
 

@@ -6,7 +6,7 @@ mod front;
 mod site;
 
 use front::code;
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
 use site::{Site, file, module, scripts, write_script};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -5,8 +5,8 @@
 mod front;
 
 use front::{Answer, Engine, directory, request, setup};
-use hostler_wire::engine::{Preload, PreloadKind};
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
+use hostler_perl_frames::{Preload, PreloadKind};
 use std::path::Path;
 
 /// Runs a script's text, as many times as there are queries; each time another worker.

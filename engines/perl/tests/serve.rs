@@ -5,7 +5,8 @@
 mod front;
 
 use front::{Engine, directory, request, setup};
-use hostler_wire::work::{Phase, ToWorker};
+use hostler_perl_frames::{Phase, ToPerl};
+use hostler_wire::work::ToWorker;
 
 const HELLO: &str = "package Hello; sub handler { my $r = shift; $r->content_type('text/plain'); \
                      $r->print('Hello'); return 0 } 1;";
@@ -173,7 +174,7 @@ fn a_trip_without_a_response_says_what_its_last_phase_came_to() {
     let mut worker = engine.fork();
     for (handler, outcome) in [("main::ok", "done"), ("main::declined", "declined")] {
         let mut head = request("default-handler");
-        head.phases = hostler_wire::work::PhaseSet::default();
+        head.phases = hostler_perl_frames::PhaseSet::default();
         let answer = worker.ask_in(&directory(&[(Phase::Authen, &[handler])]), head, b"");
         assert_eq!((answer.outcome.as_str(), answer.status), (outcome, None), "{handler}");
         assert_eq!(answer.changed.is_some(), handler == "main::ok", "{answer:?}");
@@ -233,7 +234,7 @@ fn what_a_fixup_handler_claims_is_answered_in_the_same_trip() {
                    $r->push_handlers(PerlResponseHandler => sub { $_[0]->print('claimed'); 0 }); 0 }";
     let mut engine = Engine::start(setup(program)).unwrap();
     let mut head = request("default-handler");
-    head.phases = hostler_wire::work::PhaseSet::default();
+    head.phases = hostler_perl_frames::PhaseSet::default();
     let answer = engine.fork().ask_in(&directory(&[(Phase::Fixup, &["main::fix"])]), head, b"");
     assert_eq!((answer.body.as_str(), answer.outcome.as_str()), ("claimed", "done"), "{answer:?}");
 }
@@ -263,8 +264,9 @@ fn questions_about_other_urls_are_answered_while_a_body_comes() {
     assert_eq!(worker.end().question.as_deref(), Some("GET /other?x false"));
     worker.tell(&ToWorker::Body(b"body"));
     let mut found = request("modperl");
-    (found.directory, found.filename, found.status) = (1, b"/srv/other", 403);
-    worker.tell(&ToWorker::Answer { id: 1, head: Box::new(found) });
+    (found.common.directory, found.common.filename, found.status) = (1, b"/srv/other", 403);
+    let found = ToPerl::Answer { id: 1, head: Box::new(found) }.to_bytes();
+    worker.tell(&ToWorker::Own(&found));
     worker.tell(&ToWorker::BodyEnd(true));
     let answer = worker.end();
     assert_eq!(answer.body, "/srv/other 403 body", "{answer:?}");

@@ -16,6 +16,7 @@ targets! {
     cgi_request,
     config,
     control,
+    engine,
     expr,
     htaccess,
     http1_chunked,

@@ -3,7 +3,8 @@
 use crate::directives::perl::{self, Preload, quoted};
 use crate::directives::psgi;
 use crate::{Config, Server};
-use hostler_wire::engine::{self, PreloadKind, ServerFacts, Setup};
+use hostler_perl_frames::{self as frames, PreloadKind, Setup};
+use hostler_wire::engine::ServerFacts;
 
 /// What the parent of a pool loads: the main server's first, then what each of its virtual hosts adds.
 ///
@@ -32,7 +33,8 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
         switches: words(|perl| &perl.switches),
         env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),
         server_root: config.facts.server_root.clone(),
-        servers: facts_of(config, &members),
+        servers: all_of(config, &members).map(|(place, server)| facts(config, server, place)).collect(),
+        vars: all_of(config, &members).map(|(_, server)| owned(server.conf.perl.vars.iter())).collect(),
         one_shot,
         max_requests: members.first().map_or(0, |first| super::settings(first).max_requests),
         cpu: members.first().and_then(|first| first.defaults.core.rlimit_cpu).map(super::limit),
@@ -42,7 +44,7 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
 }
 
 /// The PSGI programs that are loaded before workers are forked, each once. One that can't be fails its own requests only.
-fn apps(config: &Config, members: &[&Server]) -> Vec<engine::Preload> {
+fn apps(config: &Config, members: &[&Server]) -> Vec<frames::Preload> {
     let mut apps: Vec<&psgi::App> = Vec::new();
     for app in members.iter().flat_map(|member| member.conf.psgi.preloaded()) {
         if !apps.iter().any(|known| known.file == app.file) {
@@ -51,7 +53,7 @@ fn apps(config: &Config, members: &[&Server]) -> Vec<engine::Preload> {
     }
     let load = |app: &psgi::App| {
         let text = format!("sub {{ require Hostler::PSGI; Hostler::PSGI::preload({}) }}", quoted(&app.file));
-        engine::Preload {
+        frames::Preload {
             kind: PreloadKind::LateCall,
             text,
             origin: config.place(app.origin),
@@ -75,14 +77,14 @@ where
     all.into_iter().map(U::from).collect()
 }
 
-fn to_load(config: &Config, preload: &Preload) -> engine::Preload {
+fn to_load(config: &Config, preload: &Preload) -> frames::Preload {
     let (kind, text) = match (preload.kind, preload.text.rsplit_once("::")) {
         (PreloadKind::Module, Some((package, _))) if preload.handler => {
             (PreloadKind::Code, either(&preload.text, package))
         }
         (kind, _) => (kind, preload.text.to_string()),
     };
-    engine::Preload { kind, text, origin: config.place(preload.origin), configured: preload.configured }
+    frames::Preload { kind, text, origin: config.place(preload.origin), configured: preload.configured }
 }
 
 /// Of `Some::name` only loading it tells whether it is a package or a function in one.
@@ -100,10 +102,9 @@ fn either(name: &str, package: &str) -> String {
 
 /// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
 /// ([`super::Pools::places`]).
-fn facts_of(config: &Config, members: &[&Server]) -> Vec<ServerFacts> {
+fn all_of<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
     let others = members.iter().filter(|server| server.id != 0).copied();
-    let all = std::iter::once(config.main()).chain(others);
-    (0..).zip(all).map(|(place, server)| facts(config, server, place)).collect()
+    (0..).zip(std::iter::once(config.main()).chain(others))
 }
 
 fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
@@ -126,7 +127,6 @@ fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
         keep_alive: core.keep_alive.unwrap_or(true),
         keep_alive_timeout: core.keep_alive_timeout.unwrap_or(5000),
         keep_alive_max: core.max_keep_alive_requests.unwrap_or(100),
-        vars: owned(server.conf.perl.vars.iter()),
         aliases: core.aliases.iter().chain(&core.wild_aliases).cloned().collect(),
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Config, read_text};
-use hostler_wire::engine::PreloadKind;
+use hostler_perl_frames::PreloadKind;
 
 fn config(text: &str) -> Config {
     match read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree)) {
@@ -71,7 +71,7 @@ fn what_a_pool_loads_is_in_the_order_of_the_files() {
     assert_eq!(own.preload[2].origin, "configuration:8");
     assert_eq!((own.env, own.child_init), (vec![("A".into(), "a".into())], vec!["Own::init".to_owned()]));
     assert_eq!(own.servers.iter().map(|facts| facts.id).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(own.servers[1].vars, [("V".to_owned(), "1".to_owned())]);
+    assert_eq!(own.vars[1], [("V".to_owned(), "1".to_owned())]);
 
     let shared = setup(&config, &[0, 2], 2, true);
     assert!(shared.one_shot && shared.child_init.is_empty());

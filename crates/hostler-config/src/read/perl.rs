@@ -12,8 +12,9 @@ use crate::directives::perl::{Marks, builds_configuration, declared, of_class, o
 use crate::lexer::words;
 use crate::modules::find;
 use crate::{Node, Origin, Provider};
-use hostler_wire::configure::Shown;
-use hostler_wire::engine::{Preload, PreloadKind, ServerFacts};
+use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::{Preload, PreloadKind};
+use hostler_wire::engine::ServerFacts;
 use std::collections::{HashMap, HashSet};
 
 /// What the reader knows of Perl.
@@ -27,6 +28,8 @@ pub(super) struct Perl {
     pub(super) assigned: Option<RunAs>,
     switches: Vec<String>,
     main: ServerFacts,
+    /// Its `PerlSetVar`s.
+    vars: Vec<(String, String)>,
     /// `PerlApiVersion`
     version: Option<u8>,
     marks: Marks,
@@ -69,11 +72,11 @@ impl Perl {
             ("serveradmin", _) => self.main.admin.clone_from(first),
             ("documentroot", _) => self.main.document_root.clone_from(first),
             ("perlsetvar", Some(value)) => {
-                self.main.vars.retain(|(name, _)| !name.eq_ignore_ascii_case(first));
-                self.main.vars.push((first.clone(), value.clone()));
+                self.vars.retain(|(name, _)| !name.eq_ignore_ascii_case(first));
+                self.vars.push((first.clone(), value.clone()));
             }
             ("perladdvar", Some(_)) => {
-                self.main.vars.extend(words[1..].iter().map(|value| (first.clone(), value.clone())));
+                self.vars.extend(words[1..].iter().map(|value| (first.clone(), value.clone())));
             }
             _ => {}
         }
@@ -317,6 +320,7 @@ impl Reader {
             generation: self.perl.generation(),
             switches: &self.perl.switches,
             main: &self.perl.main,
+            vars: &self.perl.vars,
             preload: &seen.preload,
             in_host: seen.host.is_some() && seen.preload.kind == PreloadKind::Code,
         }

@@ -1,7 +1,8 @@
 //! What the reader asks of those who run Perl code for it: only who that is knows processes and users.
 
-use hostler_wire::configure::Shown;
-use hostler_wire::engine::{Preload, ServerFacts};
+use hostler_perl_frames::Preload;
+use hostler_perl_frames::configure::Shown;
+use hostler_wire::engine::ServerFacts;
 
 /// Who runs sections, wherever that is possible.
 pub trait RunPerl {
@@ -39,6 +40,8 @@ pub struct Asked<'a> {
     pub switches: &'a [String],
     /// What the configuration has said of the main server so far.
     pub main: &'a ServerFacts,
+    /// `PerlSetVar`, `PerlAddVar` of it.
+    pub vars: &'a [(String, String)],
     /// What.
     pub preload: &'a Preload,
     /// A section in `<VirtualHost>`: it is not to add to the whole server.

@@ -66,7 +66,7 @@ use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::pool::{Exchange, Pool, Work};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{Phase, PhaseSet};
+use hostler_perl_frames::{Phase, PhaseSet};
 use output::{Output, Truncated};
 use std::future::poll_fn;
 use std::rc::Rc;

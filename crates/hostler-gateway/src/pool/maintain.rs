@@ -390,6 +390,15 @@ impl<H: Host + 'static> Keeper<H> {
                     _ => {}
                 }
             }
+            FromEngine::WorkerFailed { worker, ref why } => {
+                self.outlets.close(worker);
+                self.doomed.remove(&worker);
+                let death = Death::Exit(Exit::Status(1));
+                let died = |state: &mut State, out: &mut _| state.died(&self.pool, worker, death, out);
+                if self.pool.locked(died).is_some() {
+                    self.not_made(&shortened(why.clone()));
+                }
+            }
             FromEngine::Hello(_)
             | FromEngine::Ready { .. }
             | FromEngine::Stale
@@ -401,7 +410,7 @@ impl<H: Host + 'static> Keeper<H> {
         self.pace.stumbled(Instant::now(), self.pool.counters.served.load(Relaxed));
     }
 
-    fn not_made(&mut self, why: &io::Error) {
+    fn not_made(&mut self, why: &dyn std::fmt::Display) {
         self.stumbled();
         self.pool.lock().unmade = Some(why.to_string());
         if self.pace.tells(Instant::now()) {

@@ -6,7 +6,7 @@ use crate::{Error, Process, register};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::frame::{HEAD, Head};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
@@ -69,7 +69,7 @@ impl Link {
     /// Sends a frame. Not to be dropped before it is done.
     pub(super) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut bytes = Vec::new();
-        frame::encode(message, fds.len(), &mut bytes).map_err(io::Error::other)?;
+        message.encode(fds.len(), &mut bytes).map_err(io::Error::other)?;
         let mut sent = 0;
         while sent < bytes.len() {
             let fds = if sent == 0 { fds } else { &[] };
@@ -123,7 +123,7 @@ impl Link {
         if self.bytes.len() < HEAD + head.body {
             return Ok(None);
         }
-        let message = frame::decode(&self.bytes[HEAD..HEAD + head.body]).map_err(io::Error::other)?;
+        let message = FromEngine::decode(&self.bytes[HEAD..HEAD + head.body]).map_err(io::Error::other)?;
         self.bytes.drain(..HEAD + head.body);
         Ok(Some(message))
     }

@@ -1,6 +1,6 @@
 //! The planner's part: makes the plan that the file `plan` in the test's directory describes.
 //!
-//! Words in that file, one a line: `listen ADDRESS`, `front UID`, `site NAME UID`, `pid-file PATH`,
+//! Words in that file, one a line: `listen ADDRESS`, `front UID`, `site NAME UID`, `engine NAME`, `pid-file PATH`,
 //! `behave WORD` (what the front does when told to go), `timeout MS`, `drain-timeout SECONDS`,
 //! `exit STATUS`, `hang`, `garbage`.
 
@@ -21,6 +21,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
         backlog: 50,
         front: None,
         sites: Vec::new(),
+        engines: Vec::new(),
         pid_file: None,
         ready_timeout_ms: 2000,
         drain_timeout_secs: 60,
@@ -39,6 +40,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
                     limits: hostler_wire::plan::SiteLimits::default(),
                 });
             }
+            ["engine", name] => master.engines.push(name.to_string()),
             ["pid-file", path] => master.pid_file = Some(path.to_string()),
             ["behave", word] => front = word.as_bytes().to_vec(),
             ["drain-timeout", seconds] => master.drain_timeout_secs = seconds.parse().unwrap(),

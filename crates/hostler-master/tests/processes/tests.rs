@@ -15,6 +15,7 @@ macro_rules! tests {
 tests! {
     serves_and_stops_on_sigterm
     children_have_the_expected_descriptors_and_no_secrets
+    a_plan_with_an_engine_that_cannot_be_held_is_refused
     nobody_runs_as_root
     a_site_can_be_started_again
     a_site_that_keeps_crashing_is_throttled
@@ -69,7 +70,7 @@ fn serves_and_stops_on_sigterm() {
 }
 
 fn children_have_the_expected_descriptors_and_no_secrets() {
-    let server = Server::start(&site("one")).ready();
+    let server = Server::start(&format!("{}\nengine perl", site("one"))).ready();
     // Besides its start: the plan's memory file is closed again; listener, log, the connection.
     let fds = server.ask("fds");
     assert!(fds.starts_with("0 1 2 3 ") && fds.split(' ').count() <= 7, "{fds}");
@@ -80,6 +81,16 @@ fn children_have_the_expected_descriptors_and_no_secrets() {
         let environment = fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
         assert!(!environment.contains("SECRET"), "{environment}");
     }
+}
+
+fn a_plan_with_an_engine_that_cannot_be_held_is_refused() {
+    let server = Server::start(&site("one")).ready();
+    for (name, why) in [("../front", "that there can't be"), ("none", "can't open the program ")] {
+        server.plan(&format!("{}\nengine {name}", site("one")));
+        server.signal("HUP");
+        until("it is refused", || server.errors().contains(why));
+    }
+    assert!(server.errors().contains("generation 1 goes on serving"), "{}", server.errors());
 }
 
 fn nobody_runs_as_root() {

@@ -75,7 +75,7 @@ impl Site {
         let process = spawn(&Spawn {
             program: &binary,
             args: &[c"hostler-site".into()],
-            env: &[c"SECRET=of the master".into()],
+            env: &[c"SECRET=of the master".into(), c"HOSTLER_ENGINES=perl".into()],
             fds: &fds,
             identity: identity.as_ref(),
             group: None,

@@ -2,7 +2,7 @@
 //! depends on. In the order in which the front asks.
 
 use hostler_config::directives::authz::Verdict;
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
 
 use super::About;
 use super::steps::Line;

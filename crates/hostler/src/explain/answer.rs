@@ -5,7 +5,7 @@ use hostler_config::directives::alias::request::{Answer, Request, redirect_early
 use hostler_config::directives::core::{OptionBits, Setting};
 use hostler_config::directives::mime::{self, MimeFacts};
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
 use std::path::Path;
 
 use super::host::NoRequest;

@@ -31,6 +31,7 @@ use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
 use crate::Failed;
 use crate::cli::{self, PlanOf};
 use crate::load;
+use crate::run;
 
 pub(crate) use examine::{Examined, examine};
 pub(crate) use found::{Found, report};
@@ -93,6 +94,7 @@ fn master_plan(loaded: &Attempt, roles: &Roles) -> MasterPlan {
         backlog: process.backlog.unwrap_or(BACKLOG),
         front: roles.front.clone(),
         sites: roles.sites.iter().map(Site::plan).collect(),
+        engines: run::engines(),
         pid_file: process.pid_file.clone(),
         ready_timeout_ms: READY_TIMEOUT_MS,
         // 0: no limit, as far as that goes.

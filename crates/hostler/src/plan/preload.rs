@@ -4,7 +4,7 @@
 
 use hostler_config::directives::perl::Preload;
 use hostler_config::{Config, DirConfig, Section};
-use hostler_wire::engine::PreloadKind;
+use hostler_perl_frames::PreloadKind;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;

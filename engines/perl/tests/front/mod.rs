@@ -2,14 +2,15 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
+use hostler_perl_frames::{Directory, FromPerl, Phase, PhaseSet, Preload, PreloadKind, RequestHead, Setup};
 use hostler_ring::Memory;
 use hostler_ring::front::Channel;
 use hostler_sys::poll::{Watch, wait};
 use hostler_sys::{fdpass, shared, socket};
-use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
+use hostler_wire::engine::{FromEngine, ToEngine, WorkerId};
 use hostler_wire::frame::{self, Head};
 use hostler_wire::site::Exit;
-use hostler_wire::work::{self, Directory, FromWorker, Outcome, Phase, PhaseSet, RequestHead, ToWorker};
+use hostler_wire::work::{self, FromWorker, Outcome, ToWorker};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ impl Engine {
         let engine = Self { child, front: Front::new(control), door };
         engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
         engine.send(&ToEngine::Door, &[inside.as_fd()]);
-        engine.send(&ToEngine::Setup(Box::new(setup)), &[]);
+        engine.send(&ToEngine::Setup(Box::new(setup.into_wire())), &[]);
         match engine.receive() {
             FromEngine::Ready { version, workers: 0 } => {
                 assert!(version.starts_with("perl v5."), "{version}");
@@ -117,7 +118,7 @@ impl std::ops::DerefMut for Engine {
 
 fn send(socket: &OwnedFd, message: &ToEngine, descriptors: &[BorrowedFd<'_>]) {
     let mut bytes = Vec::new();
-    frame::encode(message, descriptors.len(), &mut bytes).unwrap();
+    message.encode(descriptors.len(), &mut bytes).unwrap();
     fdpass::send_all(socket.as_fd(), &bytes, descriptors).unwrap();
 }
 
@@ -139,7 +140,7 @@ impl Front {
         fdpass::recv_exact(self.control.as_fd(), &mut head, &mut Vec::new()).unwrap();
         let mut body = vec![0; Head::decode(head).unwrap().body];
         fdpass::recv_exact(self.control.as_fd(), &mut body, &mut Vec::new()).unwrap();
-        frame::decode(&body).unwrap()
+        FromEngine::decode(&body).unwrap()
     }
 
     pub fn fork(&mut self) -> Worker {
@@ -214,10 +215,8 @@ pub struct Answer {
 pub fn request(handler: &'static str) -> RequestHead<'static> {
     let mut phases = PhaseSet::default();
     phases.insert(Phase::Response);
-    RequestHead {
-        phases,
+    let common = work::RequestHead {
         protocol: 1001,
-        status: 200,
         method: b"GET",
         the_request: b"GET /x HTTP/1.1",
         uri: b"/x",
@@ -229,8 +228,9 @@ pub fn request(handler: &'static str) -> RequestHead<'static> {
         local_ip: b"127.0.0.1",
         handler: Some(handler.as_bytes()),
         headers_in: vec![(b"Host", b"a"), (b"User-Agent", b"test")],
-        ..RequestHead::default()
-    }
+        ..work::RequestHead::default()
+    };
+    RequestHead { common, phases, status: 200, ..RequestHead::default() }
 }
 
 /// Configuration with these handlers.
@@ -250,7 +250,7 @@ impl Worker {
         }
         self.directories += 1;
         head.directory = self.directories;
-        let encoded = postcard::to_stdvec(directory).unwrap();
+        let encoded = directory.encode();
         let mut message = Vec::new();
         ToWorker::Define { id: self.directories, directory: &encoded }.encode(&mut message);
         self.ask(message, head, body)
@@ -266,7 +266,7 @@ impl Worker {
         if !body.is_empty() {
             head.flags |= work::request_flag::BODY;
         }
-        ToWorker::Request(Box::new(head)).encode(&mut message);
+        head.encode_request(&mut message);
         if !body.is_empty() {
             ToWorker::Body(body).encode(&mut message);
             ToWorker::BodyEnd(true).encode(&mut message);
@@ -308,10 +308,10 @@ impl Worker {
     pub fn begin(&mut self, directory: &Directory, mut head: RequestHead<'_>) {
         self.directories += 1;
         head.directory = self.directories;
-        let encoded = postcard::to_stdvec(directory).unwrap();
+        let encoded = directory.encode();
         let mut message = Vec::new();
         ToWorker::Define { id: self.directories, directory: &encoded }.encode(&mut message);
-        ToWorker::Request(Box::new(head)).encode(&mut message);
+        head.encode_request(&mut message);
         assert_eq!(self.channel.offer(0, &message), message.len());
     }
 
@@ -370,13 +370,6 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
         }
         FromWorker::Body(piece) => answer.body.push_str(&text(piece)),
         FromWorker::Log { text: line, .. } => answer.logs.push(text(line)),
-        FromWorker::Changes(changes) => {
-            answer.changed = Some(changes.handler.map(text));
-            answer.notes = pairs(&changes.notes);
-            if answer.headers.is_empty() {
-                answer.headers = pairs(&changes.headers_out);
-            }
-        }
         FromWorker::Finished(outcome) => {
             answer.outcome = match outcome {
                 Outcome::Done => "done".into(),
@@ -391,24 +384,38 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
             answer.exits = exits;
             return true;
         }
-        FromWorker::LookUp { method, target, file } => {
-            answer.question = Some(format!("{} {} {file}", text(method), text(target)));
-            return true;
-        }
-        FromWorker::Run { target, .. } => {
-            answer.question = Some(format!("run {}", text(target)));
-            return true;
-        }
-        FromWorker::Configure { text: lines, .. } => {
-            answer.question = Some(format!("configure {}", text(lines)));
-            return true;
-        }
         FromWorker::ReadBody(most) => {
             answer.question = Some(format!("read {most}"));
             return true;
         }
-        FromWorker::Standing { .. } => {}
-        FromWorker::Redirect { target } => {
+        FromWorker::Own(own) => return note_own(FromPerl::decode(own).unwrap(), answer),
+    }
+    false
+}
+
+fn note_own(message: FromPerl<'_>, answer: &mut Answer) -> bool {
+    match message {
+        FromPerl::Changes(changes) => {
+            answer.changed = Some(changes.handler.map(text));
+            answer.notes = pairs(&changes.notes);
+            if answer.headers.is_empty() {
+                answer.headers = pairs(&changes.headers_out);
+            }
+        }
+        FromPerl::LookUp { method, target, file } => {
+            answer.question = Some(format!("{} {} {file}", text(method), text(target)));
+            return true;
+        }
+        FromPerl::Run { target, .. } => {
+            answer.question = Some(format!("run {}", text(target)));
+            return true;
+        }
+        FromPerl::Configure { text: lines, .. } => {
+            answer.question = Some(format!("configure {}", text(lines)));
+            return true;
+        }
+        FromPerl::Standing { .. } => {}
+        FromPerl::Redirect { target } => {
             answer.question = Some(format!("redirect {}", text(target)));
             return true;
         }

@@ -3,8 +3,9 @@
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use crate::front::{Answer, Engine, Worker, code, directory, request};
-use hostler_wire::engine::{Preload, PreloadKind, ServerFacts, Setup};
-use hostler_wire::work::{Directory, FileFacts, Phase, directory_flag};
+use hostler_perl_frames::{Directory, Phase, Preload, PreloadKind, Setup, directory_flag};
+use hostler_wire::engine::ServerFacts;
+use hostler_wire::work::FileFacts;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

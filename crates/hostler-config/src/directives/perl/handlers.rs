@@ -4,8 +4,7 @@ use super::generation::{self, Marks};
 use super::load;
 use crate::table::Action;
 use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
-use hostler_wire::engine::PreloadKind;
-use hostler_wire::work::Phase;
+use hostler_perl_frames::{Phase, PreloadKind};
 
 /// A phase that a directory can have handlers for.
 const fn by_directory(

@@ -4,7 +4,7 @@ use super::super::core::values::number;
 use super::{generation, section};
 use crate::table::Action;
 use crate::{Args, Arity, Command, Contexts, Directive, Origin, Overrides};
-use hostler_wire::engine::PreloadKind;
+use hostler_perl_frames::PreloadKind;
 
 /// A knob without effect here.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {

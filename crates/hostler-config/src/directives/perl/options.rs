@@ -2,7 +2,7 @@
 
 use super::generation;
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
-use hostler_wire::work::{Phase, PhaseSet, directory_flag};
+use hostler_perl_frames::{Phase, PhaseSet, directory_flag};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::new(

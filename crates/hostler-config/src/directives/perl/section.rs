@@ -4,7 +4,7 @@
 
 use super::load;
 use crate::{Args, Command, Node};
-use hostler_wire::engine::PreloadKind;
+use hostler_perl_frames::PreloadKind;
 
 /// `<Perl>`
 pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {

@@ -12,7 +12,8 @@ use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{self, Fields, HeadFlags, ReplyHead};
+use hostler_perl_frames as frames;
+use hostler_wire::work::{Fields, HeadFlags, ReplyHead};
 
 /// An answer's head.
 pub(super) struct Head {
@@ -162,7 +163,7 @@ fn withdraw_connection(fields: &mut Table, notes: &mut Table) {
 
 impl Changes {
     /// `message` is what `changes` was decoded from.
-    pub(super) fn of(message: &Bytes, changes: &work::Changes<'_>) -> Self {
+    pub(super) fn of(message: &Bytes, changes: &frames::Changes<'_>) -> Self {
         let piece = |text: &[u8]| message.slice_ref(text);
         let custom = changes.custom_responses.iter().filter_map(|(status, text)| {
             let status: u16 = std::str::from_utf8(status).ok()?.parse().ok()?;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::directives::core::{Allow, OptionBits};
 use hostler_config::{DirConfig, HtaccessScope, Overrides, Setting, parse_htaccess};
-use hostler_wire::work::Phase;
+use hostler_perl_frames::Phase;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -13,7 +13,8 @@ use crate::request::Request;
 use bytes::Bytes;
 use hostler_gateway::pool::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{FromWorker, Outcome, Phase, PhaseSet, ToWorker};
+use hostler_perl_frames::{FromPerl, Phase, PhaseSet, ToPerl};
+use hostler_wire::work::{FromWorker, Outcome, ToWorker};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -217,7 +218,6 @@ impl Conversation {
             FromWorker::Body(_) if message.is_empty() => return Ok(None),
             FromWorker::Body(_) => Event::Body(message),
             FromWorker::Head(head) => Event::Head(Box::new(Head::of(&message, &head)?)),
-            FromWorker::Changes(changes) => Event::Changes(Box::new(Changes::of(&message, &changes))),
             FromWorker::Finished(outcome) => {
                 match self.turn.take() {
                     Some(turn) => turn.finish(),
@@ -230,38 +230,48 @@ impl Conversation {
                 self.line.said.log(request, severity, virtual_host, text);
                 return Ok(None);
             }
-            FromWorker::LookUp { method, target, file } => {
-                self.line.set_waits(true);
-                self.question = Some(questions::look_up(&self.line, request, method, target, file));
-                return Ok(None);
-            }
-            FromWorker::Run { target, id, changes } => {
-                self.line.set_waits(true);
-                let place = self.subs.iter().position(|sub| sub.is(id));
-                let sub = place.and_then(|place| self.subs.remove(place));
-                let changes = changes.map(|changes| Changes::of(&message, &changes));
-                self.question = Some(match sub {
-                    Some(sub) => questions::run(sub, changes),
-                    None => questions::run_anew(&self.line, request, target),
-                });
-                return Ok(None);
-            }
-            FromWorker::Configure { text, overrides, phase } => {
-                let text = message.slice_ref(text);
-                Event::Configure(Box::new(Wish { text, overrides, phase }))
-            }
             FromWorker::ReadBody(most) => {
                 self.question = Some(questions::read_body(request.body.clone(), most));
                 return Ok(None);
             }
-            FromWorker::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
-            FromWorker::Redirect { target } => {
-                self.line.set_waits(true);
-                Event::Redirect(target.to_vec())
+            FromWorker::Own(own) => {
+                let own = FromPerl::decode(own).map_err(|_| lied("a message is malformed"))?;
+                return Ok(self.take_own(request, &message, own));
             }
             FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
         };
         Ok(Some(event))
+    }
+
+    fn take_own(&mut self, request: &Request, message: &Bytes, own: FromPerl<'_>) -> Option<Event> {
+        Some(match own {
+            FromPerl::Changes(changes) => Event::Changes(Box::new(Changes::of(message, &changes))),
+            FromPerl::LookUp { method, target, file } => {
+                self.line.set_waits(true);
+                self.question = Some(questions::look_up(&self.line, request, method, target, file));
+                return None;
+            }
+            FromPerl::Run { target, id, changes } => {
+                self.line.set_waits(true);
+                let place = self.subs.iter().position(|sub| sub.is(id));
+                let sub = place.and_then(|place| self.subs.remove(place));
+                let changes = changes.map(|changes| Changes::of(message, &changes));
+                self.question = Some(match sub {
+                    Some(sub) => questions::run(sub, changes),
+                    None => questions::run_anew(&self.line, request, target),
+                });
+                return None;
+            }
+            FromPerl::Configure { text, overrides, phase } => {
+                let text = message.slice_ref(text);
+                Event::Configure(Box::new(Wish { text, overrides, phase }))
+            }
+            FromPerl::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
+            FromPerl::Redirect { target } => {
+                self.line.set_waits(true);
+                Event::Redirect(target.to_vec())
+            }
+        })
     }
 
     /// Moves an open question on; a piece of body if its answer has one.
@@ -298,9 +308,9 @@ impl Conversation {
                 match other {
                     Some(Other::Next(next)) => self.tell_next(&next),
                     Some(Other::Part(status)) if !broken => {
-                        self.line.exchange().tell(&ToWorker::Ran(status));
+                        questions::tell(&mut self.line.exchange(), &ToPerl::Ran(status));
                     }
-                    _ => self.line.exchange().tell(&ToWorker::Ran(500)),
+                    _ => questions::tell(&mut self.line.exchange(), &ToPerl::Ran(500)),
                 }
                 Poll::Ready(None)
             }
@@ -338,10 +348,12 @@ impl Conversation {
         let mut message = Vec::with_capacity(64);
         match outcome {
             Ok(known) => {
-                ToWorker::Configured(Ok(known.id)).encode(&mut message);
+                ToPerl::Configured(Ok(known.id)).encode(&mut message);
                 self.line.exchange().again(&(known.id, known.message.clone()), &message);
             }
-            Err(why) => self.line.exchange().tell(&ToWorker::Configured(Err(why.as_bytes()))),
+            Err(why) => {
+                questions::tell(&mut self.line.exchange(), &ToPerl::Configured(Err(why.as_bytes())));
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use hostler_config::directives::core::{OptionBits, Options};
 use hostler_config::directives::perl::layers_text;
 use hostler_config::{DirConfig, Server};
 use hostler_expr::Captures;
-use hostler_wire::work::{Directory, Phase, ToWorker};
+use hostler_perl_frames::{Directory, Phase, directory_flag};
+use hostler_wire::work::ToWorker;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,9 +70,7 @@ pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
         }
         tell_limits(request);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Strings, numbers and lists can always be encoded.
-        let encoded = postcard::to_allocvec(&directory(request, programs)).unwrap_or_default();
-        let message = define(id, &encoded).into();
+        let message = define(id, &directory(request, programs).encode()).into();
         let made = Rc::new(Known { id, message, _dir: request.dir.clone() });
         known.insert(key, made.clone());
         made
@@ -135,7 +134,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
     }
 }
 
-const PASS_AUTH: u32 = hostler_wire::work::directory_flag::PASS_AUTH;
+const PASS_AUTH: u32 = directory_flag::PASS_AUTH;
 
 fn handlers(server: &Server, dir: &DirConfig, programs: Programs) -> Vec<(Phase, Vec<String>)> {
     if programs == Programs::File {

@@ -9,8 +9,9 @@ use crate::request::{settings, variables};
 use crate::values::table::Table;
 use crate::values::{status, text};
 use hostler_http1::head::HTTP_2;
+use hostler_perl_frames::{Nested, PhaseSet, RequestHead, Role, ToPerl};
 use hostler_wire::site::{FileInfo, FileKind};
-use hostler_wire::work::{Fields, FileFacts, Nested, PhaseSet, RequestHead, Role, ToWorker, request_flag};
+use hostler_wire::work::{self, Fields, FileFacts, request_flag};
 use std::time::UNIX_EPOCH;
 
 /// What has to be made for a head, which only borrows.
@@ -72,15 +73,13 @@ pub(super) fn head<'a>(
     task: &Task<'a>,
 ) -> RequestHead<'a> {
     let root = settings::document_root(&request.server).as_bytes();
-    RequestHead {
+    let common = work::RequestHead {
         flags: flags(request, task),
-        phases: task.phases,
         directory: known.id,
         number: request.number,
         server: request.thread.shared.engines.place(&request.server),
         time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
         protocol: request.version,
-        status: request.status,
         remote_port: request.peer.remote.port(),
         local_port: request.peer.local.port(),
         server_port: variables::server_port(request),
@@ -106,22 +105,28 @@ pub(super) fn head<'a>(
         redirect_url: texts.redirect.as_ref().map(|(url, _)| url.as_slice()),
         redirect_query: texts.redirect.as_ref().and_then(|(_, query)| query.as_deref()),
         log_id: texts.log_id.as_bytes(),
+        finfo: facts(&request.found),
+        headers_in: fields(&request.headers_in),
+        subprocess_env: fields(&request.env),
+        own: b"",
+    };
+    RequestHead {
+        common,
+        phases: task.phases,
+        status: request.status,
         status_line: texts.status_line.as_deref(),
         bytes_sent: request.sent.unwrap_or(0),
         provider: task.provider,
-        finfo: facts(&request.found),
-        headers_in: fields(&request.headers_in),
         headers_out: fields(&request.headers_out),
         err_headers_out: fields(&request.err_headers_out),
-        subprocess_env: fields(&request.env),
         notes: fields(&request.notes),
     }
 }
 
 /// The encoded message that begins a request.
-pub(super) fn encoded(head: RequestHead<'_>) -> Vec<u8> {
+pub(super) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    ToWorker::Request(Box::new(head)).encode(&mut out);
+    head.encode_request(&mut out);
     out
 }
 
@@ -129,7 +134,7 @@ pub(super) fn encoded(head: RequestHead<'_>) -> Vec<u8> {
 pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Option<&Within>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     if let Some(&Within { id, main, prev, .. }) = within {
-        ToWorker::Nested(Box::new(Nested { id, main, prev, head })).encode(&mut out);
+        ToPerl::Nested(Box::new(Nested { id, main, prev, head })).encode(&mut out);
         return out;
     }
     let (main, prev, next) = (request.main.as_deref(), request.prev.as_deref(), request.next.as_deref());
@@ -138,7 +143,7 @@ pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Opt
             encode_related(related, role, &mut out);
         }
     }
-    ToWorker::Request(Box::new(head)).encode(&mut out);
+    head.encode_request(&mut out);
     out
 }
 
@@ -147,7 +152,7 @@ fn encode_related(related: &Request, role: Role, out: &mut Vec<u8>) {
     let known = directory::known(related, Programs::Configured);
     let texts = Texts::of(related, None);
     let head = Box::new(head(related, &texts, &known, &Task::default()));
-    ToWorker::Related { role, head }.encode(out);
+    ToPerl::Related { role, head }.encode(out);
 }
 
 fn fields(table: &Table) -> Fields<'_> {

@@ -21,7 +21,7 @@ use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::values::text;
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::{Phase, PhaseSet};
+use hostler_perl_frames::{Phase, PhaseSet};
 use std::rc::Rc;
 use std::sync::Arc;
 

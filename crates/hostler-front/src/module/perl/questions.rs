@@ -20,6 +20,7 @@ use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
 use bytes::Bytes;
 use hostler_gateway::pool::Exchange;
+use hostler_perl_frames::ToPerl;
 use hostler_wire::work::ToWorker;
 use std::future::Future;
 use std::pin::Pin;
@@ -141,7 +142,7 @@ impl Sub {
         let mut head = head::head(&self.request, &texts, &known, &Task::default());
         head.status = self.status;
         let mut message = Vec::with_capacity(1024);
-        ToWorker::Answer { id: self.id(), head: Box::new(head) }.encode(&mut message);
+        ToPerl::Answer { id: self.id(), head: Box::new(head) }.encode(&mut message);
         exchange.again(&(known.id, known.message.clone()), &message);
     }
 }
@@ -177,14 +178,19 @@ pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked 
     })
 }
 
+/// Tells the worker something that is mod_perl's.
+pub(super) fn tell(exchange: &mut Exchange, message: &ToPerl<'_>) {
+    exchange.tell(&ToWorker::Own(&message.to_bytes()));
+}
+
 /// Tells the worker of the request that has gone on in the place of the one that it is at.
 pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
-    let Some(within) = next.within() else { return exchange.tell(&ToWorker::Ran(next.status)) };
+    let Some(within) = next.within() else { return tell(exchange, &ToPerl::Ran(next.status)) };
     let known = directory::known(next, Programs::Configured);
     let texts = Texts::of(next, None);
     let head = head::head(next, &texts, &known, &Task::default());
     let mut message = Vec::with_capacity(1024);
-    ToWorker::Answer { id: within.id, head: Box::new(head) }.encode(&mut message);
+    ToPerl::Answer { id: within.id, head: Box::new(head) }.encode(&mut message);
     exchange.again(&(known.id, known.message.clone()), &message);
 }
 

@@ -11,7 +11,7 @@ use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::technique::framed;
 use hostler_config::directives::pool::Isolation;
-use hostler_wire::work::{Phase, PhaseSet};
+use hostler_perl_frames::{Phase, PhaseSet};
 
 /// The handler's name, as the engine knows it.
 const HANDLER: &[u8] = b"cgi-fork";

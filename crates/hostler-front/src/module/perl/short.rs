@@ -139,7 +139,7 @@ fn work(
     Work {
         thread: thread.index,
         directory: (known.id, known.message.clone()),
-        request: head::encoded(message),
+        request: head::encoded(&message),
         timeout: settings::timeout(&request.server),
     }
 }

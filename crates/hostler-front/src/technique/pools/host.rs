@@ -11,6 +11,7 @@ use hostler_config::pools::{self, Pool};
 use hostler_gateway::pool::{Host, Process, Started};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::for_output;
+use hostler_wire::codec::Encoder;
 use hostler_wire::engine::Setup;
 use hostler_wire::site::{Exit, Limits, Program, Run, RunError, Warm};
 use serde_bytes::ByteBuf;
@@ -68,15 +69,12 @@ impl EngineHost {
     /// Equal for all generations in which a parent would be started alike and told to load the same. Where in the
     /// configuration that stands makes no difference.
     fn key(&self, env: &[ByteBuf], limits: Limits, no_new_privs: bool) -> u64 {
-        let mut setup = self.setup();
-        for preload in &mut setup.preload {
-            preload.origin = String::new();
-        }
+        let mut loaded = Vec::new();
+        Setup { places: Vec::new(), ..self.setup() }.encode(&mut Encoder(&mut loaded));
         let mut hasher = DefaultHasher::new();
         // Strings, numbers and lists can always be encoded.
-        postcard::to_allocvec(&(self.pool.key.engine, env, limits, no_new_privs, &setup))
-            .unwrap_or_default()
-            .hash(&mut hasher);
+        let started = postcard::to_allocvec(&(self.pool.key.engine, env, limits, no_new_privs));
+        (started.unwrap_or_default(), loaded).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -103,8 +101,8 @@ impl Host for EngineHost {
 
     fn setup(&self) -> Setup {
         let shared = &self.thread.shared;
-        let mut setup =
-            pools::setup(&shared.config, &self.pool.servers, self.pool.key.generation, self.one_shot);
+        let (servers, generation) = (&self.pool.servers, self.pool.key.generation);
+        let mut setup = pools::setup(&shared.config, servers, generation, self.one_shot).into_wire();
         setup.title = shared.site_names[self.pool.key.site as usize].clone();
         let members = self.pool.servers.iter().filter(|id| **id != 0);
         let servers = std::iter::once(&0).chain(members).map(|id| shared.config.servers.get(*id as usize));

@@ -6,9 +6,9 @@ use hostler_ring::worker::{Conversation, Worker};
 use hostler_sys::fdpass;
 use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
-use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::frame::{HEAD, Head};
 use hostler_wire::site::Exit;
-use hostler_wire::work::{Changes, FromWorker, Outcome, ToWorker, read_head};
+use hostler_wire::work::{FromWorker, Outcome, ToWorker, read_head};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::collections::HashMap;
@@ -37,6 +37,8 @@ pub(super) struct Shared {
     pub(super) fails: AtomicBool,
     /// Workers die as soon as they are forked.
     pub(super) stillborn: AtomicBool,
+    /// Workers can't begin.
+    pub(super) unable: AtomicBool,
     /// No worker can be forked (EAGAIN).
     pub(super) barren: AtomicBool,
     pub(super) forked: AtomicU32,
@@ -129,7 +131,7 @@ impl Host for FalseHost {
 
 fn send(control: &OwnedFd, message: &FromEngine) {
     let mut bytes = Vec::new();
-    frame::encode(message, 0, &mut bytes).unwrap();
+    message.encode(&mut bytes).unwrap();
     let _ = fdpass::send_all(control.as_fd(), &bytes, &[]);
 }
 
@@ -139,7 +141,7 @@ fn receive(control: &OwnedFd, fds: &mut Vec<OwnedFd>) -> Option<(ToEngine, Vec<O
     let head = Head::decode(head).unwrap();
     let mut body = vec![0; head.body];
     fdpass::recv_exact(control.as_fd(), &mut body, fds).ok()?;
-    Some((frame::decode(&body).unwrap(), fds.drain(..head.fds).collect()))
+    Some((ToEngine::decode(&body).unwrap(), fds.drain(..head.fds).collect()))
 }
 
 /// `answer`: it has loaded already, for another front.
@@ -176,6 +178,11 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>, answer: Opt
                 send(control, &FromEngine::Forked { worker, pid: std::process::id() });
                 if shared.stillborn.load(Relaxed) {
                     send(control, &FromEngine::Exited { worker, exit: Exit::Status(9) });
+                    continue;
+                }
+                if shared.unable.load(Relaxed) {
+                    let why = "the extension refuses".to_owned();
+                    send(control, &FromEngine::WorkerFailed { worker, why });
                     continue;
                 }
                 let ring = Worker::attach(memory, bells).unwrap();
@@ -305,7 +312,7 @@ impl Player {
             "echo" => echo(talk),
             "babble" => self.babble(rest, talk),
             "pester" => {
-                let question = FromWorker::LookUp { method: b"", target: b"/", file: false };
+                let question = FromWorker::Own(b"what is at /?");
                 (0..5000).for_each(|_| say(talk, &question));
                 talk.publish();
                 self.wait(rest, talk);
@@ -316,10 +323,9 @@ impl Player {
             }
             "hoard" => {
                 let note: &[u8] = &vec![b'x'; 1 << 20];
-                let changes = Changes { notes: vec![(b"note", note)], ..Changes::default() };
-                let changes = FromWorker::Changes(Box::new(changes));
+                let note = FromWorker::Own(note);
                 while !self.is_over() && !talk.is_abandoned() {
-                    say(talk, &changes);
+                    say(talk, &note);
                 }
             }
             "large" => say(talk, &FromWorker::Body(&vec![b'x'; 3 << 20])),

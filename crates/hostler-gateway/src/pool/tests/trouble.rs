@@ -179,3 +179,20 @@ fn a_request_is_told_why_no_worker_was_made_for_it() {
         busy.await.unwrap().unwrap();
     });
 }
+
+#[test]
+fn a_request_is_told_why_no_worker_could_begin() {
+    run(async || {
+        let site = Site::new(Settings { queue_timeout: Duration::from_secs(2), ..exactly(1) });
+        site.engine.shared.unable.store(true, Relaxed);
+        let error = site.ask("one").await.unwrap_err();
+        assert_eq!((error.kind, error.status()), (Kind::WorkerNotMade, 503));
+        let told = error.to_string();
+        assert!(told.contains("the extension refuses"), "{told}");
+        // They are not forked in a circle.
+        let forked = site.engine.shared.forked.load(Relaxed);
+        assert!((2..20).contains(&forked), "{forked}");
+        site.engine.shared.unable.store(false, Relaxed);
+        while site.ask("two").await.is_err() {}
+    });
+}

@@ -11,7 +11,7 @@ use crate::site::files::Site;
 use hashbrown::HashMap;
 use hostler_config::directives::pool::Isolation;
 use hostler_http1::head::{HTTP_10, HTTP_11};
-use hostler_wire::work::PhaseSet;
+use hostler_perl_frames::PhaseSet;
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -4,17 +4,17 @@
 use hostler_sys::poll::{self, Watch};
 use hostler_sys::process::{Ended, Signal, kill, reap};
 use hostler_sys::signal::Signals;
-use hostler_wire::engine::{FromEngine, Preload, PreloadKind, Setup, ToEngine, WorkerId};
+use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::control::Control;
 use crate::link::{Forked, Link, LinkId};
-use crate::loaded::Loaded;
-use crate::{perl, process, worker};
+use crate::reasons::{self, Reasons};
+use crate::{Engine, process, worker};
 
 /// How long workers may take for the requests they are at, once their front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const TOGETHER: usize = 4;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Works for the front at this socket, and for those that are attached later, until all are gone.
-pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
+pub(crate) fn run<E: Engine>(socket: OwnedFd) -> io::Result<()> {
     let mut first = Link::open(0, socket)?;
     let mut door = None;
     let setup = loop {
@@ -44,64 +44,41 @@ pub(crate) fn run(socket: OwnedFd) -> io::Result<()> {
             Some((ToEngine::Kill { .. } | ToEngine::Retire { .. } | ToEngine::Adopt, _)) => {}
         }
     };
-    process::title(&format!("hostler-perl: {}", setup.title));
-    let start = SystemTime::now();
-    if let Err(why) = load(&setup) {
-        return first.control.send(&FromEngine::Failed { why });
-    }
-    let loaded = Loaded::since(start);
+    let title = format!("{}: {}", E::name().to_string_lossy(), setup.title);
+    process::title(&title);
+    let engine = match E::load(&setup) {
+        Ok(engine) => engine,
+        Err(why) => return first.control.send(&FromEngine::Failed { why }),
+    };
     // Only now: programs that preloaded code starts would inherit the blocked signals.
     let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
-    first.control.send(&FromEngine::Ready { version: perl::version(), workers: 0 })?;
-    let title = format!("hostler-perl: {} worker", setup.title);
-    let own = rustix::process::getpid();
-    let links = vec![first];
+    first.control.send(&FromEngine::Ready { version: engine.version(), workers: 0 })?;
     let mut parent = Parent {
-        links,
+        engine,
+        links: vec![first],
         last_link: 0,
         door,
-        loaded,
         signals,
         setup,
-        title,
-        own,
+        title: title + " worker",
+        own: rustix::process::getpid(),
         workers: Vec::new(),
+        reasons: Reasons::new()?,
         hurry_at: Instant::now(),
     };
-    if parent.setup.one_shot {
-        // Last of all: what was given back until now is not taken again.
-        perl::prepare_forks();
-    }
+    parent.engine.before_fork();
     let served = parent.serve();
     parent.end();
     served
 }
 
-/// Everything in the order of the configuration, but what asks to come last.
-fn load(setup: &Setup) -> Result<(), String> {
-    perl::boot(setup)?;
-    let is_late = |kind| matches!(kind, PreloadKind::LateFile | PreloadKind::LateCall);
-    let (late, early): (Vec<_>, Vec<_>) = setup.preload.iter().partition(|preload| is_late(preload.kind));
-    early.into_iter().chain(late).try_for_each(perl::preload)?;
-    // What workers would else load one by one; those that serve one request, with each request.
-    let own: &[&str] =
-        if setup.one_shot { &["PerlIO::scalar", "Hostler::Script"] } else { &["PerlIO::scalar"] };
-    let module = |name: &&str| Preload {
-        kind: PreloadKind::Module,
-        text: (*name).to_owned(),
-        origin: String::new(),
-        configured: false,
-    };
-    own.iter().map(module).try_for_each(|module| perl::preload(&module))
-}
-
-struct Parent {
+struct Parent<E> {
+    engine: E,
     /// The fronts that it works for.
     links: Vec<Link>,
     last_link: LinkId,
     /// Where the site's process tells of further ones.
     door: Option<Control>,
-    loaded: Loaded,
     signals: Signals,
     setup: Box<Setup>,
     /// The workers' name.
@@ -109,6 +86,8 @@ struct Parent {
     /// This process.
     own: Pid,
     workers: Vec<Forked>,
+    /// Why some of them could not begin.
+    reasons: Reasons,
     /// When those who are to finish are told so again.
     hurry_at: Instant,
 }
@@ -120,7 +99,7 @@ struct Heard {
     signals: bool,
 }
 
-impl Parent {
+impl<E: Engine> Parent<E> {
     fn serve(&mut self) -> io::Result<()> {
         let mut rest = None;
         while !self.links.is_empty() || !self.workers.is_empty() {
@@ -195,8 +174,11 @@ impl Parent {
                 Ended::Status(status) => Exit::Status(status),
                 Ended::Signal(signal) => Exit::Signal(signal),
             };
-            if let Some(link) = self.links.iter_mut().find(|known| known.id == link) {
-                link.tell_end(worker, exit)?;
+            let why = if exit == Exit::Status(reasons::STATUS) { self.reasons.take(pid) } else { None };
+            let Some(link) = self.links.iter_mut().find(|known| known.id == link) else { continue };
+            match why {
+                Some(why) => link.control.send_later(&FromEngine::WorkerFailed { worker, why })?,
+                None => link.tell_end(worker, exit)?,
             }
         }
         Ok(())
@@ -264,14 +246,16 @@ impl Parent {
             process::close_borrowed(door.as_fd());
         }
         process::close_borrowed(self.signals.as_fd());
-        worker::run(worker::Start {
+        let start = worker::Start {
             parent: self.own,
             memory,
             stderr,
             wakers,
             setup: &self.setup,
             title: &self.title,
-        })
+            reasons: &self.reasons,
+        };
+        worker::run(&mut self.engine, start)
     }
 
     /// The site's process tells of a further front. A door at which anything else comes is closed.
@@ -289,13 +273,13 @@ impl Parent {
         let Ok([socket, _, stderr]) = <[OwnedFd; 3]>::try_from(descriptors) else { return Ok(()) };
         self.last_link += 1;
         let mut link = Link::open(self.last_link, socket)?;
-        if !self.loaded.is_unchanged() {
+        if !self.engine.is_unchanged() {
             return link.control.send(&FromEngine::Stale);
         }
         process::speak_to(&stderr)?;
         let workers = self.workers.iter().filter(|forked| forked.last.is_none()).count();
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-        link.control.send(&FromEngine::Ready { version: perl::version(), workers })?;
+        link.control.send(&FromEngine::Ready { version: self.engine.version(), workers })?;
         self.links.push(link);
         Ok(())
     }

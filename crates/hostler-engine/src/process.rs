@@ -4,19 +4,24 @@ use hostler_sys::harden;
 use hostler_sys::process::Signal;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::ffi;
-
 mod faults;
+mod forks;
+mod title;
+
+pub use forks::is_forked_away;
+pub(crate) use forks::serving;
+pub use title::title;
 
 /// First thing in `main`: confinement (but for `no_new_privs`, which whoever starts the engine has set where the
 /// configuration wants it), no descriptors but the standard ones, and the control socket moved away from
 /// descriptor 0, where programs would read it as their input.
-pub(crate) fn settle() -> io::Result<OwnedFd> {
-    harden::settle(c"hostler-perl")?;
+pub(crate) fn settle(name: &CStr) -> io::Result<OwnedFd> {
+    harden::settle(name)?;
     // SAFETY: nothing in this process owns a descriptor yet.
     unsafe { libc::close_range(3, u32::MAX, 0) };
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
@@ -25,6 +30,7 @@ pub(crate) fn settle() -> io::Result<OwnedFd> {
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     catch_quietly();
     faults::watch();
+    forks::watch();
     Ok(control)
 }
 
@@ -33,12 +39,6 @@ pub(crate) fn speak_to(stderr: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdout(stderr)?;
     rustix::stdio::dup2_stderr(stderr)?;
     Ok(())
-}
-
-/// What `ps` shows for this process.
-pub(crate) fn title(text: &str) {
-    // SAFETY: the function copies what fits.
-    unsafe { ffi::hp_title(ffi::Str::new(text.as_bytes())) }
 }
 
 /// Signals of the terminal are the master's to understand, and writing to a closed pipe is an error, not the end. A
@@ -140,19 +140,13 @@ pub(crate) fn close_borrowed(descriptor: BorrowedFd<'_>) {
 }
 
 /// Ends without running anything more.
-pub(crate) fn exit_now(status: i32) -> ! {
+pub fn exit_now(status: i32) -> ! {
     // SAFETY: always sound.
     unsafe { libc::_exit(status) }
 }
 
-/// The process that a program forked from a worker runs on into our code: it is not a worker.
-pub(crate) fn is_forked_away() -> bool {
-    // SAFETY: reads a flag.
-    unsafe { ffi::hp_is_forked_away() != 0 }
-}
-
 /// Writes a line to standard error, without regard to whether anybody takes it.
-pub(crate) fn complain(text: &[u8]) {
+pub fn complain(text: &[u8]) {
     let mut line = text.to_vec();
     if !line.ends_with(b"\n") {
         line.push(b'\n');

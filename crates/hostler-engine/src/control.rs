@@ -60,7 +60,7 @@ impl Control {
         let Some(head) = self.bytes.first_chunk::<{ frame::HEAD }>() else { return Ok(None) };
         let head = Head::decode(*head).map_err(malformed)?;
         let Some(body) = self.bytes.get(frame::HEAD..frame::HEAD + head.body) else { return Ok(None) };
-        let message = frame::decode(body).map_err(malformed)?;
+        let message = ToEngine::decode(body).map_err(malformed)?;
         if self.descriptors.len() < head.fds {
             return Err(malformed(FrameError::Malformed));
         }
@@ -97,7 +97,7 @@ impl Control {
 
     /// Puts a frame off until the next [`flush`](Self::flush).
     pub(crate) fn send_later(&mut self, message: &FromEngine) -> io::Result<()> {
-        frame::encode(message, 0, &mut self.unsent).map_err(malformed)
+        message.encode(&mut self.unsent).map_err(malformed)
     }
 
     /// Whether something was put off that is still to be sent.

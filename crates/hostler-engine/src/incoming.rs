@@ -10,7 +10,8 @@ const MOST: usize = 64 << 20;
 const CHUNK: (usize, usize) = (4 << 10, 64 << 10);
 
 /// Why there is no message.
-pub(crate) enum Gone {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
     /// Nobody waits for the answer any more.
     Abandoned,
     /// What came is not a message.
