@@ -429,3 +429,14 @@ impl Request {
         self.headers_in.find(name).map(|v| &**v)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is moved and copied; whoever adds to it gives something up, or has a reason.
+    #[test]
+    fn a_request_does_not_grow() {
+        assert!(size_of::<Request>() <= 1032, "{}", size_of::<Request>());
+    }
+}
