@@ -11,6 +11,7 @@ pub(crate) mod flow;
 pub(crate) mod merge;
 pub(crate) mod methods;
 pub(crate) mod names;
+mod related;
 pub(crate) mod settings;
 pub(crate) mod slots;
 pub(crate) mod thread;
@@ -21,7 +22,7 @@ pub(crate) mod vhost;
 use crate::io::body::RequestBody;
 use crate::io::open_file::OpenFile;
 use crate::request::connection::Peer;
-use crate::request::slots::{Relation, Slots};
+use crate::request::slots::Slots;
 use crate::request::thread::Thread;
 use crate::values::table::Table;
 use bytes::Bytes;
@@ -32,20 +33,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
-
-/// What a sub-request's answer does not depend on.
-const CONDITIONS: [&str; 6] =
-    ["If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"];
-
-/// Fields about a body.
-const BODY_FIELDS: [&str; 6] = [
-    "Content-Encoding",
-    "Content-Language",
-    "Content-Length",
-    "Content-Location",
-    "Content-Type",
-    "Transfer-Encoding",
-];
 
 /// What stands at the request's file name.
 #[derive(Clone, Debug, Default)]
@@ -269,99 +256,6 @@ impl Request {
             sent: None,
             custom_responses: Vec::new(),
         }
-    }
-
-    /// What lines of the error log need of it, and nothing else.
-    pub(crate) fn for_log(&self) -> Self {
-        let mut known = Self::new(&self.thread, &self.peer);
-        known.server = self.server.clone();
-        known.dir = self.dir.clone();
-        known.number = self.number;
-        known.received = self.received;
-        known.line = self.line.clone();
-        known.method = self.method.clone();
-        known.uri.clone_from(&self.uri);
-        known.filename.clone_from(&self.filename);
-        known.hostname.clone_from(&self.hostname);
-        known.host_port = self.host_port;
-        if let Some(referer) = self.headers_in.find("Referer") {
-            known.headers_in.set("Referer", referer.clone());
-        }
-        known
-    }
-
-    /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
-    /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
-    pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.peer);
-        next.carry_over(&self);
-        next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
-        next.method = method;
-        // An error's document is sent with the error's status.
-        next.status = self.status;
-        next.headers_in = self.headers_in.clone();
-        // Action and FallbackResource hand a POST on as it is; all others ask anew, with GET.
-        if next.method == self.method && !self.is_get() {
-            next.body = self.body.clone();
-        }
-        next.err_headers_out = self.err_headers_out.clone();
-        next.redirects = self.redirects + 1;
-        next.slots = self.slots.related(&self, Relation::Redirect);
-        next.main.clone_from(&self.main);
-        for (name, value) in self.env.iter() {
-            let mut renamed = Vec::with_capacity(name.len() + 9);
-            renamed.extend_from_slice(b"REDIRECT_");
-            renamed.extend_from_slice(name);
-            // Names that differ are different with a prefix, too.
-            next.env.add(renamed, value.clone());
-        }
-        let status = crate::values::text::decimal(u64::from(self.status)).as_bytes().to_vec();
-        next.env.set(Bytes::from_static(b"REDIRECT_STATUS"), status);
-        next.set_local_target(target);
-        next.prev = Some(Box::new(self));
-        next
-    }
-
-    /// A request about a URL on this server, as part of this one's answer.
-    pub(crate) fn sub(&self, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.peer);
-        next.carry_over(self);
-        next.origin = Origin::Sub(self.depth().saturating_add(1));
-        next.method = Bytes::from_static(b"GET");
-        next.headers_in = self.headers_in.clone();
-        for name in CONDITIONS {
-            next.headers_in.unset(name);
-        }
-        match self.body.again() {
-            // A kept body belongs to sub-requests too, and has a length however it came.
-            Some(body) => {
-                let length = crate::values::text::decimal(body.len() as u64).as_bytes().to_vec();
-                next.headers_in.set("Content-Length", length);
-                next.body = RequestBody::kept(body);
-            }
-            None => BODY_FIELDS.iter().for_each(|name| next.headers_in.unset(*name)),
-        }
-        next.user.clone_from(&self.user);
-        next.auth_type.clone_from(&self.auth_type);
-        next.env = self.env.clone();
-        next.redirects = self.redirects;
-        next.slots = self.slots.related(self, Relation::Sub);
-        next.set_local_target(target);
-        next
-    }
-
-    fn carry_over(&mut self, from: &Self) {
-        self.server = from.server.clone();
-        self.dir = from.server.defaults.clone();
-        self.received = from.received;
-        self.started = from.started;
-        self.budget = from.budget.clone();
-        self.number = from.number;
-        self.line = from.line.clone();
-        self.version = from.version;
-        self.target = from.target.clone();
-        self.hostname.clone_from(&from.hostname);
-        self.host_port = from.host_port;
     }
 
     /// Sets path and query from an already escaped local target.

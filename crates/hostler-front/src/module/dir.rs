@@ -83,7 +83,7 @@ async fn index(request: &mut Request) -> Continue {
         request.lasting &= sub.lasting;
         match phase {
             Ok(()) if matches!(sub.found, Found::File(..)) => {
-                take_over(request, sub);
+                request.absorb(sub);
                 return Ok(());
             }
             Ok(()) => {}
@@ -104,34 +104,6 @@ async fn index(request: &mut Request) -> Continue {
     }
 }
 
-/// Goes on as the request for the index file (`ap_internal_fast_redirect`).
-fn take_over(request: &mut Request, sub: Request) {
-    request.uri = sub.uri;
-    request.filename = sub.filename;
-    request.path_info = sub.path_info;
-    request.found = sub.found;
-    request.dir = sub.dir;
-    request.handler = sub.handler;
-    request.content_type = sub.content_type;
-    request.content_encoding = sub.content_encoding;
-    request.content_languages = sub.content_languages;
-    request.filters = sub.filters;
-    request.context_prefix = sub.context_prefix;
-    request.context_document_root = sub.context_document_root;
-    request.env = sub.env;
-    request.user = sub.user.or(request.user.take());
-    request.auth_type = sub.auth_type.or(request.auth_type.take());
-    for (name, value) in sub.notes.iter() {
-        request.notes.set(name.clone(), value.clone());
-    }
-    for (name, value) in sub.headers_out.iter() {
-        request.headers_out.set(name.clone(), value.clone());
-    }
-    for (name, value) in sub.err_headers_out.iter() {
-        request.err_headers_out.set(name.clone(), value.clone());
-    }
-}
-
 /// FallbackResource: what is neither file nor directory is served by one URL.
 async fn fallback(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
@@ -145,7 +117,7 @@ async fn fallback(request: &mut Request) -> Continue {
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
     if phase.is_ok() && matches!(sub.found, Found::File(..)) {
-        take_over(request, sub);
+        request.absorb(sub);
     }
     Ok(())
 }

@@ -222,31 +222,11 @@ impl Begun {
     /// The request, for the long way.
     pub(crate) fn request(&self, thread: &Rc<Thread>, peer: &Rc<Peer>) -> Request {
         let mut request = Request::from_http1(thread, peer, &self.buffer, &self.head, RequestBody::Empty);
-        let known = &self.remembered.request;
         request.number = self.number;
         request.received = self.received;
         request.started = self.started;
-        request.server = known.server.clone();
-        request.uri.clone_from(&known.uri);
         request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
-        request.hostname.clone_from(&known.hostname);
-        request.host_port = known.host_port;
-        request.headers_out = known.headers_out.clone();
-        request.err_headers_out = known.err_headers_out.clone();
-        request.env = known.env.clone();
-        request.notes = known.notes.clone();
-        request.filename.clone_from(&known.filename);
-        request.path_info.clone_from(&known.path_info);
-        request.found = known.found.clone();
-        request.context_prefix.clone_from(&known.context_prefix);
-        request.context_document_root.clone_from(&known.context_document_root);
-        request.dir = known.dir.clone();
-        request.handler.clone_from(&known.handler);
-        request.content_type.clone_from(&known.content_type);
-        request.content_encoding.clone_from(&known.content_encoding);
-        request.content_languages.clone_from(&known.content_languages);
-        request.lasting = known.lasting;
-        request.epoch = known.epoch;
+        request.resume(&self.remembered.request);
         request.perl_mut().progress.is_script = self.remembered.handler.is_some();
         request.perl_mut().progress.logged = super::logs(self.remembered.phases);
         request

@@ -1,0 +1,170 @@
+//! Requests that come to stand beside another one: the one that goes on in its place, a part of its answer, what the log
+//! needs of it, and those that need not go the way again. What of the other each of them has is decided here, field by
+//! field, and in the slots of modules.
+
+use crate::io::body::RequestBody;
+use crate::request::slots::Relation;
+use crate::request::{Origin, Request};
+use crate::values::text;
+use bytes::Bytes;
+
+/// What a sub-request's answer does not depend on.
+const CONDITIONS: [&str; 6] =
+    ["If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"];
+
+/// Fields about a body.
+const BODY_FIELDS: [&str; 6] = [
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Length",
+    "Content-Location",
+    "Content-Type",
+    "Transfer-Encoding",
+];
+
+impl Request {
+    /// What lines of the error log need of it, and nothing else.
+    pub(crate) fn for_log(&self) -> Self {
+        let mut known = Self::new(&self.thread, &self.peer);
+        known.server = self.server.clone();
+        known.dir = self.dir.clone();
+        known.number = self.number;
+        known.received = self.received;
+        known.line = self.line.clone();
+        known.method = self.method.clone();
+        known.uri.clone_from(&self.uri);
+        known.filename.clone_from(&self.filename);
+        known.hostname.clone_from(&self.hostname);
+        known.host_port = self.host_port;
+        if let Some(referer) = self.headers_in.find("Referer") {
+            known.headers_in.set("Referer", referer.clone());
+        }
+        known
+    }
+
+    /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
+    /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
+    pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
+        let mut next = Self::new(&self.thread, &self.peer);
+        next.carry_over(&self);
+        next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
+        next.method = method;
+        // An error's document is sent with the error's status.
+        next.status = self.status;
+        next.headers_in = self.headers_in.clone();
+        // Action and FallbackResource hand a POST on as it is; all others ask anew, with GET.
+        if next.method == self.method && !self.is_get() {
+            next.body = self.body.clone();
+        }
+        next.err_headers_out = self.err_headers_out.clone();
+        next.redirects = self.redirects + 1;
+        next.slots = self.slots.related(&self, Relation::Redirect);
+        next.main.clone_from(&self.main);
+        for (name, value) in self.env.iter() {
+            let mut renamed = Vec::with_capacity(name.len() + 9);
+            renamed.extend_from_slice(b"REDIRECT_");
+            renamed.extend_from_slice(name);
+            // Names that differ are different with a prefix, too.
+            next.env.add(renamed, value.clone());
+        }
+        let status = text::decimal(u64::from(self.status)).as_bytes().to_vec();
+        next.env.set(Bytes::from_static(b"REDIRECT_STATUS"), status);
+        next.set_local_target(target);
+        next.prev = Some(Box::new(self));
+        next
+    }
+
+    /// A request about a URL on this server, as part of this one's answer.
+    pub(crate) fn sub(&self, target: &[u8]) -> Self {
+        let mut next = Self::new(&self.thread, &self.peer);
+        next.carry_over(self);
+        next.origin = Origin::Sub(self.depth().saturating_add(1));
+        next.method = Bytes::from_static(b"GET");
+        next.headers_in = self.headers_in.clone();
+        for name in CONDITIONS {
+            next.headers_in.unset(name);
+        }
+        match self.body.again() {
+            // A kept body belongs to sub-requests too, and has a length however it came.
+            Some(body) => {
+                let length = text::decimal(body.len() as u64).as_bytes().to_vec();
+                next.headers_in.set("Content-Length", length);
+                next.body = RequestBody::kept(body);
+            }
+            None => BODY_FIELDS.iter().for_each(|name| next.headers_in.unset(*name)),
+        }
+        next.user.clone_from(&self.user);
+        next.auth_type.clone_from(&self.auth_type);
+        next.env = self.env.clone();
+        next.redirects = self.redirects;
+        next.slots = self.slots.related(self, Relation::Sub);
+        next.set_local_target(target);
+        next
+    }
+
+    fn carry_over(&mut self, from: &Self) {
+        self.server = from.server.clone();
+        self.dir = from.server.defaults.clone();
+        self.received = from.received;
+        self.started = from.started;
+        self.budget = from.budget.clone();
+        self.number = from.number;
+        self.line = from.line.clone();
+        self.version = from.version;
+        self.target = from.target.clone();
+        self.hostname.clone_from(&from.hostname);
+        self.host_port = from.host_port;
+    }
+
+    /// Goes on as the request for an index file that was looked up (`ap_internal_fast_redirect`).
+    pub(crate) fn absorb(&mut self, sub: Self) {
+        self.uri = sub.uri;
+        self.filename = sub.filename;
+        self.path_info = sub.path_info;
+        self.found = sub.found;
+        self.dir = sub.dir;
+        self.handler = sub.handler;
+        self.content_type = sub.content_type;
+        self.content_encoding = sub.content_encoding;
+        self.content_languages = sub.content_languages;
+        self.filters = sub.filters;
+        self.context_prefix = sub.context_prefix;
+        self.context_document_root = sub.context_document_root;
+        self.env = sub.env;
+        self.user = sub.user.or(self.user.take());
+        self.auth_type = sub.auth_type.or(self.auth_type.take());
+        for (name, value) in sub.notes.iter() {
+            self.notes.set(name.clone(), value.clone());
+        }
+        for (name, value) in sub.headers_out.iter() {
+            self.headers_out.set(name.clone(), value.clone());
+        }
+        for (name, value) in sub.err_headers_out.iter() {
+            self.err_headers_out.set(name.clone(), value.clone());
+        }
+    }
+
+    /// Takes over what the phases have come to for an earlier request, for which they come to the same.
+    pub(crate) fn resume(&mut self, earlier: &Self) {
+        self.server = earlier.server.clone();
+        self.uri.clone_from(&earlier.uri);
+        self.hostname.clone_from(&earlier.hostname);
+        self.host_port = earlier.host_port;
+        self.headers_out = earlier.headers_out.clone();
+        self.err_headers_out = earlier.err_headers_out.clone();
+        self.env = earlier.env.clone();
+        self.notes = earlier.notes.clone();
+        self.filename.clone_from(&earlier.filename);
+        self.path_info.clone_from(&earlier.path_info);
+        self.found = earlier.found.clone();
+        self.context_prefix.clone_from(&earlier.context_prefix);
+        self.context_document_root.clone_from(&earlier.context_document_root);
+        self.dir = earlier.dir.clone();
+        self.handler.clone_from(&earlier.handler);
+        self.content_type.clone_from(&earlier.content_type);
+        self.content_encoding.clone_from(&earlier.content_encoding);
+        self.content_languages.clone_from(&earlier.content_languages);
+        self.lasting = earlier.lasting;
+        self.epoch = earlier.epoch;
+    }
+}
