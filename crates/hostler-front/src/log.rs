@@ -7,18 +7,17 @@ pub(crate) mod access_log;
 mod destination;
 mod escape;
 mod format;
-mod id;
 mod logs;
 mod parse;
 mod quota;
 
 pub(crate) use destination::Destination;
-pub(crate) use id::{connection_id, error_id, finished, id_of, is_unexplained, was_mentioned};
+
 pub(crate) use logs::{AccessLog, Logs};
 pub(crate) use quota::{Quota, tell_left_out};
 
-use crate::request::Request;
 use crate::request::thread::Thread;
+use crate::request::{Request, id};
 use format::Entry;
 use hostler_config::Server;
 pub(crate) use hostler_config::directives::log_config::Level as Severity;

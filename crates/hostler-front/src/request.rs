@@ -3,11 +3,13 @@
 //! An internal redirect makes a new request that remembers the old one (`prev`); a sub-request (SSI include,
 //! lookups) is a request that knows how deep it is.
 
+pub(crate) mod certificate_facts;
 pub(crate) mod conditional;
 pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod expr_host;
 pub(crate) mod flow;
+pub(crate) mod id;
 pub(crate) mod merge;
 pub(crate) mod methods;
 pub(crate) mod names;

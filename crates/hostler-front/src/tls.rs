@@ -3,13 +3,11 @@
 //! Certificates and keys come with the plan; nothing is read here. A new generation brings new ones.
 
 mod certificate;
-mod certificate_facts;
 mod cipher;
 mod plain;
 
-pub(crate) use certificate_facts::CertificateFacts;
-
 use crate::log::{self, Severity};
+use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::Tls;
 use crate::request::thread::Thread;
 use hashbrown::HashMap;

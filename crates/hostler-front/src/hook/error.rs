@@ -2,8 +2,8 @@
 //! tells the cause.
 
 use crate::io::body::Body;
-use crate::log;
 use crate::request::Request;
+use crate::request::id;
 use crate::request::methods;
 use crate::request::variables;
 use crate::values::status;
@@ -155,7 +155,7 @@ fn page(request: &mut Request, also: Option<u16>) -> Body {
         ));
     }
     if code >= 500 {
-        let id = log::error_id(request);
+        let id = id::error_id(request);
         out.push_str(&format!("<p>The server's error log tells the cause under <code>{id}</code>.</p>\n"));
     }
     signature(request, &mut out);

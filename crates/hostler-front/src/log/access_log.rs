@@ -15,6 +15,7 @@ use crate::io::sent::Sent;
 use crate::log::{self, AccessLog, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
+use crate::request::id;
 use crate::request::thread::Thread;
 use hostler_config::Server;
 use hostler_config::directives::log_config::Condition;
@@ -37,7 +38,7 @@ pub(crate) struct Outcome {
 pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
     let request = &reply.request;
     thread.answered(&request.server, reply.status, outcome.sent.total, request.started.elapsed());
-    if reply.status >= 500 && log::is_unexplained(request) {
+    if reply.status >= 500 && id::is_unexplained(request) {
         // The page names an id: whoever looks for it must find something.
         let message = format!("answered {} without telling a cause", reply.status);
         log::request(request, Severity::Error, "core", &message);
@@ -51,7 +52,7 @@ pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
             }
         }
     }
-    log::finished(request);
+    id::finished(request);
 }
 
 /// Whether the virtual host has an access log.

@@ -1,8 +1,8 @@
 //! What is known of a client's connection as long as it lasts.
 
+use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
-use crate::tls::CertificateFacts;
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};

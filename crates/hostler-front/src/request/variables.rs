@@ -43,7 +43,7 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
                 request.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));
             request.handler.as_deref().or(by_type).map(Cow::Borrowed)
         }
-        Variable::RequestLogId => owned(crate::log::error_id(request)),
+        Variable::RequestLogId => owned(crate::request::id::error_id(request)),
         Variable::ConnLogId => owned(format!("{:x}", request.peer.id)),
         Variable::ScriptUser => request.found.info().and_then(|i| owned(i.uid.to_string())),
         Variable::ScriptGroup => request.found.info().and_then(|i| owned(i.gid.to_string())),

@@ -1,6 +1,6 @@
 //! Certificates and keys from their PEM files (RFC 7468), checked to belong together.
 
-use super::CertificateFacts;
+use crate::request::certificate_facts::CertificateFacts;
 use hashbrown::HashMap;
 use hostler_config::Server;
 use rustls::crypto::ring::sign::any_supported_type;

@@ -5,9 +5,9 @@
 
 use super::{Outcome, clock};
 use crate::hook::reply::Reply;
-use crate::log;
 use crate::request::Request;
 use crate::request::connection::Peer;
+use crate::request::id;
 use crate::request::variables;
 use crate::values::table::Table;
 use hostler_config::Server;
@@ -167,9 +167,9 @@ impl LogRecord for Record<'_> {
             Text::Handler => Cow::Borrowed(request.handler.as_deref()?),
             Text::VirtualHost => variables::virtual_host(&request.server, &request.peer),
             Text::ServerName => Cow::Owned(variables::server_name(request)),
-            Text::RequestLogId => owned(log::was_mentioned(request)?),
+            Text::RequestLogId => owned(id::was_mentioned(request)?),
             Text::ConnectionLogId => {
-                owned(log::was_mentioned(request).map(|_| log::connection_id(self.peer()))?)
+                owned(id::was_mentioned(request).map(|_| id::connection_id(self.peer()))?)
             }
         })
     }

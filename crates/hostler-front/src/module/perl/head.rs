@@ -3,7 +3,7 @@
 use super::directory;
 use super::directory::{Known, Programs};
 use super::nested::Within;
-use crate::log;
+use crate::request::id;
 use crate::request::{Found, Origin, Request};
 use crate::request::{settings, variables};
 use crate::values::table::Table;
@@ -34,7 +34,7 @@ impl Texts {
             remote: request.peer.remote.ip().to_string(),
             local: request.peer.local.ip().to_string(),
             server_name: variables::server_name(request),
-            log_id: log::id_of(request.number),
+            log_id: id::id_of(request.number),
             redirect,
             translated,
             status_line: request.sent.map(|_| status_line(request)),

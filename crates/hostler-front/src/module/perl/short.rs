@@ -18,10 +18,10 @@ use super::state::HasPerl;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::RequestBody;
-use crate::log;
 use crate::log::access_log::{self, FastRecord};
 use crate::request::Request;
 use crate::request::connection::Peer;
+use crate::request::id;
 use crate::request::settings;
 use crate::request::thread::Thread;
 use crate::technique::framed;
@@ -122,7 +122,7 @@ fn work(
     (received, number): (SystemTime, u64),
 ) -> Work {
     let target = head.target.of(buffer);
-    let (remote, log_id) = (peer.remote.ip().to_string(), log::id_of(number));
+    let (remote, log_id) = (peer.remote.ip().to_string(), id::id_of(number));
     let Remembered { request, texts, known, phases, handler, .. } = remembered;
     let task = Task { phases: *phases, handler: *handler, ..Task::default() };
     let mut message = head::head(request, texts, known, &task);

@@ -51,7 +51,7 @@ pub(crate) fn id_of(number: u64) -> String {
 }
 
 /// The id for a message in the error log.
-pub(super) fn logged(request: &Request) -> String {
+pub(crate) fn logged(request: &Request) -> String {
     mention(request.number, true);
     text(request.number)
 }

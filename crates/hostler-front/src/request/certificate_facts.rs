@@ -52,7 +52,7 @@ const ALGORITHMS: [(&str, &str); 11] = [
 ];
 
 impl CertificateFacts {
-    pub(super) fn new(der: &CertificateDer<'_>) -> Self {
+    pub(crate) fn new(der: &CertificateDer<'_>) -> Self {
         Self { der: der.to_vec(), known: OnceLock::new() }
     }
 
