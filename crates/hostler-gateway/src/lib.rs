@@ -9,6 +9,7 @@ mod lines;
 pub mod pool;
 pub mod programs;
 mod register;
+pub mod supervisor;
 
 use backend::cgi::Process;
 use error::signal_name;

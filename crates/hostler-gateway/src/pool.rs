@@ -9,47 +9,32 @@
 //! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
 
 mod abandoned;
-mod bells;
 mod budget;
 mod counters;
-mod deaths;
-mod exchange;
-mod farewell;
-mod fork;
 mod gather;
-mod lines;
-mod listen;
-mod maintain;
-mod memories;
-mod outlets;
-mod parent;
+mod growth;
+pub(crate) mod maintain;
 mod queue;
 mod settings;
-mod state;
+pub(crate) mod state;
 mod status;
-mod step;
 #[cfg(test)]
 mod tests;
-mod thread;
-mod ticket;
-mod turn;
+pub(crate) mod ticket;
 mod weight;
-mod worker;
+pub(crate) mod worker;
 
 pub use crate::backend::cgi::Process;
-pub use crate::backend::ring::Frame;
+pub use crate::backend::ring::{Attentive, Exchange, Frame, attentive, before_park};
+pub use crate::supervisor::fork::{Host, Started};
 pub use budget::Budget;
-pub use exchange::Exchange;
 pub use hostler_wire::engine::WorkerId;
-pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
-pub use thread::before_park;
-pub use turn::{Attentive, attentive};
 
-use crate::backend::ring::Kept;
+use crate::backend::ring::bells::Bells;
+use crate::backend::ring::{Kept, listen};
 use crate::{Error, Kind};
-use bells::Bells;
 use counters::Counters;
 use hostler_ring::front::Channel;
 use hostler_wire::work::{ToWorker, read_head, request_flag};
@@ -63,27 +48,27 @@ use tokio::sync::{Notify, oneshot};
 /// A pool. Several threads of the front submit to one.
 pub struct Pool {
     name: String,
-    settings: Settings,
-    threads: u32,
+    pub(crate) settings: Settings,
+    pub(crate) threads: u32,
     state: Mutex<State>,
     /// Whether a request that comes now is refused because of those that wait; written with the state.
     full: AtomicBool,
-    counters: Counters,
+    pub(crate) counters: Counters,
     /// Wakes [`Self::maintain`].
-    attention: Notify,
+    pub(crate) attention: Notify,
     /// By which workers wake the front's threads, while there is something to be woken for.
-    bells: Mutex<Option<Arc<Bells>>>,
+    pub(crate) bells: Mutex<Option<Arc<Bells>>>,
     /// What is known of the parent.
     facts: Mutex<Facts>,
     /// What its workers have said and is still kept.
-    kept: Arc<Kept>,
+    pub(crate) kept: Arc<Kept>,
     /// Memory that it shares with other pools.
     budget: OnceLock<Arc<Budget>>,
 }
 
 /// What is known of a pool's parent, for the status page.
 #[derive(Default)]
-struct Facts {
+pub(crate) struct Facts {
     pid: Option<u32>,
     version: String,
     memory: u64,
@@ -104,7 +89,7 @@ pub struct Work {
 
 impl Work {
     /// Whether messages with the request's body follow the request.
-    fn has_body(&self) -> bool {
+    pub(crate) fn has_body(&self) -> bool {
         let mut messages = &*self.request;
         while let Some((head, rest)) = messages.split_first_chunk() {
             match read_head(*head) {
@@ -121,7 +106,7 @@ impl Work {
     }
 
     /// The same work once more, taken out of this.
-    fn again(&mut self) -> Self {
+    pub(crate) fn again(&mut self) -> Self {
         let request = std::mem::take(&mut self.request);
         Self { request, directory: self.directory.clone(), ..*self }
     }
@@ -206,7 +191,7 @@ impl Pool {
     }
 
     /// `since`: when the request came.
-    async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
+    pub(crate) async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
         listen::join(self, work.thread)?;
         let (reply, receiver) = oneshot::channel();
         let ticket = Ticket { work, since, reply };
@@ -235,7 +220,7 @@ impl Pool {
     }
 
     /// Runs with the state; then tells those who wait.
-    fn locked<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Deliveries) -> T) -> T {
+    pub(crate) fn locked<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Deliveries) -> T) -> T {
         let mut out = Deliveries::default();
         let result = {
             let mut state = self.lock();
@@ -247,21 +232,21 @@ impl Pool {
         result
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
+    pub(crate) fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request has ended, and nobody holds its channel any more.
-    fn finished(self: &Arc<Self>, worker: WorkerId, index: usize, exits: bool) {
+    pub(crate) fn finished(self: &Arc<Self>, worker: WorkerId, index: usize, exits: bool) {
         self.locked(|state, out| state.finished(self, worker, index, exits, out));
     }
 
     /// A request has been taken back before its worker has seen it, and nobody holds its channel any more.
-    fn returned(self: &Arc<Self>, begun: &Begun) {
+    pub(crate) fn returned(self: &Arc<Self>, begun: &Begun) {
         self.locked(|state, out| {
             let Some(record) = state.records.get_mut(&begun.worker.id) else { return };
             record.taken_back(begun.defines);
@@ -274,7 +259,7 @@ impl Pool {
         });
     }
 
-    fn kill(self: &Arc<Self>, worker: WorkerId) {
+    pub(crate) fn kill(self: &Arc<Self>, worker: WorkerId) {
         self.locked(|state, out| state.kill(self, worker, out));
         self.attention.notify_one();
     }
@@ -332,7 +317,7 @@ impl Pool {
         self.call_all();
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.lock().closing
     }
 

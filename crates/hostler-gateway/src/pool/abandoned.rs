@@ -17,7 +17,7 @@ const LOOKED_AT: usize = 512 << 10;
 
 impl Pool {
     /// Looks whether workers are done with requests that nobody waits for.
-    pub(super) fn look_after_abandoned(self: &Arc<Self>, now: Instant) {
+    pub(crate) fn look_after_abandoned(self: &Arc<Self>, now: Instant) {
         let mut due = Vec::new();
         {
             let mut state = self.lock();

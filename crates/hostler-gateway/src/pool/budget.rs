@@ -40,7 +40,7 @@ impl Budget {
     }
 
     /// Evicts unused pools until the rest fits.
-    pub(super) fn enforce(&self) {
+    pub(crate) fn enforce(&self) {
         let pools: Vec<_> = {
             let known = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
             known.iter().filter_map(Weak::upgrade).collect()
@@ -79,7 +79,7 @@ impl Pool {
     }
 
     /// Ends its processes, unless it is used again before that.
-    pub(super) fn evict(&self) {
+    pub(crate) fn evict(&self) {
         self.lock().evicted = true;
         self.attention.notify_one();
     }

@@ -41,7 +41,7 @@ impl Record {
 
 impl State {
     /// Finds a busy worker that is done with what it has before another would be awake; this one, if it is.
-    pub(super) fn join(
+    pub(crate) fn join(
         &mut self,
         settings: &Settings,
         work: &Work,
@@ -85,7 +85,7 @@ impl State {
 
     /// Takes an idle worker for a request of this thread: the one at which the thread gathers, else one at which no
     /// other does, and of those the one that fell idle last.
-    pub(super) fn pop_idle(&mut self, thread: u32) -> Option<WorkerId> {
+    pub(crate) fn pop_idle(&mut self, thread: u32) -> Option<WorkerId> {
         let Some(&own) = self.gathering.get(thread as usize) else { return self.idle.pop() };
         let mine = own.and_then(|own| self.idle.iter().rposition(|id| *id == own));
         let free = || self.idle.iter().rposition(|id| !self.gathering.contains(&Some(*id)));
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// Gives a busy worker more of what waits: as many as it is done with soon, or one that it can begin at once.
-    pub(super) fn refill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn refill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         if self.are_short() {
             self.join_queued(pool, id, out);
         } else {
@@ -107,7 +107,7 @@ impl State {
     }
 
     /// Whether requests are so short that others may be placed behind them.
-    pub(super) fn are_short(&self) -> bool {
+    pub(crate) fn are_short(&self) -> bool {
         allows(self.usual, 1)
     }
 
@@ -125,7 +125,7 @@ impl State {
     }
 
     /// A request that has waited begins.
-    pub(super) fn begin(&self, pool: &Arc<Pool>, start: Start, ticket: Ticket, out: &mut Deliveries) {
+    pub(crate) fn begin(&self, pool: &Arc<Pool>, start: Start, ticket: Ticket, out: &mut Deliveries) {
         pool.counters.waits.add(ticket.since.elapsed());
         out.add(ticket.reply, Ok(start.offer(pool, ticket.work)));
     }

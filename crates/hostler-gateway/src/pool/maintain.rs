@@ -3,16 +3,16 @@
 //! **Runs as** the front, a task on one of its threads. **Diagnostics**: why an engine can't be started is told to
 //! the requests that wait for it, and again to those that come before the next attempt.
 
-use super::deaths::{self, Watch, describe};
-use super::farewell::{End, Farewell};
-use super::fork::{self, Pace};
-use super::lines::Lines;
-use super::memories::Memories;
-use super::outlets::Outlets;
-use super::parent::{Host, Link, Started, shortened};
+use super::growth::{self, Pace};
 use super::state::{Phase, State};
 use super::worker::{Death, Record, Worker};
 use super::{Facts, Pool, WorkerId, WorkerState, weight};
+use crate::backend::ring::memories::Memories;
+use crate::supervisor::fork::deaths::{self, Watch, describe};
+use crate::supervisor::fork::farewell::{End, Farewell};
+use crate::supervisor::fork::lines::Lines;
+use crate::supervisor::fork::outlets::Outlets;
+use crate::supervisor::fork::parent::{Host, Link, Started, shortened};
 use crate::{Error, Kind, Process};
 use hostler_ring::Memory;
 use hostler_wire::build::OtherBuild;
@@ -40,7 +40,7 @@ const TAKEN_OVER: Duration = Duration::from_secs(5);
 /// How often memory is looked at, in seconds.
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a parent may take to end one that is to be killed.
-pub(super) const FAREWELL: Duration = Duration::from_secs(10);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 /// First and longest pause after an engine could not be started.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// A parent that has lived for so long may be replaced at once.
@@ -249,7 +249,7 @@ impl<H: Host + 'static> Keeper<H> {
         state.target = state.target.max(workers.min(self.pool.settings.max_workers) as usize);
         state.last_use = Instant::now();
         // Those that came while it loaded may be more than the workers that it begins with.
-        state.growth_due = (state.waiting() > 0).then(|| Instant::now() + fork::PATIENCE);
+        state.growth_due = (state.waiting() > 0).then(|| Instant::now() + growth::PATIENCE);
         Ok(())
     }
 
@@ -311,7 +311,7 @@ impl<H: Host + 'static> Keeper<H> {
             if (state.closing || evicted) && state.is_quiet() && state.abandoned.is_empty() {
                 return Err(if state.closing { End::Closed } else { End::Evicted });
             }
-            let forks = fork::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
+            let forks = growth::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
             let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
             if forks.is_empty() {
                 state.tell_warmers();
@@ -435,7 +435,7 @@ impl<H: Host + 'static> Keeper<H> {
         }
         let pool = &self.pool;
         pool.locked(|state, _| {
-            if fork::too_many(state, &pool.settings)
+            if growth::too_many(state, &pool.settings)
                 && let Some(coldest) = state.idle.first().copied()
             {
                 state.end(pool, coldest);

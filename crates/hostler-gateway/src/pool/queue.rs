@@ -1,6 +1,6 @@
 //! Requests that wait: in the queue, or placed behind one that runs.
 
-use super::fork::PATIENCE;
+use super::growth::PATIENCE;
 use super::settings::Settings;
 use super::state::{Deliveries, Phase, State, offer};
 use super::ticket::{Placed, Ticket};
@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 const STALE: Duration = Duration::from_millis(1);
 
 /// The refusal of a request because of those that wait.
-pub(super) fn full() -> Error {
+pub(crate) fn full() -> Error {
     Error::new(Kind::QueueFull).retry_after(2)
 }
 
 impl State {
     /// Takes the oldest request out of those that wait.
-    pub(super) fn oldest(&mut self) -> Option<Ticket> {
+    pub(crate) fn oldest(&mut self) -> Option<Ticket> {
         while let Some(id) = self.placed.pop_front() {
             let ticket = self.records.get_mut(&id).and_then(Record::take_back);
             if ticket.is_some() {
@@ -33,7 +33,7 @@ impl State {
 
     /// Places the oldest request that waits behind what this worker runs: one that has been placed elsewhere and
     /// got stuck there, or the first of the queue.
-    pub(super) fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
+    pub(crate) fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
         loop {
             if !self.records.get(&id).is_some_and(Record::is_placeable) {
                 return;
@@ -81,7 +81,7 @@ impl State {
     }
 
     /// Whether a request that comes now is refused whoever is idle: nobody passes those that wait.
-    pub(super) fn refuses(&self, settings: &Settings) -> bool {
+    pub(crate) fn refuses(&self, settings: &Settings) -> bool {
         !self.queue.is_empty() && self.is_full(settings)
     }
 
@@ -89,7 +89,7 @@ impl State {
     ///
     /// # Errors
     /// The queue is full.
-    pub(super) fn submit(
+    pub(crate) fn submit(
         &mut self,
         pool: &Arc<Pool>,
         ticket: Ticket,
@@ -124,7 +124,7 @@ impl State {
     }
 
     /// Gives idle workers what waits.
-    pub(super) fn dispatch(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+    pub(crate) fn dispatch(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
         while self.waiting() > 0
             && let Some(id) = self.idle.pop()
         {
@@ -137,12 +137,12 @@ impl State {
     }
 
     /// Those who wait are told why they get no worker.
-    pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries) {
+    pub(crate) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries) {
         self.queue.drain(..).for_each(|ticket| out.add(ticket.reply, Err(error())));
     }
 
     /// Forgets the requests that nobody waits for any more.
-    pub(super) fn withdraw(&mut self, pool: &Arc<Pool>) {
+    pub(crate) fn withdraw(&mut self, pool: &Arc<Pool>) {
         self.queue.retain(Ticket::is_wanted);
         let unwanted = |record: &&mut Record| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
         let mut freed = Vec::new();

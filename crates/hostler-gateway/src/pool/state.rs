@@ -9,8 +9,8 @@
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
-use super::{Pool, Work, WorkerId, WorkerState, thread};
-use crate::backend::ring::{Cutter, Unsent};
+use super::{Pool, Work, WorkerId, WorkerState};
+use crate::backend::ring::{Cutter, Unsent, thread};
 use crate::{Error, Kind};
 use hostler_ring::front::Channel;
 use hostler_wire::work::Usual;
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 /// What a pool's processes are at.
 #[derive(Debug)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// There are none.
     Cold,
     /// The parent loads.
@@ -34,63 +34,63 @@ pub(super) enum Phase {
 }
 
 /// A request that nobody waits for any more, and that its worker has not ended yet.
-pub(super) struct Abandoned {
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
+pub(crate) struct Abandoned {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) index: usize,
+    pub(crate) channel: Channel,
     /// `None`: the worker was told that nobody waits. Else it goes on to the end of its cleanup.
-    pub(super) cutter: Option<Cutter>,
+    pub(crate) cutter: Option<Cutter>,
     /// When it is killed.
-    pub(super) deadline: Instant,
+    pub(crate) deadline: Instant,
     /// When it is looked at next, and after which pause again.
-    pub(super) look: (Instant, Duration),
+    pub(crate) look: (Instant, Duration),
 }
 
 /// A pool's state.
-pub(super) struct State {
-    pub(super) phase: Phase,
-    pub(super) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    pub(crate) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
-    pub(super) idle: Vec<WorkerId>,
+    pub(crate) idle: Vec<WorkerId>,
     /// The worker at which short requests of a thread of the front gather.
-    pub(super) gathering: Vec<Option<WorkerId>>,
+    pub(crate) gathering: Vec<Option<WorkerId>>,
     /// How long requests take.
-    pub(super) usual: Usual,
+    pub(crate) usual: Usual,
     /// Workers with a request placed behind the running one, the oldest request first.
-    pub(super) placed: VecDeque<WorkerId>,
+    pub(crate) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
-    pub(super) queue: VecDeque<Ticket>,
-    pub(super) abandoned: Vec<Abandoned>,
+    pub(crate) queue: VecDeque<Ticket>,
+    pub(crate) abandoned: Vec<Abandoned>,
     /// Workers to be killed.
-    pub(super) kills: Vec<WorkerId>,
+    pub(crate) kills: Vec<WorkerId>,
     /// Idle workers to be asked to go.
-    pub(super) retired: Vec<WorkerId>,
+    pub(crate) retired: Vec<WorkerId>,
     /// Workers that the pool should have.
-    pub(super) target: usize,
+    pub(crate) target: usize,
     /// When it is to be looked whether requests still wait.
-    pub(super) growth_due: Option<Instant>,
-    pub(super) last_use: Instant,
-    pub(super) closing: bool,
+    pub(crate) growth_due: Option<Instant>,
+    pub(crate) last_use: Instant,
+    pub(crate) closing: bool,
     /// Its memory is needed elsewhere.
-    pub(super) evicted: bool,
-    pub(super) next_worker: WorkerId,
+    pub(crate) evicted: bool,
+    pub(crate) next_worker: WorkerId,
     /// Why the last worker that was wanted could not be made.
-    pub(super) unmade: Option<String>,
+    pub(crate) unmade: Option<String>,
     /// Who wants the pool to have processes before there are requests; told, by their end, when it has them or can't.
-    pub(super) warmers: Vec<oneshot::Sender<()>>,
+    pub(crate) warmers: Vec<oneshot::Sender<()>>,
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
 #[derive(Default)]
-pub(super) struct Deliveries(Vec<(Reply, Result<Begun, Error>)>);
+pub(crate) struct Deliveries(Vec<(Reply, Result<Begun, Error>)>);
 
 impl Deliveries {
-    pub(super) fn add(&mut self, reply: Reply, result: Result<Begun, Error>) {
+    pub(crate) fn add(&mut self, reply: Reply, result: Result<Begun, Error>) {
         self.0.push((reply, result));
     }
 
     /// Tells those who wait. One who has left leaves his worker to the pool.
-    pub(super) fn send(self) {
+    pub(crate) fn send(self) {
         for (reply, result) in self.0 {
             drop(reply.send(result));
         }
@@ -98,20 +98,20 @@ impl Deliveries {
 }
 
 /// What a request needs to begin, chosen under the lock.
-pub(super) struct Start {
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
-    pub(super) defines: bool,
+pub(crate) struct Start {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) index: usize,
+    pub(crate) channel: Channel,
+    pub(crate) defines: bool,
     /// The worker has others before it.
-    pub(super) behind: bool,
+    pub(crate) behind: bool,
     /// It is the worker's last request: a successor is due.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
 impl Start {
     /// Offers the request to its worker.
-    pub(super) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
+    pub(crate) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
         let unsent = offer(&self.worker, &mut self.channel, &work, self.defines);
         self.worker.end_opening();
         Begun {
@@ -130,7 +130,7 @@ impl Start {
 }
 
 /// Offers a request; the worker is woken, if it sleeps, when this thread parks.
-pub(super) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
+pub(crate) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
     let unsent = if defines {
         let message = [&work.directory.1[..], &work.request].concat();
         let gone = channel.offer_quietly(work.thread, &message);
@@ -145,7 +145,7 @@ pub(super) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, de
 
 impl State {
     /// For a front of so many threads.
-    pub(super) fn new(settings: &Settings, threads: u32) -> Self {
+    pub(crate) fn new(settings: &Settings, threads: u32) -> Self {
         Self {
             phase: Phase::Cold,
             records: HashMap::default(),
@@ -172,7 +172,7 @@ impl State {
     ///
     /// # Errors
     /// The engine could not be started a moment ago, or the pool is being closed.
-    pub(super) fn may_start(&mut self) -> Result<(), Error> {
+    pub(crate) fn may_start(&mut self) -> Result<(), Error> {
         if self.closing {
             return Err(Error::because(Kind::EngineFailed, "the server is stopping"));
         }
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    pub(super) fn next_id(&mut self) -> WorkerId {
+    pub(crate) fn next_id(&mut self) -> WorkerId {
         let id = self.next_worker;
         self.next_worker = id.wrapping_add(1);
         id
@@ -196,7 +196,7 @@ impl State {
 
     /// Tells those who wait for the pool's processes, if there is nothing more to wait for: it has its workers, or
     /// gets none.
-    pub(super) fn tell_warmers(&mut self) {
+    pub(crate) fn tell_warmers(&mut self) {
         let lasting = self.records.values().filter(|record| record.lasts());
         let starting = self.records.values().any(|record| record.state == WorkerState::Starting);
         if self.closing || self.unmade.is_some() || (!starting && lasting.count() >= self.target) {
@@ -205,17 +205,17 @@ impl State {
     }
 
     /// Requests that wait for a worker.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.queue.len() + self.placed.len()
     }
 
     /// Whether nothing is under way.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.waiting() == 0 && self.records.values().all(|record| record.state != WorkerState::Busy)
     }
 
     /// Takes a worker for a request that nothing older waits for: one that is as good as done, or an idle one.
-    pub(super) fn take_idle(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
+    pub(crate) fn take_idle(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
         if !self.queue.is_empty() {
             return None;
         }
@@ -245,7 +245,7 @@ impl State {
     }
 
     /// Gives a worker that is at nothing the oldest request that waits; else it is idle.
-    pub(super) fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         while let Some(ticket) = self.oldest() {
             if !ticket.is_wanted() {
                 continue;
@@ -266,7 +266,7 @@ impl State {
     }
 
     /// A new worker runs.
-    pub(super) fn forked(&mut self, pool: &Arc<Pool>, id: WorkerId, pid: u32, out: &mut Deliveries) -> bool {
+    pub(crate) fn forked(&mut self, pool: &Arc<Pool>, id: WorkerId, pid: u32, out: &mut Deliveries) -> bool {
         let Some(record) = self.records.get(&id).filter(|r| r.state == WorkerState::Starting) else {
             return false;
         };
@@ -277,7 +277,7 @@ impl State {
     }
 
     /// A worker is done with the request in this channel, which nobody holds any more.
-    pub(super) fn finished(
+    pub(crate) fn finished(
         &mut self,
         pool: &Arc<Pool>,
         id: WorkerId,
@@ -351,7 +351,7 @@ impl State {
     }
 
     /// A worker gets no more requests: it exits, or is killed.
-    pub(super) fn end(&mut self, pool: &Arc<Pool>, id: WorkerId) {
+    pub(crate) fn end(&mut self, pool: &Arc<Pool>, id: WorkerId) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.state = WorkerState::Ending;
         record.since = Instant::now();
@@ -372,7 +372,7 @@ impl State {
     }
 
     /// Kills a worker.
-    pub(super) fn kill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn kill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
         if self.records.contains_key(&id) && !self.kills.contains(&id) {
             self.end(pool, id);
             self.kills.push(id);
@@ -381,7 +381,7 @@ impl State {
     }
 
     /// A worker is gone. Whether it was to be; `None`: nobody knows it.
-    pub(super) fn died(
+    pub(crate) fn died(
         &mut self,
         pool: &Arc<Pool>,
         id: WorkerId,

@@ -10,38 +10,38 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// The way to whoever waits.
-pub(super) type Reply = oneshot::Sender<Result<Begun, Error>>;
+pub(crate) type Reply = oneshot::Sender<Result<Begun, Error>>;
 
 /// A request in the queue, or placed behind a running one.
-pub(super) struct Ticket {
-    pub(super) work: Work,
-    pub(super) since: Instant,
-    pub(super) reply: Reply,
+pub(crate) struct Ticket {
+    pub(crate) work: Work,
+    pub(crate) since: Instant,
+    pub(crate) reply: Reply,
 }
 
 impl Ticket {
     /// Whether anybody still waits.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         !self.reply.is_closed()
     }
 }
 
 /// A request that was placed behind a running one, and can be taken back until the worker takes it.
-pub(super) struct Placed {
-    pub(super) ticket: Ticket,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
+pub(crate) struct Placed {
+    pub(crate) ticket: Ticket,
+    pub(crate) index: usize,
+    pub(crate) channel: Channel,
     /// The worker is told the request's configuration by it.
-    pub(super) defines: bool,
+    pub(crate) defines: bool,
     /// What had no room.
-    pub(super) unsent: Unsent,
+    pub(crate) unsent: Unsent,
     /// When it was placed here.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
 }
 
 impl Placed {
     /// The request is the worker's now: to whom to tell it, and what to go on with.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         self,
         pool: &Arc<Pool>,
         worker: Arc<Worker>,
@@ -66,22 +66,22 @@ impl Placed {
 }
 
 /// A request that a worker has. Whoever drops it leaves the worker to the pool, which waits for its end.
-pub(super) struct Begun {
-    pub(super) pool: Arc<Pool>,
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
+pub(crate) struct Begun {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) index: usize,
     /// `None` once it has gone to an exchange, or to the pool.
-    pub(super) channel: Option<Channel>,
-    pub(super) unsent: Unsent,
-    pub(super) since: Instant,
+    pub(crate) channel: Option<Channel>,
+    pub(crate) unsent: Unsent,
+    pub(crate) since: Instant,
     /// The request, for another worker if this one dies before it takes it.
-    pub(super) work: Work,
+    pub(crate) work: Work,
     /// The worker is told this configuration by it.
-    pub(super) defines: Option<u32>,
+    pub(crate) defines: Option<u32>,
     /// It has been placed behind others.
-    pub(super) behind: bool,
+    pub(crate) behind: bool,
     /// The answer is complete: the worker need not be told that nobody waits, it is only cleaning up.
-    pub(super) finished: Option<Cutter>,
+    pub(crate) finished: Option<Cutter>,
 }
 
 impl Drop for Begun {

@@ -4,7 +4,7 @@ use super::Pool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Notes what the pool's parent and its workers hold.
-pub(super) fn weigh(pool: &Pool, parent: u32) {
+pub(crate) fn weigh(pool: &Pool, parent: u32) {
     let parent = memory(parent);
     pool.facts().memory = parent;
     let workers: Vec<_> = pool.lock().records.values().map(|record| record.worker.clone()).collect();

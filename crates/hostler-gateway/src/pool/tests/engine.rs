@@ -1,7 +1,7 @@
 //! The false engine.
 
-use crate::pool::{Host, Process, Started};
-use crate::{Error, Kind};
+use crate::supervisor::fork::{Host, Started};
+use crate::{Error, Kind, Process};
 use hostler_ring::worker::{Conversation, Worker};
 use hostler_sys::fdpass;
 use hostler_wire::build::Build;

@@ -5,9 +5,9 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
 //! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
-use super::Pool;
-use super::ticket::Begun;
-use super::worker::Worker;
+use crate::pool::Pool;
+use crate::pool::ticket::Begun;
+use crate::pool::worker::Worker;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -29,20 +29,20 @@ const LOOK: Duration = Duration::from_micros(1);
 const SWEEP: Duration = Duration::from_millis(250);
 
 /// A conversation.
-pub(super) struct Entry {
-    pub(super) channel: Channel,
-    pub(super) worker: Arc<Worker>,
+pub(crate) struct Entry {
+    pub(crate) channel: Channel,
+    pub(crate) worker: Arc<Worker>,
     timeout: Duration,
     /// Who waits for news.
-    pub(super) waker: Option<Waker>,
+    pub(crate) waker: Option<Waker>,
     /// Since when it has been placed behind other requests; `None`: it was not, or it is the worker's by now.
     behind: Option<Behind>,
     /// It has got stuck behind another request and was taken back: another worker is to be found.
-    pub(super) stuck: bool,
+    pub(crate) stuck: bool,
     /// Since when it has been the worker's turn, and waited for.
-    pub(super) waiting: Option<Instant>,
+    pub(crate) waiting: Option<Instant>,
     /// That was too long.
-    pub(super) late: bool,
+    pub(crate) late: bool,
 }
 
 /// Where and when a request was placed behind others.
@@ -54,7 +54,7 @@ struct Behind {
 }
 
 impl Entry {
-    pub(super) fn new(channel: Channel, begun: &Begun) -> Self {
+    pub(crate) fn new(channel: Channel, begun: &Begun) -> Self {
         let behind = begun.behind.then(|| Behind {
             pool: begun.pool.clone(),
             since: begun.since,
@@ -89,7 +89,7 @@ impl Entry {
     }
 
     /// More has been said than can be told to another worker.
-    pub(super) fn bind(&mut self) {
+    pub(crate) fn bind(&mut self) {
         self.behind = None;
     }
 }
@@ -138,7 +138,7 @@ thread_local! {
 }
 
 /// Keeps a conversation; its slot.
-pub(super) fn enter(entry: Entry) -> usize {
+pub(crate) fn enter(entry: Entry) -> usize {
     let (slot, sweep, guard, look) = THREAD.with_borrow_mut(|thread| {
         let look = !std::mem::replace(&mut thread.looking, true);
         let guard = entry.behind.is_some() && !std::mem::replace(&mut thread.guarding, true);
@@ -167,7 +167,7 @@ pub(super) fn enter(entry: Entry) -> usize {
 }
 
 /// Forgets a conversation. `None` when it is not there, or the thread is at its end.
-pub(super) fn leave(slot: usize) -> Option<Entry> {
+pub(crate) fn leave(slot: usize) -> Option<Entry> {
     let left = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         let entry = thread.entries.get_mut(slot)?.take()?;
@@ -178,7 +178,7 @@ pub(super) fn leave(slot: usize) -> Option<Entry> {
 }
 
 /// Runs with a conversation.
-pub(super) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+pub(crate) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<T> {
     THREAD.with_borrow_mut(|thread| thread.entries.get_mut(slot)?.as_mut().map(run))
 }
 
@@ -187,7 +187,7 @@ const TOGETHER: usize = 8;
 
 /// Wakes a worker for the request that it is about to be offered, if it sleeps; when the thread parks, so that a
 /// worker that gets two requests is woken once, and a thread with more to do is not interrupted by those it wakes.
-pub(super) fn announce_later(worker: &Arc<Worker>) {
+pub(crate) fn announce_later(worker: &Arc<Worker>) {
     let full = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         if !thread.offered.iter().any(|known| Arc::ptr_eq(known, worker)) {
@@ -263,7 +263,7 @@ pub fn before_park() {
 }
 
 /// To be called after each turn of a task: announces and looks if the thread has not parked for a while.
-pub(super) fn between_turns() {
+pub(crate) fn between_turns() {
     let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
     if due == Ok(true) {
         announce();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
 /// longer than the many requests wait that are served in microseconds.
-pub(super) const PATIENCE: Duration = Duration::from_millis(3);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(3);
 /// Most workers that are forked in a second to be spare.
 const FASTEST: usize = 32;
 /// Workers that are being forked at the same time, at most.
@@ -28,11 +28,11 @@ const COMPLAINTS: Duration = Duration::from_secs(10);
 
 /// What the maintenance remembers about forking.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Spare workers to fork in this second.
     rate: usize,
     /// Nothing is forked before.
-    pub(super) not_before: Option<Instant>,
+    pub(crate) not_before: Option<Instant>,
     pause: Duration,
     /// Deaths since a request was last served, and how many had been.
     streak: (u32, u64),
@@ -48,7 +48,7 @@ impl Default for Pace {
 
 impl Pace {
     /// A worker has died, or could not be forked; so many requests have been served by the pool until now.
-    pub(super) fn stumbled(&mut self, now: Instant, served: u64) {
+    pub(crate) fn stumbled(&mut self, now: Instant, served: u64) {
         if self.streak.1 != served {
             self.streak = (0, served);
             self.pause = PAUSES.0;
@@ -61,7 +61,7 @@ impl Pace {
     }
 
     /// Whether it is to be told that a worker can't be made: now and then, not each time.
-    pub(super) fn tells(&mut self, now: Instant) -> bool {
+    pub(crate) fn tells(&mut self, now: Instant) -> bool {
         let tells = self.told.is_none_or(|last| now.duration_since(last) >= COMPLAINTS);
         if tells {
             self.told = Some(now);
@@ -94,14 +94,14 @@ fn census(state: &State) -> Census {
 impl State {
     /// Whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a quarter may
     /// be used up before: several are then forked with one wake-up. What is missing is made up for each second, too.
-    pub(super) fn is_fork_due(&self, settings: &Settings) -> bool {
+    pub(crate) fn is_fork_due(&self, settings: &Settings) -> bool {
         let lasting = || self.records.values().filter(|record| record.lasts()).count();
         !settings.one_shot || self.waiting() > 0 || lasting() * 4 <= self.target * 3
     }
 }
 
 /// How many to fork now. `second`: once in each second.
-pub(super) fn wanted(
+pub(crate) fn wanted(
     state: &mut State,
     settings: &Settings,
     pace: &mut Pace,
@@ -144,7 +144,7 @@ pub(super) fn wanted(
 }
 
 /// Whether an idle worker is to be ended now: asked once in each second.
-pub(super) fn too_many(state: &mut State, settings: &Settings) -> bool {
+pub(crate) fn too_many(state: &mut State, settings: &Settings) -> bool {
     let most = settings.max_spare.max(settings.min_spare).max(1) as usize;
     let first = settings.first() as usize;
     if settings.one_shot {

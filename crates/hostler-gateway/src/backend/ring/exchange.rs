@@ -2,10 +2,10 @@
 
 use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
-use super::ticket::Begun;
 use super::turn::Turn;
-use super::{Pool, WorkerId};
-use crate::backend::ring::{Cutter, Frame, Unsent};
+use super::{Cutter, Frame, Unsent};
+use crate::pool::ticket::Begun;
+use crate::pool::{Pool, WorkerId};
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
@@ -53,7 +53,7 @@ type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
 const DEFINED: usize = 1024;
 
 impl Exchange {
-    pub(super) fn new(begun: Begun) -> Self {
+    pub(crate) fn new(begun: Begun) -> Self {
         begun.pool.counters.begun.fetch_add(1, Relaxed);
         Self::with(begun)
     }
@@ -238,7 +238,7 @@ impl Exchange {
         self.finished = false;
     }
 
-    /// Another trip of a request that stays: its configuration and its encoded head, as in [`super::Work`].
+    /// Another trip of a request that stays: its configuration and its encoded head, as in [`crate::pool::Work`].
     pub fn again(&mut self, directory: &(u32, Arc<[u8]>), request: &[u8]) {
         if self.over {
             return;

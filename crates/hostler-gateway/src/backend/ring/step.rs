@@ -1,7 +1,7 @@
 //! One look at what a worker has said.
 
 use super::thread::Entry;
-use crate::backend::ring::{Cutter, Frame, Kept, Nonsense, Unsent};
+use super::{Cutter, Frame, Kept, Nonsense, Unsent};
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use std::time::Instant;
 const UNREAD: usize = 256 << 10;
 
 /// What has come of a look at the channel.
-pub(super) enum Step {
+pub(crate) enum Step {
     Frame(Frame),
     Wait,
     /// It was taken back.
@@ -18,13 +18,13 @@ pub(super) enum Step {
     Fail(Failure),
 }
 
-pub(super) enum Failure {
+pub(crate) enum Failure {
     Died,
     Late,
     Lied(Nonsense),
 }
 
-pub(super) fn step(
+pub(crate) fn step(
     entry: &mut Entry,
     (cutter, kept): (&mut Cutter, &Arc<Kept>),
     unsent: &mut Unsent,
@@ -63,14 +63,14 @@ impl Entry {
         self.late = false;
     }
 
-    pub(super) fn flush(&mut self, unsent: &mut Unsent) {
+    pub(crate) fn flush(&mut self, unsent: &mut Unsent) {
         if unsent.flush(&mut self.channel) {
             self.waiting = None;
             self.late = false;
         }
     }
 
-    pub(super) fn wait(&mut self, context: &Context<'_>) {
+    pub(crate) fn wait(&mut self, context: &Context<'_>) {
         match &mut self.waker {
             Some(waker) => waker.clone_from(context.waker()),
             None => self.waker = Some(context.waker().clone()),

@@ -2,11 +2,11 @@
 
 use super::deaths;
 use super::lines::Lines;
-use super::maintain::FAREWELL;
-use super::state::Phase;
-use super::worker::Death;
-use super::{Facts, Pool, WorkerId, WorkerState};
 use crate::Process;
+use crate::pool::maintain::FAREWELL;
+use crate::pool::state::Phase;
+use crate::pool::worker::Death;
+use crate::pool::{Facts, Pool, WorkerId, WorkerState};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Why a parent is no longer kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It has ended, or makes no sense.
     Gone,
     /// It does not do, or tell, what it has to.
@@ -35,7 +35,7 @@ pub(super) enum End {
 
 impl End {
     /// What the log tells of one that nobody has asked for.
-    pub(super) fn unasked(self) -> Option<&'static [u8]> {
+    pub(crate) fn unasked(self) -> Option<&'static [u8]> {
         match self {
             Self::Gone => Some(b"the warm parent ended unasked; another takes its place"),
             Self::Stuck => Some(b"the warm parent is stopped or stuck; another takes its place"),
@@ -45,18 +45,18 @@ impl End {
 }
 
 /// What is left of a parent and its workers.
-pub(super) struct Farewell {
-    pub(super) pool: Arc<Pool>,
-    pub(super) process: Box<dyn Process>,
+pub(crate) struct Farewell {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) process: Box<dyn Process>,
     /// Which parent of the pool it was.
-    pub(super) generation: u32,
+    pub(crate) generation: u32,
     /// The workers' standard error.
-    pub(super) lines: HashMap<WorkerId, Rc<Lines>>,
+    pub(crate) lines: HashMap<WorkerId, Rc<Lines>>,
 }
 
 impl Farewell {
     /// Takes the workers out of the pool, at once those that are at nothing. `gone`: the parent has ended already.
-    pub(super) fn begin(self, gone: bool) {
+    pub(crate) fn begin(self, gone: bool) {
         let pool = &self.pool;
         pool.locked(|state, out| {
             let theirs = state.records.values().filter(|record| record.worker.parent == self.generation);

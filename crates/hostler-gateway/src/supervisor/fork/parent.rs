@@ -55,19 +55,19 @@ const LONGEST: usize = 1 << 20;
 const LONGEST_TEXT: usize = 8 << 10;
 
 /// The conversation.
-pub(super) struct Link {
+pub(crate) struct Link {
     socket: AsyncFd<OwnedFd>,
     bytes: Vec<u8>,
 }
 
 impl Link {
-    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         // Sending and receiving say by themselves that they don't wait: the flag would be the parent's as well.
         Ok(Self { socket: register(socket, Interest::READABLE | Interest::WRITABLE)?, bytes: Vec::new() })
     }
 
     /// Sends a frame. Not to be dropped before it is done.
-    pub(super) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut bytes = Vec::new();
         message.encode(fds.len(), &mut bytes).map_err(io::Error::other)?;
         let mut sent = 0;
@@ -83,7 +83,7 @@ impl Link {
     ///
     /// # Errors
     /// The parent has closed its end, or makes no sense.
-    pub(super) async fn next(&mut self) -> io::Result<FromEngine> {
+    pub(crate) async fn next(&mut self) -> io::Result<FromEngine> {
         loop {
             if let Some(message) = self.cut()? {
                 return Ok(message);
@@ -106,7 +106,7 @@ impl Link {
     ///
     /// # Errors
     /// The parent has closed its end; `InvalidData`: it says something else, as one of another build may.
-    pub(super) async fn hello(&mut self) -> io::Result<Build> {
+    pub(crate) async fn hello(&mut self) -> io::Result<Build> {
         match self.next().await {
             Ok(FromEngine::Hello(build)) => Ok(build),
             Err(e) if e.kind() != io::ErrorKind::Other => Err(e),
@@ -130,7 +130,7 @@ impl Link {
 }
 
 /// A text of a parent's, which is shown again and again.
-pub(super) fn shortened(text: String) -> String {
+pub(crate) fn shortened(text: String) -> String {
     if text.len() <= LONGEST_TEXT {
         return text;
     }

@@ -1,8 +1,8 @@
 //! How a thread of the front hears that workers of a pool have something to say, or that the front itself calls it. What
 //! it is that they have to say it sees in the channels (`thread`), before it parks again.
 
-use super::Pool;
 use super::bells::{Bells, Calls};
+use crate::pool::Pool;
 use crate::{Error, register};
 use std::cell::RefCell;
 use std::io;
@@ -20,7 +20,7 @@ thread_local! {
 ///
 /// # Errors
 /// The kernel's: no descriptor could be had, or watched. The pool's, if nothing can be begun there.
-pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
+pub(crate) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
     if is_listening(pool) {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
 }
 
 /// Whether this thread listens for the pool's bell.
-pub(super) fn is_listening(pool: &Arc<Pool>) -> bool {
+pub(crate) fn is_listening(pool: &Arc<Pool>) -> bool {
     POOLS.with_borrow(|pools| pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)))
 }
 

@@ -3,7 +3,7 @@
 
 use super::lines::{Lines, Taken};
 use super::parent::Host;
-use super::{Pool, WorkerId};
+use crate::pool::{Pool, WorkerId};
 use hostler_sys::pipe::for_output;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ struct Outlet {
 }
 
 /// All that are in use, or were.
-pub(super) struct Outlets {
+pub(crate) struct Outlets {
     used: HashMap<WorkerId, Outlet>,
     free: Vec<Outlet>,
     sink: Sink,
@@ -37,7 +37,7 @@ pub(super) struct Outlets {
 
 impl Outlets {
     /// What a pool's workers write is kept for the cause of an error, and told to the host.
-    pub(super) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
+    pub(crate) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
         let (pool, host) = (Arc::downgrade(pool), host.clone());
         Self::new(move |id, line| {
             let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
@@ -50,7 +50,7 @@ impl Outlets {
     }
 
     /// `sink`: where their lines go.
-    pub(super) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
+    pub(crate) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
         Self { used: HashMap::new(), free: Vec::new(), sink: Rc::new(sink) }
     }
 
@@ -58,7 +58,7 @@ impl Outlets {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
+    pub(crate) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
         let kept = if passing { self.free.pop() } else { None };
         if let Some(outlet) = kept
             && let Some(writer) = outlet.writer.clone()
@@ -76,7 +76,7 @@ impl Outlets {
     }
 
     /// A worker has ended: what it wrote last is taken.
-    pub(super) fn close(&mut self, worker: WorkerId) {
+    pub(crate) fn close(&mut self, worker: WorkerId) {
         let Some(outlet) = self.used.remove(&worker) else { return };
         let taken = outlet.lines.take_now();
         outlet.lines.rest();
@@ -87,17 +87,17 @@ impl Outlets {
     }
 
     /// The workers that have closed theirs, all of them alike: whoever has ended, and not been told of.
-    pub(super) fn ended(&self) -> Vec<WorkerId> {
+    pub(crate) fn ended(&self) -> Vec<WorkerId> {
         self.used.iter().filter(|(_, outlet)| outlet.lines.has_ended()).map(|(worker, _)| *worker).collect()
     }
 
     /// A worker has not come to be.
-    pub(super) fn forget(&mut self, worker: WorkerId) {
+    pub(crate) fn forget(&mut self, worker: WorkerId) {
         self.used.remove(&worker);
     }
 
     /// What the workers write that are still there, when nobody else can be forked.
-    pub(super) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
+    pub(crate) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
         self.used.into_iter().map(|(worker, outlet)| (worker, outlet.lines)).collect()
     }
 }

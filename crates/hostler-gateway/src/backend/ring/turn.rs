@@ -1,8 +1,7 @@
 //! Turns: whoever is always ready leaves others theirs. A worker that says ever more is listened to for a while only, and
 //! a task that can go on for ever is followed by a look at what others wait for.
 
-use super::thread;
-use crate::backend::ring::Frame;
+use super::{Frame, thread};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
@@ -11,25 +10,25 @@ const TURN: (u32, usize) = (128, 256 << 10);
 
 /// What has been said in a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     messages: u32,
     bytes: usize,
     /// It is over, and others have theirs.
-    pub(super) rests: bool,
+    pub(crate) rests: bool,
 }
 
 impl Turn {
-    pub(super) fn is_over(self) -> bool {
+    pub(crate) fn is_over(self) -> bool {
         self.messages >= TURN.0 || self.bytes >= TURN.1
     }
 
-    pub(super) fn spend(&mut self, frame: &Frame) {
+    pub(crate) fn spend(&mut self, frame: &Frame) {
         self.messages += 1;
         self.bytes += frame.body.len();
     }
 
     /// Ends it: the task is woken when the thread has looked for what clients have sent, not at once.
-    pub(super) fn end(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn end(&mut self, context: &mut Context<'_>) {
         *self = Self { rests: true, ..Self::default() };
         let _ = pin!(tokio::task::yield_now()).poll(context);
     }

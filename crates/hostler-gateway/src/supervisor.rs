@@ -1,0 +1,3 @@
+//! Where the processes come from that pools speak to; a folder for each way.
+
+pub mod fork;
