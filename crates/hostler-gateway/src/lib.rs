@@ -7,7 +7,6 @@ pub mod backend;
 mod error;
 mod lines;
 pub mod pool;
-pub mod programs;
 mod register;
 pub mod supervisor;
 

@@ -18,7 +18,7 @@ use crate::technique::pools::Engines;
 use crate::technique::warm::{self, Warming};
 use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
-use hostler_gateway::programs::Programs;
+use hostler_gateway::supervisor::exec::Programs;
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
 use hostler_wire::build::OtherBuild;

@@ -4,7 +4,7 @@
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
 use crate::site::hub::{Connection, Process};
-use hostler_gateway::programs::Permit;
+use hostler_gateway::supervisor::exec::Permit;
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;

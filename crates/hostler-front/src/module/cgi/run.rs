@@ -14,7 +14,7 @@ use hostler_config::directives::pool::programs_of_site;
 use hostler_config::pools;
 use hostler_gateway::Error;
 use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Process, Sink};
-use hostler_gateway::programs::Bounds;
+use hostler_gateway::supervisor::exec::Bounds;
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
