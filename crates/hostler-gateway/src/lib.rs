@@ -10,7 +10,6 @@ pub mod pool;
 mod register;
 pub mod supervisor;
 
-use backend::cgi::Process;
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};
 pub use register::register;

@@ -200,7 +200,7 @@ fn run_thread(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_io_events_per_tick(EVENTS)
-        .on_thread_park(hostler_gateway::pool::before_park)
+        .on_thread_park(hostler_gateway::backend::ring::before_park)
         .build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async move {

@@ -2,7 +2,7 @@
 
 use super::status::{BUCKETS, Histogram};
 use crate::Kind;
-use crate::supervisor::fork::farewell::End;
+use crate::supervisor::End;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 

@@ -8,11 +8,12 @@
 use super::WorkerState;
 use super::settings::Settings;
 use super::state::State;
+use crate::backend::Backend;
 use std::time::{Duration, Instant};
 
 /// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
 /// longer than the many requests wait that are served in microseconds.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(3);
+pub(super) const PATIENCE: Duration = Duration::from_millis(3);
 /// Most workers that are forked in a second to be spare.
 const FASTEST: usize = 32;
 /// Workers that are being forked at the same time, at most.
@@ -28,11 +29,11 @@ const COMPLAINTS: Duration = Duration::from_secs(10);
 
 /// What the maintenance remembers about forking.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(super) struct Pace {
     /// Spare workers to fork in this second.
     rate: usize,
     /// Nothing is forked before.
-    pub(crate) not_before: Option<Instant>,
+    pub(super) not_before: Option<Instant>,
     pause: Duration,
     /// Deaths since a request was last served, and how many had been.
     streak: (u32, u64),
@@ -48,7 +49,7 @@ impl Default for Pace {
 
 impl Pace {
     /// A worker has died, or could not be forked; so many requests have been served by the pool until now.
-    pub(crate) fn stumbled(&mut self, now: Instant, served: u64) {
+    pub(super) fn stumbled(&mut self, now: Instant, served: u64) {
         if self.streak.1 != served {
             self.streak = (0, served);
             self.pause = PAUSES.0;
@@ -61,7 +62,7 @@ impl Pace {
     }
 
     /// Whether it is to be told that a worker can't be made: now and then, not each time.
-    pub(crate) fn tells(&mut self, now: Instant) -> bool {
+    pub(super) fn tells(&mut self, now: Instant) -> bool {
         let tells = self.told.is_none_or(|last| now.duration_since(last) >= COMPLAINTS);
         if tells {
             self.told = Some(now);
@@ -80,7 +81,7 @@ struct Census {
     running: usize,
 }
 
-fn census(state: &State) -> Census {
+fn census<B: Backend>(state: &State<B>) -> Census {
     let mut census = Census { lasting: 0, starting: 0, idle: 0, running: 0 };
     for record in state.records.values() {
         census.lasting += usize::from(record.lasts());
@@ -91,18 +92,18 @@ fn census(state: &State) -> Census {
     census
 }
 
-impl State {
+impl<B: Backend> State<B> {
     /// Whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a quarter may
     /// be used up before: several are then forked with one wake-up. What is missing is made up for each second, too.
-    pub(crate) fn is_fork_due(&self, settings: &Settings) -> bool {
+    pub(super) fn is_fork_due(&self, settings: &Settings) -> bool {
         let lasting = || self.records.values().filter(|record| record.lasts()).count();
         !settings.one_shot || self.waiting() > 0 || lasting() * 4 <= self.target * 3
     }
 }
 
 /// How many to fork now. `second`: once in each second.
-pub(crate) fn wanted(
-    state: &mut State,
+pub(super) fn wanted<B: Backend>(
+    state: &mut State<B>,
     settings: &Settings,
     pace: &mut Pace,
     now: Instant,
@@ -144,7 +145,7 @@ pub(crate) fn wanted(
 }
 
 /// Whether an idle worker is to be ended now: asked once in each second.
-pub(crate) fn too_many(state: &mut State, settings: &Settings) -> bool {
+pub(super) fn too_many<B: Backend>(state: &mut State<B>, settings: &Settings) -> bool {
     let most = settings.max_spare.max(settings.min_spare).max(1) as usize;
     let first = settings.first() as usize;
     if settings.one_shot {

@@ -9,10 +9,9 @@
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
-use super::{Pool, Work, WorkerId, WorkerState};
-use crate::backend::ring::{Cutter, Unsent, thread};
+use super::{Pool, WorkerId, WorkerState};
+use crate::backend::{Backend, Common as _, Place as _, Request as _};
 use crate::{Error, Kind};
-use hostler_ring::front::Channel;
 use hostler_wire::work::Usual;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,12 +33,10 @@ pub(crate) enum Phase {
 }
 
 /// A request that nobody waits for any more, and that its worker has not ended yet.
-pub(crate) struct Abandoned {
-    pub(crate) worker: Arc<Worker>,
+pub(crate) struct Abandoned<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
     pub(crate) index: usize,
-    pub(crate) channel: Channel,
-    /// `None`: the worker was told that nobody waits. Else it goes on to the end of its cleanup.
-    pub(crate) cutter: Option<Cutter>,
+    pub(crate) place: B::Place,
     /// When it is killed.
     pub(crate) deadline: Instant,
     /// When it is looked at next, and after which pause again.
@@ -47,9 +44,9 @@ pub(crate) struct Abandoned {
 }
 
 /// A pool's state.
-pub(crate) struct State {
+pub(crate) struct State<B: Backend> {
     pub(crate) phase: Phase,
-    pub(crate) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
+    pub(crate) records: HashMap<WorkerId, Record<B>, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
     pub(crate) idle: Vec<WorkerId>,
     /// The worker at which short requests of a thread of the front gather.
@@ -59,8 +56,8 @@ pub(crate) struct State {
     /// Workers with a request placed behind the running one, the oldest request first.
     pub(crate) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
-    pub(crate) queue: VecDeque<Ticket>,
-    pub(crate) abandoned: Vec<Abandoned>,
+    pub(crate) queue: VecDeque<Ticket<B>>,
+    pub(crate) abandoned: Vec<Abandoned<B>>,
     /// Workers to be killed.
     pub(crate) kills: Vec<WorkerId>,
     /// Idle workers to be asked to go.
@@ -81,11 +78,17 @@ pub(crate) struct State {
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
-#[derive(Default)]
-pub(crate) struct Deliveries(Vec<(Reply, Result<Begun, Error>)>);
+pub(crate) struct Deliveries<B: Backend>(Vec<Delivery<B>>);
 
-impl Deliveries {
-    pub(crate) fn add(&mut self, reply: Reply, result: Result<Begun, Error>) {
+/// Who is told, and what.
+type Delivery<B> = (Reply<B>, Result<Begun<B>, Error>);
+
+impl<B: Backend> Deliveries<B> {
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn add(&mut self, reply: Reply<B>, result: Result<Begun<B>, Error>) {
         self.0.push((reply, result));
     }
 
@@ -98,10 +101,9 @@ impl Deliveries {
 }
 
 /// What a request needs to begin, chosen under the lock.
-pub(crate) struct Start {
-    pub(crate) worker: Arc<Worker>,
+pub(crate) struct Start<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
     pub(crate) index: usize,
-    pub(crate) channel: Channel,
     pub(crate) defines: bool,
     /// The worker has others before it.
     pub(crate) behind: bool,
@@ -109,41 +111,26 @@ pub(crate) struct Start {
     pub(crate) last: bool,
 }
 
-impl Start {
+impl<B: Backend> Start<B> {
     /// Offers the request to its worker.
-    pub(crate) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
-        let unsent = offer(&self.worker, &mut self.channel, &work, self.defines);
+    pub(crate) fn offer(self, pool: &Arc<Pool<B>>, work: B::Work) -> Begun<B> {
+        let place = B::offer(&self.worker, self.index, &work, self.defines);
         self.worker.end_opening();
         Begun {
             pool: pool.clone(),
             worker: self.worker,
             index: self.index,
-            channel: Some(self.channel),
-            unsent,
+            place: Some(place),
             since: Instant::now(),
-            defines: self.defines.then_some(work.directory.0),
+            defines: work.configuration().filter(|_| self.defines),
             behind: self.behind,
             work,
-            finished: None,
+            whole: None,
         }
     }
 }
 
-/// Offers a request; the worker is woken, if it sleeps, when this thread parks.
-pub(crate) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
-    let unsent = if defines {
-        let message = [&work.directory.1[..], &work.request].concat();
-        let gone = channel.offer_quietly(work.thread, &message);
-        Unsent::rest(message, gone)
-    } else {
-        let gone = channel.offer_quietly(work.thread, &work.request);
-        Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0)
-    };
-    thread::announce_later(worker);
-    unsent
-}
-
-impl State {
+impl<B: Backend> State<B> {
     /// For a front of so many threads.
     pub(crate) fn new(settings: &Settings, threads: u32) -> Self {
         Self {
@@ -215,37 +202,36 @@ impl State {
     }
 
     /// Takes a worker for a request that nothing older waits for: one that is as good as done, or an idle one.
-    pub(crate) fn take_idle(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
+    pub(crate) fn take_idle(&mut self, settings: &Settings, work: &B::Work) -> Option<Start<B>> {
         if !self.queue.is_empty() {
             return None;
         }
         if let Some(start) = self.join(settings, work, None) {
             return Some(start);
         }
-        let id = self.pop_idle(work.thread)?;
+        let id = self.pop_idle(work.thread())?;
         self.start(settings, id, work)
     }
 
     /// A worker that is at nothing begins a request.
-    fn start(&mut self, settings: &Settings, id: WorkerId, work: &Work) -> Option<Start> {
+    fn start(&mut self, settings: &Settings, id: WorkerId, work: &B::Work) -> Option<Start<B>> {
         let record = self.records.get_mut(&id)?;
         record.state = WorkerState::Busy;
         record.since = Instant::now();
         let index = record.hold()?;
         record.given(settings);
-        let defines = record.tell(work.directory.0);
+        let defines = record.tell(work.configuration());
         record.defining = u32::from(defines) << index;
         if record.last {
             self.growth_due = Some(record.since);
         }
         record.worker.begin_opening();
-        let channel = record.worker.memory.channel(index);
         let (worker, last) = (record.worker.clone(), record.last);
-        Some(Start { worker, index, channel, defines, behind: false, last })
+        Some(Start { worker, index, defines, behind: false, last })
     }
 
     /// Gives a worker that is at nothing the oldest request that waits; else it is idle.
-    pub(crate) fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn assign(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         while let Some(ticket) = self.oldest() {
             if !ticket.is_wanted() {
                 continue;
@@ -266,7 +252,13 @@ impl State {
     }
 
     /// A new worker runs.
-    pub(crate) fn forked(&mut self, pool: &Arc<Pool>, id: WorkerId, pid: u32, out: &mut Deliveries) -> bool {
+    pub(crate) fn forked(
+        &mut self,
+        pool: &Arc<Pool<B>>,
+        id: WorkerId,
+        pid: u32,
+        out: &mut Deliveries<B>,
+    ) -> bool {
         let Some(record) = self.records.get(&id).filter(|r| r.state == WorkerState::Starting) else {
             return false;
         };
@@ -279,11 +271,11 @@ impl State {
     /// A worker is done with the request in this channel, which nobody holds any more.
     pub(crate) fn finished(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
         index: usize,
         exits: bool,
-        out: &mut Deliveries,
+        out: &mut Deliveries<B>,
     ) {
         let Some(record) = self.records.get_mut(&id) else { return };
         if !record.let_go(index) {
@@ -318,18 +310,18 @@ impl State {
     /// What was placed behind is what runs now; unless nobody wants it, or the worker will exit.
     fn promote(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
-        mut placed: Placed,
+        mut placed: Placed<B>,
         exits: bool,
-        out: &mut Deliveries,
+        out: &mut Deliveries<B>,
     ) {
         let Some(record) = self.records.get_mut(&id) else { return };
         let unwanted = exits || !placed.ticket.is_wanted();
-        if unwanted && placed.channel.take_back() {
-            record.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
-            let Placed { ticket, channel, .. } = placed;
-            drop(channel);
+        if unwanted && placed.place.take_back() {
+            record.taken_back(placed.defined());
+            let Placed { ticket, place, .. } = placed;
+            drop(place);
             if ticket.is_wanted() {
                 self.queue.push_front(ticket);
             }
@@ -351,14 +343,14 @@ impl State {
     }
 
     /// A worker gets no more requests: it exits, or is killed.
-    pub(crate) fn end(&mut self, pool: &Arc<Pool>, id: WorkerId) {
+    pub(crate) fn end(&mut self, pool: &Arc<Pool<B>>, id: WorkerId) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.state = WorkerState::Ending;
         record.since = Instant::now();
         let ticket = record.take_back();
         record.worker.going.store(true, Release);
         if record.held != 0 {
-            pool.call_all();
+            pool.common.call_all();
         }
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
@@ -372,7 +364,7 @@ impl State {
     }
 
     /// Kills a worker.
-    pub(crate) fn kill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn kill(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         if self.records.contains_key(&id) && !self.kills.contains(&id) {
             self.end(pool, id);
             self.kills.push(id);
@@ -383,11 +375,11 @@ impl State {
     /// A worker is gone. Whether it was to be; `None`: nobody knows it.
     pub(crate) fn died(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
         death: Death,
-        out: &mut Deliveries,
-    ) -> Option<Record> {
+        out: &mut Deliveries<B>,
+    ) -> Option<Record<B>> {
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
         self.kills.retain(|other| *other != id);
@@ -395,7 +387,7 @@ impl State {
         let _ = record.worker.death.set(death);
         if record.held != 0 || record.placed.is_some() {
             // Whoever waits for it has to hear of it.
-            pool.call_all();
+            pool.common.call_all();
         }
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);

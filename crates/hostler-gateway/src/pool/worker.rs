@@ -3,8 +3,8 @@
 use super::settings::Settings;
 use super::ticket::{Placed, Ticket};
 use super::{Pool, WorkerId, WorkerState, WorkerStatus};
+use crate::backend::{Backend, Place as _};
 use crate::{Error, Kind};
-use hostler_ring::{CHANNELS, Memory};
 use hostler_wire::site::Exit;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{
@@ -24,13 +24,14 @@ const TOLD: usize = 4096;
 const EARLY: Duration = Duration::from_millis(50);
 
 /// What all who speak with a worker share.
-pub(crate) struct Worker {
+pub struct Worker<B: Backend> {
     pub(crate) id: WorkerId,
-    pub(crate) pool: Weak<Pool>,
+    pub(crate) pool: Weak<Pool<B>>,
     /// Which parent of the pool has forked it.
     pub(crate) parent: u32,
     pub(crate) pid: AtomicU32,
-    pub(crate) memory: Arc<Memory>,
+    /// How it is spoken to.
+    pub(crate) seat: B::Seat,
     /// Requests that have got a channel and have not been offered yet: nothing is placed behind those.
     pub(crate) opening: AtomicU32,
     /// Requests that it has ended, as far as the front has heard.
@@ -55,14 +56,14 @@ pub(crate) enum Death {
     Orphaned,
 }
 
-impl Worker {
-    pub(crate) fn new(id: WorkerId, pool: &Arc<Pool>, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
+impl<B: Backend> Worker<B> {
+    pub(crate) fn new(id: WorkerId, pool: &Arc<Pool<B>>, parent: u32, seat: B::Seat) -> Arc<Self> {
         Arc::new(Self {
             id,
             pool: Arc::downgrade(pool),
             parent,
             pid: AtomicU32::new(0),
-            memory,
+            seat,
             opening: AtomicU32::new(0),
             ended: AtomicU32::new(0),
             going: AtomicBool::new(false),
@@ -89,7 +90,7 @@ impl Worker {
     pub(crate) fn died(&self, death: Death, since: Instant) -> Error {
         self.told.store(true, Relaxed);
         let why = match death {
-            Death::Exit(exit) => crate::supervisor::fork::deaths::describe(exit),
+            Death::Exit(exit) => describe(exit),
             Death::Orphaned => "its parent has ended".to_owned(),
         };
         let pid = self.pid.load(Relaxed);
@@ -123,9 +124,17 @@ impl Worker {
     }
 }
 
+/// How a process has ended, in words.
+pub(crate) fn describe(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exited with status {status}"),
+        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
+    }
+}
+
 /// What only the pool knows about a worker; changed under its lock.
-pub(crate) struct Record {
-    pub(crate) worker: Arc<Worker>,
+pub(crate) struct Record<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
     pub(crate) state: WorkerState,
     pub(crate) since: Instant,
     /// Requests it has been given.
@@ -138,13 +147,13 @@ pub(crate) struct Record {
     /// Numbers of configurations that it has been told.
     pub(crate) told: HashSet<u32, foldhash::fast::RandomState>,
     /// The request behind the running one.
-    pub(crate) placed: Option<Placed>,
+    pub(crate) placed: Option<Placed<B>>,
     /// It is at its last request: nothing is placed behind it.
     pub(crate) last: bool,
 }
 
-impl Record {
-    pub(crate) fn new(worker: Arc<Worker>) -> Self {
+impl<B: Backend> Record<B> {
+    pub(crate) fn new(worker: Arc<Worker<B>>) -> Self {
         Self {
             worker,
             state: WorkerState::Starting,
@@ -193,7 +202,7 @@ impl Record {
     pub(crate) fn free(&self) -> Option<usize> {
         let placed = self.placed.as_ref().map_or(0, |placed| 1 << placed.index);
         let index = (self.held | placed).trailing_ones() as usize;
-        (index < CHANNELS).then_some(index)
+        (index < B::capacity(&self.worker.seat)).then_some(index)
     }
 
     /// Takes a channel that is not in use.
@@ -212,7 +221,8 @@ impl Record {
     }
 
     /// Whether it has to be told this configuration, which it knows from now on.
-    pub(crate) fn tell(&mut self, directory: u32) -> bool {
+    pub(crate) fn tell(&mut self, directory: Option<u32>) -> bool {
+        let Some(directory) = directory else { return false };
         // There are ever more numbers where access files change; a worker may be told one again.
         if self.told.len() >= TOLD && !self.told.contains(&directory) {
             self.told.clear();
@@ -228,10 +238,10 @@ impl Record {
     }
 
     /// Takes back what was placed behind, unless the worker has taken it.
-    pub(crate) fn take_back(&mut self) -> Option<Ticket> {
+    pub(crate) fn take_back(&mut self) -> Option<Ticket<B>> {
         let mut placed = self.placed.take()?;
-        if placed.channel.take_back() {
-            self.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
+        if placed.place.take_back() {
+            self.taken_back(placed.defined());
             return Some(placed.ticket);
         }
         self.placed = Some(placed);

@@ -1,8 +1,8 @@
 //! How a thread of the front hears that workers of a pool have something to say, or that the front itself calls it. What
 //! it is that they have to say it sees in the channels (`thread`), before it parks again.
 
+use super::Pool;
 use super::bells::{Bells, Calls};
-use crate::pool::Pool;
 use crate::{Error, register};
 use std::cell::RefCell;
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
         return Ok(());
     }
     pool.lock().may_start()?;
-    let bell = Bell::of(&*pool.bells()?, thread)?;
+    let bell = Bell::of(&*pool.common.bells()?, thread)?;
     POOLS.with_borrow_mut(|pools| pools.push(Arc::downgrade(pool)));
     tokio::task::spawn_local(listen(Arc::downgrade(pool), thread, bell));
     Ok(())

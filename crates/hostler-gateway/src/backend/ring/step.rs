@@ -10,7 +10,7 @@ use std::time::Instant;
 const UNREAD: usize = 256 << 10;
 
 /// What has come of a look at the channel.
-pub(crate) enum Step {
+pub(super) enum Step {
     Frame(Frame),
     Wait,
     /// It was taken back.
@@ -18,13 +18,13 @@ pub(crate) enum Step {
     Fail(Failure),
 }
 
-pub(crate) enum Failure {
+pub(super) enum Failure {
     Died,
     Late,
     Lied(Nonsense),
 }
 
-pub(crate) fn step(
+pub(super) fn step(
     entry: &mut Entry,
     (cutter, kept): (&mut Cutter, &Arc<Kept>),
     unsent: &mut Unsent,
@@ -63,14 +63,14 @@ impl Entry {
         self.late = false;
     }
 
-    pub(crate) fn flush(&mut self, unsent: &mut Unsent) {
+    pub(super) fn flush(&mut self, unsent: &mut Unsent) {
         if unsent.flush(&mut self.channel) {
             self.waiting = None;
             self.late = false;
         }
     }
 
-    pub(crate) fn wait(&mut self, context: &Context<'_>) {
+    pub(super) fn wait(&mut self, context: &Context<'_>) {
         match &mut self.waker {
             Some(waker) => waker.clone_from(context.waker()),
             None => self.waker = Some(context.waker().clone()),

@@ -5,9 +5,8 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
 //! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
-use crate::pool::Pool;
-use crate::pool::ticket::Begun;
-use crate::pool::worker::Worker;
+use super::{Begun, Pool, Worker};
+use crate::backend::Common as _;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -29,20 +28,20 @@ const LOOK: Duration = Duration::from_micros(1);
 const SWEEP: Duration = Duration::from_millis(250);
 
 /// A conversation.
-pub(crate) struct Entry {
-    pub(crate) channel: Channel,
-    pub(crate) worker: Arc<Worker>,
+pub(super) struct Entry {
+    pub(super) channel: Channel,
+    pub(super) worker: Arc<Worker>,
     timeout: Duration,
     /// Who waits for news.
-    pub(crate) waker: Option<Waker>,
+    pub(super) waker: Option<Waker>,
     /// Since when it has been placed behind other requests; `None`: it was not, or it is the worker's by now.
     behind: Option<Behind>,
     /// It has got stuck behind another request and was taken back: another worker is to be found.
-    pub(crate) stuck: bool,
+    pub(super) stuck: bool,
     /// Since when it has been the worker's turn, and waited for.
-    pub(crate) waiting: Option<Instant>,
+    pub(super) waiting: Option<Instant>,
     /// That was too long.
-    pub(crate) late: bool,
+    pub(super) late: bool,
 }
 
 /// Where and when a request was placed behind others.
@@ -54,7 +53,7 @@ struct Behind {
 }
 
 impl Entry {
-    pub(crate) fn new(channel: Channel, begun: &Begun) -> Self {
+    pub(super) fn new(channel: Channel, begun: &Begun) -> Self {
         let behind = begun.behind.then(|| Behind {
             pool: begun.pool.clone(),
             since: begun.since,
@@ -89,7 +88,7 @@ impl Entry {
     }
 
     /// More has been said than can be told to another worker.
-    pub(crate) fn bind(&mut self) {
+    pub(super) fn bind(&mut self) {
         self.behind = None;
     }
 }
@@ -138,7 +137,7 @@ thread_local! {
 }
 
 /// Keeps a conversation; its slot.
-pub(crate) fn enter(entry: Entry) -> usize {
+pub(super) fn enter(entry: Entry) -> usize {
     let (slot, sweep, guard, look) = THREAD.with_borrow_mut(|thread| {
         let look = !std::mem::replace(&mut thread.looking, true);
         let guard = entry.behind.is_some() && !std::mem::replace(&mut thread.guarding, true);
@@ -167,7 +166,7 @@ pub(crate) fn enter(entry: Entry) -> usize {
 }
 
 /// Forgets a conversation. `None` when it is not there, or the thread is at its end.
-pub(crate) fn leave(slot: usize) -> Option<Entry> {
+pub(super) fn leave(slot: usize) -> Option<Entry> {
     let left = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         let entry = thread.entries.get_mut(slot)?.take()?;
@@ -178,7 +177,7 @@ pub(crate) fn leave(slot: usize) -> Option<Entry> {
 }
 
 /// Runs with a conversation.
-pub(crate) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+pub(super) fn with<T>(slot: usize, run: impl FnOnce(&mut Entry) -> T) -> Option<T> {
     THREAD.with_borrow_mut(|thread| thread.entries.get_mut(slot)?.as_mut().map(run))
 }
 
@@ -187,7 +186,7 @@ const TOGETHER: usize = 8;
 
 /// Wakes a worker for the request that it is about to be offered, if it sleeps; when the thread parks, so that a
 /// worker that gets two requests is woken once, and a thread with more to do is not interrupted by those it wakes.
-pub(crate) fn announce_later(worker: &Arc<Worker>) {
+pub(super) fn announce_later(worker: &Arc<Worker>) {
     let full = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         if !thread.offered.iter().any(|known| Arc::ptr_eq(known, worker)) {
@@ -209,7 +208,7 @@ fn announce() {
         std::mem::take(&mut thread.offered)
     });
     let Ok(mut offered) = offered else { return };
-    offered.drain(..).for_each(|worker| worker.memory.announce());
+    offered.drain(..).for_each(|worker| worker.seat.announce());
     let _ = THREAD.try_with(|thread| thread.borrow_mut().offered = offered);
 }
 
@@ -263,7 +262,7 @@ pub fn before_park() {
 }
 
 /// To be called after each turn of a task: announces and looks if the thread has not parked for a while.
-pub(crate) fn between_turns() {
+pub(super) fn between_turns() {
     let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
     if due == Ok(true) {
         announce();
@@ -356,6 +355,6 @@ async fn guard_until_idle() {
             }
             thread.guarding
         });
-        pools.iter().for_each(|pool| pool.call_all());
+        pools.iter().for_each(|pool| pool.common.call_all());
     }
 }

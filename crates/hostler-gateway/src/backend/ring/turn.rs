@@ -10,25 +10,25 @@ const TURN: (u32, usize) = (128, 256 << 10);
 
 /// What has been said in a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turn {
+pub(super) struct Turn {
     messages: u32,
     bytes: usize,
     /// It is over, and others have theirs.
-    pub(crate) rests: bool,
+    pub(super) rests: bool,
 }
 
 impl Turn {
-    pub(crate) fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         self.messages >= TURN.0 || self.bytes >= TURN.1
     }
 
-    pub(crate) fn spend(&mut self, frame: &Frame) {
+    pub(super) fn spend(&mut self, frame: &Frame) {
         self.messages += 1;
         self.bytes += frame.body.len();
     }
 
     /// Ends it: the task is woken when the thread has looked for what clients have sent, not at once.
-    pub(crate) fn end(&mut self, context: &mut Context<'_>) {
+    pub(super) fn end(&mut self, context: &mut Context<'_>) {
         *self = Self { rests: true, ..Self::default() };
         let _ = pin!(tokio::task::yield_now()).poll(context);
     }

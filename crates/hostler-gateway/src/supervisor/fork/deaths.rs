@@ -1,9 +1,10 @@
 //! The deaths of workers, each told once: by the request that it took with it, or else here.
 
 use super::parent::Host;
+use crate::backend::ring::{Pool, Ring, Worker};
 use crate::pool::maintain::FAREWELL;
-use crate::pool::worker::{Record, Worker};
-use crate::pool::{Pool, WorkerId, WorkerState};
+use crate::pool::worker::{Record, describe};
+use crate::pool::{WorkerId, WorkerState};
 use hostler_sys::stat::Stat;
 use hostler_wire::site::Exit;
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ const TELLING: Duration = Duration::from_secs(3);
 
 /// Looks for what a parent should have told and has not: one that is stopped would keep it from the pool for ever.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     /// Workers that are dead, and since when this is known.
     untold: HashMap<WorkerId, Instant>,
 }
@@ -28,8 +29,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose standard
     /// error nobody holds any more; one that lives may have closed it.
-    pub(crate) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
-        let late = |record: &Record| {
+    pub(super) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
+        let late = |record: &Record<Ring>| {
             record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
         };
         let (suspects, is_late) = {
@@ -46,13 +47,13 @@ impl Watch {
 }
 
 /// Whether a process is alive.
-pub(crate) fn runs(pid: u32) -> bool {
+pub(super) fn runs(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| !stat.is_dead())
 }
 
 /// Has a worker's end told that nobody asked for. `busy`: it had a request, which tells it, unless the worker had not
 /// begun it, or had answered it: then the request is not lost, and says nothing.
-pub(crate) fn tell<H: Host + 'static>(host: &Rc<H>, worker: &Arc<Worker>, exit: Exit, busy: bool) {
+pub(super) fn tell<H: Host + 'static>(host: &Rc<H>, worker: &Arc<Worker>, exit: Exit, busy: bool) {
     let (host, worker) = (host.clone(), worker.clone());
     let line = move || {
         if !worker.told.load(Relaxed) {
@@ -67,11 +68,4 @@ pub(crate) fn tell<H: Host + 'static>(host: &Rc<H>, worker: &Arc<Worker>, exit: 
         tokio::time::sleep(NOTICED).await;
         line();
     });
-}
-
-pub(crate) fn describe(exit: Exit) -> String {
-    match exit {
-        Exit::Status(status) => format!("exited with status {status}"),
-        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
-    }
 }

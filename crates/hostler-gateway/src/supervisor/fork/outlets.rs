@@ -3,7 +3,8 @@
 
 use super::lines::{Lines, Taken};
 use super::parent::Host;
-use crate::pool::{Pool, WorkerId};
+use crate::backend::ring::Pool;
+use crate::pool::WorkerId;
 use hostler_sys::pipe::for_output;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ struct Outlet {
 }
 
 /// All that are in use, or were.
-pub(crate) struct Outlets {
+pub(super) struct Outlets {
     used: HashMap<WorkerId, Outlet>,
     free: Vec<Outlet>,
     sink: Sink,
@@ -37,7 +38,7 @@ pub(crate) struct Outlets {
 
 impl Outlets {
     /// What a pool's workers write is kept for the cause of an error, and told to the host.
-    pub(crate) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
+    pub(super) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
         let (pool, host) = (Arc::downgrade(pool), host.clone());
         Self::new(move |id, line| {
             let worker = pool.upgrade().and_then(|p| Some(p.lock().records.get(&id)?.worker.clone()));
@@ -50,7 +51,7 @@ impl Outlets {
     }
 
     /// `sink`: where their lines go.
-    pub(crate) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
+    pub(super) fn new(sink: impl Fn(WorkerId, &[u8]) + 'static) -> Self {
         Self { used: HashMap::new(), free: Vec::new(), sink: Rc::new(sink) }
     }
 
@@ -58,7 +59,7 @@ impl Outlets {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
+    pub(super) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
         let kept = if passing { self.free.pop() } else { None };
         if let Some(outlet) = kept
             && let Some(writer) = outlet.writer.clone()
@@ -76,7 +77,7 @@ impl Outlets {
     }
 
     /// A worker has ended: what it wrote last is taken.
-    pub(crate) fn close(&mut self, worker: WorkerId) {
+    pub(super) fn close(&mut self, worker: WorkerId) {
         let Some(outlet) = self.used.remove(&worker) else { return };
         let taken = outlet.lines.take_now();
         outlet.lines.rest();
@@ -87,17 +88,17 @@ impl Outlets {
     }
 
     /// The workers that have closed theirs, all of them alike: whoever has ended, and not been told of.
-    pub(crate) fn ended(&self) -> Vec<WorkerId> {
+    pub(super) fn ended(&self) -> Vec<WorkerId> {
         self.used.iter().filter(|(_, outlet)| outlet.lines.has_ended()).map(|(worker, _)| *worker).collect()
     }
 
     /// A worker has not come to be.
-    pub(crate) fn forget(&mut self, worker: WorkerId) {
+    pub(super) fn forget(&mut self, worker: WorkerId) {
         self.used.remove(&worker);
     }
 
     /// What the workers write that are still there, when nobody else can be forked.
-    pub(crate) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
+    pub(super) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
         self.used.into_iter().map(|(worker, outlet)| (worker, outlet.lines)).collect()
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The parent is a tenant's: frames are bounded, and one that can't be ends the conversation.
 
-use crate::{Error, Process, register};
+use crate::supervisor::Process;
+use crate::{Error, register};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};
@@ -55,19 +56,19 @@ const LONGEST: usize = 1 << 20;
 const LONGEST_TEXT: usize = 8 << 10;
 
 /// The conversation.
-pub(crate) struct Link {
+pub(super) struct Link {
     socket: AsyncFd<OwnedFd>,
     bytes: Vec<u8>,
 }
 
 impl Link {
-    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
         // Sending and receiving say by themselves that they don't wait: the flag would be the parent's as well.
         Ok(Self { socket: register(socket, Interest::READABLE | Interest::WRITABLE)?, bytes: Vec::new() })
     }
 
     /// Sends a frame. Not to be dropped before it is done.
-    pub(crate) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(super) async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut bytes = Vec::new();
         message.encode(fds.len(), &mut bytes).map_err(io::Error::other)?;
         let mut sent = 0;
@@ -83,7 +84,7 @@ impl Link {
     ///
     /// # Errors
     /// The parent has closed its end, or makes no sense.
-    pub(crate) async fn next(&mut self) -> io::Result<FromEngine> {
+    pub(super) async fn next(&mut self) -> io::Result<FromEngine> {
         loop {
             if let Some(message) = self.cut()? {
                 return Ok(message);
@@ -106,7 +107,7 @@ impl Link {
     ///
     /// # Errors
     /// The parent has closed its end; `InvalidData`: it says something else, as one of another build may.
-    pub(crate) async fn hello(&mut self) -> io::Result<Build> {
+    pub(super) async fn hello(&mut self) -> io::Result<Build> {
         match self.next().await {
             Ok(FromEngine::Hello(build)) => Ok(build),
             Err(e) if e.kind() != io::ErrorKind::Other => Err(e),
@@ -130,7 +131,7 @@ impl Link {
 }
 
 /// A text of a parent's, which is shown again and again.
-pub(crate) fn shortened(text: String) -> String {
+pub(super) fn shortened(text: String) -> String {
     if text.len() <= LONGEST_TEXT {
         return text;
     }
