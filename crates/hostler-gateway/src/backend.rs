@@ -5,7 +5,9 @@
 //! call from there, and no table of functions stands between a request and shared memory.
 
 pub mod cgi;
+pub mod fastcgi;
 pub mod ring;
+pub mod stream;
 mod timer;
 
 use crate::pool::worker::Worker;

@@ -3,6 +3,7 @@
 //!
 //! A [`Supervisor`] is told by its pool how many workers to have and which to end; it decides nothing about requests.
 
+pub mod connect;
 pub mod exec;
 pub mod fork;
 

@@ -104,7 +104,7 @@ async fn ask(pool: &Arc<Pool>, head: RequestHead<'_>, body: &[u8]) -> Result<(St
         match FromWorker::decode(frame.kind, &frame.body).unwrap() {
             FromWorker::Body(piece) => answer.extend_from_slice(piece),
             FromWorker::Head(head) => {
-                assert_eq!((head.status, head.content_type), (200, Some(&b"text/plain"[..])))
+                assert_eq!((head.status, head.content_type), (200, Some(&b"text/plain"[..])));
             }
             FromWorker::Finished(Outcome::Status(status)) => answer = status.to_string().into_bytes(),
             FromWorker::Finished(outcome) => assert_eq!(outcome, Outcome::Done),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Causes that are counted one by one.
-const CAUSES: [Kind; 10] = [
+const CAUSES: [Kind; 14] = [
     Kind::QueueFull,
     Kind::QueueTimeout,
     Kind::WorkerNotMade,
@@ -17,6 +17,10 @@ const CAUSES: [Kind; 10] = [
     Kind::WorkerDied,
     Kind::WorkerTimeout,
     Kind::WorkerLied,
+    Kind::NotConnected,
+    Kind::ConnectionClosed,
+    Kind::ProtocolViolation,
+    Kind::Timeout,
     Kind::System,
 ];
 
