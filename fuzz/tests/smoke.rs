@@ -33,7 +33,8 @@ macro_rules! smoke {
 }
 
 smoke! {
-    authority, byte_range, cgi_header, cgi_request, config, control, engine, expr, htaccess, http1_chunked, http1_head,
+    authority, byte_range, cgi_header, cgi_request, config, control, engine, expr, fastcgi, htaccess, http1_chunked,
+    http1_head,
     legacy_expr, nph_header, ring, ssi, tree, uri, wire,
 }
 

@@ -118,7 +118,7 @@ where
     F::Output: 'static,
 {
     fn execute(&self, future: F) {
-        tokio::task::spawn_local(hostler_gateway::pool::attentive(Box::pin(future)));
+        tokio::task::spawn_local(hostler_gateway::backend::ring::attentive(Box::pin(future)));
     }
 }
 

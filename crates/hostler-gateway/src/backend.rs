@@ -1,4 +1,114 @@
-//! How programs are spoken to; a file for each protocol.
+//! How programs are spoken to; a file or a folder for each protocol. [`Backend`] is what a pool asks of one.
+//!
+//! A pool decides who serves whom and knows no protocol; a backend knows one, and decides nothing about workers. What
+//! a conversation looks like to whoever made the request is the backend's own: all that happens in it is one function
+//! call from there, and no table of functions stands between a request and shared memory.
 
 pub mod cgi;
-pub(crate) mod ring;
+pub mod fastcgi;
+pub mod ring;
+pub mod stream;
+mod timer;
+
+use crate::pool::worker::Worker;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What becomes of a request whose client has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnAbandon {
+    /// One that nobody has begun on is taken back. The worker that has begun on it is told, and killed if it is not
+    /// done within this time.
+    TakeBackOrKill(Duration),
+    /// One that has come whole is run to its end, and its worker killed if that takes longer than this, counted from
+    /// when the client has gone. One that has not is treated as by [`Self::TakeBackOrKill`].
+    RunToEnd(Duration),
+}
+
+impl OnAbandon {
+    /// How long it may still take.
+    #[must_use]
+    pub const fn limit(self) -> Duration {
+        match self {
+            Self::TakeBackOrKill(limit) | Self::RunToEnd(limit) => limit,
+        }
+    }
+}
+
+/// A request, as a pool sees it; what of it is said to a worker is its backend's.
+pub trait Request: Debug + Send {
+    /// The submitting thread of the front: its number, below that given to the pool.
+    fn thread(&self) -> u32;
+
+    /// Number of the configuration that a worker has to have been told before, once.
+    fn configuration(&self) -> Option<u32>;
+
+    /// Whether all of it is there: nothing that follows has to be sent after it.
+    fn is_whole(&self) -> bool;
+
+    /// What becomes of it when its client goes.
+    fn on_abandon(&self) -> OnAbandon;
+
+    /// The same request once more; this one is not used again.
+    fn again(&mut self) -> Self;
+}
+
+/// One way of speaking to workers.
+pub trait Backend: Sized + Send + Sync + 'static {
+    /// A request for one.
+    type Work: Request;
+    /// How a worker is reached: shared by the pool and whoever speaks with it.
+    type Seat: Send + Sync;
+    /// What a request has of its worker's seat, from its offer to its end.
+    type Place: Place<Self>;
+    /// What all workers of a pool share.
+    type Common: Common;
+
+    /// Requests that a worker may have at the same time, those behind a running one included; at most 32.
+    fn capacity(seat: &Self::Seat) -> usize;
+
+    /// Offers a request to a worker at a place that nobody has. `tells`: its configuration goes before it.
+    fn offer(worker: &Arc<Worker<Self>>, place: usize, work: &Self::Work, tells: bool) -> Self::Place;
+}
+
+/// A request at a worker's. Owned by one thread at a time.
+pub trait Place<B: Backend>: Send {
+    /// Takes the request back unless the worker has begun on it. True: the worker will not see it.
+    ///
+    /// A backend that can't tell answers no: then nothing is ever placed behind what its workers run.
+    fn take_back(&mut self) -> bool;
+
+    /// Nobody waits for it any more. `runs_on`: it goes on to its end all the same; else the worker is told, unless
+    /// its answer is complete.
+    fn abandon(&mut self, runs_on: bool);
+
+    /// How far an abandoned request is. Passes over some of what the worker says, and never waits.
+    fn look(&mut self, common: &B::Common) -> Left;
+}
+
+/// How far an abandoned request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The worker is still at it.
+    Runs,
+    /// It has ended.
+    Ended {
+        /// The worker serves no others after it.
+        exits: bool,
+    },
+    /// The worker breaks the protocol, or its place is lost: it is of no use any more.
+    Broken,
+}
+
+/// What all workers of a pool share.
+pub trait Common: Send + Sync {
+    /// For a front of so many threads.
+    fn new(threads: u32) -> Self;
+
+    /// Has all threads look at their conversations: a worker has died, say, that can tell them nothing. Never waits.
+    fn call_all(&self);
+
+    /// The pool has neither processes nor requests: gives up what only a busy one needs. Never waits.
+    fn rest(&self);
+}

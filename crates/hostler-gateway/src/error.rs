@@ -2,7 +2,7 @@
 //! for the error log.
 
 use hostler_cgi::HeaderError;
-use hostler_wire::site::RunError;
+use hostler_wire::site::{ConnectError, RunError};
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -83,6 +83,12 @@ pub enum Kind {
     WorkerTimeout,
     /// What the worker said makes no sense; it was killed.
     WorkerLied,
+    /// There is no connection to the program that answers.
+    NotConnected,
+    /// The program that answers has closed the connection before its answer was complete.
+    ConnectionClosed,
+    /// What the program that answers said is not of its protocol.
+    ProtocolViolation,
 }
 
 /// A row of the table of errors.
@@ -130,6 +136,9 @@ impl Kind {
             Self::WorkerDied =>       row(Worker, 502, Error, false, "the worker ended while it served the request"),
             Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),
             Self::WorkerLied =>       row(Worker, 502, Error, false, "the worker said what makes no sense and was killed"),
+            Self::NotConnected =>     row(Worker, 503, Error, true,  "the program that answers can't be connected to"),
+            Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection amid its answer"),
+            Self::ProtocolViolation => row(Worker, 502, Error, false, "the program that answers does not keep to its protocol"),
         }
     }
 
@@ -249,6 +258,12 @@ impl From<RunError> for Error {
             _ => Kind::NotRunnable,
         };
         Self::because(kind, error)
+    }
+}
+
+impl From<ConnectError> for Error {
+    fn from(error: ConnectError) -> Self {
+        Self::because(Kind::NotConnected, error)
     }
 }
 

@@ -7,10 +7,9 @@ pub mod backend;
 mod error;
 mod lines;
 pub mod pool;
-pub mod programs;
 mod register;
+pub mod supervisor;
 
-use backend::cgi::Process;
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};
 pub use register::register;

@@ -1,137 +1,79 @@
-//! Pools of warm workers: processes of one engine for one site, forked from one parent, each spoken to through
-//! shared memory of its own (`hostler_ring`).
+//! Pools: the workers of one kind for one site, whatever kind of process they are and however they are spoken to.
 //!
 //! Requests are served first come, first served, by whichever worker is idle. What the pool knows about a worker
-//! it keeps in its own memory: the worker's memory is a tenant's.
+//! it keeps in its own memory: what the worker can write is a tenant's.
 //!
 //! - [`Pool`] is shared by the front's threads; its state is behind one lock (`state`).
-//! - [`Exchange`] is one request's conversation, on one thread (`exchange`, `thread`).
-//! - [`Pool::maintain`] runs on one thread for each pool: it starts the parent, forks, reaps, replaces (`maintain`).
+//! - How a worker is spoken to is its [`Backend`]'s, which also offers requests to it, and what begins one (`begin` of
+//!   `backend::ring`).
+//! - Where workers come from, and how they end, is a [`Supervisor`](crate::supervisor::Supervisor)'s;
+//!   [`Pool::supervise`] tells it what to do, on one thread for each pool (`maintain`).
 
 mod abandoned;
-mod bells;
 mod budget;
 mod counters;
-mod deaths;
-mod exchange;
-mod farewell;
-mod fork;
 mod gather;
-mod lines;
-mod listen;
-mod maintain;
-mod memories;
-mod outlets;
-mod parent;
+mod growth;
+pub(crate) mod maintain;
 mod queue;
+mod rest;
 mod settings;
-mod state;
+pub(crate) mod state;
 mod status;
-mod step;
 #[cfg(test)]
 mod tests;
-mod thread;
-mod ticket;
-mod turn;
+pub(crate) mod ticket;
 mod weight;
-mod worker;
+pub(crate) mod worker;
 
-pub use crate::backend::cgi::Process;
-pub use crate::backend::ring::Frame;
 pub use budget::Budget;
-pub use exchange::Exchange;
 pub use hostler_wire::engine::WorkerId;
-pub use parent::{Host, Started};
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
-pub use thread::before_park;
-pub use turn::{Attentive, attentive};
 
-use crate::backend::ring::Kept;
+use crate::backend::{Backend, Common as _, Place as _, Request as _};
 use crate::{Error, Kind};
-use bells::Bells;
 use counters::Counters;
-use hostler_ring::front::Channel;
-use hostler_wire::work::{ToWorker, read_head, request_flag};
 use state::{Abandoned, Deliveries, Phase, State};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use ticket::{Begun, Ticket};
 use tokio::sync::{Notify, oneshot};
 
 /// A pool. Several threads of the front submit to one.
-pub struct Pool {
+pub struct Pool<B: Backend> {
     name: String,
-    settings: Settings,
-    threads: u32,
-    state: Mutex<State>,
+    pub(crate) settings: Settings,
+    state: Mutex<State<B>>,
     /// Whether a request that comes now is refused because of those that wait; written with the state.
     full: AtomicBool,
-    counters: Counters,
-    /// Wakes [`Self::maintain`].
-    attention: Notify,
-    /// By which workers wake the front's threads, while there is something to be woken for.
-    bells: Mutex<Option<Arc<Bells>>>,
+    pub(crate) counters: Counters,
+    /// Wakes [`Self::supervise`].
+    pub(crate) attention: Notify,
+    /// What all workers share.
+    pub(crate) common: B::Common,
+    /// Numbers of requests that have waited.
+    tickets: AtomicU64,
     /// What is known of the parent.
     facts: Mutex<Facts>,
-    /// What its workers have said and is still kept.
-    kept: Arc<Kept>,
     /// Memory that it shares with other pools.
     budget: OnceLock<Arc<Budget>>,
 }
 
 /// What is known of a pool's parent, for the status page.
 #[derive(Default)]
-struct Facts {
-    pid: Option<u32>,
-    version: String,
+pub(crate) struct Facts {
+    pub(crate) pid: Option<u32>,
+    pub(crate) version: String,
     memory: u64,
-}
-
-/// A request for a worker.
-#[derive(Debug)]
-pub struct Work {
-    /// The submitting thread of the front: its number, below that given to [`Pool::new`].
-    pub thread: u32,
-    /// Number of the configuration that the request names, and the encoded message `ToWorker::Define` with it.
-    pub directory: (u32, Arc<[u8]>),
-    /// The encoded message `ToWorker::Request`, perhaps behind others.
-    pub request: Vec<u8>,
-    /// How long the worker may neither read nor write when it is its turn; then it is killed (504).
-    pub timeout: Duration,
-}
-
-impl Work {
-    /// Whether messages with the request's body follow the request.
-    fn has_body(&self) -> bool {
-        let mut messages = &*self.request;
-        while let Some((head, rest)) = messages.split_first_chunk() {
-            match read_head(*head) {
-                Ok((ToWorker::REQUEST, _)) => {
-                    // The flags are the first field of the message.
-                    let flags = rest.first_chunk().map_or(0, |flags| u32::from_le_bytes(*flags));
-                    return flags & request_flag::BODY != 0;
-                }
-                Ok((_, length)) => messages = rest.get(length..).unwrap_or_default(),
-                Err(_) => return false,
-            }
-        }
-        false
-    }
-
-    /// The same work once more, taken out of this.
-    fn again(&mut self) -> Self {
-        let request = std::mem::take(&mut self.request);
-        Self { request, directory: self.directory.clone(), ..*self }
-    }
 }
 
 /// How soon an abandoned request is looked at again; the pauses grow.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 
-impl Pool {
-    /// A pool that has no processes yet, for a front of so many threads. [`Self::maintain`] must run for it.
+impl<B: Backend> Pool<B> {
+    /// A pool that has no processes yet, for a front of so many threads. [`Self::supervise`] must run for it.
     #[must_use]
     pub fn new(name: String, settings: Settings, threads: u32) -> Arc<Self> {
         Arc::new(Self {
@@ -139,12 +81,11 @@ impl Pool {
             full: AtomicBool::new(false),
             name,
             settings,
-            threads,
+            common: B::Common::new(threads),
+            tickets: AtomicU64::new(0),
             counters: Counters::default(),
             attention: Notify::new(),
-            bells: Mutex::default(),
             facts: Mutex::default(),
-            kept: Arc::default(),
             budget: OnceLock::new(),
         })
     }
@@ -155,14 +96,16 @@ impl Pool {
         &self.name
     }
 
-    /// Begins a request with an idle worker, if there is one. Must be called on a thread's `LocalSet`.
+    /// Whether a request that comes now is refused, as far as that can be told without looking closer.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Relaxed)
+    }
+
+    /// Begins a request with an idle worker, if there is one.
     ///
     /// # Errors
-    /// The work comes back when nobody is idle: [`Self::begin`] waits.
-    pub fn try_begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Work> {
-        if self.full.load(Relaxed) || listen::join(self, work.thread).is_err() {
-            return Err(work);
-        }
+    /// The work comes back when nobody is idle: [`Self::wait`].
+    pub(crate) fn take_idle(self: &Arc<Self>, work: B::Work) -> Result<Begun<B>, B::Work> {
         // Outside of `locked`, which is for those who may have others to tell.
         let (start, due) = {
             let mut state = self.lock();
@@ -174,53 +117,44 @@ impl Pool {
         if due {
             self.attention.notify_one();
         }
-        Ok(Exchange::new(start.offer(self, work)))
+        Ok(start.offer(self, work))
     }
 
     /// Why a request that comes now would be refused, as far as that can be told without looking closer: so many wait
     /// that no more may. Counts as a failure: whoever asks goes on with nothing else.
     #[must_use]
     pub fn refusal(&self) -> Option<Error> {
-        self.full.load(Relaxed).then(|| {
+        self.is_full().then(|| {
             self.counters.failed(Kind::QueueFull);
             queue::full()
         })
     }
 
-    /// Begins a request, first come, first served. Must be called on a thread's `LocalSet`. Dropping the future
-    /// withdraws the request.
+    /// Begins a request, first come, first served. `since`: when it came. Dropping the future withdraws the request,
+    /// unless it is to be run to its end all the same ([`OnAbandon`](crate::backend::OnAbandon)).
     ///
     /// # Errors
     /// [`Kind::QueueFull`], [`Kind::QueueTimeout`] (both tell when to try again), [`Kind::EngineFailed`],
     /// [`Kind::EngineNotLoaded`], [`Kind::System`].
-    pub async fn begin(self: &Arc<Self>, work: Work) -> Result<Exchange, Error> {
-        let work = match self.try_begin(work) {
-            Ok(exchange) => return Ok(exchange),
-            Err(work) => work,
-        };
-        if let Some(refusal) = self.refusal() {
-            return Err(refusal);
-        }
-        let begun = self.wait(work, Instant::now()).await;
-        begun.map(Exchange::new).inspect_err(|error| self.counters.failed(error.kind))
-    }
-
-    /// `since`: when the request came.
-    async fn wait(self: &Arc<Self>, work: Work, since: Instant) -> Result<Begun, Error> {
-        listen::join(self, work.thread)?;
+    pub(crate) async fn wait(self: &Arc<Self>, work: B::Work, since: Instant) -> Result<Begun<B>, Error> {
         let (reply, receiver) = oneshot::channel();
-        let ticket = Ticket { work, since, reply };
+        let number = self.tickets.fetch_add(1, Relaxed);
+        let ticket = Ticket { number, work, since, reply, until: None };
         self.locked(|state, out| {
             state.may_start()?;
             state.submit(self, ticket, out)
         })?;
-        let mut waiting = Waiting { pool: self, receiver: Some(receiver) };
+        let mut waiting = Waiting { pool: self, receiver: Some(receiver), number, left: true };
         let Some(receiver) = &mut waiting.receiver else { return Err(Error::new(Kind::EngineFailed)) };
-        let begun = match tokio::time::timeout(self.settings.queue_timeout, receiver).await {
+        let answer = tokio::time::timeout(self.settings.queue_timeout, receiver).await;
+        let begun = match answer {
             Ok(Ok(begun)) => begun,
             Ok(Err(_)) => Err(Error::because(Kind::EngineFailed, "the server is stopping")),
             // Dropping the guard withdraws the request.
-            Err(_) => return Err(self.late().retry_after(5)),
+            Err(_) => {
+                waiting.left = false;
+                return Err(self.late().retry_after(5));
+            }
         };
         waiting.receiver = None;
         begun
@@ -235,8 +169,11 @@ impl Pool {
     }
 
     /// Runs with the state; then tells those who wait.
-    fn locked<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, &mut Deliveries) -> T) -> T {
-        let mut out = Deliveries::default();
+    pub(crate) fn locked<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut State<B>, &mut Deliveries<B>) -> T,
+    ) -> T {
+        let mut out = Deliveries::none();
         let result = {
             let mut state = self.lock();
             let result = change(&mut state, &mut out);
@@ -247,21 +184,21 @@ impl Pool {
         result
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, State<B>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
+    pub(crate) fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request has ended, and nobody holds its channel any more.
-    fn finished(self: &Arc<Self>, worker: WorkerId, index: usize, exits: bool) {
+    /// A request has ended, and nobody holds its place any more.
+    pub(crate) fn finished(self: &Arc<Self>, worker: WorkerId, index: usize, exits: bool) {
         self.locked(|state, out| state.finished(self, worker, index, exits, out));
     }
 
-    /// A request has been taken back before its worker has seen it, and nobody holds its channel any more.
-    fn returned(self: &Arc<Self>, begun: &Begun) {
+    /// A request has been taken back before its worker has seen it, and nobody holds its place any more.
+    pub(crate) fn returned(self: &Arc<Self>, begun: &Begun<B>) {
         self.locked(|state, out| {
             let Some(record) = state.records.get_mut(&begun.worker.id) else { return };
             record.taken_back(begun.defines);
@@ -274,36 +211,48 @@ impl Pool {
         });
     }
 
-    fn kill(self: &Arc<Self>, worker: WorkerId) {
+    pub(crate) fn kill(self: &Arc<Self>, worker: WorkerId) {
         self.locked(|state, out| state.kill(self, worker, out));
         self.attention.notify_one();
     }
 
     /// Nobody waits for a request any more: the pool waits for its end.
-    fn abandon(self: &Arc<Self>, begun: &mut Begun, mut channel: Channel) {
-        if channel.take_back() {
+    pub(crate) fn abandon(self: &Arc<Self>, begun: &mut Begun<B>, mut place: B::Place) {
+        let runs_on = begun.runs_on();
+        // One that stands behind others would hold their worker liable for the time that they take.
+        if (!runs_on || begun.behind) && place.take_back() {
             // The worker has not seen it.
-            drop(channel);
+            drop(place);
             self.returned(begun);
+            if runs_on {
+                self.run_later(begun);
+            }
             return;
         }
-        let cutter = begun.finished.take();
-        if cutter.is_none() {
-            channel.abandon();
-        }
+        place.abandon(runs_on);
         let now = Instant::now();
         let abandoned = Abandoned {
             worker: begun.worker.clone(),
             index: begun.index,
-            channel,
-            cutter,
-            deadline: now + begun.work.timeout,
+            place,
+            deadline: now + begun.work.on_abandon().limit(),
             look: (now + FIRST_LOOK, FIRST_LOOK),
         };
         if !begun.worker.is_dead() {
             self.lock().abandoned.push(abandoned);
             self.attention.notify_one();
         }
+    }
+
+    /// Queues a request whose client has gone.
+    fn run_later(self: &Arc<Self>, begun: &mut Begun<B>) {
+        let (number, until) =
+            (self.tickets.fetch_add(1, Relaxed), Instant::now() + begun.work.on_abandon().limit());
+        let (reply, _nobody_waits) = oneshot::channel();
+        let (work, since) = (begun.work.again(), begun.since);
+        let ticket = Ticket { number, work, since, reply, until: Some(until) };
+        // It has been admitted before: whether the queue is full makes no difference.
+        self.locked(|state, out| state.enter(self, ticket, out));
     }
 
     /// Has the pool start its processes, if it has none, and waits until they can serve, or can't be made.
@@ -321,7 +270,7 @@ impl Pool {
         let _ = done.await;
     }
 
-    /// Ends the pool's processes and lets [`Self::maintain`] return. Requests that wait are refused.
+    /// Ends the pool's processes and lets [`Self::supervise`] return. Requests that wait are refused.
     pub fn close(self: &Arc<Self>) {
         self.locked(|state, out| {
             state.closing = true;
@@ -329,10 +278,10 @@ impl Pool {
             state.fail_all(|| Error::because(Kind::EngineFailed, "the server is stopping"), out);
         });
         self.attention.notify_one();
-        self.call_all();
+        self.common.call_all();
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.lock().closing
     }
 
@@ -378,23 +327,27 @@ impl Pool {
     }
 }
 
-impl std::fmt::Debug for Pool {
+impl<B: Backend> std::fmt::Debug for Pool<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// A request that waits: withdrawn when whoever waits leaves.
-struct Waiting<'a> {
-    pool: &'a Arc<Pool>,
-    receiver: Option<oneshot::Receiver<Result<Begun, Error>>>,
+struct Waiting<'a, B: Backend> {
+    pool: &'a Arc<Pool<B>>,
+    receiver: Option<oneshot::Receiver<Result<Begun<B>, Error>>>,
+    /// Its ticket's.
+    number: u64,
+    /// Who leaves is the client.
+    left: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl<B: Backend> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
-            self.pool.locked(|state, _| state.withdraw(self.pool));
+            self.pool.locked(|state, _| state.withdraw(self.pool, self.number, self.left));
         }
     }
 }

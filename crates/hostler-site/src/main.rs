@@ -7,10 +7,12 @@
 //! **Diagnostics**: none of its own; what it finds goes to the front as a value. A malformed frame ends it with
 //! one line on standard error and status 1.
 
+mod connect;
 mod connection;
 mod door;
 mod interpreter;
 mod list;
+mod listen;
 mod parents;
 mod programs;
 mod run;

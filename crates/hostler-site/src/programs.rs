@@ -23,6 +23,7 @@ const MANY: usize = 64;
 /// Number of a connection, never used twice.
 pub(crate) type ConnectionId = u64;
 
+use crate::listen::Place;
 use crate::parents::Parent;
 
 /// For whom something runs: a request of a connection.
@@ -35,6 +36,8 @@ struct Group {
     leader: Pid,
     /// It is a warm parent's.
     parent: Option<Parent>,
+    /// It listens here.
+    socket: Option<Place>,
     /// The leader has been reaped.
     ended: bool,
     /// SIGTERM was sent; SIGKILL follows at this time.
@@ -46,12 +49,12 @@ struct Group {
 pub(crate) struct Programs(Vec<Group>);
 
 impl Programs {
-    /// A program has been started, or the parent of a pool.
-    pub(crate) fn add(&mut self, user: User, leader: Pid, parent: Option<Parent>) {
+    /// A program has been started, or the parent of a pool, or one that listens at a socket.
+    pub(crate) fn add(&mut self, user: User, leader: Pid, parent: Option<Parent>, socket: Option<Place>) {
         if self.0.len() >= MANY && self.0.len().is_multiple_of(MANY) {
             self.forget_empty();
         }
-        self.0.push(Group { users: vec![user], leader, parent, ended: false, kill_at: None });
+        self.0.push(Group { users: vec![user], leader, parent, socket, ended: false, kill_at: None });
     }
 
     /// Has a parent that has loaded this work for a further front; `tell` makes that known to it. The newest one: those
@@ -84,6 +87,7 @@ impl Programs {
         let group = &mut self.0[at];
         group.ended = true;
         group.parent = None;
+        group.socket = None;
         let users = group.users.clone();
         if !has_members(leader) {
             // In its order: the newest parent is the last.

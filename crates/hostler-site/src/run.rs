@@ -28,6 +28,9 @@ pub(crate) fn run(
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
+        Program::Listener { path, args, directory, .. } => {
+            Ready::script(path, args, run.suexec)?.in_directory(directory)?
+        }
         Program::Engine { name, .. } => Ready::engine(engines, name)?,
     };
     let env = strings(&run.env)?;
@@ -99,6 +102,14 @@ impl Ready {
             });
         }
         Ok(Self { place, name: text(&name)?, path: Some(text(path)?), args, working, interpreter: None })
+    }
+
+    /// The same, with another working directory.
+    fn in_directory(self, directory: &[u8]) -> Result<Self, RunError> {
+        let Self { place, name, path, args, working, interpreter } = self;
+        let place = if matches!(place, Place::Working) { Place::Directory(working) } else { place };
+        let working = Node::directory(directory).map_err(|e| unreachable_program(&e))?;
+        Ok(Self { place, name, path, args, working, interpreter })
     }
 
     /// Where [`Self::name`] is looked up; `None`: it is a path.

@@ -11,11 +11,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use crate::connect::Connects;
 use crate::connection::{Connection, Received, malformed};
 use crate::door::Door;
 use crate::parents::Parent;
 use crate::programs::{ConnectionId, Programs};
-use crate::{list, run, walk};
+use crate::{list, listen, run, walk};
 
 /// The site process.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Site {
     door: Option<Door>,
     next_id: ConnectionId,
     programs: Programs,
+    connects: Connects,
     launcher: Launcher,
     engines: run::Engines,
     signals: Signals,
@@ -41,6 +43,7 @@ impl Site {
             door: door.map(Door::new),
             next_id: 0,
             programs: Programs::default(),
+            connects: Connects::default(),
             launcher: Launcher::new(),
             engines,
             signals,
@@ -76,6 +79,9 @@ impl Site {
             for id in ready {
                 self.serve_connection(id)?;
             }
+            for (id, (answer, socket)) in self.connects.try_again(Instant::now()) {
+                self.answer(id, &answer, socket)?;
+            }
             self.flush_all();
         }
         Ok(())
@@ -107,7 +113,9 @@ impl Site {
     /// One whose answers have been taken may have requests left that were received earlier.
     fn wait_for_any(&self) -> io::Result<(bool, Vec<ConnectionId>)> {
         let left_over = self.connections.iter().any(|(_, connection)| connection.has_request());
-        let timeout = if left_over { Some(Duration::ZERO) } else { self.programs.quiet_for(Instant::now()) };
+        let now = Instant::now();
+        let quiet = [self.programs.quiet_for(now), self.connects.quiet_for(now)].into_iter().flatten().min();
+        let timeout = if left_over { Some(Duration::ZERO) } else { quiet };
         let mut fds = Vec::with_capacity(2 + self.connections.len());
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         fds.extend(
@@ -162,9 +170,16 @@ impl Site {
     fn serve_request(&mut self, id: ConnectionId, request: ToSite, fds: Vec<OwnedFd>) -> io::Result<()> {
         let expected = match &request {
             ToSite::Attach => 1,
-            ToSite::Run(run) if matches!(run.program, Program::Engine { .. }) => 4,
-            ToSite::Run(_) => 3,
-            ToSite::Walk(_) | ToSite::List { .. } | ToSite::Kill { .. } | ToSite::Parents { .. } => 0,
+            ToSite::Run(run) => match run.program {
+                Program::Engine { .. } => 4,
+                Program::Script { .. } | Program::Shell { .. } => 3,
+                Program::Listener { .. } => 2,
+            },
+            ToSite::Walk(_)
+            | ToSite::List { .. }
+            | ToSite::Kill { .. }
+            | ToSite::Parents { .. }
+            | ToSite::Connect(_) => 0,
         };
         if fds.len() != expected {
             return Err(malformed(FrameError::Malformed));
@@ -192,16 +207,33 @@ impl Site {
                 let answer = FromSite::Parents { id: request, pools: self.programs.pools() };
                 self.answer(id, &answer, Vec::new())
             }
+            ToSite::Connect(request) => match self.connects.ask(id, request, Instant::now()) {
+                Some((answer, socket)) => self.answer(id, &answer, socket),
+                None => Ok(()),
+            },
         }
     }
 
     fn run(&mut self, connection: ConnectionId, request: &Run, mut fds: Vec<OwnedFd>) -> io::Result<()> {
+        let place = match &request.program {
+            Program::Listener { backlog, .. } => match listen::listen(*backlog) {
+                Ok((place, socket)) => {
+                    fds.insert(0, socket);
+                    Some(place)
+                }
+                Err(cause) => {
+                    let answer = FromSite::RunFailed { id: request.id, cause };
+                    return self.answer(connection, &answer, Vec::new());
+                }
+            },
+            Program::Script { .. } | Program::Shell { .. } | Program::Engine { .. } => None,
+        };
         let door = fds.get(3).is_some().then(|| fds.pop()).flatten();
         let standard = <[OwnedFd; 3]>::try_from(fds).map_err(|_| malformed(FrameError::Malformed))?;
         let (id, user) = (request.id, (connection, request.id));
         let warm = match &request.program {
             Program::Engine { warm, .. } => Some(warm),
-            Program::Script { .. } | Program::Shell { .. } => None,
+            Program::Script { .. } | Program::Shell { .. } | Program::Listener { .. } => None,
         };
         let number = |pid: Pid| pid.as_raw_nonzero().get().unsigned_abs();
         let adopted = warm.filter(|warm| !warm.fresh);
@@ -213,8 +245,12 @@ impl Site {
         let answer = match run::run(&mut self.launcher, &self.engines, request, &standard) {
             Ok(pid) => {
                 let parent = warm.zip(door).map(|(warm, door)| Parent::new(warm.clone(), door));
-                self.programs.add(user, pid, parent);
-                FromSite::Started { id, pid: number(pid) }
+                let path = place.as_ref().map(|place| place.path().into());
+                self.programs.add(user, pid, parent, place);
+                match path {
+                    Some(path) => FromSite::Listening { id, pid: number(pid), path },
+                    None => FromSite::Started { id, pid: number(pid) },
+                }
             }
             Err(cause) => FromSite::RunFailed { id, cause },
         };
@@ -242,6 +278,7 @@ impl Site {
     fn detach(&mut self, id: ConnectionId) {
         self.connections.retain(|(known, _)| *known != id);
         self.programs.kill_all(id, Instant::now());
+        self.connects.forget(id);
     }
 
     fn flush_all(&mut self) {

@@ -108,6 +108,12 @@ impl Node {
         self.kind() == FileType::Symlink
     }
 
+    /// Whether it is a socket.
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        self.kind() == FileType::Socket
+    }
+
     /// Whether it is `/dev/null` (Apache takes it for an empty `.htaccess`).
     #[must_use]
     pub fn is_null_device(&self) -> bool {
@@ -183,6 +189,12 @@ fn own_path<T>(fd: BorrowedFd<'_>, open: impl FnOnce(&[u8]) -> Result<T, Errno>)
     let left = rest.len();
     let used = name.len() - left;
     open(&name[..used])
+}
+
+/// The path by which the kernel knows what this descriptor holds, for messages.
+#[must_use]
+pub fn path_of(fd: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    own_path(fd, |path| rustix::fs::readlink(path, Vec::new())).ok().map(|path| path.into_bytes())
 }
 
 /// Resolves a path from `start` (or from `/`), following all links; `visit` is told each directory on the way

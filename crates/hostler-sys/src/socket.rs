@@ -104,6 +104,32 @@ pub fn listen_privately(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<O
     Ok(socket)
 }
 
+/// A listening Unix socket of this name in a directory, that its owner (who we are) alone may connect to, to be a
+/// program's descriptor 0: close-on-exec, blocking.
+///
+/// # Errors
+/// EADDRINUSE: something stands there. The kernel's.
+pub fn listen_for_program(directory: BorrowedFd<'_>, name: &OsStr, backlog: u32) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &address_in(directory, name)?)?;
+    rustix_listen(&socket, i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+/// Connects to the Unix stream socket that this descriptor (`O_PATH`) holds; close-on-exec, non-blocking.
+///
+/// # Errors
+/// ECONNREFUSED: nobody listens, or it is no socket. EAGAIN: as many wait as may. EACCES: it may not be written to.
+/// EPROTOTYPE: it is of another type.
+pub fn connect_to(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let connection = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = SocketAddrUnix::new(Path::new("/proc/self/fd").join(socket.as_raw_fd().to_string()))?;
+    rustix::net::connect(&connection, &address)?;
+    Ok(connection)
+}
+
 /// Connects to the Unix socket of this name in a directory; close-on-exec, blocking.
 ///
 /// # Errors

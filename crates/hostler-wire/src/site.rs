@@ -3,6 +3,10 @@
 //! The site process belongs to a tenant: the front takes nothing it says for granted except that it comes from
 //! that tenant, and never lets an answer of one site touch another.
 
+mod connect;
+
+pub use connect::{Connect, ConnectError};
+
 use crate::build::Build;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -26,8 +30,9 @@ pub enum ToSite {
     },
     /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
     /// site's end of the socket over which the parent is told of further fronts
-    /// ([`crate::engine::ToEngine::Door`]).
-    /// Answer: [`FromSite::Started`], [`FromSite::Adopted`] or [`FromSite::RunFailed`], later [`FromSite::Exited`].
+    /// ([`crate::engine::ToEngine::Door`]). For a program that listens only stdout and stderr: its stdin is the socket.
+    /// Answer: [`FromSite::Started`], [`FromSite::Listening`], [`FromSite::Adopted`] or [`FromSite::RunFailed`], later
+    /// [`FromSite::Exited`].
     Run(Run),
     /// Kill the process group of a program started by `Run` with this id. No answer of its own.
     ///
@@ -41,6 +46,9 @@ pub enum ToSite {
         /// The front's number.
         id: RequestId,
     },
+    /// Connect to a Unix socket as the site's user: the front itself connects to no path that a tenant controls, which
+    /// could lead to another tenant's socket. Answer: [`FromSite::Connected`] or [`FromSite::ConnectFailed`].
+    Connect(Connect),
 }
 
 /// A path to walk.
@@ -93,6 +101,18 @@ pub enum Program {
         command: ByteBuf,
         /// Working directory, absolute: the document's.
         directory: ByteBuf,
+    },
+    /// A program that serves connections (FastCGI 1.0 §2.2): its descriptor 0 is a listening Unix socket, which the site
+    /// makes for it in a directory that the site's user alone may enter. Socket and directory go when it ends.
+    Listener {
+        /// Absolute path of the program, checked as a script is.
+        path: ByteBuf,
+        /// Arguments after the program's name.
+        args: Vec<ByteBuf>,
+        /// Working directory, absolute.
+        directory: ByteBuf,
+        /// Most connections that wait until the program accepts them (listen(2)).
+        backlog: u32,
     },
     /// An engine's parent ([`crate::engine`]): one of [`crate::plan::MasterPlan::engines`], as it was when the server
     /// heard of it.
@@ -148,6 +168,15 @@ pub enum FromSite {
         /// Its process id, for the log.
         pid: u32,
     },
+    /// The program runs, and what connects to its socket is served or waits.
+    Listening {
+        /// Id of the `Run`.
+        id: RequestId,
+        /// Its process id, for the log.
+        pid: u32,
+        /// Path of its socket, for [`ToSite::Connect`].
+        path: ByteBuf,
+    },
     /// A parent that runs already with what the `Run` asks for has been told of this front.
     Adopted {
         /// Id of the `Run`.
@@ -175,6 +204,18 @@ pub enum FromSite {
         id: RequestId,
         /// The pools' names.
         pools: Vec<String>,
+    },
+    /// Answer to [`ToSite::Connect`]; the connected socket travels with it.
+    Connected {
+        /// The front's number.
+        id: RequestId,
+    },
+    /// Answer to [`ToSite::Connect`]: there is no connection.
+    ConnectFailed {
+        /// The front's number.
+        id: RequestId,
+        /// Why.
+        cause: ConnectError,
     },
 }
 
@@ -247,6 +288,14 @@ pub enum RunError {
     /// Environment and arguments are over the kernel's limit (E2BIG).
     #[error("the request's headers are too large for a program's environment")]
     TooLarge,
+    /// No socket could be made for a program that listens.
+    #[error("no socket could be made for it in {directory}: {}", std::io::Error::from_raw_os_error(*errno))]
+    Listen {
+        /// Where.
+        directory: String,
+        /// errno of what failed.
+        errno: i32,
+    },
     /// fork failed.
     #[error("fork failed: {}", std::io::Error::from_raw_os_error(*errno))]
     Fork {

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_gateway::pool::{Host, Pool, Process, Settings, Started, Work, before_park};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::{Pool, Work, before_park};
+use hostler_gateway::pool::Settings;
+use hostler_gateway::supervisor::Process;
+use hostler_gateway::supervisor::fork::{Host, Started};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::for_output;
 use hostler_wire::codec::Encoder;
@@ -82,7 +86,9 @@ fn work(head: RequestHead<'_>) -> Work {
     Directory { own: b"Hello. ", ..Directory::default() }.encode(&mut Encoder(&mut directory));
     ToWorker::Define { id: 7, directory: &directory }.encode(&mut define);
     ToWorker::Request(Box::new(RequestHead { directory: 7, method: b"GET", ..head })).encode(&mut request);
-    Work { thread: 0, directory: (7, define.into()), request, timeout: Duration::from_secs(10) }
+    let timeout = Duration::from_secs(10);
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    Work { thread: 0, directory: (7, define.into()), request, timeout, on_abandon }
 }
 
 /// The answer's body, or what became of it, and whether the worker ends.

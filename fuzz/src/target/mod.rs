@@ -18,6 +18,7 @@ targets! {
     control,
     engine,
     expr,
+    fastcgi,
     htaccess,
     http1_chunked,
     http1_head,

@@ -30,7 +30,7 @@ fn exist(names: &[&str]) {
     let folders = [
         "tests/scenarios",
         "crates/hostler-ring",
-        "crates/hostler-gateway/src/pool",
+        "crates/hostler-gateway/src",
         "crates/hostler-config",
         "crates/hostler/tests",
         "engines/perl/tests",

@@ -64,7 +64,8 @@ use gathered::Gathered;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
-use hostler_gateway::pool::{Exchange, Pool, Work};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::{Exchange, Pool, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{Phase, PhaseSet};
 use output::{Output, Truncated};
@@ -304,11 +305,13 @@ async fn trip(
     let own_body = within.is_none();
     let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
     let head = head::head(request, &texts, &known, task);
+    let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
         directory: (known.id, known.message.clone()),
         request: head::encoded_with(head, request, within.as_ref()),
-        timeout: settings::timeout(&request.server),
+        timeout,
+        on_abandon: OnAbandon::TakeBackOrKill(timeout),
     };
     if task.phases.contains(Phase::Response) {
         short::remember(request, &known, task, isolation, texts);

@@ -16,7 +16,7 @@ use crate::request::flow::Halt;
 use crate::request::settings;
 use bytes::Bytes;
 use hostler_gateway::pool::{Status, WorkerState};
-use hostler_gateway::programs::Figures;
+use hostler_gateway::supervisor::exec::Figures;
 use hostler_wire::report::Limits;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -15,7 +15,7 @@ use crate::request::names::Names;
 use crate::request::settings;
 use crate::request::thread::{Shared, Thread};
 use hostler_config::Server;
-use hostler_gateway::pool::attentive;
+use hostler_gateway::backend::ring::attentive;
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;

@@ -18,7 +18,7 @@ use crate::technique::pools::Engines;
 use crate::technique::warm::{self, Warming};
 use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
-use hostler_gateway::programs::Programs;
+use hostler_gateway::supervisor::exec::Programs;
 use hostler_sys::fdpass::Wait;
 use hostler_sys::signal::Signals;
 use hostler_wire::build::OtherBuild;
@@ -200,7 +200,7 @@ fn run_thread(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_io_events_per_tick(EVENTS)
-        .on_thread_park(hostler_gateway::pool::before_park)
+        .on_thread_park(hostler_gateway::backend::ring::before_park)
         .build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async move {

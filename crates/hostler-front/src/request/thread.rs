@@ -14,7 +14,7 @@ use crate::technique::pools::Engines;
 use crate::values::agents::Agents;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
-use hostler_gateway::programs::Programs;
+use hostler_gateway::supervisor::exec::Programs;
 use hostler_wire::plan::SiteId;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

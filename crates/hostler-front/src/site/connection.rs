@@ -4,7 +4,7 @@
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
 use crate::site::hub::{Connection, Process};
-use hostler_gateway::programs::Permit;
+use hostler_gateway::supervisor::exec::Permit;
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;
@@ -306,7 +306,11 @@ impl Link {
     fn dispatch(&self, message: FromSite, fds: Vec<OwnedFd>) -> Option<()> {
         let mut waiting = self.waiting.borrow_mut();
         match message {
-            FromSite::Hello(_) => return None,
+            // What has not been asked is not answered.
+            FromSite::Hello(_)
+            | FromSite::Listening { .. }
+            | FromSite::Connected { .. }
+            | FromSite::ConnectFailed { .. } => return None,
             FromSite::Walked(walked) => {
                 let Waiter::Walk(tell) = waiting.remove(&walked.id)? else { return None };
                 if walked.opened && fds.is_empty() {

@@ -7,10 +7,11 @@
 mod pipes;
 mod stderr;
 mod stdin;
-mod timer;
 
 pub use pipes::{Ends, Pipes};
 
+use super::timer::Timer;
+use crate::supervisor::Process;
 use crate::{Error, Kind};
 use bytes::{Bytes, BytesMut};
 use hostler_cgi::{Header, HeaderError, HeaderParser, Limits, NphHeader, NphParser, Progress};
@@ -22,7 +23,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use stderr::Stderr;
 use stdin::Stdin;
-use timer::Timer;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -31,15 +31,6 @@ use tokio::time::Instant;
 pub trait Input {
     /// The next piece; `None` at the end.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>>;
-}
-
-/// The running program.
-pub trait Process {
-    /// How it has ended; `None` if that will never be known.
-    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>>;
-
-    /// Ends it, with all processes of its group. Called at most once, and not after its end is known.
-    fn kill(&mut self);
 }
 
 /// Where the program's error lines go.

@@ -1,217 +1,67 @@
-//! A warm worker's channel of shared memory: messages out of the byte stream from the worker, and what there is no
-//! room for kept until there is.
+//! Warm workers, each spoken to through shared memory of its own (`hostler_ring`).
 //!
-//! Which worker, and what becomes of it, is the pool's. The worker is a tenant's: a message is taken from a private
-//! copy, is bounded, and one that can't be ends the worker.
+//! - [`Exchange`] is one request's conversation, on one thread (`exchange`, `thread`).
+//! - Workers wake a thread of the front by its bell (`bells`, `listen`).
+//! - What a request has of a worker is a channel of its memory (`place`); what workers say is cut into messages
+//!   (`frames`).
 
-use bytes::{Buf as _, Bytes};
-use hostler_ring::front::Channel;
-use hostler_wire::work::{FromWorker, HEAD, MAX_MESSAGE, read_head};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+mod begin;
+pub(crate) mod bells;
+mod exchange;
+mod frames;
+pub(crate) mod listen;
+pub(crate) mod memories;
+mod place;
+mod step;
+mod thread;
+mod turn;
+mod work;
 
-/// One message of a worker: [`FromWorker::decode`] tells what it says. Bodies may come in pieces that are cut
-/// anywhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The message's kind.
-    pub kind: u8,
-    /// What follows its head.
-    pub body: Bytes,
-}
+pub use exchange::Exchange;
+pub use frames::Frame;
+pub(crate) use frames::{Cutter, Kept, Nonsense, Unsent};
+pub use thread::before_park;
+pub use turn::{Attentive, attentive};
+pub use work::Work;
 
-/// What the worker said makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Nonsense {
-    #[error("it has overwritten its shared memory")]
-    Lie,
-    #[error("it sent a message that is malformed")]
-    Malformed,
-    #[error("it sent a message of {0} bytes")]
-    TooLong(usize),
-    #[error("what it and others of its pool have sent takes too much memory in the server")]
-    TooMuch,
-}
+use crate::backend::Backend;
+use crate::pool;
+use bells::Bells;
+use hostler_ring::{CHANNELS, Memory};
+use place::Channel;
+use std::sync::{Arc, Mutex};
 
-/// Bytes of what a pool's workers have said that may be kept: some pieces for each of very many long answers.
-const MOST_KEPT: usize = 64 << 20;
-/// What is smaller is not counted: a request has few of them.
-const UNCOUNTED: usize = 32 << 10;
-
-/// Bytes of what a pool's workers have said that are still kept, in messages, pieces of answers and what was made of
-/// them.
-#[derive(Debug, Default)]
-pub(crate) struct Kept(AtomicUsize);
-
-/// A part of it.
+/// The backend.
 #[derive(Debug)]
-struct Counted {
+pub struct Ring;
+
+/// A pool of warm workers.
+pub type Pool = pool::Pool<Ring>;
+pub(crate) type Worker = pool::worker::Worker<Ring>;
+pub(crate) type Begun = pool::ticket::Begun<Ring>;
+
+/// What all workers of a pool share.
+pub struct Common {
+    threads: u32,
+    /// By which workers wake the front's threads, while there is something to be woken for.
+    bells: Mutex<Option<Arc<Bells>>>,
+    /// What they have said and is still kept.
     kept: Arc<Kept>,
-    bytes: Vec<u8>,
 }
 
-impl Counted {
-    /// # Errors
-    /// [`Nonsense::TooMuch`].
-    fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Nonsense> {
-        let before = kept.0.fetch_add(bytes.capacity(), Relaxed);
-        let counted = Self { kept: kept.clone(), bytes };
-        if before + counted.bytes.capacity() > MOST_KEPT { Err(Nonsense::TooMuch) } else { Ok(counted) }
-    }
-}
+impl Backend for Ring {
+    type Work = Work;
+    type Seat = Arc<Memory>;
+    type Place = Channel;
+    type Common = Common;
 
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.kept.0.fetch_sub(self.bytes.capacity(), Relaxed);
-    }
-}
-
-/// Bytes taken out of shared memory at once.
-const PIECE: usize = 128 << 10;
-
-/// Cuts the worker's bytes into messages.
-#[derive(Debug, Default)]
-pub(crate) struct Cutter {
-    /// What has been read and not been cut off yet.
-    pending: Bytes,
-    /// The begin of a message, until it is there whole: what trickles in is not copied again and again.
-    partial: Vec<u8>,
-    /// Bytes that are left of a body.
-    body: usize,
-}
-
-impl Cutter {
-    /// The next message, from what has come so far and what is in the channel now; `None`: not there yet.
-    pub(crate) fn next(
-        &mut self,
-        channel: &mut Channel,
-        kept: &Arc<Kept>,
-    ) -> Result<Option<Frame>, Nonsense> {
-        loop {
-            if let Some(frame) = self.cut()? {
-                return Ok(Some(frame));
-            }
-            if !self.fill(channel, kept)? {
-                return Ok(None);
-            }
-        }
+    fn capacity(_: &Arc<Memory>) -> usize {
+        CHANNELS
     }
 
-    /// Reads on; whether there was anything.
-    fn fill(&mut self, channel: &mut Channel, kept: &Arc<Kept>) -> Result<bool, Nonsense> {
-        let read = channel.read(&mut self.partial, PIECE).map_err(|_| Nonsense::Lie)?;
-        if read == 0 {
-            return Ok(false);
-        }
-        if !self.pending.is_empty() {
-            self.partial.splice(0..0, std::mem::take(&mut self.pending));
-        }
-        let is_large = self.partial.capacity() >= UNCOUNTED;
-        if self.has_whole() {
-            let bytes = std::mem::take(&mut self.partial);
-            self.pending = if is_large { Bytes::from_owner(Counted::of(bytes, kept)?) } else { bytes.into() };
-        } else if is_large && kept.0.load(Relaxed) > MOST_KEPT - self.partial.capacity() {
-            return Err(Nonsense::TooMuch);
-        }
-        Ok(true)
-    }
-
-    /// Whether something can be cut off what has been put aside, if only an error.
-    fn has_whole(&self) -> bool {
-        let Some(head) = self.partial.first_chunk::<HEAD>() else { return self.body > 0 };
-        let is_part = |(kind, length)| {
-            kind != FromWorker::BODY && length <= MAX_MESSAGE && self.partial.len() < HEAD + length
-        };
-        self.body > 0 || !read_head(*head).is_ok_and(is_part)
-    }
-
-    fn cut(&mut self) -> Result<Option<Frame>, Nonsense> {
-        if self.body > 0 {
-            let length = self.body.min(self.pending.len());
-            self.body -= length;
-            return Ok((length > 0).then(|| self.frame(FromWorker::BODY, length)));
-        }
-        let Some(head) = self.pending.first_chunk::<HEAD>() else { return Ok(None) };
-        let (kind, length) = read_head(*head).map_err(|_| Nonsense::Malformed)?;
-        if kind == FromWorker::BODY {
-            self.pending.advance(HEAD);
-            self.body = length;
-            return if length == 0 { Ok(Some(self.frame(kind, 0))) } else { self.cut() };
-        }
-        if length > MAX_MESSAGE {
-            return Err(Nonsense::TooLong(length));
-        }
-        if self.pending.len() < HEAD + length {
-            return Ok(None);
-        }
-        self.pending.advance(HEAD);
-        Ok(Some(self.frame(kind, length)))
-    }
-
-    fn frame(&mut self, kind: u8, length: usize) -> Frame {
-        Frame { kind, body: self.pending.split_to(length) }
-    }
-}
-
-/// What is to go to the worker and had no room.
-#[derive(Debug, Default)]
-pub(crate) struct Unsent {
-    bytes: Vec<u8>,
-    /// Bytes of it that have gone.
-    gone: usize,
-}
-
-impl Unsent {
-    /// A message of which `gone` bytes have been written already.
-    pub(crate) fn rest(bytes: Vec<u8>, gone: usize) -> Self {
-        if gone == bytes.len() { Self::default() } else { Self { bytes, gone } }
-    }
-
-    /// The buffer to append a message to.
-    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
-        // A worker that never reads all of it would have what has gone kept for ever.
-        if self.gone > self.bytes.len() / 2 {
-            self.bytes.drain(..self.gone);
-            self.gone = 0;
-        }
-        &mut self.bytes
-    }
-
-    /// Adds what was to go after it.
-    pub(crate) fn append(&mut self, more: &Self) {
-        self.bytes.extend_from_slice(&more.bytes[more.gone..]);
-    }
-
-    /// Writes what there is room for; whether any went.
-    pub(crate) fn flush(&mut self, channel: &mut Channel) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        let written = channel.write(&self.bytes[self.gone..]);
-        self.gone += written;
-        if self.is_empty() {
-            // A large body's piece is not kept for the small ones that may follow.
-            self.bytes.clear();
-            self.bytes.shrink_to(64 << 10);
-            self.gone = 0;
-        }
-        channel.want_room(!self.is_empty());
-        written > 0
-    }
-
-    /// Bytes that are left.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len() - self.gone
-    }
-
-    /// Whether all has gone.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.gone == self.bytes.len()
+    fn offer(worker: &Arc<Worker>, place: usize, work: &Work, tells: bool) -> Channel {
+        let channel = Channel::offer(worker.seat.channel(place), work, tells);
+        thread::announce_later(worker);
+        channel
     }
 }

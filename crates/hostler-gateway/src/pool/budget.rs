@@ -4,6 +4,7 @@
 
 use super::Pool;
 use super::state::Phase;
+use crate::backend::Backend;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -12,10 +13,19 @@ use std::time::{Duration, Instant};
 const LATELY: Duration = Duration::from_secs(1);
 
 /// Memory for pools.
-#[derive(Debug)]
 pub struct Budget {
     bytes: u64,
-    pools: Mutex<Vec<Weak<Pool>>>,
+    pools: Mutex<Vec<Weak<dyn Member>>>,
+}
+
+/// A pool, whatever it speaks.
+trait Member: Send + Sync {
+    /// Memory of its processes, in bytes, as last looked at.
+    fn memory(&self) -> u64;
+    /// When it was last used, if it has processes and they are at nothing.
+    fn unused_since(&self) -> Option<Instant>;
+    /// Ends its processes, unless it is used again before that.
+    fn evict(&self);
 }
 
 impl Budget {
@@ -33,14 +43,17 @@ impl Budget {
     }
 
     /// A pool lives on this from now on.
-    pub fn admit(self: &Arc<Self>, pool: &Arc<Pool>) {
+    pub fn admit<B: Backend>(self: &Arc<Self>, pool: &Arc<Pool<B>>) {
         if pool.budget.set(self.clone()).is_ok() {
-            self.pools.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(pool));
+            self.pools
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Arc::downgrade(pool) as Weak<dyn Member>);
         }
     }
 
     /// Evicts unused pools until the rest fits.
-    pub(super) fn enforce(&self) {
+    pub(crate) fn enforce(&self) {
         let pools: Vec<_> = {
             let known = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
             known.iter().filter_map(Weak::upgrade).collect()
@@ -61,14 +74,12 @@ impl Budget {
     }
 }
 
-impl Pool {
-    /// Memory of the parent and its workers, in bytes, as last looked at.
+impl<B: Backend> Member for Pool<B> {
     fn memory(&self) -> u64 {
         let workers: u64 = self.lock().records.values().map(|record| record.worker.bytes.load(Relaxed)).sum();
         workers + self.facts().memory
     }
 
-    /// When it was last used, if it has processes and they are at nothing.
     fn unused_since(&self) -> Option<Instant> {
         let state = self.lock();
         let unused = matches!(state.phase, Phase::Ready)
@@ -78,9 +89,21 @@ impl Pool {
         unused.then_some(state.last_use)
     }
 
+    fn evict(&self) {
+        Self::evict(self);
+    }
+}
+
+impl<B: Backend> Pool<B> {
     /// Ends its processes, unless it is used again before that.
     pub(super) fn evict(&self) {
         self.lock().evicted = true;
         self.attention.notify_one();
+    }
+}
+
+impl std::fmt::Debug for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Budget").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

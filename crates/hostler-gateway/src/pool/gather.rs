@@ -11,7 +11,8 @@ use super::settings::Settings;
 use super::state::{Deliveries, Start, State};
 use super::ticket::Ticket;
 use super::worker::Record;
-use super::{Pool, Work, WorkerId, WorkerState};
+use super::{Pool, WorkerId, WorkerState};
+use crate::backend::{Backend, Request as _};
 use hostler_wire::work::Usual;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
@@ -24,14 +25,14 @@ fn allows(usual: Usual, requests: u32) -> bool {
     usual.micros().saturating_mul(requests) <= AHEAD
 }
 
-impl Record {
+impl<B: Backend> Record<B> {
     /// Whether this work may be placed behind what the worker has, to be run there in all likelihood.
-    fn may_be_joined(&self, usual: Usual, work: &Work) -> bool {
+    fn may_be_joined(&self, usual: Usual, work: &B::Work) -> bool {
         self.state == WorkerState::Busy
             && !self.last
             && self.placed.is_none()
             && self.defining == 0
-            && self.told.contains(&work.directory.0)
+            && work.configuration().is_none_or(|number| self.told.contains(&number))
             && self.has_room()
             && allows(usual, self.held.count_ones())
             && self.worker.opening.load(Acquire) == 0
@@ -39,16 +40,16 @@ impl Record {
     }
 }
 
-impl State {
+impl<B: Backend> State<B> {
     /// Finds a busy worker that is done with what it has before another would be awake; this one, if it is.
     pub(super) fn join(
         &mut self,
         settings: &Settings,
-        work: &Work,
+        work: &B::Work,
         named: Option<WorkerId>,
-    ) -> Option<Start> {
+    ) -> Option<Start<B>> {
         // A body may come in pieces, which could not be told to another worker if this one turns out to be stuck.
-        if settings.one_shot || settings.queue_length == 0 || !self.are_short() || work.has_body() {
+        if settings.one_shot || settings.queue_length == 0 || !self.are_short() || !work.is_whole() {
             return None;
         }
         let id = self.joinable(work, named)?;
@@ -61,23 +62,22 @@ impl State {
         }
         let worker = Arc::clone(&record.worker);
         worker.begin_opening();
-        let channel = worker.memory.channel(index);
-        Some(Start { worker, index, channel, defines: false, behind: true, last })
+        Some(Start { worker, index, defines: false, behind: true, last })
     }
 
     /// A busy worker that this work may join: the one named, the one at which the work's thread gathers, or any, if
     /// nobody is idle.
-    fn joinable(&mut self, work: &Work, named: Option<WorkerId>) -> Option<WorkerId> {
+    fn joinable(&mut self, work: &B::Work, named: Option<WorkerId>) -> Option<WorkerId> {
         let usual = self.usual;
-        let may = |record: &&Record| record.may_be_joined(usual, work);
-        let own = self.gathering.get(work.thread as usize).copied().flatten();
+        let may = |record: &&Record<B>| record.may_be_joined(usual, work);
+        let own = self.gathering.get(work.thread() as usize).copied().flatten();
         let known =
             [named, own].into_iter().flatten().find(|id| self.records.get(id).is_some_and(|r| may(&r)));
         if known.is_some() || !self.idle.is_empty() {
             return known;
         }
         let any = self.records.values().find(may)?.worker.id;
-        if let Some(own) = self.gathering.get_mut(work.thread as usize) {
+        if let Some(own) = self.gathering.get_mut(work.thread() as usize) {
             *own = Some(any);
         }
         Some(any)
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// Gives a busy worker more of what waits: as many as it is done with soon, or one that it can begin at once.
-    pub(super) fn refill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(super) fn refill(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         if self.are_short() {
             self.join_queued(pool, id, out);
         } else {
@@ -112,7 +112,7 @@ impl State {
     }
 
     /// Requests of the queue join those that run, first with this worker.
-    fn join_queued(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    fn join_queued(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         while let Some(ticket) = self.queue.pop_front() {
             if !ticket.is_wanted() {
                 continue;
@@ -125,7 +125,13 @@ impl State {
     }
 
     /// A request that has waited begins.
-    pub(super) fn begin(&self, pool: &Arc<Pool>, start: Start, ticket: Ticket, out: &mut Deliveries) {
+    pub(super) fn begin(
+        &self,
+        pool: &Arc<Pool<B>>,
+        start: Start<B>,
+        ticket: Ticket<B>,
+        out: &mut Deliveries<B>,
+    ) {
         pool.counters.waits.add(ticket.since.elapsed());
         out.add(ticket.reply, Ok(start.offer(pool, ticket.work)));
     }

@@ -1,11 +1,12 @@
 //! Requests that wait: in the queue, or placed behind one that runs.
 
-use super::fork::PATIENCE;
+use super::growth::PATIENCE;
 use super::settings::Settings;
-use super::state::{Deliveries, Phase, State, offer};
+use super::state::{Deliveries, Phase, State};
 use super::ticket::{Placed, Ticket};
 use super::worker::Record;
 use super::{Pool, WorkerId, WorkerState};
+use crate::backend::{Backend, Request as _};
 use crate::{Error, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,9 +20,9 @@ pub(super) fn full() -> Error {
     Error::new(Kind::QueueFull).retry_after(2)
 }
 
-impl State {
+impl<B: Backend> State<B> {
     /// Takes the oldest request out of those that wait.
-    pub(super) fn oldest(&mut self) -> Option<Ticket> {
+    pub(super) fn oldest(&mut self) -> Option<Ticket<B>> {
         while let Some(id) = self.placed.pop_front() {
             let ticket = self.records.get_mut(&id).and_then(Record::take_back);
             if ticket.is_some() {
@@ -41,12 +42,11 @@ impl State {
             let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
             let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
             let Some(index) = record.free() else { return self.queue.push_front(ticket) };
-            let mut channel = record.worker.memory.channel(index);
             record.given(settings);
-            let defines = record.tell(ticket.work.directory.0);
-            let unsent = offer(&record.worker, &mut channel, &ticket.work, defines);
+            let defines = record.tell(ticket.work.configuration());
+            let place = B::offer(&record.worker, index, &ticket.work, defines);
             let since = Instant::now();
-            record.placed = Some(Placed { ticket, index, channel, defines, unsent, since });
+            record.placed = Some(Placed { ticket, index, place, defines, since });
             self.placed.push_back(id);
             if record.last {
                 self.growth_due = Some(since);
@@ -56,7 +56,7 @@ impl State {
     }
 
     /// The oldest of those that are placed, if it has been for long.
-    fn stuck(&mut self) -> Option<Ticket> {
+    fn stuck(&mut self) -> Option<Ticket<B>> {
         let record = self.records.get_mut(self.placed.front()?)?;
         let is_stuck = record.placed.as_ref().is_some_and(|placed| placed.since.elapsed() >= STALE);
         if !is_stuck {
@@ -91,13 +91,19 @@ impl State {
     /// The queue is full.
     pub(super) fn submit(
         &mut self,
-        pool: &Arc<Pool>,
-        ticket: Ticket,
-        out: &mut Deliveries,
+        pool: &Arc<Pool<B>>,
+        ticket: Ticket<B>,
+        out: &mut Deliveries<B>,
     ) -> Result<(), Error> {
         if self.is_full(&pool.settings) {
             return Err(full());
         }
+        self.enter(pool, ticket, out);
+        Ok(())
+    }
+
+    /// Queues a request however many wait, and finds a place for it if there is one.
+    pub(super) fn enter(&mut self, pool: &Arc<Pool<B>>, ticket: Ticket<B>, out: &mut Deliveries<B>) {
         self.enqueue(ticket);
         self.dispatch(pool, out);
         if self.queue.len() == 1 && self.idle.is_empty() && !self.are_short() {
@@ -114,17 +120,16 @@ impl State {
             self.growth_due = Some(Instant::now() + patience);
             pool.attention.notify_one();
         }
-        Ok(())
     }
 
     /// Queues a request by its age: one that comes back from a worker is older than those that came since.
-    fn enqueue(&mut self, ticket: Ticket) {
+    fn enqueue(&mut self, ticket: Ticket<B>) {
         let younger = self.queue.iter().rev().take_while(|other| other.since > ticket.since).count();
         self.queue.insert(self.queue.len() - younger, ticket);
     }
 
     /// Gives idle workers what waits.
-    pub(super) fn dispatch(&mut self, pool: &Arc<Pool>, out: &mut Deliveries) {
+    pub(super) fn dispatch(&mut self, pool: &Arc<Pool<B>>, out: &mut Deliveries<B>) {
         while self.waiting() > 0
             && let Some(id) = self.idle.pop()
         {
@@ -137,14 +142,27 @@ impl State {
     }
 
     /// Those who wait are told why they get no worker.
-    pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries) {
+    pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries<B>) {
         self.queue.drain(..).for_each(|ticket| out.add(ticket.reply, Err(error())));
     }
 
-    /// Forgets the requests that nobody waits for any more.
-    pub(super) fn withdraw(&mut self, pool: &Arc<Pool>) {
+    /// Whoever waited for this one does not any more. `left`: its client has gone; else it has been told something else.
+    /// Forgets the requests that are not to be run.
+    pub(super) fn withdraw(&mut self, pool: &Arc<Pool<B>>, number: u64, left: bool) {
+        if left {
+            let placed =
+                self.records.values_mut().filter_map(|record| Some(&mut record.placed.as_mut()?.ticket));
+            let mut tickets = self.queue.iter_mut().chain(placed);
+            tickets.find(|ticket| ticket.number == number).iter_mut().for_each(|ticket| ticket.leave());
+        }
+        self.forget_unwanted(pool);
+    }
+
+    /// Forgets the requests that are not to be run any more.
+    pub(super) fn forget_unwanted(&mut self, pool: &Arc<Pool<B>>) {
         self.queue.retain(Ticket::is_wanted);
-        let unwanted = |record: &&mut Record| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
+        let unwanted =
+            |record: &&mut Record<B>| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
         let mut freed = Vec::new();
         for record in self.records.values_mut().filter(unwanted) {
             if record.take_back().is_some() {

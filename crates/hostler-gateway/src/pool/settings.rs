@@ -29,7 +29,7 @@ pub struct Settings {
 
 impl Settings {
     /// Workers to begin with.
-    pub(super) fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         self.start.max(self.min_spare).clamp(1, self.max_workers.max(1))
     }
 }

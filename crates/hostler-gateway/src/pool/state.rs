@@ -9,10 +9,9 @@
 use super::settings::Settings;
 use super::ticket::{Begun, Placed, Reply, Ticket};
 use super::worker::{Death, Record, Worker};
-use super::{Pool, Work, WorkerId, WorkerState, thread};
-use crate::backend::ring::{Cutter, Unsent};
+use super::{Pool, WorkerId, WorkerState};
+use crate::backend::{Backend, Common as _, Place as _, Request as _};
 use crate::{Error, Kind};
-use hostler_ring::front::Channel;
 use hostler_wire::work::Usual;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use tokio::sync::oneshot;
 
 /// What a pool's processes are at.
 #[derive(Debug)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// There are none.
     Cold,
     /// The parent loads.
@@ -34,63 +33,67 @@ pub(super) enum Phase {
 }
 
 /// A request that nobody waits for any more, and that its worker has not ended yet.
-pub(super) struct Abandoned {
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
-    /// `None`: the worker was told that nobody waits. Else it goes on to the end of its cleanup.
-    pub(super) cutter: Option<Cutter>,
+pub(crate) struct Abandoned<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
+    pub(crate) index: usize,
+    pub(crate) place: B::Place,
     /// When it is killed.
-    pub(super) deadline: Instant,
+    pub(crate) deadline: Instant,
     /// When it is looked at next, and after which pause again.
-    pub(super) look: (Instant, Duration),
+    pub(crate) look: (Instant, Duration),
 }
 
 /// A pool's state.
-pub(super) struct State {
-    pub(super) phase: Phase,
-    pub(super) records: HashMap<WorkerId, Record, foldhash::fast::RandomState>,
+pub(crate) struct State<B: Backend> {
+    pub(crate) phase: Phase,
+    pub(crate) records: HashMap<WorkerId, Record<B>, foldhash::fast::RandomState>,
     /// The one that fell idle last is at the end.
-    pub(super) idle: Vec<WorkerId>,
+    pub(crate) idle: Vec<WorkerId>,
     /// The worker at which short requests of a thread of the front gather.
-    pub(super) gathering: Vec<Option<WorkerId>>,
+    pub(crate) gathering: Vec<Option<WorkerId>>,
     /// How long requests take.
-    pub(super) usual: Usual,
+    pub(crate) usual: Usual,
     /// Workers with a request placed behind the running one, the oldest request first.
-    pub(super) placed: VecDeque<WorkerId>,
+    pub(crate) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
-    pub(super) queue: VecDeque<Ticket>,
-    pub(super) abandoned: Vec<Abandoned>,
+    pub(crate) queue: VecDeque<Ticket<B>>,
+    pub(crate) abandoned: Vec<Abandoned<B>>,
     /// Workers to be killed.
-    pub(super) kills: Vec<WorkerId>,
+    pub(crate) kills: Vec<WorkerId>,
     /// Idle workers to be asked to go.
-    pub(super) retired: Vec<WorkerId>,
+    pub(crate) retired: Vec<WorkerId>,
     /// Workers that the pool should have.
-    pub(super) target: usize,
+    pub(crate) target: usize,
     /// When it is to be looked whether requests still wait.
-    pub(super) growth_due: Option<Instant>,
-    pub(super) last_use: Instant,
-    pub(super) closing: bool,
+    pub(crate) growth_due: Option<Instant>,
+    pub(crate) last_use: Instant,
+    pub(crate) closing: bool,
     /// Its memory is needed elsewhere.
-    pub(super) evicted: bool,
-    pub(super) next_worker: WorkerId,
+    pub(crate) evicted: bool,
+    pub(crate) next_worker: WorkerId,
     /// Why the last worker that was wanted could not be made.
-    pub(super) unmade: Option<String>,
+    pub(crate) unmade: Option<String>,
     /// Who wants the pool to have processes before there are requests; told, by their end, when it has them or can't.
-    pub(super) warmers: Vec<oneshot::Sender<()>>,
+    pub(crate) warmers: Vec<oneshot::Sender<()>>,
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
-#[derive(Default)]
-pub(super) struct Deliveries(Vec<(Reply, Result<Begun, Error>)>);
+pub(crate) struct Deliveries<B: Backend>(Vec<Delivery<B>>);
 
-impl Deliveries {
-    pub(super) fn add(&mut self, reply: Reply, result: Result<Begun, Error>) {
+/// Who is told, and what.
+type Delivery<B> = (Reply<B>, Result<Begun<B>, Error>);
+
+impl<B: Backend> Deliveries<B> {
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn add(&mut self, reply: Reply<B>, result: Result<Begun<B>, Error>) {
         self.0.push((reply, result));
     }
 
     /// Tells those who wait. One who has left leaves his worker to the pool.
-    pub(super) fn send(self) {
+    pub(crate) fn send(self) {
         for (reply, result) in self.0 {
             drop(reply.send(result));
         }
@@ -98,54 +101,38 @@ impl Deliveries {
 }
 
 /// What a request needs to begin, chosen under the lock.
-pub(super) struct Start {
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
-    pub(super) defines: bool,
+pub(crate) struct Start<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
+    pub(crate) index: usize,
+    pub(crate) defines: bool,
     /// The worker has others before it.
-    pub(super) behind: bool,
+    pub(crate) behind: bool,
     /// It is the worker's last request: a successor is due.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
-impl Start {
+impl<B: Backend> Start<B> {
     /// Offers the request to its worker.
-    pub(super) fn offer(mut self, pool: &Arc<Pool>, work: Work) -> Begun {
-        let unsent = offer(&self.worker, &mut self.channel, &work, self.defines);
+    pub(crate) fn offer(self, pool: &Arc<Pool<B>>, work: B::Work) -> Begun<B> {
+        let place = B::offer(&self.worker, self.index, &work, self.defines);
         self.worker.end_opening();
         Begun {
             pool: pool.clone(),
             worker: self.worker,
             index: self.index,
-            channel: Some(self.channel),
-            unsent,
+            place: Some(place),
             since: Instant::now(),
-            defines: self.defines.then_some(work.directory.0),
+            defines: work.configuration().filter(|_| self.defines),
             behind: self.behind,
             work,
-            finished: None,
+            whole: None,
         }
     }
 }
 
-/// Offers a request; the worker is woken, if it sleeps, when this thread parks.
-pub(super) fn offer(worker: &Arc<Worker>, channel: &mut Channel, work: &Work, defines: bool) -> Unsent {
-    let unsent = if defines {
-        let message = [&work.directory.1[..], &work.request].concat();
-        let gone = channel.offer_quietly(work.thread, &message);
-        Unsent::rest(message, gone)
-    } else {
-        let gone = channel.offer_quietly(work.thread, &work.request);
-        Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0)
-    };
-    thread::announce_later(worker);
-    unsent
-}
-
-impl State {
+impl<B: Backend> State<B> {
     /// For a front of so many threads.
-    pub(super) fn new(settings: &Settings, threads: u32) -> Self {
+    pub(crate) fn new(settings: &Settings, threads: u32) -> Self {
         Self {
             phase: Phase::Cold,
             records: HashMap::default(),
@@ -172,7 +159,7 @@ impl State {
     ///
     /// # Errors
     /// The engine could not be started a moment ago, or the pool is being closed.
-    pub(super) fn may_start(&mut self) -> Result<(), Error> {
+    pub(crate) fn may_start(&mut self) -> Result<(), Error> {
         if self.closing {
             return Err(Error::because(Kind::EngineFailed, "the server is stopping"));
         }
@@ -188,7 +175,7 @@ impl State {
         }
     }
 
-    pub(super) fn next_id(&mut self) -> WorkerId {
+    pub(crate) fn next_id(&mut self) -> WorkerId {
         let id = self.next_worker;
         self.next_worker = id.wrapping_add(1);
         id
@@ -196,7 +183,7 @@ impl State {
 
     /// Tells those who wait for the pool's processes, if there is nothing more to wait for: it has its workers, or
     /// gets none.
-    pub(super) fn tell_warmers(&mut self) {
+    pub(crate) fn tell_warmers(&mut self) {
         let lasting = self.records.values().filter(|record| record.lasts());
         let starting = self.records.values().any(|record| record.state == WorkerState::Starting);
         if self.closing || self.unmade.is_some() || (!starting && lasting.count() >= self.target) {
@@ -205,47 +192,46 @@ impl State {
     }
 
     /// Requests that wait for a worker.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.queue.len() + self.placed.len()
     }
 
     /// Whether nothing is under way.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.waiting() == 0 && self.records.values().all(|record| record.state != WorkerState::Busy)
     }
 
     /// Takes a worker for a request that nothing older waits for: one that is as good as done, or an idle one.
-    pub(super) fn take_idle(&mut self, settings: &Settings, work: &Work) -> Option<Start> {
+    pub(crate) fn take_idle(&mut self, settings: &Settings, work: &B::Work) -> Option<Start<B>> {
         if !self.queue.is_empty() {
             return None;
         }
         if let Some(start) = self.join(settings, work, None) {
             return Some(start);
         }
-        let id = self.pop_idle(work.thread)?;
+        let id = self.pop_idle(work.thread())?;
         self.start(settings, id, work)
     }
 
     /// A worker that is at nothing begins a request.
-    fn start(&mut self, settings: &Settings, id: WorkerId, work: &Work) -> Option<Start> {
+    fn start(&mut self, settings: &Settings, id: WorkerId, work: &B::Work) -> Option<Start<B>> {
         let record = self.records.get_mut(&id)?;
         record.state = WorkerState::Busy;
         record.since = Instant::now();
         let index = record.hold()?;
         record.given(settings);
-        let defines = record.tell(work.directory.0);
+        let defines = record.tell(work.configuration());
         record.defining = u32::from(defines) << index;
         if record.last {
             self.growth_due = Some(record.since);
         }
         record.worker.begin_opening();
-        let channel = record.worker.memory.channel(index);
         let (worker, last) = (record.worker.clone(), record.last);
-        Some(Start { worker, index, channel, defines, behind: false, last })
+        Some(Start { worker, index, defines, behind: false, last })
     }
 
     /// Gives a worker that is at nothing the oldest request that waits; else it is idle.
-    pub(super) fn assign(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn assign(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         while let Some(ticket) = self.oldest() {
             if !ticket.is_wanted() {
                 continue;
@@ -266,7 +252,13 @@ impl State {
     }
 
     /// A new worker runs.
-    pub(super) fn forked(&mut self, pool: &Arc<Pool>, id: WorkerId, pid: u32, out: &mut Deliveries) -> bool {
+    pub(crate) fn forked(
+        &mut self,
+        pool: &Arc<Pool<B>>,
+        id: WorkerId,
+        pid: u32,
+        out: &mut Deliveries<B>,
+    ) -> bool {
         let Some(record) = self.records.get(&id).filter(|r| r.state == WorkerState::Starting) else {
             return false;
         };
@@ -277,13 +269,13 @@ impl State {
     }
 
     /// A worker is done with the request in this channel, which nobody holds any more.
-    pub(super) fn finished(
+    pub(crate) fn finished(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
         index: usize,
         exits: bool,
-        out: &mut Deliveries,
+        out: &mut Deliveries<B>,
     ) {
         let Some(record) = self.records.get_mut(&id) else { return };
         if !record.let_go(index) {
@@ -318,18 +310,18 @@ impl State {
     /// What was placed behind is what runs now; unless nobody wants it, or the worker will exit.
     fn promote(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
-        mut placed: Placed,
+        mut placed: Placed<B>,
         exits: bool,
-        out: &mut Deliveries,
+        out: &mut Deliveries<B>,
     ) {
         let Some(record) = self.records.get_mut(&id) else { return };
         let unwanted = exits || !placed.ticket.is_wanted();
-        if unwanted && placed.channel.take_back() {
-            record.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
-            let Placed { ticket, channel, .. } = placed;
-            drop(channel);
+        if unwanted && placed.place.take_back() {
+            record.taken_back(placed.defined());
+            let Placed { ticket, place, .. } = placed;
+            drop(place);
             if ticket.is_wanted() {
                 self.queue.push_front(ticket);
             }
@@ -351,14 +343,14 @@ impl State {
     }
 
     /// A worker gets no more requests: it exits, or is killed.
-    pub(super) fn end(&mut self, pool: &Arc<Pool>, id: WorkerId) {
+    pub(crate) fn end(&mut self, pool: &Arc<Pool<B>>, id: WorkerId) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.state = WorkerState::Ending;
         record.since = Instant::now();
         let ticket = record.take_back();
         record.worker.going.store(true, Release);
         if record.held != 0 {
-            pool.call_all();
+            pool.common.call_all();
         }
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
@@ -372,7 +364,7 @@ impl State {
     }
 
     /// Kills a worker.
-    pub(super) fn kill(&mut self, pool: &Arc<Pool>, id: WorkerId, out: &mut Deliveries) {
+    pub(crate) fn kill(&mut self, pool: &Arc<Pool<B>>, id: WorkerId, out: &mut Deliveries<B>) {
         if self.records.contains_key(&id) && !self.kills.contains(&id) {
             self.end(pool, id);
             self.kills.push(id);
@@ -381,13 +373,13 @@ impl State {
     }
 
     /// A worker is gone. Whether it was to be; `None`: nobody knows it.
-    pub(super) fn died(
+    pub(crate) fn died(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<Pool<B>>,
         id: WorkerId,
         death: Death,
-        out: &mut Deliveries,
-    ) -> Option<Record> {
+        out: &mut Deliveries<B>,
+    ) -> Option<Record<B>> {
         self.idle.retain(|other| *other != id);
         self.placed.retain(|other| *other != id);
         self.kills.retain(|other| *other != id);
@@ -395,7 +387,7 @@ impl State {
         let _ = record.worker.death.set(death);
         if record.held != 0 || record.placed.is_some() {
             // Whoever waits for it has to hear of it.
-            pool.call_all();
+            pool.common.call_all();
         }
         if let Some(ticket) = record.take_back() {
             self.queue.push_front(ticket);

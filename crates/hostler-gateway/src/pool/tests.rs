@@ -8,16 +8,22 @@ mod crowd;
 mod engine;
 mod gather;
 mod growth;
+mod left;
 mod order;
 mod trouble;
 
 use super::*;
+use crate::backend::OnAbandon;
+use crate::backend::ring::{Exchange, Frame, Pool, Work, attentive, before_park};
 use engine::{Engine, FalseHost};
 use hostler_wire::work::FromWorker;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
+
+/// How long a worker may do nothing.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a test on a thread as the front's are: with a `LocalSet`, and a look at the channels before it parks.
 fn run(test: impl AsyncFnOnce()) {
@@ -104,7 +110,13 @@ fn work_with(what: &str, flags: u32) -> Work {
     };
     let mut request = Vec::new();
     hostler_wire::work::ToWorker::Request(Box::new(head)).encode(&mut request);
-    Work { thread: 0, directory: (7, define.into()), request, timeout: Duration::from_secs(10) }
+    Work {
+        thread: 0,
+        directory: (7, define.into()),
+        request,
+        timeout: TIMEOUT,
+        on_abandon: OnAbandon::TakeBackOrKill(TIMEOUT),
+    }
 }
 
 async fn next(exchange: &mut Exchange) -> Option<Result<Frame, Error>> {

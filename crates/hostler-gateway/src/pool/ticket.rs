@@ -1,93 +1,111 @@
 //! A request that waits for a worker.
 
+use super::Pool;
 use super::worker::Worker;
-use super::{Pool, Work};
 use crate::Error;
-use crate::backend::ring::{Cutter, Unsent};
-use hostler_ring::front::Channel;
+use crate::backend::{Backend, OnAbandon, Request as _};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// The way to whoever waits.
-pub(super) type Reply = oneshot::Sender<Result<Begun, Error>>;
+pub(crate) type Reply<B> = oneshot::Sender<Result<Begun<B>, Error>>;
 
 /// A request in the queue, or placed behind a running one.
-pub(super) struct Ticket {
-    pub(super) work: Work,
-    pub(super) since: Instant,
-    pub(super) reply: Reply,
+pub(crate) struct Ticket<B: Backend> {
+    /// No other one of the pool has it.
+    pub(crate) number: u64,
+    pub(crate) work: B::Work,
+    pub(crate) since: Instant,
+    pub(crate) reply: Reply<B>,
+    /// Its client has gone, and it is to be run all the same if it begins before this time.
+    pub(crate) until: Option<Instant>,
 }
 
-impl Ticket {
-    /// Whether anybody still waits.
-    pub(super) fn is_wanted(&self) -> bool {
-        !self.reply.is_closed()
+impl<B: Backend> Ticket<B> {
+    /// Whether it is still to be run.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.reply.is_closed() || self.until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Its client has gone.
+    pub(crate) fn leave(&mut self) {
+        if let OnAbandon::RunToEnd(limit) = self.work.on_abandon()
+            && self.work.is_whole()
+        {
+            self.until = Some(Instant::now() + limit);
+        }
     }
 }
 
 /// A request that was placed behind a running one, and can be taken back until the worker takes it.
-pub(super) struct Placed {
-    pub(super) ticket: Ticket,
-    pub(super) index: usize,
-    pub(super) channel: Channel,
+pub(crate) struct Placed<B: Backend> {
+    pub(crate) ticket: Ticket<B>,
+    pub(crate) index: usize,
+    pub(crate) place: B::Place,
     /// The worker is told the request's configuration by it.
-    pub(super) defines: bool,
-    /// What had no room.
-    pub(super) unsent: Unsent,
+    pub(crate) defines: bool,
     /// When it was placed here.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
 }
 
-impl Placed {
+impl<B: Backend> Placed<B> {
+    /// The configuration that the worker is told by it.
+    pub(crate) fn defined(&self) -> Option<u32> {
+        self.ticket.work.configuration().filter(|_| self.defines)
+    }
+
     /// The request is the worker's now: to whom to tell it, and what to go on with.
-    pub(super) fn begin(
-        self,
-        pool: &Arc<Pool>,
-        worker: Arc<Worker>,
-    ) -> (oneshot::Sender<Result<Begun, Error>>, Begun) {
-        let Self { ticket, index, channel, defines, unsent, .. } = self;
-        let Ticket { work, since, reply } = ticket;
+    pub(crate) fn begin(self, pool: &Arc<Pool<B>>, worker: Arc<Worker<B>>) -> (Reply<B>, Begun<B>) {
+        let defines = self.defined();
+        let Self { ticket, index, place, .. } = self;
+        let Ticket { work, since, reply, .. } = ticket;
         pool.counters.waits.add(since.elapsed());
         let begun = Begun {
             pool: pool.clone(),
             worker,
             index,
-            channel: Some(channel),
-            unsent,
+            place: Some(place),
             since: Instant::now(),
-            defines: defines.then_some(work.directory.0),
+            defines,
             behind: false,
             work,
-            finished: None,
+            whole: None,
         };
         (reply, begun)
     }
 }
 
 /// A request that a worker has. Whoever drops it leaves the worker to the pool, which waits for its end.
-pub(super) struct Begun {
-    pub(super) pool: Arc<Pool>,
-    pub(super) worker: Arc<Worker>,
-    pub(super) index: usize,
-    /// `None` once it has gone to an exchange, or to the pool.
-    pub(super) channel: Option<Channel>,
-    pub(super) unsent: Unsent,
-    pub(super) since: Instant,
+pub(crate) struct Begun<B: Backend> {
+    pub(crate) pool: Arc<Pool<B>>,
+    pub(crate) worker: Arc<Worker<B>>,
+    pub(crate) index: usize,
+    /// `None` once it has gone to a conversation, or to the pool.
+    pub(crate) place: Option<B::Place>,
+    pub(crate) since: Instant,
     /// The request, for another worker if this one dies before it takes it.
-    pub(super) work: Work,
+    pub(crate) work: B::Work,
     /// The worker is told this configuration by it.
-    pub(super) defines: Option<u32>,
+    pub(crate) defines: Option<u32>,
     /// It has been placed behind others.
-    pub(super) behind: bool,
-    /// The answer is complete: the worker need not be told that nobody waits, it is only cleaning up.
-    pub(super) finished: Option<Cutter>,
+    pub(crate) behind: bool,
+    /// Whether the whole request has come by now; `None`: only if the work is whole.
+    pub(crate) whole: Option<bool>,
 }
 
-impl Drop for Begun {
+impl<B: Backend> Begun<B> {
+    /// Whether it is run to its end when its client has gone.
+    pub(crate) fn runs_on(&self) -> bool {
+        matches!(self.work.on_abandon(), OnAbandon::RunToEnd(_))
+            && self.whole.unwrap_or_else(|| self.work.is_whole())
+    }
+}
+
+impl<B: Backend> Drop for Begun<B> {
     fn drop(&mut self) {
-        if let Some(channel) = self.channel.take() {
-            self.pool.clone().abandon(self, channel);
+        if let Some(place) = self.place.take() {
+            self.pool.clone().abandon(self, place);
         }
     }
 }

@@ -1,15 +1,20 @@
 //! How much memory a pool's processes hold.
 
 use super::Pool;
+use crate::backend::Backend;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Notes what the pool's parent and its workers hold.
-pub(super) fn weigh(pool: &Pool, parent: u32) {
-    let parent = memory(parent);
+/// Notes what the pool's parent, if it has one, and its workers hold.
+pub(crate) fn weigh<B: Backend>(pool: &Pool<B>, parent: Option<u32>) {
+    let parent = parent.map_or(0, memory);
     pool.facts().memory = parent;
     let workers: Vec<_> = pool.lock().records.values().map(|record| record.worker.clone()).collect();
     for worker in workers {
-        let all = memory(worker.pid.load(Relaxed));
+        let pid = worker.pid.load(Relaxed);
+        if pid == 0 {
+            continue;
+        }
+        let all = memory(pid);
         // What it shares with its parent since it was forked counts in both.
         worker.bytes.store(all.saturating_sub(parent).max(1 << 20), Relaxed);
     }

@@ -3,8 +3,8 @@
 use super::settings::Settings;
 use super::ticket::{Placed, Ticket};
 use super::{Pool, WorkerId, WorkerState, WorkerStatus};
+use crate::backend::{Backend, Place as _};
 use crate::{Error, Kind};
-use hostler_ring::{CHANNELS, Memory};
 use hostler_wire::site::Exit;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{
@@ -24,45 +24,46 @@ const TOLD: usize = 4096;
 const EARLY: Duration = Duration::from_millis(50);
 
 /// What all who speak with a worker share.
-pub(super) struct Worker {
-    pub(super) id: WorkerId,
-    pub(super) pool: Weak<Pool>,
+pub struct Worker<B: Backend> {
+    pub(crate) id: WorkerId,
+    pub(crate) pool: Weak<Pool<B>>,
     /// Which parent of the pool has forked it.
-    pub(super) parent: u32,
-    pub(super) pid: AtomicU32,
-    pub(super) memory: Arc<Memory>,
+    pub(crate) parent: u32,
+    pub(crate) pid: AtomicU32,
+    /// How it is spoken to.
+    pub(crate) seat: B::Seat,
     /// Requests that have got a channel and have not been offered yet: nothing is placed behind those.
-    pub(super) opening: AtomicU32,
+    pub(crate) opening: AtomicU32,
     /// Requests that it has ended, as far as the front has heard.
-    pub(super) ended: AtomicU32,
+    pub(crate) ended: AtomicU32,
     /// It takes no further requests: what waits behind its last one is to be given to others.
-    pub(super) going: AtomicBool,
+    pub(crate) going: AtomicBool,
     /// Set when it is gone.
-    pub(super) death: OnceLock<Death>,
+    pub(crate) death: OnceLock<Death>,
     /// A request that it took with it has its end for a cause.
-    pub(super) told: AtomicBool,
+    pub(crate) told: AtomicBool,
     /// Memory of its own, in bytes, as last looked at.
-    pub(super) bytes: AtomicU64,
+    pub(crate) bytes: AtomicU64,
     last_lines: Mutex<VecDeque<(Instant, String)>>,
 }
 
 /// How a worker has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Death {
+pub(crate) enum Death {
     /// As its parent says.
     Exit(Exit),
     /// Its parent is gone, so nobody can say.
     Orphaned,
 }
 
-impl Worker {
-    pub(super) fn new(id: WorkerId, pool: &Arc<Pool>, parent: u32, memory: Arc<Memory>) -> Arc<Self> {
+impl<B: Backend> Worker<B> {
+    pub(crate) fn new(id: WorkerId, pool: &Arc<Pool<B>>, parent: u32, seat: B::Seat) -> Arc<Self> {
         Arc::new(Self {
             id,
             pool: Arc::downgrade(pool),
             parent,
             pid: AtomicU32::new(0),
-            memory,
+            seat,
             opening: AtomicU32::new(0),
             ended: AtomicU32::new(0),
             going: AtomicBool::new(false),
@@ -73,23 +74,23 @@ impl Worker {
         })
     }
 
-    pub(super) fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         self.death.get().is_some()
     }
 
-    pub(super) fn begin_opening(&self) {
+    pub(crate) fn begin_opening(&self) {
         self.opening.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn end_opening(&self) {
+    pub(crate) fn end_opening(&self) {
         self.opening.fetch_sub(1, Release);
     }
 
     /// The error for a request, begun at `since`, that it took with it.
-    pub(super) fn died(&self, death: Death, since: Instant) -> Error {
+    pub(crate) fn died(&self, death: Death, since: Instant) -> Error {
         self.told.store(true, Relaxed);
         let why = match death {
-            Death::Exit(exit) => super::deaths::describe(exit),
+            Death::Exit(exit) => describe(exit),
             Death::Orphaned => "its parent has ended".to_owned(),
         };
         let pid = self.pid.load(Relaxed);
@@ -99,7 +100,7 @@ impl Worker {
     }
 
     /// Keeps a line of its stderr.
-    pub(super) fn keep_line(&self, line: &[u8]) {
+    pub(crate) fn keep_line(&self, line: &[u8]) {
         let mut lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == KEPT {
             lines.pop_front();
@@ -108,12 +109,12 @@ impl Worker {
     }
 
     /// All that are kept.
-    pub(super) fn last_lines(&self) -> Vec<String> {
+    pub(crate) fn last_lines(&self) -> Vec<String> {
         self.lines(|_| true)
     }
 
     /// Those of a request that was begun then, not those of earlier ones.
-    pub(super) fn lines_since(&self, since: Instant) -> Vec<String> {
+    pub(crate) fn lines_since(&self, since: Instant) -> Vec<String> {
         self.lines(|arrived| arrived + EARLY >= since)
     }
 
@@ -123,28 +124,36 @@ impl Worker {
     }
 }
 
-/// What only the pool knows about a worker; changed under its lock.
-pub(super) struct Record {
-    pub(super) worker: Arc<Worker>,
-    pub(super) state: WorkerState,
-    pub(super) since: Instant,
-    /// Requests it has been given.
-    pub(super) requests: u64,
-    /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
-    /// each.
-    pub(super) held: u32,
-    /// Those of them that tell it a configuration.
-    pub(super) defining: u32,
-    /// Numbers of configurations that it has been told.
-    pub(super) told: HashSet<u32, foldhash::fast::RandomState>,
-    /// The request behind the running one.
-    pub(super) placed: Option<Placed>,
-    /// It is at its last request: nothing is placed behind it.
-    pub(super) last: bool,
+/// How a process has ended, in words.
+pub(crate) fn describe(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exited with status {status}"),
+        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
+    }
 }
 
-impl Record {
-    pub(super) fn new(worker: Arc<Worker>) -> Self {
+/// What only the pool knows about a worker; changed under its lock.
+pub(crate) struct Record<B: Backend> {
+    pub(crate) worker: Arc<Worker<B>>,
+    pub(crate) state: WorkerState,
+    pub(crate) since: Instant,
+    /// Requests it has been given.
+    pub(crate) requests: u64,
+    /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
+    /// each.
+    pub(crate) held: u32,
+    /// Those of them that tell it a configuration.
+    pub(crate) defining: u32,
+    /// Numbers of configurations that it has been told.
+    pub(crate) told: HashSet<u32, foldhash::fast::RandomState>,
+    /// The request behind the running one.
+    pub(crate) placed: Option<Placed<B>>,
+    /// It is at its last request: nothing is placed behind it.
+    pub(crate) last: bool,
+}
+
+impl<B: Backend> Record<B> {
+    pub(crate) fn new(worker: Arc<Worker<B>>) -> Self {
         Self {
             worker,
             state: WorkerState::Starting,
@@ -158,7 +167,7 @@ impl Record {
         }
     }
 
-    pub(super) fn status(&self) -> WorkerStatus {
+    pub(crate) fn status(&self) -> WorkerStatus {
         WorkerStatus {
             id: self.worker.id,
             pid: self.worker.pid.load(Relaxed),
@@ -170,12 +179,12 @@ impl Record {
     }
 
     /// Whether further requests may be given to it at some time.
-    pub(super) fn lasts(&self) -> bool {
+    pub(crate) fn lasts(&self) -> bool {
         self.state != WorkerState::Ending && !self.last
     }
 
     /// Whether a request may be placed behind the one that runs.
-    pub(super) fn is_placeable(&self) -> bool {
+    pub(crate) fn is_placeable(&self) -> bool {
         self.state == WorkerState::Busy
             && !self.last
             && self.placed.is_none()
@@ -185,26 +194,26 @@ impl Record {
     }
 
     /// Whether a channel is not in use.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.free().is_some()
     }
 
     /// A channel that is not in use.
-    pub(super) fn free(&self) -> Option<usize> {
+    pub(crate) fn free(&self) -> Option<usize> {
         let placed = self.placed.as_ref().map_or(0, |placed| 1 << placed.index);
         let index = (self.held | placed).trailing_ones() as usize;
-        (index < CHANNELS).then_some(index)
+        (index < B::capacity(&self.worker.seat)).then_some(index)
     }
 
     /// Takes a channel that is not in use.
-    pub(super) fn hold(&mut self) -> Option<usize> {
+    pub(crate) fn hold(&mut self) -> Option<usize> {
         let index = self.free()?;
         self.held |= 1 << index;
         Some(index)
     }
 
     /// Whoever had this channel has left it; false: nobody had.
-    pub(super) fn let_go(&mut self, index: usize) -> bool {
+    pub(crate) fn let_go(&mut self, index: usize) -> bool {
         let was_held = self.held & 1 << index != 0;
         self.held &= !(1 << index);
         self.defining &= !(1 << index);
@@ -212,7 +221,8 @@ impl Record {
     }
 
     /// Whether it has to be told this configuration, which it knows from now on.
-    pub(super) fn tell(&mut self, directory: u32) -> bool {
+    pub(crate) fn tell(&mut self, directory: Option<u32>) -> bool {
+        let Some(directory) = directory else { return false };
         // There are ever more numbers where access files change; a worker may be told one again.
         if self.told.len() >= TOLD && !self.told.contains(&directory) {
             self.told.clear();
@@ -221,17 +231,17 @@ impl Record {
     }
 
     /// It has been given one more request.
-    pub(super) fn given(&mut self, settings: &Settings) {
+    pub(crate) fn given(&mut self, settings: &Settings) {
         self.requests += 1;
         let most = if settings.one_shot { 1 } else { u64::from(settings.max_requests) };
         self.last = most > 0 && self.requests >= most;
     }
 
     /// Takes back what was placed behind, unless the worker has taken it.
-    pub(super) fn take_back(&mut self) -> Option<Ticket> {
+    pub(crate) fn take_back(&mut self) -> Option<Ticket<B>> {
         let mut placed = self.placed.take()?;
-        if placed.channel.take_back() {
-            self.taken_back(placed.defines.then_some(placed.ticket.work.directory.0));
+        if placed.place.take_back() {
+            self.taken_back(placed.defined());
             return Some(placed.ticket);
         }
         self.placed = Some(placed);
@@ -239,7 +249,7 @@ impl Record {
     }
 
     /// It has not seen a request that it had been given, nor the configuration that this would have told.
-    pub(super) fn taken_back(&mut self, defines: Option<u32>) {
+    pub(crate) fn taken_back(&mut self, defines: Option<u32>) {
         self.requests = self.requests.saturating_sub(1);
         self.last = false;
         if let Some(id) = defines {

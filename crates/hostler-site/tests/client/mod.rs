@@ -8,7 +8,8 @@ use hostler_sys::process::{Ended, Identity, Pid, Program as Binary, Spawn, spawn
 use hostler_sys::socket::stream_pair;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{
-    Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk, Walked, Warm,
+    Connect, ConnectError, Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk,
+    Walked, Warm,
 };
 use serde_bytes::ByteBuf;
 use std::io::Read;
@@ -239,6 +240,54 @@ impl Connection {
             FromSite::RunFailed { id, cause } if id == run.id => Err(cause),
             other => panic!("neither started nor failed but {other:?}"),
         }
+    }
+
+    /// Starts a program that listens; where.
+    pub fn start_listener(&mut self, program: Program) -> Result<(Started, PathBuf), RunError> {
+        let (stdout, stdout_theirs) = rustix::pipe::pipe().unwrap();
+        let (stderr, stderr_theirs) = rustix::pipe::pipe().unwrap();
+        let (door, _) = stream_pair().unwrap();
+        let run = Run {
+            id: self.id(),
+            program,
+            env: vec![ByteBuf::from("A=b")],
+            suexec: true,
+            no_new_privs: false,
+            limits: Limits::default(),
+        };
+        self.send(&ToSite::Run(run.clone()), &[stdout_theirs.as_fd(), stderr_theirs.as_fd()]);
+        match self.receive().0 {
+            FromSite::Listening { id, pid, path } if id == run.id => {
+                let path = PathBuf::from(String::from_utf8(path.into_vec()).unwrap());
+                Ok((Started { id, pid, stdin: None, stdout, stderr, door, adopted: false }, path))
+            }
+            FromSite::RunFailed { id, cause } if id == run.id => Err(cause),
+            other => panic!("neither listening nor failed but {other:?}"),
+        }
+    }
+
+    /// Asks for a connection; its number.
+    pub fn ask_connection(&mut self, path: &Path, within: Duration) -> RequestId {
+        let id = self.id();
+        let within = u32::try_from(within.as_millis()).unwrap();
+        let path = ByteBuf::from(path.to_str().unwrap());
+        self.send(&ToSite::Connect(Connect { id, path, within }), &[]);
+        id
+    }
+
+    /// The answer to that.
+    pub fn connection(&mut self, expected: RequestId) -> Result<OwnedFd, ConnectError> {
+        match self.receive() {
+            (FromSite::Connected { id }, mut fds) if id == expected && fds.len() == 1 => Ok(fds.remove(0)),
+            (FromSite::ConnectFailed { id, cause }, _) if id == expected => Err(cause),
+            other => panic!("neither connected nor failed but {other:?}"),
+        }
+    }
+
+    /// Connects, or fails at once.
+    pub fn connect(&mut self, path: &Path) -> Result<OwnedFd, ConnectError> {
+        let id = self.ask_connection(path, Duration::ZERO);
+        self.connection(id)
     }
 
     /// Runs a program to its end with an empty input.

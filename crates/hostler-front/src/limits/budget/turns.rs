@@ -106,7 +106,7 @@ pub(crate) async fn hand_out(thread: Rc<crate::request::thread::Thread>) {
     loop {
         while thread.turns.next() {
             // The thread does not park as long as somebody has work, but workers want to be heard.
-            hostler_gateway::pool::before_park();
+            hostler_gateway::backend::ring::before_park();
             tokio::task::yield_now().await;
         }
         thread.turns.lined_up.notified().await;

@@ -11,7 +11,7 @@ use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use bytes::Bytes;
-use hostler_gateway::pool::{Exchange, Frame, Work};
+use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{FromPerl, Phase, PhaseSet, ToPerl};
 use hostler_wire::work::{FromWorker, Outcome, ToWorker};

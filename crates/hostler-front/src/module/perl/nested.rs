@@ -11,7 +11,7 @@ use crate::io::body::RequestBody;
 use crate::request::Request;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
-use hostler_gateway::pool::{Exchange, Work};
+use hostler_gateway::backend::ring::{Exchange, Work};
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::task::Context;

@@ -19,7 +19,7 @@ use crate::module::include;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
 use bytes::Bytes;
-use hostler_gateway::pool::Exchange;
+use hostler_gateway::backend::ring::Exchange;
 use hostler_perl_frames::ToPerl;
 use hostler_wire::work::ToWorker;
 use std::future::Future;

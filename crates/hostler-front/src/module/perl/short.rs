@@ -28,7 +28,8 @@ use crate::technique::framed;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::Error;
-use hostler_gateway::pool::{Exchange, Frame, Work};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::{HTTP_10, HTTP_11, Head};
 use hostler_wire::work::{Fields, FromWorker, Outcome};
@@ -136,11 +137,13 @@ fn work(
     message.remote_ip = remote.as_bytes();
     message.log_id = log_id.as_bytes();
     message.headers_in = headers_in;
+    let timeout = settings::timeout(&request.server);
     Work {
         thread: thread.index,
         directory: (known.id, known.message.clone()),
         request: head::encoded(&message),
-        timeout: settings::timeout(&request.server),
+        timeout,
+        on_abandon: OnAbandon::TakeBackOrKill(timeout),
     }
 }
 

@@ -34,7 +34,8 @@ fn what_nobody_waits_for_is_passed_over_in_turns() {
 fn a_worker_that_reads_no_answer_is_not_heard_for_ever() {
     run(async || {
         let site = Site::new(exactly(1));
-        let work = Work { timeout: Duration::from_millis(500), ..work("pester gate") };
+        const SOON: Duration = Duration::from_millis(500);
+        let work = Work { timeout: SOON, on_abandon: OnAbandon::TakeBackOrKill(SOON), ..work("pester gate") };
         let mut exchange = site.pool.begin(work).await.unwrap();
         let mut asked = 0;
         let error = loop {

@@ -1,6 +1,7 @@
 //! The false engine.
 
-use crate::pool::{Host, Process, Started};
+use crate::supervisor::Process;
+use crate::supervisor::fork::{Host, Started};
 use crate::{Error, Kind};
 use hostler_ring::worker::{Conversation, Worker};
 use hostler_sys::fdpass;
@@ -44,6 +45,8 @@ pub(super) struct Shared {
     pub(super) forked: AtomicU32,
     /// What has been begun, in order, with the worker that did it.
     pub(super) log: Mutex<Vec<(WorkerId, String)>>,
+    /// What has been done to its end without being abandoned.
+    pub(super) done: Mutex<Vec<String>>,
     /// Configurations told.
     pub(super) defined: AtomicU32,
     /// Gates that are open: `wait NAME` ends.
@@ -65,6 +68,10 @@ impl Engine {
 
     pub(super) fn begun(&self) -> Vec<String> {
         self.shared.log.lock().unwrap().iter().map(|(_, what)| what.clone()).collect()
+    }
+
+    pub(super) fn done(&self) -> Vec<String> {
+        self.shared.done.lock().unwrap().clone()
     }
 
     pub(super) fn end(&self) {
@@ -262,6 +269,9 @@ impl Player {
         }
         if self.is_killed() {
             return self.gone(talk);
+        }
+        if !talk.is_abandoned() {
+            self.shared.done.lock().unwrap().push(what.clone());
         }
         say(&mut talk, &FromWorker::Body(what.as_bytes()));
         say(&mut talk, &FromWorker::Finished(Outcome::Done));

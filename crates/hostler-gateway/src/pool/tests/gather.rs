@@ -3,7 +3,7 @@
 use super::*;
 
 /// A pool whose requests have all been short so far, and all of whose workers are idle and know the configuration.
-async fn light(workers: u32) -> Site {
+pub(super) async fn light(workers: u32) -> Site {
     let site = Site::new(exactly(workers));
     // Each worker is told the configuration.
     let first: Vec<_> = (0..workers).map(|_| site.ask_later("wait all")).collect();

@@ -183,7 +183,10 @@ fn memory_that_is_needed_elsewhere_is_taken_from_the_pool_that_was_unused_longes
 fn a_pool_whose_processes_have_ended_holds_nothing_until_it_is_asked_again() {
     run(async || {
         let site = Site::new(exactly(2));
-        let rests = || site.pool.known_bells().is_none() && !super::listen::is_listening(&site.pool);
+        let rests = || {
+            site.pool.common.known_bells().is_none()
+                && !crate::backend::ring::listen::is_listening(&site.pool)
+        };
         for round in 1..=3 {
             assert!(rests(), "round {round}");
             assert_eq!(site.ask("one").await.unwrap(), "one");
@@ -221,6 +224,6 @@ fn a_pool_that_cannot_be_started_holds_no_bells() {
         site.engine.shared.fails.store(true, Relaxed);
         site.ask("one").await.unwrap_err();
         site.ask("two").await.unwrap_err();
-        site.until("at rest", |_| site.pool.known_bells().is_none()).await;
+        site.until("at rest", |_| site.pool.common.known_bells().is_none()).await;
     });
 }

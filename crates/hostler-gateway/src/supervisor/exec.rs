@@ -1,8 +1,11 @@
-//! How many programs run at once that are started for one request each (CGI): for each site and in all. Who would be
+//! Programs that are started for one request each (CGI): how many run at once, for each site and in all. Who would be
 //! one too many waits, first come, first served within a site; among sites, the one that has the fewest goes first, so
 //! that one site's queue does not stand before another's.
 //!
-//! The front's threads share it; nobody but requests for such programs comes here.
+//! The front's threads share it; nobody but requests for such programs comes here. It is no
+//! [`Supervisor`](super::Supervisor) of a pool: no worker is there before its request, none is idle after it, and what
+//! is scheduled is not one site's workers but all sites' (docs/decisions/0033). The program itself is started by the
+//! site's process, for the thread whose request it is, and watched over as a [`Process`](super::Process).
 
 use crate::{Error, Kind};
 use std::collections::{BTreeMap, BTreeSet};

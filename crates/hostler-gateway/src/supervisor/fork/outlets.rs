@@ -3,7 +3,8 @@
 
 use super::lines::{Lines, Taken};
 use super::parent::Host;
-use super::{Pool, WorkerId};
+use crate::backend::ring::Pool;
+use crate::pool::WorkerId;
 use hostler_sys::pipe::for_output;
 use std::cell::Cell;
 use std::collections::HashMap;

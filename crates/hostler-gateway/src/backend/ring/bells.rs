@@ -4,28 +4,27 @@
 //! bell that a worker has made blocking and filled waits for ever. So the front never writes to one. What it has to
 //! tell its own threads goes by [`Calls`], which no other process knows.
 //!
-//! They are there as long as the pool has processes, or requests for some: a pool that is at rest holds no descriptor
-//! ([`Pool::rest`]). A thread may still listen for bells that are given up. It is told by being rung, and before it
+//! They are there as long as the pool has processes, or requests for some: a pool that is at rest holds no descriptor. A thread may still listen for bells that are given up. It is told by being rung, and before it
 //! has heard that, it has nothing to hear from any other: what it has begun meanwhile makes it listen for the new ones.
 
-use super::state::State;
-use super::{Phase, Pool};
+use super::{Common, Pool};
+use crate::backend;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Bells for all threads.
 #[derive(Debug)]
-pub(super) struct Bells {
-    pub(super) descriptors: Vec<OwnedFd>,
+pub(crate) struct Bells {
+    pub(crate) descriptors: Vec<OwnedFd>,
     calls: Arc<Calls>,
 }
 
 /// How the front itself calls its threads; holds no descriptor.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     threads: Vec<Notify>,
     /// The pool has given the bells up.
     over: AtomicBool,
@@ -40,7 +39,7 @@ impl Bells {
         Ok(Arc::new(Self { descriptors: descriptors.collect::<io::Result<_>>()?, calls: Arc::new(calls) }))
     }
 
-    pub(super) fn calls(&self) -> Arc<Calls> {
+    pub(crate) fn calls(&self) -> Arc<Calls> {
         self.calls.clone()
     }
 }
@@ -52,21 +51,40 @@ impl Calls {
     }
 
     /// Waits until this thread is called.
-    pub(super) async fn called(&self, thread: u32) {
+    pub(crate) async fn called(&self, thread: u32) {
         match self.threads.get(thread as usize) {
             Some(call) => call.notified().await,
             None => std::future::pending().await,
         }
     }
 
-    pub(super) fn are_over(&self) -> bool {
+    pub(crate) fn are_over(&self) -> bool {
         self.over.load(Acquire)
     }
 }
 
-impl Pool {
+impl backend::Common for Common {
+    fn new(threads: u32) -> Self {
+        Self { threads, bells: Mutex::default(), kept: Arc::default() }
+    }
+
+    fn call_all(&self) {
+        if let Some(bells) = &*self.known_bells() {
+            bells.calls.call();
+        }
+    }
+
+    fn rest(&self) {
+        if let Some(bells) = self.known_bells().take() {
+            bells.calls.over.store(true, Release);
+            bells.calls.call();
+        }
+    }
+}
+
+impl Common {
     /// The eventfds of the front's threads; made if there are none.
-    pub(super) fn bells(&self) -> io::Result<Arc<Bells>> {
+    pub(crate) fn bells(&self) -> io::Result<Arc<Bells>> {
         let mut bells = self.known_bells();
         if let Some(known) = &*bells {
             return Ok(known.clone());
@@ -76,67 +94,26 @@ impl Pool {
         Ok(made)
     }
 
-    /// For a thread whose bells were given up: those that it has to listen for now; `None`: the pool is at rest.
-    pub(super) fn new_bells(&self) -> Option<Arc<Bells>> {
-        // Held, so that the pool does not go to rest meanwhile.
-        let state = self.lock();
-        if state.is_at_rest() { None } else { self.bells().ok() }
-    }
-
-    /// Wakes the front's threads, which then look at all of their conversations.
-    pub(super) fn call_all(&self) {
-        if let Some(bells) = &*self.known_bells() {
-            bells.calls.call();
-        }
-    }
-
-    /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
-    /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
-    pub(super) fn hush(&self) {
-        if let Some(bells) = &*self.known_bells() {
-            for bell in &bells.descriptors {
-                hostler_sys::shared::hush(bell);
-            }
-        }
-    }
-
-    /// Gives up what only a pool with processes needs, if it has none and nobody waits for any.
-    pub(super) fn rest(&self) {
-        let given_up = {
-            let mut state = self.lock();
-            if !state.is_at_rest() {
-                return;
-            }
-            state.give_back_space();
-            self.known_bells().take()
-        };
-        if let Some(bells) = given_up {
-            bells.calls.over.store(true, Release);
-            bells.calls.call();
-        }
-    }
-
-    pub(super) fn known_bells(&self) -> MutexGuard<'_, Option<Arc<Bells>>> {
+    pub(crate) fn known_bells(&self) -> MutexGuard<'_, Option<Arc<Bells>>> {
         self.bells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Whether there are no processes, nor requests that need some.
-    fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Cold | Phase::Failed(..))
-            && self.records.is_empty()
-            && self.waiting() == 0
-            && self.abandoned.is_empty()
+impl Pool {
+    /// For a thread whose bells were given up: those that it has to listen for now; `None`: the pool is at rest.
+    pub(crate) fn new_bells(&self) -> Option<Arc<Bells>> {
+        // Held, so that the pool does not go to rest meanwhile.
+        let state = self.lock();
+        if state.is_at_rest() { None } else { self.common.bells().ok() }
     }
 
-    fn give_back_space(&mut self) {
-        self.records.shrink_to_fit();
-        self.idle = Vec::new();
-        self.placed.shrink_to_fit();
-        self.queue.shrink_to_fit();
-        self.abandoned = Vec::new();
-        self.kills = Vec::new();
-        self.retired = Vec::new();
+    /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
+    /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
+    pub(crate) fn hush(&self) {
+        if let Some(bells) = &*self.common.known_bells() {
+            for bell in &bells.descriptors {
+                hostler_sys::shared::hush(bell);
+            }
+        }
     }
 }

@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 #[derive(Default)]
-pub(super) struct Timer(Option<Pin<Box<Sleep>>>);
+pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
     /// Ready at `due`.
-    pub(super) fn poll_due(&mut self, due: Instant, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_due(&mut self, due: Instant, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(due)));
         if sleep.deadline() > due {
             sleep.as_mut().reset(due);

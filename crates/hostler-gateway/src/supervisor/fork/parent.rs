@@ -2,7 +2,8 @@
 //!
 //! The parent is a tenant's: frames are bounded, and one that can't be ends the conversation.
 
-use crate::{Error, Process, register};
+use crate::supervisor::Process;
+use crate::{Error, register};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};

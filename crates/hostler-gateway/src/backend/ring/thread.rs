@@ -5,9 +5,8 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
 //! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
-use super::Pool;
-use super::ticket::Begun;
-use super::worker::Worker;
+use super::{Begun, Pool, Worker};
+use crate::backend::Common as _;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -209,7 +208,7 @@ fn announce() {
         std::mem::take(&mut thread.offered)
     });
     let Ok(mut offered) = offered else { return };
-    offered.drain(..).for_each(|worker| worker.memory.announce());
+    offered.drain(..).for_each(|worker| worker.seat.announce());
     let _ = THREAD.try_with(|thread| thread.borrow_mut().offered = offered);
 }
 
@@ -356,6 +355,6 @@ async fn guard_until_idle() {
             }
             thread.guarding
         });
-        pools.iter().for_each(|pool| pool.call_all());
+        pools.iter().for_each(|pool| pool.common.call_all());
     }
 }

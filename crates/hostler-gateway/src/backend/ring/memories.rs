@@ -15,17 +15,17 @@ type Shared = (Arc<Memory>, Rc<OwnedFd>);
 
 /// Memories that are in use, or were.
 #[derive(Debug, Default)]
-pub(super) struct Memories(Vec<Shared>);
+pub(crate) struct Memories(Vec<Shared>);
 
 impl Memories {
     /// For a worker that serves many requests.
-    pub(super) fn lasting() -> io::Result<Shared> {
+    pub(crate) fn lasting() -> io::Result<Shared> {
         let (memory, descriptor) = Memory::create()?;
         Ok((memory, Rc::new(descriptor)))
     }
 
     /// For a worker that serves one: what nobody holds any more, made as new, if there is one.
-    pub(super) fn passing(&mut self) -> io::Result<Shared> {
+    pub(crate) fn passing(&mut self) -> io::Result<Shared> {
         let free = self.0.iter_mut().position(|(memory, _)| Memory::renew(memory));
         let shared = match free {
             Some(free) => self.0.remove(free),

@@ -1,9 +1,10 @@
 //! The deaths of workers, each told once: by the request that it took with it, or else here.
 
-use super::maintain::FAREWELL;
 use super::parent::Host;
-use super::worker::{Record, Worker};
-use super::{Pool, WorkerId, WorkerState};
+use crate::backend::ring::{Pool, Ring, Worker};
+use crate::pool::maintain::FAREWELL;
+use crate::pool::worker::{Record, describe};
+use crate::pool::{WorkerId, WorkerState};
 use hostler_sys::stat::Stat;
 use hostler_wire::site::Exit;
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ impl Watch {
     /// Whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose standard
     /// error nobody holds any more; one that lives may have closed it.
     pub(super) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
-        let late = |record: &Record| {
+        let late = |record: &Record<Ring>| {
             record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
         };
         let (suspects, is_late) = {
@@ -67,11 +68,4 @@ pub(super) fn tell<H: Host + 'static>(host: &Rc<H>, worker: &Arc<Worker>, exit: 
         tokio::time::sleep(NOTICED).await;
         line();
     });
-}
-
-pub(super) fn describe(exit: Exit) -> String {
-    match exit {
-        Exit::Status(status) => format!("exited with status {status}"),
-        Exit::Signal(signal) => format!("killed by {}", crate::signal_name(signal)),
-    }
 }

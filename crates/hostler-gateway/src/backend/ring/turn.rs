@@ -1,8 +1,7 @@
 //! Turns: whoever is always ready leaves others theirs. A worker that says ever more is listened to for a while only, and
 //! a task that can go on for ever is followed by a look at what others wait for.
 
-use super::thread;
-use crate::backend::ring::Frame;
+use super::{Frame, thread};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 

@@ -8,6 +8,7 @@
 use super::WorkerState;
 use super::settings::Settings;
 use super::state::State;
+use crate::backend::Backend;
 use std::time::{Duration, Instant};
 
 /// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
@@ -80,7 +81,7 @@ struct Census {
     running: usize,
 }
 
-fn census(state: &State) -> Census {
+fn census<B: Backend>(state: &State<B>) -> Census {
     let mut census = Census { lasting: 0, starting: 0, idle: 0, running: 0 };
     for record in state.records.values() {
         census.lasting += usize::from(record.lasts());
@@ -91,7 +92,7 @@ fn census(state: &State) -> Census {
     census
 }
 
-impl State {
+impl<B: Backend> State<B> {
     /// Whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a quarter may
     /// be used up before: several are then forked with one wake-up. What is missing is made up for each second, too.
     pub(super) fn is_fork_due(&self, settings: &Settings) -> bool {
@@ -101,8 +102,8 @@ impl State {
 }
 
 /// How many to fork now. `second`: once in each second.
-pub(super) fn wanted(
-    state: &mut State,
+pub(super) fn wanted<B: Backend>(
+    state: &mut State<B>,
     settings: &Settings,
     pace: &mut Pace,
     now: Instant,
@@ -144,7 +145,7 @@ pub(super) fn wanted(
 }
 
 /// Whether an idle worker is to be ended now: asked once in each second.
-pub(super) fn too_many(state: &mut State, settings: &Settings) -> bool {
+pub(super) fn too_many<B: Backend>(state: &mut State<B>, settings: &Settings) -> bool {
     let most = settings.max_spare.max(settings.min_spare).max(1) as usize;
     let first = settings.first() as usize;
     if settings.one_shot {

@@ -1,7 +1,7 @@
 //! One look at what a worker has said.
 
 use super::thread::Entry;
-use crate::backend::ring::{Cutter, Frame, Kept, Nonsense, Unsent};
+use super::{Cutter, Frame, Kept, Nonsense, Unsent};
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Instant;

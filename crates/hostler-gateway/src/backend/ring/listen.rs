@@ -20,19 +20,19 @@ thread_local! {
 ///
 /// # Errors
 /// The kernel's: no descriptor could be had, or watched. The pool's, if nothing can be begun there.
-pub(super) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
+pub(crate) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
     if is_listening(pool) {
         return Ok(());
     }
     pool.lock().may_start()?;
-    let bell = Bell::of(&*pool.bells()?, thread)?;
+    let bell = Bell::of(&*pool.common.bells()?, thread)?;
     POOLS.with_borrow_mut(|pools| pools.push(Arc::downgrade(pool)));
     tokio::task::spawn_local(listen(Arc::downgrade(pool), thread, bell));
     Ok(())
 }
 
 /// Whether this thread listens for the pool's bell.
-pub(super) fn is_listening(pool: &Arc<Pool>) -> bool {
+pub(crate) fn is_listening(pool: &Arc<Pool>) -> bool {
     POOLS.with_borrow(|pools| pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)))
 }
 

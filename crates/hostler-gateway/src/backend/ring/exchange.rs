@@ -1,11 +1,12 @@
 //! One request's conversation with its worker.
 
+use super::place::Channel;
 use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
-use super::ticket::Begun;
 use super::turn::Turn;
-use super::{Pool, WorkerId};
-use crate::backend::ring::{Cutter, Frame, Unsent};
+use super::{Begun, Cutter, Frame, Pool, Unsent};
+use crate::backend::Request as _;
+use crate::pool::WorkerId;
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
 use std::marker::PhantomData;
@@ -18,8 +19,10 @@ use std::task::{Context, Poll, ready};
 /// The conversation with a worker about one request, on the thread where it began. To be polled by one task.
 ///
 /// It should be read to its end: `End` comes when the worker has done its cleanup, after the answer is complete.
-/// Dropped before that, the worker is told that nobody waits any more (unless its answer was complete); it serves
-/// nobody else until it has finished, and is killed when that takes longer than the request's timeout.
+/// Dropped before that, the request is abandoned ([`OnAbandon`]): its worker serves nobody else until it has finished,
+/// and is killed when that takes longer than it may.
+///
+/// [`OnAbandon`]: crate::backend::OnAbandon
 pub struct Exchange {
     begun: Begun,
     /// Where this thread keeps the channel.
@@ -35,6 +38,8 @@ pub struct Exchange {
     again: Option<Again>,
     /// More of the request's body is to come: as long as all that has come is the worker's, it is the client's turn.
     uploading: bool,
+    /// The whole request has been said, or is in [`Self::unsent`].
+    whole: bool,
     /// Configurations that the worker has been told by it, after that of the request itself.
     defined: Vec<u32>,
     /// Bytes of answers among what has not gone, at most.
@@ -59,21 +64,26 @@ impl Exchange {
     }
 
     fn with(mut begun: Begun) -> Self {
-        let unsent = std::mem::take(&mut begun.unsent);
-        let entry = begun.channel.take().map(|channel| Entry::new(channel, &begun));
-        let over = entry.is_none();
-        let slot = entry.map_or(usize::MAX, thread::enter);
         let uploading = begun.work.has_body();
+        let place = begun.place.take();
+        let over = place.is_none();
+        let (slot, cutter, unsent) = match place {
+            Some(Channel { channel, cutter, unsent, .. }) => {
+                (thread::enter(Entry::new(channel, &begun)), cutter, unsent)
+            }
+            None => (usize::MAX, Cutter::default(), Unsent::default()),
+        };
         Self {
             begun,
             slot,
-            cutter: Cutter::default(),
+            cutter,
             unsent,
             over,
             finished: false,
             bound: false,
             again: None,
             uploading,
+            whole: !uploading,
             answers: 0,
             awaits_room: false,
             turn: Turn::default(),
@@ -122,9 +132,10 @@ impl Exchange {
             match begun {
                 Ok(begun) => {
                     let (told, bound) = (std::mem::take(&mut self.unsent), self.bound);
-                    let (uploading, awaits_room) = (self.uploading, self.awaits_room);
+                    let (uploading, whole, awaits_room) = (self.uploading, self.whole, self.awaits_room);
                     *self = Self::with(begun);
-                    (self.bound, self.uploading, self.awaits_room) = (bound, uploading, awaits_room);
+                    (self.bound, self.awaits_room) = (bound, awaits_room);
+                    (self.uploading, self.whole) = (uploading, whole);
                     self.unsent.append(&told);
                 }
                 Err(error) => return Poll::Ready(Some(Err(error))),
@@ -134,7 +145,7 @@ impl Exchange {
             return Poll::Ready(None);
         }
         let (cutter, unsent) = (&mut self.cutter, &mut self.unsent);
-        let (uploading, answers, kept) = (self.uploading, self.answers, &self.begun.pool.kept);
+        let (uploading, answers, kept) = (self.uploading, self.answers, &self.begun.pool.common.kept);
         let step = thread::with(self.slot, |entry| {
             let step = step(entry, (cutter, kept), unsent, answers, context);
             if uploading && unsent.is_empty() {
@@ -185,7 +196,7 @@ impl Exchange {
         self.over = true;
         self.unsent = Unsent::default();
         let (pool, work, since) = (self.begun.pool.clone(), self.begun.work.again(), self.begun.since);
-        self.again = Some(Box::pin(async move { pool.wait(work, since).await }));
+        self.again = Some(Box::pin(async move { pool.wait_for_worker(work, since).await }));
     }
 
     /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
@@ -194,7 +205,9 @@ impl Exchange {
             return;
         }
         self.bound = true;
-        self.uploading &= !matches!(message, ToWorker::BodyEnd(_));
+        if let ToWorker::BodyEnd(complete) = message {
+            (self.uploading, self.whole) = (false, *complete);
+        }
         if matches!(message, ToWorker::Body(_) | ToWorker::BodyEnd(_)) {
             message.encode(self.unsent.buffer());
         } else {
@@ -338,8 +351,12 @@ impl Drop for Exchange {
             return;
         }
         if let Some(entry) = thread::leave(self.slot) {
-            self.begun.channel = Some(entry.channel);
-            self.begun.finished = self.finished.then(|| std::mem::take(&mut self.cutter));
+            let (unsent, cutter) = (std::mem::take(&mut self.unsent), std::mem::take(&mut self.cutter));
+            let channel =
+                Channel { unsent, cutter, finished: self.finished, told: false, channel: entry.channel };
+            self.begun.place = Some(channel);
+            self.begun.whole = Some(self.whole);
+            self.begun.behind &= !self.bound;
         }
     }
 }

@@ -1,0 +1,82 @@
+//! A request's channel of a worker's memory, with what there was no room for yet and what has come.
+
+use super::{Common, Cutter, Kept, Nonsense, Ring, Unsent, Work};
+use crate::backend::{Left, Place};
+use hostler_ring::front;
+use hostler_wire::work::{FromWorker, HEAD};
+use std::sync::Arc;
+
+/// Bytes of messages that are passed over whenever it is looked: a worker that says ever more holds nobody up.
+const LOOKED_AT: usize = 512 << 10;
+
+/// A request at a worker's.
+pub struct Channel {
+    pub(super) channel: front::Channel,
+    pub(super) unsent: Unsent,
+    pub(super) cutter: Cutter,
+    /// The answer is complete: the worker need not be told that nobody waits, it is only cleaning up.
+    pub(super) finished: bool,
+    /// The worker has been told that nobody waits.
+    pub(super) told: bool,
+}
+
+impl Channel {
+    /// Offers a request; the worker is not woken.
+    pub(super) fn offer(mut channel: front::Channel, work: &Work, tells: bool) -> Self {
+        let unsent = if tells {
+            let message = [&work.directory.1[..], &work.request].concat();
+            let gone = channel.offer_quietly(work.thread, &message);
+            Unsent::rest(message, gone)
+        } else {
+            let gone = channel.offer_quietly(work.thread, &work.request);
+            Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0)
+        };
+        Self { channel, unsent, cutter: Cutter::default(), finished: false, told: false }
+    }
+
+    /// Whether the request has ended, and whether its worker exits.
+    fn ended(&mut self, kept: &Arc<Kept>) -> Result<Option<bool>, Nonsense> {
+        // Asked before reading: what it said before it let the channel go is there.
+        let free = self.channel.is_free();
+        if self.told {
+            return Ok(free.then_some(false));
+        }
+        self.unsent.flush(&mut self.channel);
+        let mut bytes = 0;
+        while bytes < LOOKED_AT {
+            let Some(frame) = self.cutter.next(&mut self.channel, kept)? else {
+                return Ok(free.then_some(false));
+            };
+            if frame.kind == FromWorker::END {
+                return Ok(Some(frame.body.first() == Some(&1)));
+            }
+            bytes += HEAD + frame.body.len();
+        }
+        Ok(None)
+    }
+}
+
+impl Place<Ring> for Channel {
+    fn take_back(&mut self) -> bool {
+        self.channel.take_back()
+    }
+
+    fn abandon(&mut self, runs_on: bool) {
+        if runs_on {
+            return;
+        }
+        self.unsent = Unsent::default();
+        if !self.finished {
+            self.channel.abandon();
+            self.told = true;
+        }
+    }
+
+    fn look(&mut self, common: &Common) -> Left {
+        match self.ended(&common.kept) {
+            Ok(None) => Left::Runs,
+            Ok(Some(exits)) => Left::Ended { exits },
+            Err(_) => Left::Broken,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Programs that are spoken to over a connected socket: what all such protocols share. A protocol itself ([`Protocol`])
+//! is a thin file: it encodes the pieces of a body and finds events in what comes back.
+//!
+//! A worker of the pool is a connection, which serves one request at a time. While it is idle its socket lies in its
+//! [`Seat`]; a conversation ([`Exchange`]) takes it along to its thread's event loop, and puts it back at its end.
+//!
+//! The socket has come from a site's process, and a descriptor's flags are all its holders': each call says by itself
+//! that it does not wait.
+
+mod connection;
+mod exchange;
+mod place;
+mod seat;
+
+pub use exchange::Exchange;
+pub use seat::Seat;
+
+use super::{Backend, Common, OnAbandon, Request};
+use crate::pool;
+use crate::pool::worker::Worker;
+use bytes::Bytes;
+use place::Taken;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A protocol over a stream, with one request of a connection at a time.
+pub trait Protocol: Sized + Send + Sync + 'static {
+    /// The reader of one answer.
+    type Answer: Send;
+
+    /// For the answer to a request that is about to be sent.
+    fn answer() -> Self::Answer;
+
+    /// Appends a piece of the request's body, not empty, as it is sent.
+    fn body(piece: &[u8], out: &mut Vec<u8>);
+
+    /// Appends what ends the request's body.
+    fn body_end(out: &mut Vec<u8>);
+
+    /// Appends what says that nobody waits for the answer any more, if the protocol can say so.
+    ///
+    /// # Errors
+    /// It can't: the connection is closed instead.
+    fn abort(out: &mut Vec<u8>) -> Result<(), CantSay>;
+
+    /// The next event in what has come, of which it takes what it has used up; `None`: more has to come.
+    ///
+    /// # Errors
+    /// What is said breaks the protocol: why, for the log.
+    fn next(answer: &mut Self::Answer, bytes: &mut Bytes) -> Result<Option<Event>, String>;
+
+    /// Whether the answer has ended so that another request may follow on the connection.
+    fn is_over(answer: &Self::Answer) -> bool;
+
+    /// The other side has closed the connection: whether that ends the answer.
+    ///
+    /// # Errors
+    /// It is cut off.
+    fn closed(answer: &mut Self::Answer) -> Result<Event, CutOff>;
+}
+
+/// A protocol has no word for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CantSay;
+
+/// An answer has ended before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutOff;
+
+/// Something that the program has said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A piece of the answer, never empty.
+    Output(Bytes),
+    /// A piece of what is for the log, never empty.
+    Log(Bytes),
+    /// The last of all.
+    End {
+        /// Why there is less of an answer than there should be, for the log.
+        trouble: Option<String>,
+    },
+}
+
+/// The backend of a protocol.
+#[derive(Debug)]
+pub struct Streams<P>(PhantomData<P>);
+
+/// A pool of connections.
+pub type Pool<P> = pool::Pool<Streams<P>>;
+
+/// A request, encoded.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The submitting thread of the front: its number, below that given to [`pool::Pool::new`].
+    pub thread: u32,
+    /// All that goes before the request's body, and with it its end if there is none.
+    pub head: Bytes,
+    /// A body follows: [`Exchange::send`] and [`Exchange::finish`].
+    pub has_body: bool,
+    /// How long the program may neither read nor write when it is its turn; then its connection is closed (504).
+    pub timeout: Duration,
+    /// What becomes of it when its client goes.
+    pub on_abandon: OnAbandon,
+}
+
+impl Request for Work {
+    fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    fn configuration(&self) -> Option<u32> {
+        None
+    }
+
+    fn is_whole(&self) -> bool {
+        !self.has_body
+    }
+
+    fn on_abandon(&self) -> OnAbandon {
+        self.on_abandon
+    }
+
+    fn again(&mut self) -> Self {
+        self.clone()
+    }
+}
+
+/// Connections share nothing, and who speaks over one is woken by its own thread's event loop.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl Common for Nothing {
+    fn new(_: u32) -> Self {
+        Self
+    }
+
+    fn call_all(&self) {}
+
+    fn rest(&self) {}
+}
+
+impl<P: Protocol> Backend for Streams<P> {
+    type Work = Work;
+    type Seat = Arc<Seat>;
+    type Place = Taken<P>;
+    type Common = Nothing;
+
+    fn capacity(_: &Arc<Seat>) -> usize {
+        1
+    }
+
+    fn offer(worker: &Arc<Worker<Self>>, _: usize, work: &Work, _: bool) -> Taken<P> {
+        Taken::begin(&worker.seat, work.head.clone(), !work.has_body)
+    }
+}

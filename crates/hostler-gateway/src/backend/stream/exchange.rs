@@ -1,0 +1,239 @@
+//! One request's conversation over a connection, on the thread where it began.
+
+use super::connection::Connection;
+use super::place::Taken;
+use super::seat::is_silent;
+use super::{CutOff, Event, Pool, Protocol, Streams, Work};
+use crate::backend::timer::Timer;
+use crate::pool::ticket::Begun;
+use crate::{Error, Kind};
+use bytes::Bytes;
+use std::io;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use tokio::time::Instant;
+
+/// The conversation. To be polled by one task, and read to its end.
+///
+/// Dropped before that, the request is abandoned ([`OnAbandon`](crate::backend::OnAbandon)): its connection serves
+/// nobody else until the program is done with it.
+pub struct Exchange<P: Protocol> {
+    begun: Begun<Streams<P>>,
+    /// `None`: it is over.
+    open: Option<Open<P>>,
+    timer: Timer,
+    /// Since when it has been the program's turn.
+    waiting: Option<Instant>,
+    /// A connection is registered with its thread's event loop.
+    not_send: PhantomData<Rc<()>>,
+}
+
+struct Open<P: Protocol> {
+    connection: Connection,
+    answer: P::Answer,
+    pending: Bytes,
+    /// All of the request has been said.
+    whole: bool,
+}
+
+impl<P: Protocol> Pool<P> {
+    /// Begins a request, first come, first served. Must be called on a thread's `LocalSet`. Dropping the future
+    /// withdraws the request, unless it is to be run to its end all the same.
+    ///
+    /// # Errors
+    /// [`Kind::QueueFull`], [`Kind::QueueTimeout`] (both tell when to try again), [`Kind::NotConnected`],
+    /// [`Kind::System`].
+    pub async fn begin(self: &Arc<Self>, mut work: Work) -> Result<Exchange<P>, Error> {
+        let since = std::time::Instant::now();
+        loop {
+            let begun = match self.take_idle(work) {
+                Ok(begun) => begun,
+                Err(work) => {
+                    if let Some(refusal) = self.refusal() {
+                        return Err(refusal);
+                    }
+                    self.wait(work, since).await.inspect_err(|error| self.counters.failed(error.kind))?
+                }
+            };
+            match Exchange::open(begun)? {
+                Ok(exchange) => return Ok(exchange),
+                Err(again) => work = again,
+            }
+        }
+    }
+}
+
+impl<P: Protocol> Exchange<P> {
+    /// Begins to speak. The inner error: the connection was closed while it was idle, and the request is to get another
+    /// one.
+    fn open(mut begun: Begun<Streams<P>>) -> Result<Result<Self, Work>, Error> {
+        let Some(mut taken) = begun.place.take() else { return Err(Error::new(Kind::System)) };
+        if !taken.socket.as_ref().is_some_and(is_silent) {
+            taken.socket = None;
+            let exits = taken.give_back();
+            begun.pool.finished(begun.worker.id, begun.index, exits);
+            return Ok(Err(begun.work.clone()));
+        }
+        let Taken { socket, unsent, answer, pending, whole, .. } = taken;
+        let socket = socket.ok_or_else(|| Error::new(Kind::System))?;
+        let connection = match Connection::new(socket, unsent) {
+            Ok(connection) => connection,
+            Err(error) => {
+                begun.worker.seat.tell_closed();
+                begun.pool.finished(begun.worker.id, begun.index, true);
+                return Err(error.into());
+            }
+        };
+        begun.pool.counters.begun.fetch_add(1, Relaxed);
+        let open = Some(Open { connection, answer, pending, whole });
+        let (timer, not_send) = (Timer::default(), PhantomData);
+        Ok(Ok(Self { begun, open, timer, waiting: None, not_send }))
+    }
+
+    /// The next event, the last of which is [`Event::End`]; then `None`. After an error there is nothing more. What has
+    /// been given to [`Self::send`] goes on its way here, too.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
+        let Some(open) = &mut self.open else { return Poll::Ready(None) };
+        match open.poll_event(context, &mut self.waiting) {
+            Poll::Ready(Ok(event)) => {
+                if matches!(event, Event::End { .. }) {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(event)))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(self.fail(error)))),
+            Poll::Pending => {
+                let Some(since) = self.waiting else { return Poll::Pending };
+                match self.timer.poll_due(since + self.begun.work.timeout, context) {
+                    Poll::Ready(()) => Poll::Ready(Some(Err(self.fail(Error::new(Kind::Timeout))))),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+        }
+    }
+
+    /// Says a piece of the request's body. What there is no room for is kept until there is: see [`Self::poll_room`].
+    pub fn send(&mut self, piece: &[u8]) {
+        if let Some(open) = &mut self.open
+            && !piece.is_empty()
+        {
+            P::body(piece, open.connection.unsent().buffer());
+        }
+    }
+
+    /// The request's body is complete.
+    pub fn finish(&mut self) {
+        if let Some(open) = self.open.as_mut().filter(|open| !open.whole) {
+            P::body_end(open.connection.unsent().buffer());
+            open.whole = true;
+        }
+    }
+
+    /// Ready when all that was said has gone: time to read the next piece of the request's body.
+    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.open {
+            // What went wrong the events tell.
+            Some(open) => open.poll_flush(context, &mut self.waiting).map(|_| ()),
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// The answer has ended.
+    fn end(&mut self) {
+        let pool = self.begun.pool.clone();
+        pool.counters.served.fetch_add(1, Relaxed);
+        pool.counters.latency.add(self.begun.since.elapsed());
+        if let Some(mut taken) = self.taken() {
+            let exits = taken.give_back();
+            pool.finished(self.begun.worker.id, self.begun.index, exits);
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        let Begun { pool, worker, index, .. } = &self.begun;
+        self.open = None;
+        worker.seat.tell_closed();
+        pool.finished(worker.id, *index, true);
+        pool.counters.failed(error.kind);
+        error
+    }
+
+    /// The connection, without its place in the event loop.
+    fn taken(&mut self) -> Option<Taken<P>> {
+        let Open { connection, answer, pending, whole } = self.open.take()?;
+        let (socket, unsent) = connection.into_parts();
+        let seat = self.begun.worker.seat.clone();
+        Some(Taken { seat, socket: Some(socket), unsent, answer, pending, untouched: false, whole })
+    }
+}
+
+impl<P: Protocol> Open<P> {
+    fn poll_event(
+        &mut self,
+        context: &mut Context<'_>,
+        waiting: &mut Option<Instant>,
+    ) -> Poll<Result<Event, Error>> {
+        // A program need not read all of its input: what it has said counts, and how it goes on.
+        let is_sent = self.poll_flush(context, waiting).is_ready();
+        loop {
+            match P::next(&mut self.answer, &mut self.pending) {
+                Ok(Some(event)) => {
+                    *waiting = None;
+                    return Poll::Ready(Ok(event));
+                }
+                Ok(None) => {}
+                Err(why) => return Poll::Ready(Err(Error::because(Kind::ProtocolViolation, why))),
+            }
+            match self.connection.poll_read(context) {
+                Poll::Ready(Ok(bytes)) if bytes.is_empty() => {
+                    let closed = P::closed(&mut self.answer);
+                    return Poll::Ready(closed.map_err(|CutOff| Error::new(Kind::ConnectionClosed)));
+                }
+                Poll::Ready(Ok(bytes)) => self.pending = bytes,
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(Error::because(Kind::ConnectionClosed, error)));
+                }
+                // As long as all that has come of the body is the program's, it is the client's turn.
+                Poll::Pending if is_sent && !self.whole => {
+                    *waiting = None;
+                    return Poll::Pending;
+                }
+                Poll::Pending => {
+                    waiting.get_or_insert_with(Instant::now);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn poll_flush(
+        &mut self,
+        context: &mut Context<'_>,
+        waiting: &mut Option<Instant>,
+    ) -> Poll<io::Result<()>> {
+        let before = self.connection.unsent().len();
+        let flushed = self.connection.poll_flush(context);
+        if self.connection.unsent().len() < before {
+            *waiting = None;
+        }
+        flushed
+    }
+}
+
+impl<P: Protocol> Drop for Exchange<P> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken() {
+            self.begun.whole = Some(taken.whole);
+            self.begun.place = Some(taken);
+        }
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Exchange<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange").field("worker", &self.begun.worker.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,120 @@
+//! A request's connection, while nobody speaks over it: before its conversation begins, and when it is abandoned.
+
+use super::connection::Unsent;
+use super::seat::Seat;
+use super::{Nothing, Protocol, Streams};
+use crate::backend::{Left, Place};
+use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Bytes that are passed over whenever it is looked: a program that says ever more holds nobody up.
+const LOOKED_AT: usize = 512 << 10;
+/// Bytes read at once.
+const PIECE: usize = 32 << 10;
+
+/// The connection, taken out of its seat.
+pub struct Taken<P: Protocol> {
+    pub(super) seat: Arc<Seat>,
+    /// `None`: it is closed.
+    pub(super) socket: Option<OwnedFd>,
+    pub(super) unsent: Unsent,
+    pub(super) answer: P::Answer,
+    /// What has come and is not understood yet.
+    pub(super) pending: Bytes,
+    /// Nothing of the request has been sent.
+    pub(super) untouched: bool,
+    /// All of the request is in [`Self::unsent`] or has gone.
+    pub(super) whole: bool,
+}
+
+impl<P: Protocol> Taken<P> {
+    pub(super) fn begin(seat: &Arc<Seat>, head: Bytes, whole: bool) -> Self {
+        Self {
+            socket: seat.take(),
+            seat: seat.clone(),
+            unsent: Unsent::head(head),
+            answer: P::answer(),
+            pending: Bytes::new(),
+            untouched: true,
+            whole,
+        }
+    }
+
+    /// The connection is the next request's, or closed; whether it is closed.
+    pub(super) fn give_back(&mut self) -> bool {
+        let is_clean =
+            self.whole && self.unsent.is_empty() && self.pending.is_empty() && P::is_over(&self.answer);
+        let socket = self.socket.take().filter(|_| is_clean || self.untouched);
+        match socket {
+            Some(socket) => {
+                self.seat.put(socket);
+                false
+            }
+            None => {
+                self.seat.tell_closed();
+                true
+            }
+        }
+    }
+
+    /// Reads on and drops what it reads; whether the answer has ended, if only with the connection.
+    fn pass_over(&mut self) -> bool {
+        let mut bytes = 0;
+        while bytes < LOOKED_AT {
+            match P::next(&mut self.answer, &mut self.pending) {
+                Ok(Some(super::Event::End { .. })) => return true,
+                Ok(Some(_)) => continue,
+                Ok(None) => {}
+                Err(_) => return true,
+            }
+            let Some(socket) = &self.socket else { return true };
+            let mut buffer = BytesMut::zeroed(PIECE);
+            match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((read @ 1.., _)) => {
+                    buffer.truncate(read);
+                    bytes += read;
+                    self.pending = buffer.freeze();
+                }
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => return true,
+            }
+        }
+        false
+    }
+}
+
+impl<P: Protocol> Place<Streams<P>> for Taken<P> {
+    fn take_back(&mut self) -> bool {
+        if self.untouched && self.socket.is_some() {
+            self.give_back();
+            return true;
+        }
+        false
+    }
+
+    fn abandon(&mut self, runs_on: bool) {
+        self.untouched = false;
+        if runs_on {
+            return;
+        }
+        // What has begun to be sent would have to be sent to its end before anything else.
+        if !self.whole || !self.unsent.is_empty() || P::abort(self.unsent.buffer()).is_err() {
+            self.socket = None;
+        }
+    }
+
+    fn look(&mut self, _: &Nothing) -> Left {
+        let broken = match &self.socket {
+            Some(socket) => self.unsent.flush(socket).is_err(),
+            None => true,
+        };
+        if broken || self.pass_over() {
+            return Left::Ended { exits: self.give_back() };
+        }
+        Left::Runs
+    }
+}
