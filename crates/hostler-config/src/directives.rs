@@ -19,7 +19,6 @@ pub mod log_config;
 pub mod mime;
 pub mod perl;
 pub mod pool;
-pub mod psgi;
 pub(crate) mod reading;
 pub mod setenvif;
 pub mod ssl;

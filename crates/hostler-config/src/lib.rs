@@ -24,7 +24,9 @@ pub mod pools;
 mod raw;
 mod read;
 mod section;
+mod slot;
 mod table;
+pub mod technique;
 mod tree;
 
 pub use command::{Command, Context, Inside, Place};
@@ -36,5 +38,6 @@ pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, 
 pub use part::{Merge, Part, over};
 pub use read::{Asked, Attempt, LoadOptions, Made, RunAs, RunPerl, attempt, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
+pub use slot::{Slot, Slots};
 pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};
 pub use tree::{Decides, Declared, Facts, Foreign, Kept, Node, Origin, Provider, Tree};

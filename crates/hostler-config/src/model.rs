@@ -2,7 +2,7 @@
 //! order, and what concerns the process as a whole.
 
 use crate::directives as d;
-use crate::{Facts, Merge, Part, Section, Setting, Warning};
+use crate::{Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ macro_rules! parts {
         #[allow(missing_docs, reason = "each field is the part of the module that it is named after")]
         pub struct $name {
             $(pub $module: Part<d::$module::$type>,)*
+            /// The parts of techniques.
+            pub techniques: Slots,
             /// Bytes of the `.htaccess` files that it was made of; what it takes to merge and to keep grows with them.
             pub weight: usize,
         }
@@ -22,7 +24,22 @@ macro_rules! parts {
             /// What applies when `over` is more specific than `self`.
             #[must_use]
             pub fn merge(&self, over: &Self) -> Self {
-                Self { $($module: self.$module.merge(&over.$module),)* weight: self.weight + over.weight }
+                Self {
+                    $($module: self.$module.merge(&over.$module),)*
+                    techniques: self.techniques.merge(&over.techniques),
+                    weight: self.weight + over.weight,
+                }
+            }
+
+            /// A technique's part.
+            #[must_use]
+            pub fn part<T: Merge>(&self, slot: &Slot<T>) -> &T {
+                self.techniques.part(slot)
+            }
+
+            /// A technique's part, to be written to.
+            pub fn part_mut<T: Merge>(&mut self, slot: &Slot<T>) -> &mut T {
+                self.techniques.part_mut(slot)
             }
         }
     };
@@ -32,13 +49,13 @@ parts!(
     /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl pool psgi
+    autoindex filter actions include cgi ssl perl pool
 );
 
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl pool psgi
+    autoindex filter actions include cgi ssl perl pool
 );
 
 /// The whole configuration.

@@ -1,4 +1,5 @@
-//! The list of modules, and their directives by name, without regard to case.
+//! The list of modules, and their directives by name, without regard to case. A technique of another crate brings its
+//! own ([`crate::technique`]).
 
 pub(crate) mod effect;
 pub(crate) mod foreign;
@@ -6,13 +7,13 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, perl, pool, psgi, reading, setenvif, ssl,
+    include, log_config, mime, pool, reading, setenvif, ssl,
 };
-use crate::{Directive, Module};
+use crate::{Directive, Module, technique};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The modules that Hostler implements, under the names of Apache's, but for the core's.
+/// The modules that Hostler implements, under the names of Apache's, but for the core's and the techniques'.
 static MODULES: &[&Module] = &[
     &alias::MODULE,
     &dir::MODULE,
@@ -39,11 +40,6 @@ static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
-    &perl::MODULE,
-    &perl::LOADING,
-    &perl::TELLING,
-    &perl::CALLING,
-    &psgi::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
 ];
@@ -64,7 +60,12 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
 
 /// All modules that Hostler implements.
 pub fn all_modules() -> impl Iterator<Item = &'static Module> {
-    [&reading::MODULE].into_iter().chain(core::MODULES.iter().copied()).chain(MODULES.iter().copied())
+    let of_techniques = technique::all().iter().flat_map(|row| row.modules.iter().copied());
+    [&reading::MODULE]
+        .into_iter()
+        .chain(core::MODULES.iter().copied())
+        .chain(MODULES.iter().copied())
+        .chain(of_techniques)
 }
 
 type Entry = (&'static Module, &'static Directive);

@@ -1,17 +1,15 @@
-//! Pools of warm workers: which virtual hosts share one, what it loads ([`setup`]), and how large it may grow.
+//! Pools of warm workers: which virtual hosts share one, and how large it may grow.
 //!
-//! Virtual hosts of one site and one generation of the API share a pool, as they would share an interpreter in
-//! Apache. One that loads something of its own, has switches of its own, asks for it (`PerlOptions +Parent`,
-//! `+Clone`) or sizes its pool has one for itself. Nothing is started here.
+//! A virtual host has a share in one pool of each engine. Hosts of one site share a pool, as they would share an
+//! interpreter in Apache; one whose runtime would differ from the main server's (the engine says whether), or that sizes
+//! its pools, has one for itself. Nothing is started here.
 
-mod setup;
 mod used;
 
-pub use setup::setup;
-pub use used::uses_engine;
+pub use used::{uses, uses_any};
 
 use crate::directives::core::Rlimit;
-use crate::directives::perl;
+use crate::technique::{self, Engine};
 use crate::{Config, Server};
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::Limits;
@@ -22,9 +20,9 @@ use std::collections::HashMap;
 pub struct PoolKey {
     /// The site whose user the processes run as.
     pub site: SiteId,
-    /// The engine: `perl`.
-    pub engine: &'static str,
-    /// Generation of the engine's API: 1 or 2.
+    /// The engine.
+    pub engine: &'static Engine,
+    /// What else tells its processes apart ([`Engine::generation`]).
     pub generation: u8,
     /// 0: shared by the site; else the virtual host that has it for itself.
     pub group: u32,
@@ -62,26 +60,33 @@ pub struct Pool {
     pub servers: Vec<u32>,
 }
 
-/// All pools of a configuration. A virtual host without programs has one too; it never starts.
+/// All pools of a configuration. A virtual host without programs has them too; they never start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pools {
     /// The pools, in the order of their first virtual hosts.
     pub all: Vec<Pool>,
-    /// The pool of each virtual host: index in `all`, by index in [`Config::servers`].
-    pub of: Vec<u32>,
-    /// What its pool calls each virtual host ([`hostler_wire::engine::ServerFacts::id`]), by the same index. It does not
-    /// depend on other pools: hosts that come and go elsewhere change nothing here.
-    pub places: Vec<u32>,
+    /// Those that a virtual host has a share in, by index in [`Config::servers`]: one for each engine, in the order of
+    /// the engines' names.
+    of: Vec<Vec<Share>>,
+}
+
+/// A virtual host's share in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The engine.
+    pub engine: &'static Engine,
+    /// Index in [`Pools::all`].
+    pub pool: u32,
+    /// What the pool calls the virtual host ([`hostler_wire::engine::ServerFacts::id`]). It does not depend on other
+    /// pools: hosts that come and go elsewhere change nothing here.
+    pub place: u32,
 }
 
 impl Pools {
-    /// The pool that serves a virtual host.
-    ///
-    /// # Panics
-    /// When there is no such virtual host.
+    /// A virtual host's share in the pools of an engine; `None`: there is no such virtual host or engine.
     #[must_use]
-    pub fn pool_of(&self, server: u32) -> &Pool {
-        &self.all[self.of[server as usize] as usize]
+    pub fn share(&self, server: u32, engine: &Engine) -> Option<Share> {
+        self.of.get(server as usize)?.iter().find(|share| share.engine == engine).copied()
     }
 }
 
@@ -91,15 +96,19 @@ pub fn pools(config: &Config, site_of: &[SiteId]) -> Pools {
     let mut pools = Pools::default();
     let mut known: HashMap<PoolKey, u32> = HashMap::new();
     for (server, site) in config.servers.iter().zip(site_of) {
-        let key = key(config.main(), server, *site);
-        let at = *known.entry(key).or_insert_with(|| {
-            pools.all.push(Pool { key, settings: settings(server), servers: Vec::new() });
-            pools.all.len() as u32 - 1
-        });
-        let members = &mut pools.all[at as usize].servers;
-        pools.places.push(place(members, server.id));
-        members.push(server.id);
-        pools.of.push(at);
+        let mut share = |engine: &'static Engine| {
+            let key = key(config.main(), server, *site, engine);
+            let pool = *known.entry(key).or_insert_with(|| {
+                pools.all.push(Pool { key, settings: settings(server), servers: Vec::new() });
+                pools.all.len() as u32 - 1
+            });
+            let members = &mut pools.all[pool as usize].servers;
+            let place = place(members, server.id);
+            members.push(server.id);
+            Share { engine, pool, place }
+        };
+        let shares = technique::engines().iter().map(|engine| share(engine)).collect();
+        pools.of.push(shares);
     }
     pools
 }
@@ -109,18 +118,16 @@ fn place(before: &[u32], id: u32) -> u32 {
     if id == 0 { 0 } else { before.iter().filter(|other| **other != 0).count() as u32 + 1 }
 }
 
-fn key(main: &Server, server: &Server, site: SiteId) -> PoolKey {
-    let group = if stands_alone(main, server) { server.id } else { 0 };
-    PoolKey { site, engine: "perl", generation: perl::generation(server), group }
+fn key(main: &Server, server: &Server, site: SiteId, engine: &'static Engine) -> PoolKey {
+    let group = if stands_alone(main, server, engine) { server.id } else { 0 };
+    PoolKey { site, engine, generation: (engine.generation)(server), group }
 }
 
-/// Whether a virtual host has a pool for itself: what it says about interpreters or pools is not the main server's.
-fn stands_alone(main_server: &Server, server: &Server) -> bool {
+/// Whether a virtual host has a pool for itself: what it says about its runtime or pools is not the main server's.
+fn stands_alone(main_server: &Server, server: &Server, engine: &Engine) -> bool {
     let (main, own) = (&main_server.conf, &server.conf);
     let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
-    sizes
-        || limits(server) != limits(main_server)
-        || (!own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl))
+    sizes || limits(server) != limits(main_server) || (engine.stands_alone)(main, own)
 }
 
 /// The settings of a virtual host's pool.

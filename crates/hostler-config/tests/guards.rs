@@ -14,6 +14,7 @@ fn listed(document: &str) -> Vec<&str> {
 
 #[test]
 fn whatever_is_not_harmless_is_listed() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guards.md");
     let document = fs::read_to_string(path).unwrap();
     let listed = listed(&document);
@@ -32,6 +33,7 @@ fn whatever_is_not_harmless_is_listed() {
 
 #[test]
 fn what_does_nothing_says_so() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     for line in ["MergeTrailers On", "ServerPath /x", "ContentDigest On", "SSLOpenSSLConfCmd Curves X25519"] {
         let config = Config::build(&read_text(line, "/nowhere").unwrap()).unwrap();
         assert_eq!(config.warnings.len(), 1, "{line}");

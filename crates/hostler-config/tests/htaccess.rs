@@ -7,11 +7,13 @@ use hostler_config::{Config, Htaccess, HtaccessScope, parse_htaccess, read_text}
 use std::sync::Arc;
 
 fn config() -> Config {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     Config::build(&read_text("Define KNOWN value\nServerName x", "/srv").unwrap()).unwrap()
 }
 
 /// What an AllowOverride line means.
 fn allow(line: &str) -> Arc<Allow> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let text = format!("<Directory /x>\n{line}\n</Directory>");
     let config = Config::build(&read_text(&text, "/srv").unwrap()).unwrap();
     Arc::new(config.main().directories[0].conf.core.allow())
@@ -185,6 +187,7 @@ const PIECES: &[&str] = &[
 
 #[test]
 fn any_bytes_give_an_answer() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let (mut dice, all) = (Dice(0x9e37_79b9_7f4a_7c15), allow("AllowOverride All Nonfatal=All"));
     let config = config();
     for _ in 0..1500 {

@@ -8,6 +8,7 @@ use std::fs;
 const FCGI: &str = "LoadModule proxy_fcgi_module modules/mod_proxy_fcgi.so\n";
 
 fn verdict(text: &str) -> Result<(), String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let all = |errors: Vec<hostler_config::ConfigError>| {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
@@ -115,6 +116,7 @@ fn files_that_a_left_out_block_includes_are_looked_into() {
 }
 
 fn htaccess(main: &str, text: &str) -> Result<(), String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let tree = read_text(main, "/etc/apache2").unwrap();
     let config = Config::build(&tree).unwrap();
     let allow = "<Directory /w>\nAllowOverride All\n</Directory>";

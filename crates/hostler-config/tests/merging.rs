@@ -7,11 +7,13 @@ use hostler_config::lookup::{self, Step};
 use hostler_config::{Config, DirConfig, Server, VhostAddress, read_text};
 
 fn config(text: &str) -> Config {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let tree = read_text(text, "/srv").unwrap_or_else(|errors| panic!("{}", errors[0]));
     Config::build(&tree).unwrap_or_else(|errors| panic!("{}", errors[0]))
 }
 
 fn errors(text: &str) -> Vec<String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let tree = read_text(text, "/srv").unwrap_or_else(|errors| panic!("{}", errors[0]));
     Config::build(&tree).expect_err(text).iter().map(ToString::to_string).collect()
 }

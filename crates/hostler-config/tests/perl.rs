@@ -5,16 +5,20 @@
 
 use hostler_config::directives::perl::generation;
 use hostler_config::directives::pool::Isolation;
+use hostler_config::technique;
 use hostler_config::{Config, DirConfig, HtaccessScope, Server, lookup, parse_htaccess, read_text};
 use hostler_perl_frames::{Phase, PreloadKind, directory_flag};
+use hostler_perl_technique::psgi;
 use std::sync::Arc;
 
 fn errors(text: &str) -> Vec<String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let built = read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree));
     built.err().unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 fn config(text: &str) -> Config {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let built = read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree));
     built.unwrap_or_else(|_| panic!("{text}: {:?}", errors(text)))
 }
@@ -255,8 +259,8 @@ fn mod_perl_is_there() {
                 <IfModule apreq_module>\nIsolation fork\n</IfModule>\n__END__\nNothing";
     let config = config(text);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    assert_eq!(config.main().defaults.psgi.app.as_deref(), Some("/etc/apache2/app.psgi"));
-    assert_eq!(config.main().defaults.pool.isolation("psgi"), Isolation::Fork);
+    assert_eq!(config.main().defaults.part(&psgi::DIR).app.as_deref(), Some("/etc/apache2/app.psgi"));
+    assert_eq!(technique::of_handler(b"psgi").unwrap().isolation(&config.main().defaults), Isolation::Fork);
 }
 
 #[test]
@@ -264,7 +268,7 @@ fn what_mod_perl_defines_is_defined_where_something_asks_for_it() {
     let app = |before: &str, after: &str| {
         let config =
             config(&format!("{before}\n<IfDefine MODPERL2>\nPSGIApp app.psgi\n</IfDefine>\n{after}"));
-        config.main().defaults.psgi.app.is_some()
+        config.main().defaults.part(&psgi::DIR).app.is_some()
     };
     assert!(app("LoadModule perl_module modules/mod_perl.so", ""));
     assert!(app("PerlModule Apache2::Reload", ""));

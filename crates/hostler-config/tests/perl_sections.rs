@@ -60,6 +60,7 @@ type Loaded = Result<(Tree, Config), Vec<ConfigError>>;
 
 /// What came of it, and what was run: line, user, first line of code.
 fn loaded(text: &str) -> (Loaded, Vec<String>) {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let asked = Rc::default();
     let file = Empty::new();
     let before = vec![text.to_owned()];
@@ -197,6 +198,7 @@ fn failures_name_the_section() {
 
 #[test]
 fn without_somebody_to_run_it_a_section_that_builds_is_an_error() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let text = "<Perl>\nwhatever <\n%Location = ();\n</Perl>";
     let found = read_text(text, "/srv").unwrap_err()[0].to_string();
     assert!(found.contains("would build configuration in line 3 (%Location)"), "{found}");
@@ -411,6 +413,7 @@ impl RunPerl for Facts {
 
 #[test]
 fn code_may_ask_what_the_main_server_has_been_told() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let told = Rc::default();
     let file = Empty::new();
     let before = "ServerName http://a.test:81\nServerAdmin x@y\nDocumentRoot /srv\nPerlSetVar A 1\nPerlSetVar a 2\n\

@@ -8,6 +8,7 @@ use std::path::Path;
 
 /// Reads a main file in a fresh ServerRoot with the other files in it.
 fn tree(files: &[(&str, &str)], defines: &[&str]) -> Result<Tree, Vec<String>> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let root = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = root.path().join(name);
@@ -28,10 +29,12 @@ fn lines(tree: &Tree) -> Vec<String> {
 }
 
 fn text(text: &str) -> Vec<String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     lines(&read_text(text, "/nowhere").unwrap_or_else(|errors| panic!("{}", errors[0])))
 }
 
 fn error(text: &str) -> String {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     read_text(text, "/nowhere").expect_err(text)[0].to_string()
 }
 
@@ -78,6 +81,7 @@ fn errors_of_several_files_come_together() {
 
 /// All that is wrong with a main file, without the folder's name.
 fn all_errors(text: &str) -> Vec<String> {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("httpd.conf");
     fs::write(&file, text).unwrap();
@@ -124,6 +128,7 @@ fn variables_come_from_define_the_command_line_and_the_environment() {
 
 #[test]
 fn unknown_variables_stay_with_a_warning() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let tree = read_text("X ${NOPE_X} ${map:key} ${ $", "/nowhere").unwrap();
     assert_eq!(lines(&tree), ["X ${NOPE_X} ${map:key} ${ $"]);
     assert_eq!(tree.warnings.len(), 1);
@@ -182,6 +187,7 @@ fn skipped_parts_must_still_nest() {
 
 #[test]
 fn loadmodule_of_what_is_built_in_or_harmless_is_fine() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     assert!(
         text("LoadModule alias_module modules/mod_alias.so\nLoadModule mpm_prefork_module x.so").is_empty()
     );
@@ -204,6 +210,7 @@ fn loadmodule_of_what_may_guard_something_is_an_error() {
 
 #[test]
 fn error_and_warning_say_their_text() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     assert!(error("<IfDefine !X>\nError \"X must be defined\"\n</IfDefine>").contains("X must be defined"));
     let tree = read_text("Warning \"old\"", "/nowhere").unwrap();
     assert_eq!(tree.warnings[0].1, "old");
@@ -211,6 +218,7 @@ fn error_and_warning_say_their_text() {
 
 #[test]
 fn the_tree_survives_its_way_to_the_front() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let tree = read_text(
         "<VirtualHost localhost:80>\n<Directory /x>\nOptions None\n</Directory>\n</VirtualHost>",
         "/",
@@ -236,6 +244,7 @@ fn debians_files_are_understood() {
 }
 
 fn understood(path: &Path) {
+    assert_eq!(hostler_techniques::install(), Ok(()));
     let options =
         LoadOptions { file: path.into(), root: Some("/etc/apache2".into()), ..LoadOptions::default() };
     if let Err(errors) = load(&options, None) {

@@ -79,7 +79,7 @@ impl OwnServers {
     pub fn new(wanted: &Wanted, cpu: Option<f64>) -> Result<Self> {
         let url = Url::parse(&wanted.url)?;
         let explained = page::explain(&wanted.file, &wanted.defines, &url)?;
-        let page = Page::of(&explained, &url);
+        let page = Page::of(&explained);
         let copy = Copy::of(&wanted.file, &wanted.defines, &url)?;
         let mut ways = ways::ways(&page, &url);
         if copy.tls {

@@ -3,7 +3,8 @@
 //! changed; what can't be told without that is named.
 
 use hostler_config::Config;
-use hostler_config::pools::uses_engine;
+use hostler_config::pools::uses;
+use hostler_config::technique::{self, Engine};
 use std::path::Path;
 
 use crate::cli::Run;
@@ -55,17 +56,26 @@ fn programs(config: &Config) -> Vec<Found> {
     };
     let mut found: Vec<Found> =
         ["hostler-front", "hostler-site"].into_iter().filter_map(missing).map(Found::Error).collect();
-    if config.servers.iter().any(|server| uses_engine(server)) {
-        let why = missing("hostler-perl").map(|why| format!("{why}: requests for Perl programs will fail"));
-        found.extend(why.map(Found::Warning));
-    }
+    found.extend(engines(config).filter_map(|engine| {
+        let why = missing(&format!("hostler-{}", engine.name))?;
+        Some(Found::Warning(format!("{why}: requests for {} programs will fail", engine.language)))
+    }));
     found
+}
+
+/// The engines that run programs of some virtual host.
+fn engines(config: &Config) -> impl Iterator<Item = &'static Engine> {
+    technique::engines()
+        .iter()
+        .copied()
+        .filter(|engine| config.servers.iter().any(|server| uses(server, engine)))
 }
 
 fn unchecked(config: &Config) -> String {
     let mut all = "whether the addresses of Listen can be bound".to_owned();
-    if config.servers.iter().any(|server| uses_engine(server)) {
-        all += ", whether Perl code compiles (a pool loads it when its first request comes)";
+    for engine in engines(config) {
+        let language = engine.language;
+        all += &format!(", whether {language} code compiles (a pool loads it when its first request comes)");
     }
     all
 }

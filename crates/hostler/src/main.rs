@@ -31,6 +31,9 @@ impl<T: std::fmt::Display> From<T> for Failed {
 }
 
 fn main() -> ExitCode {
+    if let Err(why) = hostler_techniques::install() {
+        return finish(Err(why.into()));
+    }
     let done = match cli::Cli::parse().command {
         cli::Command::Serve(args) => serve::serve(&args),
         cli::Command::Run(args) => run::run(&args),

@@ -1,6 +1,6 @@
 //! `hostler sites`: virtual hosts with their users, addresses and document roots, and the pools of warm workers.
 
-use hostler_config::pools::{Pool, pools, uses_engine};
+use hostler_config::pools::{Pool, pools, uses};
 use hostler_config::{Config, Server, VhostAddress};
 
 use crate::Failed;
@@ -38,7 +38,8 @@ fn print_pools(config: &Config, roles: &Roles) {
     let pools = pools(config, &roles.site_of);
     let mut rows = vec![POOL_HEAD.map(str::to_string)];
     for pool in &pools.all {
-        let users: Vec<&Server> = members(config, pool).filter(|server| uses_engine(server)).collect();
+        let users: Vec<&Server> =
+            members(config, pool).filter(|server| uses(server, pool.key.engine)).collect();
         if !users.is_empty() {
             rows.push(pool_row(pool, &users, roles));
         }
@@ -59,7 +60,7 @@ fn pool_row(pool: &Pool, users: &[&Server], roles: &Roles) -> [String; 5] {
     let names: Vec<String> = users.iter().map(|server| host(server)).collect();
     [
         site.to_string(),
-        format!("{} (mod_perl {})", pool.key.engine, pool.key.generation),
+        format!("{} ({})", pool.key.engine.name, (pool.key.engine.title)(pool.key.generation)),
         format!("{} to {}", settings.start.max(settings.min_spare), settings.max_workers),
         format!("{} for {} s", settings.queue_length, settings.queue_timeout),
         names.join(","),

@@ -9,6 +9,7 @@ pub fn target(data: &[u8]) {
     if reaches_out(&text.to_ascii_lowercase()) {
         return;
     }
+    installed();
     match read_text(&text, "/nonexistent") {
         Ok(tree) => build(&tree),
         Err(errors) => {
@@ -18,8 +19,14 @@ pub fn target(data: &[u8]) {
     }
 }
 
+/// The table of techniques, as the programs have it.
+pub(super) fn installed() {
+    assert_eq!(hostler_techniques::install(), Ok(()));
+}
+
 /// From the tree on: what the front does with it.
 pub(super) fn build(tree: &Tree) {
+    installed();
     let bytes = tree.encode().unwrap_or_default();
     assert_eq!(Tree::decode(&bytes).as_ref(), Ok(tree));
     let config = match Config::build(tree) {

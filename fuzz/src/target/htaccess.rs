@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 pub fn target(data: &[u8]) {
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
+        super::config::installed();
         let built = read_text("Define KNOWN value\nServerName x", "/nonexistent")
             .and_then(|tree| Config::build(&tree));
         built.unwrap_or_else(|errors| panic!("{errors:?}"))

@@ -2,16 +2,13 @@
 //! first visitor.
 
 use crate::builder::Builder;
+use crate::technique;
 
-/// The handlers that there are; a type of `application/x-httpd-` that is no handler counts as one.
+/// The handlers that the front answers for itself; those of programs are the techniques'. A type of
+/// `application/x-httpd-` that is no handler counts as one.
 const HANDLERS: &[&str] = &[
     "default-handler",
-    "cgi-script",
-    "application/x-httpd-cgi",
     "server-parsed",
-    "perl-script",
-    "modperl",
-    "psgi",
     "server-status",
     "hostler-metrics",
     "send-as-is",
@@ -23,7 +20,8 @@ const HANDLERS: &[&str] = &[
 pub(crate) fn warn_of_missing(builder: &mut Builder) {
     let named = std::mem::take(&mut builder.handlers);
     for (origin, directive, name) in named {
-        if HANDLERS.contains(&name.as_str()) || builder.actions.contains(&name) {
+        let answered = HANDLERS.contains(&name.as_str()) || technique::of_handler(name.as_bytes()).is_some();
+        if answered || builder.actions.contains(&name) {
             continue;
         }
         let why = match name.strip_prefix("proxy:") {

@@ -1,9 +1,8 @@
 //! Handlers and isolations that cannot go together, found before a start.
 
 use crate::directives::core::Setting as Handler;
-use crate::directives::pool::Isolation;
 use crate::section::{Section, Setting};
-use crate::{Config, ConfigError, DirConfig, Origin, Server};
+use crate::{Config, ConfigError, DirConfig, Origin, Server, technique};
 use std::sync::Arc;
 
 /// All pairs in the configuration that cannot work. A handler that only a file's extension gives is not known here.
@@ -50,23 +49,11 @@ fn check<'a, I: DoubleEndedIterator<Item = &'a Setting>>(
     let isolation = conf.pool.isolation.or(outer.pool.isolation);
     let handler = conf.core.handler.as_ref().or(outer.core.handler.as_ref());
     let (Some(isolation), Some(Handler::Word(handler))) = (isolation, handler) else { return };
-    let Some(why) = why_not(handler, isolation) else { return };
+    let technique = technique::of_handler(handler.as_bytes());
+    let Some(why) = technique.and_then(|technique| technique.why_not(isolation)) else { return };
     let last = |name| settings().rev().find(|setting| setting.directive == name);
     let Some(setting) = last("Isolation").or_else(|| last("SetHandler")) else { return };
     errors.push(error(config, setting.origin, setting.directive, why));
-}
-
-fn why_not(handler: &str, isolation: Isolation) -> Option<&'static str> {
-    match (handler, isolation) {
-        ("cgi-script", Isolation::Persistent) => Some(
-            "the handler cgi-script cannot be persistent, a CGI script ends after one request: use Isolation fork, \
-             or SetHandler perl-script with PerlResponseHandler ModPerl::Registry",
-        ),
-        ("perl-script" | "modperl" | "psgi", Isolation::Exec) => Some(
-            "handlers in Perl cannot be started for each request by exec: use Isolation fork, or SetHandler cgi-script",
-        ),
-        _ => None,
-    }
 }
 
 fn error(config: &Config, origin: Origin, directive: &str, why: &str) -> ConfigError {

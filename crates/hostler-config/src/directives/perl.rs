@@ -49,7 +49,8 @@ pub static CALLING: Module = Module {
 };
 
 /// As a text of Perl, in quotes.
-pub(crate) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 

@@ -151,6 +151,9 @@ pub enum Isolation {
 }
 
 impl Isolation {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Persistent, Self::Fork, Self::Exec];
+
     /// As the directive writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -165,18 +168,8 @@ impl Isolation {
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
-    /// `Isolation`; unset: what is usual for the handler, see [`Dir::isolation`].
+    /// `Isolation`; unset: what is usual for the technique, see [`crate::technique::Technique::isolation`].
     pub isolation: Option<Isolation>,
-}
-
-impl Dir {
-    /// The isolation of a handler: `cgi-script` is usually started for each request, all others persist.
-    #[must_use]
-    pub fn isolation(&self, handler: &str) -> Isolation {
-        let usual =
-            if handler.eq_ignore_ascii_case("cgi-script") { Isolation::Exec } else { Isolation::Persistent };
-        self.isolation.unwrap_or(usual)
-    }
 }
 
 impl Merge for Dir {
@@ -267,7 +260,7 @@ fn whole(word: &str) -> Result<Option<u32>, String> {
 }
 
 fn isolation(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let all = [Isolation::Persistent, Isolation::Fork, Isolation::Exec].map(|one| (one.name(), one));
+    let all = Isolation::ALL.map(|one| (one.name(), one));
     cmd.dir.pool.isolation = Some(choice(args.first(), &all)?);
     Ok(())
 }

@@ -1,6 +1,5 @@
 use super::*;
 use crate::{Config, read_text};
-use hostler_perl_frames::PreloadKind;
 
 fn config(text: &str) -> Config {
     match read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree)) {
@@ -11,6 +10,10 @@ fn config(text: &str) -> Config {
 
 fn vhost(name: &str, lines: &str) -> String {
     format!("<VirtualHost *:80>\nServerName {name}\n{lines}\n</VirtualHost>\n")
+}
+
+fn engine(name: &str) -> &'static Engine {
+    technique::engines().iter().find(|engine| engine.name == name).unwrap()
 }
 
 const TWO: &str = "PerlResponseHandler ModPerl::Registry";
@@ -31,56 +34,38 @@ fn hosts_of_one_site_share_a_pool_unless_they_ask_for_their_own() {
     ];
     let config = config(&text.concat());
     let pools = pools(&config, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-    let groups: Vec<_> = pools.of.iter().map(|at| pools.all[*at as usize].key.group).collect();
+    let engine = engine("perl");
+    let share = |server: u32| pools.share(server, engine).unwrap();
+    let pool_of = |server: u32| &pools.all[share(server).pool as usize];
+    let groups: Vec<_> = (0..10).map(|server| pool_of(server).key.group).collect();
     assert_eq!(groups, [0, 0, 0, 3, 4, 5, 0, 7, 0, 0]);
-    assert_eq!(pools.pool_of(1).servers, [0, 1, 2, 8]);
-    assert_eq!(pools.pool_of(6).key.generation, 1);
-    assert_eq!(pools.pool_of(9).key.site, 1);
-    assert_eq!(pools.pool_of(4).settings.max_workers, 3);
+    assert_eq!(pool_of(1).servers, [0, 1, 2, 8]);
+    assert_eq!(pool_of(6).key.generation, 1);
+    assert_eq!(pool_of(9).key.site, 1);
+    assert_eq!(pool_of(4).settings.max_workers, 3);
     // What programs call them: the main server is 0, and others are counted within their pool.
-    assert_eq!(pools.places, [0, 1, 2, 1, 1, 1, 1, 1, 3, 1]);
-    for (id, place) in pools.places.iter().enumerate() {
-        let pool = pools.pool_of(id as u32);
-        let facts = setup(&config, &pool.servers, pool.key.generation, false).servers;
-        assert_eq!(facts[*place as usize].is_virtual, id != 0);
-        assert_eq!(facts[*place as usize].id, *place);
-    }
+    let places: Vec<_> = (0..10).map(|server| share(server).place).collect();
+    assert_eq!(places, [0, 1, 2, 1, 1, 1, 1, 1, 3, 1]);
 }
 
 #[test]
-fn what_a_pool_loads_is_in_the_order_of_the_files() {
-    let text = [
-        "PerlModule Main\nPerlSetEnv A main\nPerlRequire /srv/startup.pl\n".to_owned(),
-        vhost(
-            "a",
-            "PerlSetEnv A a\nPerlSetVar V 1\n<Perl>\nuse Own;\n</Perl>\nPerlChildInitHandler Own::init",
-        ),
-        vhost("b", "<Location /x>\nPerlResponseHandler +X::y\nPerlAccessHandler +X->m\n</Location>"),
-    ];
-    let config = config(&text.concat());
-    let own = setup(&config, &[1], 2, false);
-    let loaded: Vec<_> = own.preload.iter().map(|preload| (preload.kind, preload.text.as_str())).collect();
-    assert_eq!(
-        loaded,
-        [
-            (PreloadKind::Module, "Main"),
-            (PreloadKind::File, "/srv/startup.pl"),
-            (PreloadKind::Code, "use Own;\n")
-        ]
-    );
-    assert_eq!(own.preload[2].origin, "configuration:8");
-    assert_eq!((own.env, own.child_init), (vec![("A".into(), "a".into())], vec!["Own::init".to_owned()]));
-    assert_eq!(own.servers.iter().map(|facts| facts.id).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(own.vars[1], [("V".to_owned(), "1".to_owned())]);
-
-    let shared = setup(&config, &[0, 2], 2, true);
-    assert!(shared.one_shot && shared.child_init.is_empty());
-    assert_eq!(shared.env, [("A".to_owned(), "main".to_owned())]);
-    assert_eq!(shared.preload.len(), 4);
-    assert!(
-        shared.preload[2].text.contains("require X::y; 1") && shared.preload[2].text.contains("require X; 1")
-    );
-    assert_eq!((shared.preload[3].kind, shared.preload[3].text.as_str()), (PreloadKind::Module, "X"));
+fn a_virtual_host_has_a_share_in_a_pool_of_each_engine() {
+    let both = "PerlModule Own\nPerlResponseHandler X\n<Location /e>\nSetHandler echo\n</Location>";
+    let config = config(&[vhost("a", both), vhost("b", "SetHandler psgi")].concat());
+    let pools = pools(&config, &[0; 3]);
+    let groups = |server: u32| {
+        ["echo", "perl"].map(|name| {
+            let share = pools.share(server, engine(name)).unwrap();
+            let pool = &pools.all[share.pool as usize];
+            assert!(pool.key.engine.name == name && pool.servers.contains(&server));
+            pool.key.group
+        })
+    };
+    assert_eq!((groups(0), groups(1), groups(2)), ([0, 0], [0, 1], [0, 0]));
+    let used = |server: usize| ["echo", "perl"].map(|name| uses(&config.servers[server], engine(name)));
+    assert_eq!((used(0), used(1), used(2)), ([false; 2], [true; 2], [false, true]));
+    assert!(!uses_any(config.main()) && uses_any(&config.servers[2]));
+    assert_eq!(pools.share(3, engine("perl")), None);
 }
 
 #[test]

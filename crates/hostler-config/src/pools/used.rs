@@ -1,28 +1,35 @@
 //! Which virtual hosts have programs for an engine at all.
 
 use crate::directives::core::Setting;
+use crate::technique::{self, Engine, Technique};
 use crate::{DirConfig, Section, Server};
 use std::sync::Arc;
 
-/// Handlers that an engine answers for.
-const HANDLERS: &[&str] = &["perl-script", "modperl", "psgi"];
-
-/// Whether some section of the virtual host, its own or inherited, names a program for an engine. What .htaccess
-/// files say is not known here.
+/// Whether some section of the virtual host, its own or inherited, names a program for the engine. What .htaccess files
+/// say is not known here.
 #[must_use]
-pub fn uses_engine(server: &Server) -> bool {
-    !server.conf.perl.handlers.is_empty()
-        || in_dir(&server.defaults)
-        || in_sections(&server.directories)
-        || in_sections(&server.locations)
+pub fn uses(server: &Server, engine: &Engine) -> bool {
+    (engine.has_say_in_server)(&server.conf)
+        || in_dir(&server.defaults, engine)
+        || in_sections(&server.directories, engine)
+        || in_sections(&server.locations, engine)
 }
 
-fn in_dir(conf: &DirConfig) -> bool {
-    let answers = |handler: &str| HANDLERS.contains(&handler);
+/// Whether it names one for any engine.
+#[must_use]
+pub fn uses_any(server: &Server) -> bool {
+    technique::engines().iter().any(|engine| uses(server, engine))
+}
+
+fn in_dir(conf: &DirConfig, engine: &Engine) -> bool {
+    let answers =
+        |handler: &str| technique::of_handler(handler.as_bytes()).and_then(Technique::engine) == Some(engine);
     let set = matches!(&conf.core.handler, Some(Setting::Word(word)) if answers(word));
-    set || !conf.perl.handlers.is_empty() || in_sections(&conf.core.files) || in_sections(&conf.core.ifs)
+    set || (engine.has_say)(conf)
+        || in_sections(&conf.core.files, engine)
+        || in_sections(&conf.core.ifs, engine)
 }
 
-fn in_sections(sections: &[Arc<Section>]) -> bool {
-    sections.iter().any(|section| in_dir(&section.conf))
+fn in_sections(sections: &[Arc<Section>], engine: &Engine) -> bool {
+    sections.iter().any(|section| in_dir(&section.conf, engine))
 }

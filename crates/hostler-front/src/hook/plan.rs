@@ -114,12 +114,15 @@ impl Plan {
 
     /// The handler of this name.
     pub(crate) fn handler(&self, name: &[u8], request: &Request) -> Option<&'static Handler> {
-        self.handlers().find(|handler| handler.names.contains(&name) && (handler.when)(request))
+        let is_named = |handler: &Handler| handler.names.iter().any(|own| own.as_bytes() == name);
+        self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
     }
 
     /// The name of the handler for a media type.
     pub(crate) fn handler_of_type(&self, kind: &[u8]) -> Option<&'static [u8]> {
-        self.handlers().find(|handler| handler.types.contains(&kind)).map(|handler| handler.names[0])
+        self.handlers()
+            .find(|handler| handler.types.contains(&kind))
+            .map(|handler| handler.names[0].as_bytes())
     }
 
     fn handlers(&self) -> impl Iterator<Item = &'static Handler> + use<> {

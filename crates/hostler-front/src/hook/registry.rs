@@ -45,7 +45,7 @@ pub(crate) struct Hook {
 
 /// A handler (`SetHandler`, `AddHandler`), or what makes the answer for a media type.
 pub(crate) struct Handler {
-    pub(crate) names: &'static [&'static [u8]],
+    pub(crate) names: &'static [&'static str],
     /// Media types that mean the first of the names, where no handler is named.
     pub(crate) types: &'static [&'static [u8]],
     /// Whether this row is meant; a later one with the same name is, if it isn't.

@@ -10,9 +10,13 @@ use crate::request::flow::{Continue, Flow, Halt};
 use bytes::Bytes;
 use hostler_config::directives::actions::Outcome;
 use hostler_config::directives::alias::escape_path;
+use hostler_config::technique;
 
 /// Handlers that are asked before mod_actions is: an Action by such a name never comes into effect.
-const FIRST: [&[u8]; 3] = [b"cgi-script", b"application/x-httpd-cgi", b"send-as-is"];
+fn is_asked_first(handler: &[u8]) -> bool {
+    handler == b"send-as-is"
+        || technique::of_handler(handler).is_some_and(|technique| technique.engine().is_none())
+}
 
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
@@ -34,7 +38,7 @@ fn check(request: &mut Request) -> Continue {
         return Ok(());
     }
     let handler = handler(request);
-    if FIRST.contains(&&*handler) || (*handler == *DIRECTORY && request.is_get()) {
+    if is_asked_first(&handler) || (*handler == *DIRECTORY && request.is_get()) {
         return Ok(());
     }
     let (method, name) = (String::from_utf8_lossy(&request.method), String::from_utf8_lossy(&handler));

@@ -19,7 +19,7 @@ use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::module::core::file;
-use crate::module::core::types::DIRECTORY;
+use crate::module::core::types::{DIRECTORY, DIRECTORY_NAME};
 use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;
@@ -32,7 +32,7 @@ use hostler_sys::time::{Zone, utc_offset};
 
 pub(crate) static MODULE: Module = Module {
     handlers: &[Handler {
-        names: &[DIRECTORY],
+        names: &[DIRECTORY_NAME],
         types: &[DIRECTORY],
         when: |_| true,
         settles: false,

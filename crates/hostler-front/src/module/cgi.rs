@@ -25,15 +25,16 @@ use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, Outcome, Progress, St
 use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::head::HTTP_2;
+use hostler_techniques::CGI;
 use run::Conversation;
 use std::time::Duration;
 
 /// A type that means a program by itself (old configurations use AddType).
-pub(crate) const CGI_TYPE: &[u8] = b"application/x-httpd-cgi";
+const CGI_TYPE: &[u8] = b"application/x-httpd-cgi";
 
 pub(crate) static MODULE: Module = Module {
     handlers: &[Handler {
-        names: &[b"cgi-script", CGI_TYPE],
+        names: CGI.handlers,
         types: &[CGI_TYPE],
         when: |_| true,
         settles: false,

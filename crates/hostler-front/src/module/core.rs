@@ -64,14 +64,14 @@ pub(crate) static MODULE: Module = Module {
     ],
     handlers: &[
         Handler {
-            names: &[b"default-handler"],
+            names: &["default-handler"],
             types: &[],
             when: |_| true,
             settles: false,
             run: |request| Box::pin(file::handle(request)),
         },
         Handler {
-            names: &[b"send-as-is"],
+            names: &["send-as-is"],
             types: &[],
             when: |_| true,
             settles: false,

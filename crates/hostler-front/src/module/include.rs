@@ -47,7 +47,7 @@ const TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-parsed-
 
 pub(crate) static MODULE: Module = Module {
     handlers: &[Handler {
-        names: &[b"server-parsed"],
+        names: &["server-parsed"],
         types: &TYPES,
         when: |_| true,
         settles: false,

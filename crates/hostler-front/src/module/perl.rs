@@ -49,7 +49,6 @@ use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::alias;
-use crate::module::cgi;
 use crate::module::core::file;
 use crate::module::include;
 use crate::request::Request;
@@ -64,10 +63,13 @@ use gathered::Gathered;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
+use hostler_config::technique::{self, Engine, Phases, Technique};
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Exchange, Pool, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{Phase, PhaseSet};
+use hostler_perl_technique::{PERL, PSGI};
+use hostler_techniques::CGI;
 use output::{Output, Truncated};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -85,21 +87,14 @@ pub(crate) static MODULE: Module = Module {
     hooks: phases::HOOKS,
     handlers: &[
         Handler {
-            names: &[b"cgi-script", cgi::CGI_TYPE],
+            names: CGI.handlers,
             types: &[],
-            when: |request| {
-                request.dir.pool.isolation("cgi-script") == Isolation::Fork && !phases::are_disabled(request)
-            },
+            when: |request| CGI.isolation(&request.dir) == Isolation::Fork && !phases::are_disabled(request),
             settles: false,
             run: |request| Box::pin(script::handle(request)),
         },
-        Handler {
-            names: &[b"perl-script", b"modperl", b"psgi"],
-            types: &[],
-            when: |_| true,
-            settles: true,
-            run: |request| Box::pin(handle(request)),
-        },
+        warm(&PERL),
+        warm(&PSGI),
     ],
     asks_programs: true,
     settle: Some(Settle { when: phases::are_put_off, run: |request| Box::pin(phases::settle(request)) }),
@@ -109,6 +104,17 @@ pub(crate) static MODULE: Module = Module {
     cleanup: Some(phases::after),
     ..Module::new(NAME, |request| request.progress().asked || phases::are_any(request))
 };
+
+/// A technique whose programs are in workers.
+const fn warm(technique: &'static Technique) -> Handler {
+    Handler {
+        names: technique.handlers,
+        types: &[],
+        when: |_| true,
+        settles: true,
+        run: |request| Box::pin(handle(request)),
+    }
+}
 
 /// Refuses what functions guard that a virtual host has switched off.
 pub(crate) static GUARD: Module = Module { hooks: &[phases::GUARD], ..Module::new("perl_guard", |_| false) };
@@ -149,7 +155,13 @@ pub(crate) struct Progress {
 
 /// Whether a handler's name is one of those that run in workers.
 pub(crate) fn is_handler(name: &[u8]) -> bool {
-    matches!(name, b"perl-script" | b"modperl" | b"psgi")
+    technique::of_handler(name).is_some_and(|technique| technique.engine().is_some())
+}
+
+/// The engine that a request's handler runs in; without one, the engine that has a say in phases before it.
+fn engine(request: &Request) -> &'static Engine {
+    let technique = request.handler.as_deref().and_then(technique::of_handler);
+    technique.and_then(Technique::engine).unwrap_or(&hostler_perl_technique::ENGINE)
 }
 
 /// What a trip was for, and what came of it.
@@ -171,14 +183,14 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
         let handler = String::from_utf8_lossy(request.handler.as_deref().unwrap_or_default()).into_owned();
         let message =
             format!("this virtual host runs no Perl (PerlOptions -Enable): nothing answers for {handler}");
-        log::request(request, Severity::Error, "perl", &message);
+        log::request(request, Severity::Error, engine(request).log, &message);
         return Err(Halt::Status(500));
     }
     if is_declined_beforehand(request) {
         return file::handle(request).await;
     }
-    let isolation =
-        request.dir.pool.isolation(&String::from_utf8_lossy(request.handler.as_deref().unwrap_or(b"")));
+    let technique = request.handler.as_deref().and_then(technique::of_handler);
+    let isolation = technique.map_or(Isolation::Persistent, |technique| technique.isolation(&request.dir));
     let phases = phases::with_response(request);
     phases::can_be_asked(request, PhaseSet(1 << Phase::Response as u8))?;
     respond(request, phases, isolation, Programs::Configured, None).await
@@ -186,7 +198,8 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
 
 /// mod_perl declines where no handler is configured; a phase before could still set one.
 fn is_declined_beforehand(request: &Request) -> bool {
-    request.handler.as_deref() != Some(b"psgi")
+    let technique = request.handler.as_deref().and_then(technique::of_handler);
+    technique.is_none_or(|technique| technique.phases == Phases::All)
         && !request.is_held()
         && request.dir.perl.handlers.of(Phase::Response).is_empty()
         && phases::configured(request).0 == 0
@@ -278,7 +291,7 @@ async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, H
 /// The program's own words: why there is no answer.
 fn broken(request: &mut Request, why: &str) -> Halt {
     let message = format!("the answer broke off before it was sent: {why}");
-    log::request(request, Severity::Error, "perl", &message);
+    log::request(request, Severity::Error, engine(request).log, &message);
     Halt::Status(500)
 }
 
@@ -366,7 +379,7 @@ async fn started(
     if let Some(held) = held::take(request, isolation) {
         return Ok(held.again(&work, body));
     }
-    let exchange = match begin(&request.thread, &request.server, isolation, work) {
+    let exchange = match begin(&request.thread, &request.server, engine(request), isolation, work) {
         Begin::Now(exchange) => exchange,
         Begin::Never(refusal) => return Err(refusal),
         Begin::Later(pool, work) => pool.begin(work).await?,
@@ -390,12 +403,12 @@ enum Begin {
 }
 
 /// Why a request that comes now would get no worker, so that none is to be told of it.
-fn refusal(thread: &Rc<Thread>, server: &Server, isolation: Isolation) -> Option<Error> {
-    thread.shared.engines.pool(thread, server, isolation == Isolation::Fork).refusal()
+fn refusal(thread: &Rc<Thread>, server: &Server, engine: &Engine, isolation: Isolation) -> Option<Error> {
+    thread.shared.engines.pool(thread, server, engine, isolation == Isolation::Fork).refusal()
 }
 
-fn begin(thread: &Rc<Thread>, server: &Server, isolation: Isolation, work: Work) -> Begin {
-    let pool = thread.shared.engines.pool(thread, server, isolation == Isolation::Fork);
+fn begin(thread: &Rc<Thread>, server: &Server, engine: &Engine, isolation: Isolation, work: Work) -> Begin {
+    let pool = thread.shared.engines.pool(thread, server, engine, isolation == Isolation::Fork);
     match pool.try_begin(work) {
         Ok(exchange) => Begin::Now(exchange),
         Err(work) => Begin::Later(pool.clone(), work),
@@ -498,9 +511,9 @@ fn fail(request: &mut Request, error: &Error) -> Halt {
     let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
-        log::failure_soon(request, "perl", error, about);
+        log::failure_soon(request, engine(request).log, error, about);
     } else {
-        log::failure(request, "perl", error, about);
+        log::failure(request, engine(request).log, error, about);
     }
     request.is_refused = error.kind == Kind::QueueFull;
     if let Some(seconds) = error.retry_after {

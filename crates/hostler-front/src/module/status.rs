@@ -24,14 +24,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) static MODULE: Module = Module {
     handlers: &[
         Handler {
-            names: &[b"server-status"],
+            names: &["server-status"],
             types: &[],
             when: |_| true,
             settles: false,
             run: |request| Box::pin(std::future::ready(handle(request))),
         },
         Handler {
-            names: &[b"hostler-metrics"],
+            names: &["hostler-metrics"],
             types: &[],
             when: |_| true,
             settles: false,

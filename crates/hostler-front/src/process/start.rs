@@ -86,6 +86,7 @@ fn check_build(first: Option<FromMaster>) -> io::Result<()> {
 /// Runs the front until it has drained or the master is gone.
 pub(crate) fn run() -> io::Result<()> {
     plan::install(&modules::MODULES).map_err(io::Error::other)?;
+    hostler_techniques::install().map_err(io::Error::other)?;
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inherited { plan, listeners, logs, sites: known } = receive(&control)?;

@@ -10,7 +10,8 @@ mod host;
 use crate::request::thread::{Shared, Thread};
 use crate::site::sites::Sites;
 use host::EngineHost;
-use hostler_config::pools::{self, Pools};
+use hostler_config::pools::{self, Pools, Share};
+use hostler_config::technique::Engine;
 use hostler_config::{Config, Server};
 use hostler_gateway::backend::ring::Pool;
 use hostler_gateway::pool::{Budget, Settings, Status};
@@ -51,17 +52,26 @@ impl Engines {
         Self { plan, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
     }
 
-    /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
-    pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
-        // There is one for each virtual host that has a site, and each has.
-        let index = self.plan.of[server.id as usize] as usize;
+    /// An engine's pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
+    pub(crate) fn pool(
+        &self,
+        thread: &Rc<Thread>,
+        server: &Server,
+        engine: &Engine,
+        one_shot: bool,
+    ) -> &Arc<Pool> {
+        let index = self.share(server, engine).pool as usize;
         let which = Which { index, one_shot };
         self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, which))
     }
 
-    /// What its pool's programs call a virtual host.
-    pub(crate) fn place(&self, server: &Server) -> u32 {
-        self.plan.places[server.id as usize]
+    /// What the programs of its pool of an engine call a virtual host.
+    pub(crate) fn place(&self, server: &Server, engine: &Engine) -> u32 {
+        self.share(server, engine).place
+    }
+
+    fn share(&self, server: &Server, engine: &Engine) -> Share {
+        self.plan.share(server.id, engine).expect("each virtual host has a share in a pool of each engine")
     }
 
     /// The pools of a site whose parents its process knows by these names.
@@ -86,7 +96,7 @@ impl Engines {
     fn name(&self, shared: &Shared, which: Which) -> String {
         let planned = &self.plan.all[which.index];
         let site = &shared.site_names[planned.key.site as usize];
-        let mut name = format!("{} {site}", planned.key.engine);
+        let mut name = format!("{} {site}", planned.key.engine.name);
         if planned.key.group != 0 {
             let server = shared.config.servers.get(planned.key.group as usize);
             let host = server.and_then(|server| server.conf.core.server_name.as_ref()).map(|name| &name.host);

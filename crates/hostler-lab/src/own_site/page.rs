@@ -72,6 +72,8 @@ struct Line {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Explained {
     file: PathBuf,
+    /// The technique that answers, by its name.
+    technique: Option<String>,
     lines: Vec<Line>,
 }
 
@@ -96,9 +98,9 @@ impl Explained {
     fn parse(text: &str) -> Self {
         let mut explained = Self::default();
         let (facts, steps) = text.split_once("\nWhat has a say").unwrap_or((text, ""));
-        if let Some(file) = facts.lines().find_map(|line| line.strip_prefix("file ")) {
-            explained.file = PathBuf::from(file.trim());
-        }
+        let fact = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        explained.file = fact("file ").map(PathBuf::from).unwrap_or_default();
+        explained.technique = fact("technique ").map(str::to_owned);
         let mut scope = "";
         for line in steps.lines().skip(1) {
             let Some(rest) = line.strip_prefix("  ") else {
@@ -133,21 +135,11 @@ impl Explained {
         line.args.split_ascii_whitespace().next().map(|word| unquoted(word).to_lowercase())
     }
 
-    /// Whether a `ScriptAlias` leads to the file.
-    fn script_aliased(&self, url: &Url) -> bool {
-        let path = url.path_only();
-        self.lines.iter().filter(|line| line.directive == "scriptalias").any(|line| {
-            let mut words = line.args.split_ascii_whitespace().map(unquoted);
-            let (Some(from), Some(to)) = (words.next(), words.next()) else { return false };
-            path.starts_with(from) && self.file.starts_with(to.trim_end_matches('/'))
-        })
-    }
-
-    fn handler(&self, url: &Url) -> Option<String> {
+    /// The handler, where that is no technique's.
+    fn handler(&self) -> Option<String> {
         let set = self.last("sethandler").map(|line| unquoted(&line.args).to_lowercase());
         let set = set.filter(|name| name != "none" && name != "default-handler");
-        let aliased = || self.script_aliased(url).then(|| "cgi-script".to_owned());
-        set.or_else(aliased).or_else(|| self.by_ending("addhandler"))
+        set.or_else(|| self.by_ending("addhandler"))
     }
 
     fn is_parsed(&self) -> bool {
@@ -183,13 +175,13 @@ pub(super) enum Page {
 }
 
 impl Page {
-    pub(super) fn of(explained: &Explained, url: &Url) -> Self {
+    pub(super) fn of(explained: &Explained) -> Self {
         let response =
             ["perlresponsehandler", "perlhandler"].into_iter().find_map(|name| explained.last(name));
-        match explained.handler(url).as_deref() {
-            Some("cgi-script") if is_perl(&explained.file) => Self::PerlScript,
-            Some("cgi-script") => Self::Program,
-            Some("perl-script" | "modperl") => {
+        match explained.technique.as_deref() {
+            Some("cgi") if is_perl(&explained.file) => Self::PerlScript,
+            Some("cgi") => Self::Program,
+            Some("perl") => {
                 let module = response.map_or("", |line| line.args.as_str());
                 let scripts = ["Registry", "PerlRun"].iter().any(|name| module.contains(name));
                 if scripts { Self::PerlScript } else { Self::Handler }
@@ -200,6 +192,13 @@ impl Page {
                 }
                 None => Self::Other("psgi".to_owned()),
             },
+            Some(name) => Self::Other(name.to_owned()),
+            None => Self::without_technique(explained),
+        }
+    }
+
+    fn without_technique(explained: &Explained) -> Self {
+        match explained.handler().as_deref() {
             Some("server-parsed") => Self::Parsed(explained.file.clone()),
             Some(name) => Self::Other(name.to_owned()),
             None if explained.is_parsed() => Self::Parsed(explained.file.clone()),
@@ -228,7 +227,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "host       main.example (main server)\nuser       ? ?\nfile       /srv/cgi-bin/hello.sh\n\
-        \x20          by ScriptAlias /cgi-bin/ /srv/cgi-bin/ (/srv/httpd.conf:13)\n\nWhat has a say, in merge order: of \
+        \x20          by ScriptAlias /cgi-bin/ /srv/cgi-bin/ (/srv/httpd.conf:13)\nanswers    a CGI program\ntechnique  cgi\n\nWhat has a say, in merge order: of \
         two.\n\nserver\n  /srv/httpd.conf:2   Listen 8080\n  /srv/httpd.conf:13  ScriptAlias /cgi-bin/ \
         /srv/cgi-bin/\n<Directory /srv>\n  /srv/httpd.conf:9   Require all granted\n";
 
@@ -236,9 +235,9 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    fn page(lines: &str, file: &str) -> Page {
-        let text = format!("file       {file}\n\nWhat has a say\n\n{lines}");
-        Page::of(&Explained::parse(&text), &url("/x/y"))
+    fn page(technique: &str, lines: &str, file: &str) -> Page {
+        let text = format!("file       {file}\n{technique}\n\nWhat has a say\n\n{lines}");
+        Page::of(&Explained::parse(&text))
     }
 
     #[test]
@@ -247,9 +246,8 @@ mod tests {
         assert_eq!(explained.file, PathBuf::from("/srv/cgi-bin/hello.sh"));
         assert_eq!(explained.lines.len(), 3);
         assert_eq!(explained.lines[2].scope, "<Directory /srv>");
-        assert_eq!(Page::of(&explained, &url("/cgi-bin/hello.sh")), Page::Program);
-        // Another alias leads there.
-        assert_eq!(Page::of(&explained, &url("/other")), Page::Other("no handler".to_owned()));
+        assert_eq!(Page::of(&explained), Page::Program);
+        assert_eq!(page("technique  new", "", "/srv/x"), Page::Other("new".to_owned()));
     }
 
     #[test]
@@ -257,21 +255,24 @@ mod tests {
         let lines = "server\n  f:1  SetHandler cgi-script\n<Location /x>\n  f:3  SetHandler psgi\n  f:4  PSGIApp \
                      \"/srv/app.psgi\"\n";
         let application = PathBuf::from("/srv/app.psgi");
-        assert_eq!(page(lines, "/srv/x"), Page::Psgi { application, mount: "/x".to_owned() });
+        assert_eq!(
+            page("technique  psgi", lines, "/srv/x"),
+            Page::Psgi { application, mount: "/x".to_owned() }
+        );
         let lines = "<Location /x>\n  f:3  SetHandler modperl\n  f:4  PerlResponseHandler My::Page\n";
-        assert_eq!(page(lines, "/srv/x"), Page::Handler);
+        assert_eq!(page("technique  perl", lines, "/srv/x"), Page::Handler);
         let lines = "server\n  f:1  SetHandler perl-script\n  f:2  PerlResponseHandler ModPerl::Registry\n";
-        assert_eq!(page(lines, "/srv/x"), Page::PerlScript);
+        assert_eq!(page("technique  perl", lines, "/srv/x"), Page::PerlScript);
     }
 
     #[test]
     fn endings_decide_where_nothing_else_does() {
-        let lines = "server\n  f:1  AddHandler cgi-script .cgi .pl\n  f:2  AddOutputFilter INCLUDES shtml\n";
-        assert_eq!(page(lines, "/srv/x.en.PL"), Page::Program);
-        assert_eq!(page(lines, "/srv/x.shtml"), Page::Parsed("/srv/x.shtml".into()));
-        assert_eq!(page(lines, "/srv/x.txt"), Page::Other("no handler".to_owned()));
-        assert_eq!(page(lines, "/dev/null"), Page::Other("no handler".to_owned()));
-        assert_eq!(page("", "/proc/self/stat"), Page::Static("/proc/self/stat".into()));
+        let lines = "server\n  f:1  AddHandler send-as-is .asis\n  f:2  AddOutputFilter INCLUDES shtml\n";
+        assert_eq!(page("", lines, "/srv/x.en.ASIS"), Page::Other("send-as-is".to_owned()));
+        assert_eq!(page("", lines, "/srv/x.shtml"), Page::Parsed("/srv/x.shtml".into()));
+        assert_eq!(page("", lines, "/srv/x.txt"), Page::Other("no handler".to_owned()));
+        assert_eq!(page("", lines, "/dev/null"), Page::Other("no handler".to_owned()));
+        assert_eq!(page("", "", "/proc/self/stat"), Page::Static("/proc/self/stat".into()));
     }
 
     #[test]

@@ -4,8 +4,7 @@
 use hostler_config::directives::alias::request::{Answer, Request, redirect_early, redirect_late};
 use hostler_config::directives::core::{OptionBits, Setting};
 use hostler_config::directives::mime::{self, MimeFacts};
-use hostler_config::directives::pool::Isolation;
-use hostler_perl_frames::Phase;
+use hostler_config::technique::{self, Technique};
 use std::path::Path;
 
 use super::host::NoRequest;
@@ -16,11 +15,26 @@ use crate::Failed;
 /// The answer, with what has decided it.
 pub(crate) fn lines(about: &About<'_>) -> Result<Vec<String>, Failed> {
     let answer = match redirect(about) {
-        Some(answer) => answer,
+        Some(answer) => Said::by_nobody(answer),
         None if about.place.file.is_dir() => directory(about)?,
         None => file(about),
     };
-    Ok(vec![format!("{:<11}{answer}", "answers")])
+    let mut lines = vec![format!("{:<11}{}", "answers", answer.text)];
+    lines.extend(answer.technique.map(|technique| format!("{:<11}{}", "technique", technique.name)));
+    Ok(lines)
+}
+
+/// Who answers, in words, and the technique if it is a program's.
+struct Said {
+    text: String,
+    technique: Option<&'static Technique>,
+}
+
+impl Said {
+    /// No technique is asked.
+    fn by_nobody(text: impl Into<String>) -> Self {
+        Self { text: text.into(), technique: None }
+    }
 }
 
 fn redirect(about: &About<'_>) -> Option<String> {
@@ -42,17 +56,19 @@ fn redirect(about: &About<'_>) -> Option<String> {
     }
 }
 
-fn directory(about: &About<'_>) -> Result<String, Failed> {
+fn directory(about: &About<'_>) -> Result<Said, Failed> {
     let dir = &about.merged.dir;
     if let Some(name) = set_handler(about).filter(|_| !about.url.path.ends_with('/')) {
         return Ok(program(about, &name));
     }
     if !about.url.path.ends_with('/') && dir.dir.redirects_to_slash() {
-        return Ok(format!("a redirect (301) to {}/ (DirectorySlash)", about.url.path));
+        let text = format!("a redirect (301) to {}/ (DirectorySlash)", about.url.path);
+        return Ok(Said::by_nobody(text));
     }
     for name in dir.dir.index_files() {
         if name.starts_with('/') {
-            return Ok(format!("{name} (DirectoryIndex), if that answers; ask about it"));
+            let text = format!("{name} (DirectoryIndex), if that answers; ask about it");
+            return Ok(Said::by_nobody(text));
         }
         let path = about.place.file.join(name);
         if path.is_file() {
@@ -60,21 +76,24 @@ fn directory(about: &About<'_>) -> Result<String, Failed> {
             let url = format!("{}{name}", about.url.path);
             let merged = steps::steps(about.config, about.server, &url, &place)?;
             let index = About { place: &place, merged: &merged, ..*about };
-            return Ok(format!("its index {name}: {}", file(&index)));
+            let said = file(&index);
+            return Ok(Said { text: format!("its index {name}: {}", said.text), ..said });
         }
     }
     Ok(match set_handler(about) {
         Some(name) => program(about, &name),
         None if dir.core.options.contains(OptionBits::INDEXES) => {
-            "a listing of the directory, which has no index file (Options Indexes)".to_owned()
+            Said::by_nobody("a listing of the directory, which has no index file (Options Indexes)")
         }
-        None => "403: the directory has no index file, and Options no Indexes".to_owned(),
+        None => Said::by_nobody("403: the directory has no index file, and Options no Indexes"),
     })
 }
 
-fn file(about: &About<'_>) -> String {
-    let Some(name) = handler(about) else { return itself(about) };
-    if name == "default-handler" { itself(about) } else { program(about, &name) }
+fn file(about: &About<'_>) -> Said {
+    match handler(about) {
+        Some(name) if name != "default-handler" => program(about, &name),
+        _ => Said::by_nobody(itself(about)),
+    }
 }
 
 /// What the file's name says.
@@ -99,9 +118,11 @@ fn set_handler(about: &About<'_>) -> Option<String> {
 fn handler(about: &About<'_>) -> Option<String> {
     let facts = by_name(about);
     let by_type = || match media_type(about)?.split(';').next()?.trim() {
-        "application/x-httpd-cgi" => Some("cgi-script".to_owned()),
         "text/x-server-parsed-html" | "text/x-server-parsed-html3" => Some("server-parsed".to_owned()),
-        kind if kind.starts_with("application/x-httpd-") => Some(kind.to_owned()),
+        kind if kind.starts_with("application/x-httpd-") => {
+            let meant = technique::of_handler(kind.as_bytes()).and_then(|row| row.handlers.first());
+            Some(meant.map_or(kind, |handler| handler).to_owned())
+        }
         _ => None,
     };
     let by_name = || facts.handler.map(str::to_owned);
@@ -139,22 +160,23 @@ fn itself(about: &About<'_>) -> String {
     format!("the file itself, {kind}{includes}")
 }
 
-fn program(about: &About<'_>, name: &str) -> String {
+fn program(about: &About<'_>, name: &str) -> Said {
+    let technique = technique::of_handler(name.as_bytes());
+    let text = match technique {
+        Some(technique) if technique.engine().is_none() => started(about, technique, name),
+        Some(technique) => {
+            let what = (technique.answers)(&about.merged.dir, &about.place.file.to_string_lossy());
+            format!("{what} (handler {name}{})", decided(about, name))
+        }
+        None => no_program(about, name),
+    };
+    Said { text, technique }
+}
+
+/// A handler that is no technique's.
+fn no_program(about: &About<'_>, name: &str) -> String {
     let dir = &about.merged.dir;
-    let missing = if about.place.file.exists() { "" } else { "; nothing is there, as far as you can see" };
     let what = match name {
-        "cgi-script" => return format!("{}{missing}", cgi(about)),
-        "perl-script" | "modperl" => {
-            let functions = dir.perl.handlers.of(Phase::Response).join(", ");
-            let functions =
-                if functions.is_empty() { "no PerlResponseHandler".to_owned() } else { functions };
-            format!("Perl, in a warm worker: {functions}")
-        }
-        "psgi" => {
-            let app =
-                dir.psgi.app.as_deref().map_or_else(|| about.place.file.display().to_string(), str::to_owned);
-            format!("the PSGI application {app}, in a warm worker")
-        }
         "server-parsed" => "the file itself, with its server-side includes".to_owned(),
         "server-status" | "hostler-metrics" | "send-as-is" => "Hostler itself".to_owned(),
         _ => match dir.actions.program_for("GET", false, Some(name), about.place.file.exists(), 0) {
@@ -190,23 +212,20 @@ fn decided(about: &About<'_>, name: &str) -> String {
     found.map_or_else(String::new, |line| format!(", by {} {}, {}", line.directive, line.args, line.place))
 }
 
-fn cgi(about: &About<'_>) -> String {
+/// A program that is started for each request.
+fn started(about: &About<'_>, technique: &Technique, name: &str) -> String {
     let dir = &about.merged.dir;
+    let missing = if about.place.file.exists() { "" } else { "; nothing is there, as far as you can see" };
     if about.by_alias.is_none() && !dir.core.options.contains(OptionBits::EXEC_CGI) {
         return format!(
-            "403: a CGI program where Options has no ExecCGI (handler cgi-script{})",
-            decided(about, "cgi-script")
+            "403: a CGI program where Options has no ExecCGI (handler {name}{}){missing}",
+            decided(about, name)
         );
     }
-    let how = match dir.pool.isolation("cgi-script") {
-        Isolation::Fork => {
-            "a CGI program in Perl, forked from a warm parent for each request (Isolation fork)"
-        }
-        _ => "a CGI program, started for each request",
-    };
+    let how = (technique.answers)(dir, &about.place.file.to_string_lossy());
     let executable =
         if is_executable(&about.place.file) { "" } else { "; but the file is not executable (chmod +x)" };
-    format!("{how} (handler cgi-script{}){executable}", decided(about, "cgi-script"))
+    format!("{how} (handler {name}{}){executable}{missing}", decided(about, name))
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -121,6 +121,7 @@ mod tests {
             <VirtualHost *:80>\nServerName a\nServerAlias *.a\n</VirtualHost>\n\
             <VirtualHost *:80>\nServerName b\n</VirtualHost>\n\
             <VirtualHost *:81>\nServerName c\n</VirtualHost>\n";
+        hostler_techniques::install().unwrap();
         let config = Config::build(&read_text(text, "/tmp").unwrap()).unwrap();
         let found = |url: &str| {
             let server = select(&config, &Url::parse(url).unwrap()).server;
@@ -156,6 +157,7 @@ mod tests {
     fn a_host_for_an_address_comes_before_those_for_any() {
         let text = "Listen 80\nServerName main\n<VirtualHost *:80>\nServerName any\n</VirtualHost>\n\
             <VirtualHost 192.0.2.1:80>\nServerName one\n</VirtualHost>\n";
+        hostler_techniques::install().unwrap();
         let config = Config::build(&read_text(text, "/tmp").unwrap()).unwrap();
         let found = |url: &str| {
             let server = select(&config, &Url::parse(url).unwrap()).server;

@@ -10,8 +10,8 @@ mod steps;
 mod url;
 
 use hostler_config::directives::alias::request::{Request, translate};
-use hostler_config::directives::perl::generation;
-use hostler_config::pools::{settings, uses_engine};
+use hostler_config::pools::{settings, uses};
+use hostler_config::technique;
 use hostler_config::{Config, Server, Setting};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,9 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     println!("host       {}", describe(&config, server));
     choice.notes.iter().for_each(|note| println!("           {note}"));
     println!("user       {}", user(&config, server));
-    if uses_engine(server) {
-        println!("programs   for mod_perl {}, {}", generation(server), workers(server));
+    for engine in technique::engines().iter().filter(|engine| uses(server, engine)) {
+        let runtime = (engine.title)((engine.generation)(server));
+        println!("programs   for {runtime}, {}", workers(server));
     }
     println!("file       {}", place.file.display());
     let how = if by_alias {

@@ -93,6 +93,7 @@ mod tests {
 
     fn limits(hosts: &str, site_of: &[SiteId]) -> Result<Vec<SiteLimits>, Vec<String>> {
         let text = format!("HostlerSiteMemory 1G\n{hosts}");
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(&text, "/etc").ok().unwrap();
         let config = Config::build(&tree).ok().unwrap();
         of_sites(&config, site_of, 2)

@@ -132,6 +132,7 @@ mod tests {
     use super::*;
 
     fn found(lines: &str) -> Vec<Found> {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         examine(&Config::build(&tree).ok().unwrap())
     }

@@ -62,6 +62,7 @@ mod tests {
     use super::*;
 
     fn found(lines: &str) -> Vec<Found> {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         let config = Config::build(&tree).ok().unwrap();
         document_roots(&config).into_iter().chain(pid_file(&config, false)).collect()
@@ -82,6 +83,7 @@ mod tests {
 
     #[test]
     fn root_writes_no_pid_file_where_others_could() {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text("PidFile /tmp/x.pid", "/etc").ok().unwrap();
         let found = pid_file(&Config::build(&tree).ok().unwrap(), true);
         assert!(

@@ -5,6 +5,7 @@
 use hostler_config::directives::perl::Preload;
 use hostler_config::{Config, DirConfig, Section};
 use hostler_perl_frames::PreloadKind;
+use hostler_perl_technique::psgi;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -80,7 +81,7 @@ fn in_dir(
     origin: hostler_config::Origin,
     all: &mut BTreeSet<(String, String)>,
 ) {
-    if let Some(app) = &conf.psgi.app {
+    if let Some(app) = &conf.part(&psgi::DIR).app {
         all.insert((app.to_string(), place::of(config, origin)));
     }
     in_sections(config, &conf.core.files, all);
@@ -92,6 +93,7 @@ mod tests {
     use super::*;
 
     fn found(lines: &str) -> Vec<Found> {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         files(&Config::build(&tree).ok().unwrap())
     }

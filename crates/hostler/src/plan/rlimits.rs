@@ -4,8 +4,8 @@
 
 use hostler_config::directives::core::Setting as Handler;
 use hostler_config::directives::pool::Isolation;
-use hostler_config::pools::uses_engine;
-use hostler_config::{Config, DirConfig, Section};
+use hostler_config::pools::uses_any;
+use hostler_config::{Config, DirConfig, Section, technique};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{Found, place};
 pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
     let mut found = BTreeSet::new();
     for server in &config.servers {
-        let warm = uses_engine(server);
+        let warm = uses_any(server);
         for sections in [&server.directories, &server.locations] {
             look(config, warm, sections, &mut found);
         }
@@ -53,7 +53,10 @@ fn below(config: &Config, warm: bool, conf: &DirConfig, found: &mut BTreeSet<Str
 fn is_warm(conf: &DirConfig) -> Option<bool> {
     match (conf.pool.isolation, &conf.core.handler) {
         (Some(isolation), _) => Some(isolation != Isolation::Exec),
-        (None, Some(Handler::Word(handler))) if handler.eq_ignore_ascii_case("cgi-script") => Some(false),
+        (None, Some(Handler::Word(handler))) => {
+            let technique = technique::of_handler(handler.as_bytes())?;
+            technique.engine().is_none().then_some(false)
+        }
         (None, _) => None,
     }
 }
@@ -63,6 +66,7 @@ mod tests {
     use super::*;
 
     fn found(lines: &str) -> Vec<String> {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         let warnings = in_sections(&Config::build(&tree).ok().unwrap());
         warnings.into_iter().map(|found| format!("{found:?}")).collect()

@@ -86,6 +86,7 @@ mod tests {
     use super::*;
 
     fn told(lines: &str) -> Vec<String> {
+        hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/srv").ok().unwrap();
         of_files(Path::new("/etc/httpd.conf"), &Config::build(&tree).ok().unwrap())
     }

@@ -6,7 +6,10 @@ use hostler_config::directives::core::Setting;
 use hostler_config::directives::mime;
 
 /// The handler and type of directories.
-pub(crate) const DIRECTORY: &[u8] = b"httpd/unix-directory";
+pub(crate) const DIRECTORY: &[u8] = DIRECTORY_NAME.as_bytes();
+
+/// The same, as the table of handlers has it.
+pub(crate) const DIRECTORY_NAME: &str = "httpd/unix-directory";
 
 /// Fills type, encoding, languages, handler and filters.
 pub(crate) fn check(request: &mut Request) {

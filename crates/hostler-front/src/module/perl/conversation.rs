@@ -299,7 +299,7 @@ impl Conversation {
                     log::request(
                         request,
                         log::Severity::Error,
-                        "perl",
+                        super::engine(request).log,
                         &format!("a sub-request broke off: {error}"),
                     );
                 }

@@ -13,6 +13,7 @@ use hostler_config::directives::perl::layers_text;
 use hostler_config::{DirConfig, Server};
 use hostler_expr::Captures;
 use hostler_perl_frames::{Directory, Phase, directory_flag};
+use hostler_perl_technique::psgi;
 use hostler_wire::work::ToWorker;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -103,7 +104,7 @@ fn define(id: u32, directory: &[u8]) -> Vec<u8> {
 
 fn directory(request: &Request, programs: Programs) -> Directory {
     let (server, dir) = (&request.server, &request.dir);
-    let perl = &dir.perl;
+    let (perl, psgi) = (&dir.perl, dir.part(&psgi::DIR));
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let method = String::from_utf8_lossy(&request.method);
     Directory {
@@ -113,8 +114,8 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
         allow_options: options(dir.core.options),
         // An application is mounted where it is named, whatever else is said of Perl further in.
-        location: match dir.psgi.app {
-            Some(_) => dir.psgi.location.as_deref().map(str::to_owned),
+        location: match psgi.app {
+            Some(_) => psgi.location.as_deref().map(str::to_owned),
             None => perl.location.as_deref().map(str::to_owned),
         },
         auth_name: dir.auth.realm.as_ref().and_then(|realm| {
@@ -125,9 +126,9 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         auth_type: dir.auth.type_name.as_deref().filter(|_| dir.auth.has_auth_type()).map(str::to_owned),
         requires: dir.authz.root.as_deref().map(requires).unwrap_or_default(),
         satisfy_any: dir.access_compat.satisfies_any(&method),
-        psgi_app: dir.psgi.app.as_deref().map(str::to_owned),
+        psgi_app: psgi.app.as_deref().map(str::to_owned),
         signature: signature(request),
-        server: request.thread.shared.engines.place(server),
+        server: request.thread.shared.engines.place(server, super::engine(request)),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         default_charset: settings::default_charset(dir).map(str::to_owned),
         layers: (!perl.layers.is_empty()).then(|| layers_text(&perl.layers)),

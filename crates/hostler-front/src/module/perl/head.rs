@@ -77,7 +77,7 @@ pub(super) fn head<'a>(
         flags: flags(request, task),
         directory: known.id,
         number: request.number,
-        server: request.thread.shared.engines.place(&request.server),
+        server: request.thread.shared.engines.place(&request.server, super::engine(request)),
         time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
         protocol: request.version,
         remote_port: request.peer.remote.port(),

@@ -149,7 +149,12 @@ impl Within {
 pub(super) fn place(request: &Request, isolation: Isolation) -> Option<Within> {
     let mut within = request.within().cloned().filter(|within| within.id != 0)?;
     let thread = &request.thread;
-    let pool = thread.shared.engines.pool(thread, &request.server, isolation == Isolation::Fork);
+    let pool = thread.shared.engines.pool(
+        thread,
+        &request.server,
+        super::engine(request),
+        isolation == Isolation::Fork,
+    );
     loop {
         if within.line.waits.get() && within.line.exchange().is_in(pool) {
             return Some(within);

@@ -96,7 +96,7 @@ fn guard(request: &mut Request) -> Outcome {
         "this virtual host runs no Perl (PerlOptions -Enable), but Perl{phase}Handler has a say in who may see this: \
          nobody may"
     );
-    log::request(request, Severity::Error, "perl", &message);
+    log::request(request, Severity::Error, hostler_perl_technique::LOG, &message);
     Err(Halt::Status(500))
 }
 
@@ -336,7 +336,7 @@ pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Continue {
     }
     let message = "functions that a program has added to this request cannot be asked any more: their process is gone, \
                    or the request is a part of another that is being written";
-    log::request(request, Severity::Error, "perl", message);
+    log::request(request, Severity::Error, hostler_perl_technique::LOG, message);
     Err(Halt::Status(500))
 }
 
@@ -381,7 +381,7 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
 pub(super) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
     if are_disabled(request) {
         let message = "this virtual host runs no Perl (PerlOptions -Enable): nobody asks the provider";
-        log::request(request, Severity::Error, "perl", message);
+        log::request(request, Severity::Error, hostler_perl_technique::LOG, message);
         return Err(Halt::Status(500));
     }
     let provider = texts.join(&0);

@@ -32,6 +32,11 @@ pub(super) async fn arrange(request: &mut Request, body: Body) -> Result<Body, H
 }
 
 fn failed(request: &Request, why: &str) -> Halt {
-    log::request(request, Severity::Error, "perl", &format!("a raw answer can't be sent over HTTP/2: {why}"));
+    log::request(
+        request,
+        Severity::Error,
+        super::engine(request).log,
+        &format!("a raw answer can't be sent over HTTP/2: {why}"),
+    );
     Halt::Status(500)
 }

@@ -113,7 +113,9 @@ impl Caller {
                 Ok(Event::Redirect(target)) => conversation.splice(&request, &target),
                 Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
                 Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
-                Err(error) => return log::failure(&request, "perl", &error, &request.filename),
+                Err(error) => {
+                    return log::failure(&request, super::engine(&request).log, &error, &request.filename);
+                }
             }
         }
     }

@@ -21,7 +21,7 @@ impl Said {
         write(request, severity, virtual_host, text);
         if self.0.get() >= LOGGED {
             let end = b"(too many lines: the rest of this request is not logged)";
-            log::of_program(request, log::Severity::Error, "perl", end);
+            log::of_program(request, log::Severity::Error, super::engine(request).log, end);
         }
     }
 }
@@ -40,8 +40,8 @@ fn write(request: &Request, severity: Severity, virtual_host: bool, text: &[u8])
     let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
     let text = &text[..end];
     if virtual_host {
-        log::of_program(request, severity, "perl", text);
+        log::of_program(request, severity, super::engine(request).log, text);
     } else {
-        log::of_program_for_main(request, severity, "perl", text);
+        log::of_program_for_main(request, severity, super::engine(request).log, text);
     }
 }

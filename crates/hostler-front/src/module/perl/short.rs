@@ -92,11 +92,11 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let Remembered { request, isolation, .. } = &*remembered;
-    let start = match super::refusal(thread, &request.server, *isolation) {
+    let start = match super::refusal(thread, &request.server, super::engine(request), *isolation) {
         Some(refusal) => Begin::Never(refusal),
         None => {
             let work = work(thread, peer, &remembered, (head, buffer), headers_in, (received, number));
-            super::begin(thread, &request.server, *isolation, work)
+            super::begin(thread, &request.server, super::engine(request), *isolation, work)
         }
     };
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);

@@ -58,7 +58,7 @@ impl EngineHost {
         let no_new_privs =
             self.server().conf.core.no_new_privileges.unwrap_or_default() != NoNewPrivileges::None;
         let warm = Warm { pool: self.mark.clone(), key: self.key(&env, limits, no_new_privs), fresh };
-        let program = Program::Engine { name: self.pool.key.engine.to_owned(), warm };
+        let program = Program::Engine { name: self.pool.key.engine.name.to_owned(), warm };
         let run = Run { id: 0, program, env, suexec: false, limits, no_new_privs };
         let running = link.run(run, vec![theirs, output.1, errors.1, site_s], None).await;
         let running = running.map_err(|error| self.site_error(error))?;
@@ -74,13 +74,13 @@ impl EngineHost {
         Setup { places: Vec::new(), ..self.setup() }.encode(&mut Encoder(&mut loaded));
         let mut hasher = DefaultHasher::new();
         // Strings, numbers and lists can always be encoded.
-        let started = postcard::to_allocvec(&(self.pool.key.engine, env, limits, no_new_privs));
+        let started = postcard::to_allocvec(&(self.pool.key.engine.name, env, limits, no_new_privs));
         (started.unwrap_or_default(), loaded).hash(&mut hasher);
         hasher.finish()
     }
 
     fn site_error(&self, error: SiteError) -> Error {
-        let engine = self.pool.key.engine;
+        let engine = self.pool.key.engine.name;
         match error {
             SiteError::Run(RunError::NotFound) => {
                 let why = format!(
@@ -102,8 +102,8 @@ impl Host for EngineHost {
 
     fn setup(&self) -> Setup {
         let shared = &self.thread.shared;
-        let (servers, generation) = (&self.pool.servers, self.pool.key.generation);
-        let mut setup = pools::setup(&shared.config, servers, generation, self.one_shot).into_wire();
+        let key = self.pool.key;
+        let mut setup = (key.engine.setup)(&shared.config, &self.pool.servers, key.generation, self.one_shot);
         setup.title = shared.site_names[self.pool.key.site as usize].clone();
         let members = self.pool.servers.iter().filter(|id| **id != 0);
         let servers = std::iter::once(&0).chain(members).map(|id| shared.config.servers.get(*id as usize));
@@ -119,7 +119,7 @@ impl Host for EngineHost {
 
     fn line(&self, pid: u32, line: &[u8]) {
         let text = [format!("process {pid}: ").as_bytes(), line].concat();
-        log::program(&self.thread, self.server(), self.pool.key.engine, &text);
+        log::program(&self.thread, self.server(), self.pool.key.engine.log, &text);
     }
 
     fn is_ending(&self) -> bool {

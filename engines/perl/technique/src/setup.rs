@@ -1,17 +1,17 @@
 //! What a pool's parent process is told before it forks workers.
 
-use crate::directives::perl::{self, Preload, quoted};
-use crate::directives::psgi;
-use crate::{Config, Server};
+use crate::{LOG, psgi};
+use hostler_config::directives::perl::{self, Preload, quoted};
+use hostler_config::{Config, Server, pools};
 use hostler_perl_frames::{self as frames, PreloadKind, Setup};
 use hostler_wire::engine::ServerFacts;
 
 /// What the parent of a pool loads: the main server's first, then what each of its virtual hosts adds.
 ///
-/// `servers` are indexes in [`Config::servers`] ([`super::Pool::servers`]). Left for the caller, who knows the
+/// `servers` are indexes in [`Config::servers`] ([`pools::Pool::servers`]). Left for the caller, who knows the
 /// site and the product's name: [`Setup::title`] and [`ServerFacts::software`].
 #[must_use]
-pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup {
+pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup {
     let members: Vec<&Server> =
         servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
     let main = &config.main().conf.perl;
@@ -36,8 +36,8 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
         servers: all_of(config, &members).map(|(place, server)| facts(config, server, place)).collect(),
         vars: all_of(config, &members).map(|(_, server)| owned(server.conf.perl.vars.iter())).collect(),
         one_shot,
-        max_requests: members.first().map_or(0, |first| super::settings(first).max_requests),
-        cpu: members.first().and_then(|first| first.defaults.core.rlimit_cpu).map(super::limit),
+        max_requests: members.first().map_or(0, |first| pools::settings(first).max_requests),
+        cpu: members.first().and_then(|first| pools::limits(first).cpu),
         child_init: words(|perl| &perl.child_init),
         child_exit: words(|perl| &perl.child_exit),
     }
@@ -46,7 +46,7 @@ pub fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -
 /// The PSGI programs that are loaded before workers are forked, each once. One that can't be fails its own requests only.
 fn apps(config: &Config, members: &[&Server]) -> Vec<frames::Preload> {
     let mut apps: Vec<&psgi::App> = Vec::new();
-    for app in members.iter().flat_map(|member| member.conf.psgi.preloaded()) {
+    for app in members.iter().flat_map(|member| member.conf.part(&psgi::SERVER).preloaded()) {
         if !apps.iter().any(|known| known.file == app.file) {
             apps.push(app);
         }
@@ -101,7 +101,7 @@ fn either(name: &str, package: &str) -> String {
 }
 
 /// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
-/// ([`super::Pools::places`]).
+/// ([`pools::Share::place`]).
 fn all_of<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
     let others = members.iter().filter(|server| server.id != 0).copied();
     (0..).zip(std::iter::once(config.main()).chain(others))
@@ -122,7 +122,7 @@ fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
         is_virtual: server.id != 0,
         error_log: log.error_log.as_deref().unwrap_or("logs/error_log").to_owned(),
         // Apache's trace levels are finer than syslog's last.
-        log_level: log.levels.of("perl") as u8,
+        log_level: log.levels.of(LOG) as u8,
         timeout: core.timeout.unwrap_or(60),
         keep_alive: core.keep_alive.unwrap_or(true),
         keep_alive_timeout: core.keep_alive_timeout.unwrap_or(5000),

@@ -1,8 +1,9 @@
 //! The directives of PSGI programs: `SetHandler psgi` says that a program answers, `PSGIApp` which one, and
 //! `PSGIPreload` when it is loaded.
 
-use crate::tree::Origin;
-use crate::{Arity, Contexts, Directive, Effect, Kind, Merge, Module, Overrides, unset_part};
+use hostler_config::{
+    Arity, Contexts, Directive, Effect, Kind, Merge, Module, Origin, Overrides, Slot, unset_part,
+};
 
 /// The module. Apache has no such one; the name `PSGIApp` is Plack::Handler::Apache2's idea of `psgi_app`,
 /// `PSGIPreload` Starman's of `--preload-app`.
@@ -23,10 +24,9 @@ static DIRECTIVES: &[Directive] = &[
             let location = place.map(|place| place.path.clone());
             let app: Box<str> = command.server_path(args.first()).into();
             if !command.is_htaccess() {
-                command.server.psgi.apps.push(App { file: app.clone(), origin: command.origin });
+                command.server.part_mut(&SERVER).apps.push(App { file: app.clone(), origin: command.origin });
             }
-            command.dir.psgi.app = Some(app);
-            command.dir.psgi.location = location;
+            *command.dir.part_mut(&DIR) = Dir { app: Some(app), location };
             Ok(())
         },
     )
@@ -39,11 +39,17 @@ static DIRECTIVES: &[Directive] = &[
          shared; they must not keep what can't be shared: open handles, connections to databases (default Off: each \
          worker loads a program with its first request)",
         |command, args| {
-            command.server.psgi.preload = Some(args.flag());
+            command.server.part_mut(&SERVER).preload = Some(args.flag());
             Ok(())
         },
     ),
 ];
+
+/// Where [`Dir`] is.
+pub static DIR: Slot<Dir> = Slot::new();
+
+/// Where [`Server`] is.
+pub static SERVER: Slot<Server> = Slot::new();
 
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,14 +105,15 @@ impl Merge for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, read_text};
+    use hostler_config::{Config, read_text};
 
     #[test]
     fn an_application_is_mounted_where_it_is_named() {
         let text = "<Location /a>\nPSGIApp x.psgi\n</Location>\n<Location /a/b>\nPerlSetVar name value\n</Location>\n\
                     <LocationMatch ^/c>\nPSGIApp /y.psgi\n</LocationMatch>";
+        crate::tests::install();
         let config = Config::build(&read_text(text, "/srv").unwrap()).unwrap();
-        let [outer, inner, matched] = [0, 1, 2].map(|n| (*config.main().locations[n].conf.psgi).clone());
+        let [outer, inner, matched] = [0, 1, 2].map(|n| config.main().locations[n].conf.part(&DIR).clone());
         let named = Dir { app: Some("/srv/x.psgi".into()), location: Some("/a".into()) };
         assert_eq!((&outer, &outer.merge(&inner)), (&named, &named));
         assert_eq!(outer.merge(&matched), Dir { app: Some("/y.psgi".into()), location: None });

@@ -1,0 +1,226 @@
+//! Techniques: who answers where a handler is a program's. Each is a row, a value in a crate of its own; the program
+//! installs the table of them before it reads anything ([`install`]). Configuration, front, `hostler explain` and the lab
+//! ask the rows, and know no technique by name.
+
+use crate::directives::pool::Isolation;
+use crate::{Config, DirConfig, Module, Server, ServerConfig};
+use hostler_wire::engine::Setup;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// One technique of dynamic content.
+#[derive(Debug)]
+pub struct Technique {
+    /// What `hostler explain` and the lab call it: `psgi`.
+    pub name: &'static str,
+    /// Handlers that it answers for, in lower case (SetHandler, AddHandler, and types that mean one). The first is what
+    /// the others mean.
+    pub handlers: &'static [&'static str],
+    /// How its programs can be run; the first way is taken where nothing is said.
+    pub ways: &'static [Way],
+    /// Isolations that it can't have, each with a sentence that says why and what to do.
+    pub refused: &'static [(Isolation, &'static str)],
+    /// Which phases of a request its programs have a say in.
+    pub phases: Phases,
+    /// Its directives.
+    pub modules: &'static [&'static Module],
+    /// Who answers for a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
+    pub answers: fn(&DirConfig, file: &str) -> String,
+}
+
+/// An isolation, and who runs programs so.
+pub type Way = (Isolation, Via);
+
+/// Who runs programs.
+#[derive(Clone, Copy, Debug)]
+pub enum Via {
+    /// Warm workers of an engine.
+    Ring(&'static Engine),
+    /// The site's process starts a program for each request (CGI).
+    Program,
+}
+
+/// Which phases of a request are a technique's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phases {
+    /// It answers.
+    Response,
+    /// Its programs may have functions in all of them.
+    All,
+}
+
+/// A language's runtime, in warm processes. Techniques may share one, and then share its pools.
+pub struct Engine {
+    /// Its program is `hostler-NAME`; pools are called by it.
+    pub name: &'static str,
+    /// The language, for sentences: `Perl`.
+    pub language: &'static str,
+    /// What a generation is called, for sentences: `mod_perl 2`.
+    pub title: fn(generation: u8) -> String,
+    /// The module's name in logs.
+    pub log: &'static str,
+    /// What tells apart pools of one site that can't be one process, as generations of an API: any number.
+    pub generation: fn(&Server) -> u8,
+    /// Whether a virtual host has a pool for itself, since what it says for the runtime is not the main server's.
+    pub stands_alone: fn(main: &ServerConfig, own: &ServerConfig) -> bool,
+    /// Whether a section names programs for it, beside the handlers.
+    pub has_say: fn(&DirConfig) -> bool,
+    /// Whether a virtual host does, outside of sections.
+    pub has_say_in_server: fn(&ServerConfig) -> bool,
+    /// What the parent of a pool is told before it forks workers: for virtual hosts by their indexes in
+    /// [`Config::servers`], a generation, and whether each worker serves one request.
+    pub setup: fn(&Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup,
+}
+
+impl PartialEq for Engine {
+    /// No two rows have engines of one name that differ ([`install`]).
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Engine {}
+
+impl std::hash::Hash for Engine {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Technique {
+    /// The isolation that holds in a directory: the configured one, or what is usual for the technique.
+    #[must_use]
+    pub fn isolation(&self, dir: &DirConfig) -> Isolation {
+        dir.pool.isolation.or(self.ways.first().map(|way| way.0)).unwrap_or(Isolation::Exec)
+    }
+
+    /// Who runs its programs at an isolation; `None`: it can't have that.
+    #[must_use]
+    pub fn via(&self, isolation: Isolation) -> Option<Via> {
+        self.ways.iter().find(|way| way.0 == isolation).map(|way| way.1)
+    }
+
+    /// Why it can't have an isolation.
+    #[must_use]
+    pub fn why_not(&self, isolation: Isolation) -> Option<&'static str> {
+        self.refused.iter().find(|refused| refused.0 == isolation).map(|refused| refused.1)
+    }
+
+    /// The engine that runs its programs where no isolation is given.
+    #[must_use]
+    pub fn engine(&self) -> Option<&'static Engine> {
+        self.ways.first().and_then(|(_, via)| via.engine())
+    }
+}
+
+impl Via {
+    /// The engine, if one runs the programs.
+    #[must_use]
+    pub fn engine(self) -> Option<&'static Engine> {
+        match self {
+            Self::Ring(engine) => Some(engine),
+            Self::Program => None,
+        }
+    }
+}
+
+type Rows = &'static [&'static Technique];
+
+/// What is installed, for as long as the process lives.
+struct Table {
+    rows: Rows,
+    engines: Vec<&'static Engine>,
+}
+
+static TABLE: OnceLock<Table> = OnceLock::new();
+
+/// Installs the table. To be called once in a process, before anything is read; a second time only with the same rows.
+///
+/// # Errors
+/// What is wrong with the rows, or that something was read without them.
+pub fn install(rows: Rows) -> Result<(), String> {
+    let table = Table { rows, engines: check(rows)? };
+    if !std::ptr::eq(TABLE.get_or_init(|| table).rows, rows) {
+        return Err("another table of techniques is in use".to_owned());
+    }
+    Ok(())
+}
+
+/// The engines of the rows, each once, in the order of their names.
+fn check(rows: Rows) -> Result<Vec<&'static Engine>, String> {
+    let (mut names, mut handlers) = (HashMap::new(), HashMap::new());
+    let mut engines: Vec<&'static Engine> = Vec::new();
+    for row in rows {
+        if names.insert(row.name, ()).is_some() {
+            return Err(format!("there are two techniques {}", row.name));
+        }
+        for handler in row.handlers {
+            if let Some(other) = handlers.insert(handler.to_ascii_lowercase(), row.name) {
+                return Err(format!("the handler {handler} is {other}'s and {}'s", row.name));
+            }
+        }
+        check_ways(row)?;
+        for engine in row.ways.iter().filter_map(|way| way.1.engine()) {
+            match engines.iter().find(|known| known.name == engine.name) {
+                Some(known) if !std::ptr::eq(*known, engine) => {
+                    return Err(format!("there are two engines {}", engine.name));
+                }
+                Some(_) => {}
+                None => engines.push(engine),
+            }
+        }
+    }
+    engines.sort_by_key(|engine| engine.name);
+    Ok(engines)
+}
+
+/// Each isolation is possible in one way, or is refused with a reason.
+fn check_ways(row: &Technique) -> Result<(), String> {
+    for isolation in Isolation::ALL {
+        let ways = row.ways.iter().filter(|way| way.0 == isolation).count();
+        let reasons = row.refused.iter().filter(|refused| refused.0 == isolation).count();
+        if ways + reasons != 1 {
+            let name = isolation.name();
+            return Err(format!("{}: Isolation {name} has {ways} ways and {reasons} reasons", row.name));
+        }
+    }
+    Ok(())
+}
+
+/// Who looks without a table has decided that there is none.
+fn table() -> &'static Table {
+    #[cfg(not(test))]
+    let rows: Rows = &[];
+    #[cfg(test)]
+    let rows = tests::ROWS;
+    TABLE.get_or_init(|| Table { rows, engines: check(rows).unwrap_or_default() })
+}
+
+/// All techniques.
+#[must_use]
+pub fn all() -> &'static [&'static Technique] {
+    table().rows
+}
+
+/// All engines, in the order of their names.
+#[must_use]
+pub fn engines() -> &'static [&'static Engine] {
+    &table().engines
+}
+
+/// The technique that answers for a handler, by its name in lower case.
+#[must_use]
+pub fn of_handler(name: &[u8]) -> Option<&'static Technique> {
+    let answers = |row: &&&Technique| row.handlers.iter().any(|own| own.as_bytes() == name);
+    all().iter().find(answers).copied()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

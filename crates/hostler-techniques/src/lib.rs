@@ -1,0 +1,33 @@
+//! The table of techniques. A new one is a crate with a row, a line here, and a line among the dependencies.
+
+mod cgi;
+
+pub use cgi::CGI;
+
+use hostler_config::technique::{self, Technique};
+
+/// All techniques that Hostler has.
+pub static TECHNIQUES: &[&Technique] = &[&CGI, &hostler_perl_technique::PERL, &hostler_perl_technique::PSGI];
+
+/// To be called once in a process, before a configuration is read; again does no harm.
+///
+/// # Errors
+/// What is wrong with the table: two rows that claim one handler, or a configuration that was read without it.
+pub fn install() -> Result<(), String> {
+    technique::install(TECHNIQUES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(install(), Ok(()));
+        assert_eq!(install(), Ok(()));
+        let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
+        assert_eq!(names, ["cgi", "perl", "psgi"]);
+        let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
+        assert_eq!(engines, ["perl"]);
+    }
+}

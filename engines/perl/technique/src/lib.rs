@@ -1,0 +1,68 @@
+//! What Perl brings to the table of techniques: its engine, and the rows of mod_perl's handlers and of PSGI. Values only:
+//! what runs programs is `hostler-perl`, and what a request has to do with them is the front's.
+
+pub mod psgi;
+mod setup;
+
+use hostler_config::directives::perl;
+use hostler_config::directives::pool::Isolation;
+use hostler_config::technique::{Engine, Phases, Technique, Via, Way};
+use hostler_perl_frames::Phase;
+
+/// The module's name in logs.
+pub const LOG: &str = "perl";
+
+/// The engine: `hostler-perl`.
+pub static ENGINE: Engine = Engine {
+    name: "perl",
+    language: "Perl",
+    title: |generation| format!("mod_perl {generation}"),
+    log: LOG,
+    generation: perl::generation,
+    stands_alone: |main, own| !own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl),
+    has_say: |dir| !dir.perl.handlers.is_empty(),
+    has_say_in_server: |server| !server.perl.handlers.is_empty(),
+    setup: |config, servers, generation, one_shot| {
+        setup::setup(config, servers, generation, one_shot).into_wire()
+    },
+};
+
+/// Both ways are warm.
+const WAYS: &[Way] = &[(Isolation::Persistent, Via::Ring(&ENGINE)), (Isolation::Fork, Via::Ring(&ENGINE))];
+
+const REFUSED: &[(Isolation, &str)] = &[(
+    Isolation::Exec,
+    "handlers in Perl cannot be started for each request by exec: use Isolation fork, or SetHandler cgi-script",
+)];
+
+/// mod_perl's handlers.
+pub static PERL: Technique = Technique {
+    name: "perl",
+    handlers: &["perl-script", "modperl"],
+    ways: WAYS,
+    refused: REFUSED,
+    phases: Phases::All,
+    modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
+    answers: |dir, _| {
+        let functions = dir.perl.handlers.of(Phase::Response).join(", ");
+        let functions = if functions.is_empty() { "no PerlResponseHandler".to_owned() } else { functions };
+        format!("Perl, in a warm worker: {functions}")
+    },
+};
+
+/// PSGI applications.
+pub static PSGI: Technique = Technique {
+    name: "psgi",
+    handlers: &["psgi"],
+    ways: WAYS,
+    refused: REFUSED,
+    phases: Phases::Response,
+    modules: &[&psgi::MODULE],
+    answers: |dir, file| {
+        let app = dir.part(&psgi::DIR).app.as_deref().unwrap_or(file);
+        format!("the PSGI application {app}, in a warm worker")
+    },
+};
+
+#[cfg(test)]
+mod tests;

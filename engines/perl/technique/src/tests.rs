@@ -1,0 +1,92 @@
+use super::*;
+use crate::setup::setup;
+use hostler_config::pools::pools;
+use hostler_config::{Config, read_text, technique};
+use hostler_perl_frames::PreloadKind;
+
+static ROWS: &[&Technique] = &[&PERL, &PSGI];
+
+pub(crate) fn install() {
+    technique::install(ROWS).unwrap();
+}
+
+fn config(text: &str) -> Config {
+    install();
+    match read_text(text, "/etc/apache2").and_then(|tree| Config::build(&tree)) {
+        Ok(config) => config,
+        Err(errors) => panic!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+fn vhost(name: &str, lines: &str) -> String {
+    format!("<VirtualHost *:80>\nServerName {name}\n{lines}\n</VirtualHost>\n")
+}
+
+#[test]
+fn a_pool_is_told_of_its_virtual_hosts_by_the_places_that_they_have_in_it() {
+    let text = [
+        "PerlApiVersion 2\n".to_owned(),
+        vhost("a", ""),
+        vhost("b", "PerlModule Own"),
+        vhost("c", "PerlApiVersion 1"),
+        vhost("d", ""),
+    ];
+    let config = config(&text.concat());
+    let pools = pools(&config, &[0; 5]);
+    for server in 0..5 {
+        let share = pools.share(server, &ENGINE).unwrap();
+        let pool = &pools.all[share.pool as usize];
+        let facts = setup(&config, &pool.servers, pool.key.generation, false).servers;
+        assert_eq!(facts[share.place as usize].is_virtual, server != 0);
+        assert_eq!(facts[share.place as usize].id, share.place);
+    }
+}
+
+#[test]
+fn answers_are_named() {
+    let config = config(
+        "SetHandler psgi\nPSGIApp /srv/app.psgi\nPerlResponseHandler My::Page\n<Location /x>\n</Location>",
+    );
+    let dir = &config.main().defaults;
+    assert_eq!((PSGI.answers)(dir, "/x"), "the PSGI application /srv/app.psgi, in a warm worker");
+    assert_eq!((PERL.answers)(dir, "/x"), "Perl, in a warm worker: My::Page");
+    let none = hostler_config::DirConfig::default();
+    assert_eq!((PSGI.answers)(&none, "/x"), "the PSGI application /x, in a warm worker");
+    assert_eq!((PERL.answers)(&none, "/x"), "Perl, in a warm worker: no PerlResponseHandler");
+}
+
+#[test]
+fn what_a_pool_loads_is_in_the_order_of_the_files() {
+    let text = [
+        "PerlModule Main\nPerlSetEnv A main\nPerlRequire /srv/startup.pl\n".to_owned(),
+        vhost(
+            "a",
+            "PerlSetEnv A a\nPerlSetVar V 1\n<Perl>\nuse Own;\n</Perl>\nPerlChildInitHandler Own::init",
+        ),
+        vhost("b", "<Location /x>\nPerlResponseHandler +X::y\nPerlAccessHandler +X->m\n</Location>"),
+    ];
+    let config = config(&text.concat());
+    let own = setup(&config, &[1], 2, false);
+    let loaded: Vec<_> = own.preload.iter().map(|preload| (preload.kind, preload.text.as_str())).collect();
+    assert_eq!(
+        loaded,
+        [
+            (PreloadKind::Module, "Main"),
+            (PreloadKind::File, "/srv/startup.pl"),
+            (PreloadKind::Code, "use Own;\n")
+        ]
+    );
+    assert_eq!(own.preload[2].origin, "configuration:8");
+    assert_eq!((own.env, own.child_init), (vec![("A".into(), "a".into())], vec!["Own::init".to_owned()]));
+    assert_eq!(own.servers.iter().map(|facts| facts.id).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(own.vars[1], [("V".to_owned(), "1".to_owned())]);
+
+    let shared = setup(&config, &[0, 2], 2, true);
+    assert!(shared.one_shot && shared.child_init.is_empty());
+    assert_eq!(shared.env, [("A".to_owned(), "main".to_owned())]);
+    assert_eq!(shared.preload.len(), 4);
+    assert!(
+        shared.preload[2].text.contains("require X::y; 1") && shared.preload[2].text.contains("require X; 1")
+    );
+    assert_eq!((shared.preload[3].kind, shared.preload[3].text.as_str()), (PreloadKind::Module, "X"));
+}
