@@ -22,6 +22,7 @@ targets! {
     http1_head,
     legacy_expr,
     nph_header,
+    rewrite,
     ring,
     ssi,
     tree,
