@@ -21,5 +21,6 @@ pub mod perl;
 pub mod pool;
 pub mod psgi;
 pub(crate) mod reading;
+pub mod rewrite;
 pub mod setenvif;
 pub mod ssl;

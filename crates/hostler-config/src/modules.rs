@@ -6,7 +6,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, perl, pool, psgi, reading, setenvif, ssl,
+    include, log_config, mime, perl, pool, psgi, reading, rewrite, setenvif, ssl,
 };
 use crate::{Directive, Module};
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 /// The modules that Hostler implements, under the names of Apache's, but for the core's.
 static MODULES: &[&Module] = &[
+    &rewrite::MODULE,
     &alias::MODULE,
     &dir::MODULE,
     &mime::MODULE,

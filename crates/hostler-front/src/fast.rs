@@ -256,6 +256,8 @@ pub(crate) fn is_same_for_all(request: &Request) -> bool {
         && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
         && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
         && !crate::filter::depends_on_request(request)
+        // A request with Authorization is never answered from memory.
+        && crate::rewrite::looks(request) < crate::rewrite::Looks::More
         && !request.progress.asked
         && !crate::handler::worker::phases::are_any(request)
 }

@@ -39,6 +39,7 @@ mod passwords;
 mod preface;
 mod reply;
 mod request;
+mod rewrite;
 mod serve;
 mod settings;
 mod site;

@@ -296,6 +296,8 @@ impl Request {
             next.body = self.body.clone();
         }
         next.err_headers_out = self.err_headers_out.clone();
+        // What has led here depends on these fields, whatever comes of it.
+        self.headers_out.all(b"Vary").for_each(|fields| next.headers_out.merge("Vary", fields));
         next.redirects = self.redirects + 1;
         next.within = self.within.as_ref().map(crate::handler::worker::Within::redirected);
         next.main.clone_from(&self.main);

@@ -185,7 +185,8 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
                 if request.redirects >= limit {
                     let message = format!(
                         "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
-                         error; raise LimitInternalRecursion if it is none"
+                         error; raise LimitInternalRecursion if it is none ({})",
+                        steps(&request)
                     );
                     log::request(&request, Severity::Error, "core", &message);
                     outcome = Err(Halt::Status(500));
@@ -196,6 +197,22 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
             }
         }
     }
+}
+
+/// Steps of a redirect that are told, and the bytes of each.
+const STEPS: usize = 12;
+const STEP: usize = 120;
+
+/// The way that a request has come, the last steps of it.
+fn steps(request: &Request) -> String {
+    let mut paths = Vec::new();
+    let mut next = Some(request);
+    while let Some(request) = next.filter(|_| paths.len() < STEPS) {
+        paths.push(String::from_utf8_lossy(&request.uri[..request.uri.len().min(STEP)]).into_owned());
+        next = request.prev.as_deref();
+    }
+    paths.reverse();
+    paths.join(" -> ")
 }
 
 /// The answer to a request whose rules could not be carried out: nothing that they could change, and no document of
@@ -244,8 +261,17 @@ pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Phase
 
 /// The same, with a method.
 pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Phase) {
+    look_up_noted(request, target, |sub| sub.method = method).await
+}
+
+/// The same, for a sub-request that is changed before its phases.
+pub(crate) async fn look_up_noted(
+    request: &Request,
+    target: &[u8],
+    change: impl FnOnce(&mut Request),
+) -> (Request, Phase) {
     let mut sub = request.sub(target);
-    sub.method = method;
+    change(&mut sub);
     if let Err(halt) = budget::sub_request(request).await {
         return (sub, Err(halt));
     }

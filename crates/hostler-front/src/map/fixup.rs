@@ -1,20 +1,25 @@
 //! The last phase before the handler: environment, redirects of directories, DirectoryIndex, FallbackResource,
 //! Action.
 
-use crate::filter;
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase, look_up};
 use crate::variables;
+use crate::{filter, rewrite};
 use hostler_config::directives::alias::escape_path;
 
 /// Runs the fixups in Apache's order.
 pub(crate) async fn run(request: &mut Request) -> Phase {
+    let rewritten = rewrite::fix_up(request).await?;
     crate::tls::fixup(request);
     filter::env::fixup(request).await?;
     filter::headers::request_fields(request).await?;
     super::translate::redirect(request, true).await?;
+    if let Some(target) = rewritten {
+        return Err(Halt::Redirect { method: request.method.clone(), target });
+    }
     directory(request).await?;
     fallback(request).await?;
+    rewrite::force(request);
     crate::access::fake(request).await
 }
 
@@ -83,6 +88,10 @@ async fn index(request: &mut Request) -> Phase {
                     request.headers_out.set("Location", location.clone());
                 }
                 return Err(Halt::Status(status));
+            }
+            // A rule has sent the index file elsewhere: the request goes there.
+            Err(Halt::Redirect { target, .. }) if matches!(sub.found, Found::File(..)) => {
+                return Err(Halt::Redirect { method: request.method.clone(), target });
             }
             Err(Halt::Status(status)) if status != 404 => refused = refused.or(Some(status)),
             Err(_) => {}

@@ -8,11 +8,11 @@ pub(crate) mod translate;
 pub(crate) mod types;
 pub(crate) mod walk;
 
-use crate::budget;
 use crate::handler::worker::phases::{self, Said};
 use crate::request::{Found, Request};
 use crate::serve::{Halt, Phase};
 use crate::uri::{self, EncodedSlashes};
+use crate::{budget, rewrite};
 use hostler_config::directives::core;
 
 /// Decodes the path, translates it, and merges what applies to it.
@@ -31,7 +31,8 @@ pub(crate) async fn locate(request: &mut Request) -> Phase {
     // A throw-away look at Location sections: translation may depend on them.
     sections::locations(request).await?;
     sections::conditions(request).await?;
-    if phases::of_mapping(request, phases::TRANS).await? == Said::Declined || request.filename.is_empty() {
+    let declined = phases::of_mapping(request, phases::TRANS).await? == Said::Declined;
+    if (declined || request.filename.is_empty()) && !rewrite::translate(request).await? {
         translate::run(request).await?;
     }
     find(request).await
@@ -63,7 +64,17 @@ pub(crate) async fn find_again(request: &mut Request) -> Phase {
 
 /// A file looked up by its path, as `-F` and some includes do.
 pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Phase) {
+    look_up_file_noted(request, path, |_| {}).await
+}
+
+/// The same, for a sub-request that is changed before its phases.
+pub(crate) async fn look_up_file_noted(
+    request: &Request,
+    path: &[u8],
+    change: impl FnOnce(&mut Request),
+) -> (Request, Phase) {
     let mut sub = request.sub(&request.uri);
+    change(&mut sub);
     sub.filename = path.to_vec();
     sub.dir = sub.server.defaults.clone();
     let phase = match budget::sub_request(request).await {

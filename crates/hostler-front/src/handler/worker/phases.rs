@@ -216,6 +216,7 @@ fn fits_one_trip(request: &Request) -> bool {
         && !request.found.is_directory()
         && !dir.alias.is_set()
         && !dir.actions.is_set()
+        && !dir.rewrite.context.is_on()
         && dir.dir.fallback_resource().is_none()
         && !matches!(&*request.method, b"TRACE" | b"CONNECT")
         && &*request.uri != b"*"

@@ -133,6 +133,7 @@ fn is_same_for_all(request: &Request) -> bool {
         && !names::are_wanted(dir)
         && server.perl.handlers.is_empty()
         && !filter::depends_on_request(request)
+        && crate::rewrite::looks(request) == crate::rewrite::Looks::Nothing
 }
 
 /// Whether nothing is remembered at all.
