@@ -112,20 +112,20 @@ impl RuleFlags {
         let given = Some(value).filter(|value| !value.is_empty());
         let is =
             |short: &str, long: &str| name.eq_ignore_ascii_case(short) || name.eq_ignore_ascii_case(long);
-        if is("B", "escapeBackreferences") {
+        if is("B", "B") {
             self.escapes.all = true;
             self.escapes.only = given.map(|value| value.as_bytes().into()).or(self.escapes.only.take());
         } else if is("BCTLS", "BCTLS") {
             self.escapes.controls = true;
         } else if is("BNE", "BNE") {
             self.escapes.never = given.map(|value| value.as_bytes().into());
-        } else if is("BNP", "backrefnoplus") {
+        } else if is("BNP", "BNP") {
             self.escapes.no_plus = true;
         } else if is("C", "chain") {
             self.chain = true;
         } else if is("CO", "cookie") {
             self.cookies.push(Template::new(value));
-        } else if is("DPI", "discardpath") {
+        } else if is("DPI", "discardpath") || is("DPI", "discardpathinfo") {
             self.discard_path_info = true;
         } else if is("E", "env") {
             self.env.push(Template::new(value));
@@ -157,8 +157,6 @@ impl RuleFlags {
             self.query_discard = true;
         } else if is("QSL", "qslast") {
             self.query_last = true;
-        } else if is("QSNONE", "qsnone") {
-            self.query_none = true;
         } else if is("R", "redirect") {
             self.redirect(value)?;
         } else if is("S", "skip") {
@@ -169,6 +167,8 @@ impl RuleFlags {
             self.unsafe_allow_3f = true;
         } else if is("UnsafePrefixStat", "UnsafePrefixStat") {
             self.unsafe_prefix_stat = true;
+        } else if is("UNC", "UNC") {
+            // About Windows' names of other machines.
         } else {
             return Err(format!("unknown flag '{name}'"));
         }
@@ -181,6 +181,8 @@ impl RuleFlags {
             known.iter().find(|(name, _)| value.eq_ignore_ascii_case(name)).map(|(_, status)| *status);
         let status = match named {
             Some(status) => status,
+            // Quirk(apache): a word that is none of these means nothing.
+            None if !value.starts_with(|c: char| c.is_ascii_digit()) => 302,
             None => {
                 status(value).ok_or_else(|| format!("invalid HTTP response code '{value}' for flag 'R'"))?
             }
@@ -196,8 +198,8 @@ impl RuleFlags {
 
 /// A status by its number, if HTTP has it.
 fn status(text: &str) -> Option<u16> {
-    let status = text.parse().ok()?;
-    let known = matches!(status, 100..=103 | 200..=208 | 226 | 300..=305 | 307 | 308 | 400..=418 | 421..=426
+    let status = u16::try_from(number(text)).ok()?;
+    let known = matches!(status, 100..=103 | 200..=208 | 226 | 300..=305 | 307 | 308 | 400..=417 | 421..=424 | 426
         | 428 | 429 | 431 | 451 | 500..=508 | 510 | 511);
     known.then_some(status)
 }
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!(of("[R=308]"), Ok((308, false)));
         assert_eq!(of("[R=404]"), Ok((404, true)));
         assert_eq!(of("[F]"), Ok((403, true)));
-        assert!(of("[R=999]").is_err() && of("[R=3x]").is_err());
+        assert!(of("[R=999]").is_err() && of("[R=3x]").is_err() && of("[R=418]").is_err());
     }
 
     #[test]
