@@ -16,6 +16,7 @@ mod perl_guards;
 mod perl_sections;
 mod psgi;
 mod readme;
+mod rewriting;
 mod serve;
 mod service;
 mod setup;

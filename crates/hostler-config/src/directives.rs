@@ -20,5 +20,6 @@ pub mod mime;
 pub mod perl;
 pub mod pool;
 pub(crate) mod reading;
+pub mod rewrite;
 pub mod setenvif;
 pub mod ssl;

@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, pool, reading, setenvif, ssl,
+    include, log_config, mime, pool, reading, rewrite, setenvif, ssl,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 
 /// The modules that Hostler implements, under the names of Apache's, but for the core's and the techniques'.
 static MODULES: &[&Module] = &[
+    &rewrite::MODULE,
     &alias::MODULE,
     &dir::MODULE,
     &mime::MODULE,

@@ -15,5 +15,6 @@ pub(crate) mod headers;
 pub(crate) mod include;
 pub(crate) mod perl;
 pub(crate) mod ratelimit;
+pub(crate) mod rewrite;
 pub(crate) mod ssl;
 pub(crate) mod status;

@@ -5,11 +5,11 @@
 use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl,
-    ratelimit, ssl, status,
+    ratelimit, rewrite, ssl, status,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 22] = [
+pub(crate) static MODULES: [&Module; 25] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -30,6 +30,9 @@ pub(crate) static MODULES: [&Module; 22] = [
     &perl::GUARD,
     &perl::MODULE,
     &cgi::MODULE,
+    &rewrite::MODULE,
+    &rewrite::REDIRECT,
+    &rewrite::FORCE,
     &ssl::MODULE,
     &status::MODULE,
 ];

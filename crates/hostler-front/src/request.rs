@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod expr_host;
 pub(crate) mod flow;
 pub(crate) mod id;
+pub(crate) mod looks;
 pub(crate) mod merge;
 pub(crate) mod methods;
 pub(crate) mod names;

@@ -24,6 +24,7 @@ targets! {
     http1_head,
     legacy_expr,
     nph_header,
+    rewrite,
     ring,
     ssi,
     tree,

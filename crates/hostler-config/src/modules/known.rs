@@ -140,19 +140,20 @@ mod tests {
                 Some(Action::Refused(_) | Action::RefusedUnless(..))
             )
         };
-        for name in ["RewriteRule", "AuthLDAPURL", "PerlPreConnectionHandler", "RemoteIPHeader", "<Proxy"] {
+        for name in
+            ["VirtualDocumentRoot", "AuthLDAPURL", "PerlPreConnectionHandler", "RemoteIPHeader", "<Proxy"]
+        {
             assert!(refused(name.trim_start_matches('<')), "{name}");
         }
         for name in ["CacheEnable", "SSLSessionCache", "DeflateCompressionLevel"] {
             assert!(!refused(name), "{name}");
         }
-        assert!(!is_stock_module("php_module") && is_stock_module("rewrite_module"));
+        assert!(!is_stock_module("php_module") && is_stock_module("proxy_module"));
     }
 
     #[test]
     fn some_modules_are_expected_of_every_apache() {
-        for name in ["mod_rewrite.c", "rewrite_module", "mod_php.c", "mod_php5.c", "php7_module", "mod_dav.c"]
-        {
+        for name in ["mod_proxy.c", "proxy_module", "mod_php.c", "mod_php5.c", "php7_module", "mod_dav.c"] {
             assert!(is_expected(name), "{name}");
         }
         for name in ["mod_security2.c", "mod_nothing.c", "mod_wsgi.c", "mod_phpfoo.c", "phpx", "mod_gzip.c"] {

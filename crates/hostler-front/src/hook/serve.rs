@@ -164,7 +164,8 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
                     let limit = settings::recursion(&request.server).0;
                     let message = format!(
                         "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
-                         error; raise LimitInternalRecursion if it is none"
+                         error; raise LimitInternalRecursion if it is none ({})",
+                        steps(&request)
                     );
                     log::request(&request, Severity::Error, "core", &message);
                     outcome = Err(Halt::Status(500));
@@ -172,6 +173,22 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
             },
         }
     }
+}
+
+/// Steps of a redirect that are told, and the bytes of each.
+const STEPS: usize = 12;
+const STEP: usize = 120;
+
+/// The way that a request has come, the last steps of it.
+fn steps(request: &Request) -> String {
+    let mut paths = Vec::new();
+    let mut next = Some(request);
+    while let Some(request) = next.filter(|_| paths.len() < STEPS) {
+        paths.push(String::from_utf8_lossy(&request.uri[..request.uri.len().min(STEP)]).into_owned());
+        next = request.prev.as_deref();
+    }
+    paths.reverse();
+    paths.join(" -> ")
 }
 
 /// The answer to a request whose rules could not be carried out: nothing that they could change, and no document of

@@ -87,8 +87,17 @@ pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Conti
 
 /// The same, with a method.
 pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Continue) {
+    look_up_noted(request, target, |sub| sub.method = method).await
+}
+
+/// The same, for a sub-request that is changed before its phases.
+pub(crate) async fn look_up_noted(
+    request: &Request,
+    target: &[u8],
+    change: impl FnOnce(&mut Request),
+) -> (Request, Continue) {
     let mut sub = request.sub(target);
-    sub.method = method;
+    change(&mut sub);
     if let Err(halt) = budget::sub_request(request).await {
         return (sub, Err(halt));
     }
@@ -103,7 +112,17 @@ pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]
 
 /// A file looked up by its path, as `-F` and some includes do.
 pub(crate) async fn look_up_file(request: &Request, path: &[u8]) -> (Request, Continue) {
+    look_up_file_noted(request, path, |_| {}).await
+}
+
+/// The same, for a sub-request that is changed before its phases.
+pub(crate) async fn look_up_file_noted(
+    request: &Request,
+    path: &[u8],
+    change: impl FnOnce(&mut Request),
+) -> (Request, Continue) {
     let mut sub = request.sub(&request.uri);
+    change(&mut sub);
     sub.filename = path.to_vec();
     sub.dir = sub.server.defaults.clone();
     let outcome = match budget::sub_request(request).await {

@@ -93,6 +93,10 @@ async fn index(request: &mut Request) -> Continue {
                 }
                 return Err(Halt::Status(status));
             }
+            // A rule has sent the index file elsewhere: the request goes there.
+            Err(Halt::Redirect { target, .. }) if matches!(sub.found, Found::File(..)) => {
+                return Err(Halt::Redirect { method: request.method.clone(), target });
+            }
             Err(Halt::Status(status)) if status != 404 => refused = refused.or(Some(status)),
             Err(_) => {}
         }

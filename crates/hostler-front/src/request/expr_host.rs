@@ -22,12 +22,16 @@ struct Fetched {
     files: HashMap<Vec<u8>, FileFacts>,
     contents: HashMap<Vec<u8>, Option<Vec<u8>>>,
     subrequests: HashMap<(SubrequestTest, Vec<u8>), bool>,
+    /// Something was looked at that may change unnoticed.
+    fleeting: bool,
 }
 
 #[derive(Clone, Copy, Default)]
 struct FileFacts {
     info: Option<hostler_wire::site::FileInfo>,
     link: bool,
+    /// What it was stays true while the site's epoch does.
+    lasting: bool,
 }
 
 /// A request as expressions see it; `R` is `&Request`, or `&mut Request` for rules that also change it.
@@ -41,11 +45,17 @@ impl<R: Deref<Target = Request>> RequestHost<R> {
         Self { request, fetched: Fetched::default() }
     }
 
+    /// Whether all files that were looked at stay as they are while the site's epoch does.
+    pub(crate) fn is_lasting(&self) -> bool {
+        !self.fetched.fleeting
+    }
+
     /// Fetches the answer to a question, so that evaluation can be tried again.
     pub(crate) async fn fetch(&mut self, question: &Question) {
         match question {
             Question::File(_, path) | Question::FileSize(path) | Question::FileModified(path) => {
                 let facts = look(&self.request, path).await;
+                self.fetched.fleeting |= !facts.lasting;
                 self.fetched.files.insert(path.clone(), facts);
             }
             Question::FileContents(path) => {
@@ -83,11 +93,12 @@ pub(crate) async fn with_host<T>(
 
 async fn look(request: &Request, path: &[u8]) -> FileFacts {
     let Some(facts) = walk(request, path).await else { return FileFacts::default() };
+    let lasting = facts.lasting;
     if facts.walked.stopped.is_some() {
-        return FileFacts { info: None, link: facts.walked.stopped_link.is_some() };
+        return FileFacts { info: None, link: facts.walked.stopped_link.is_some(), lasting };
     }
     let last = facts.walked.levels.last();
-    FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()) }
+    FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()), lasting }
 }
 
 async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {

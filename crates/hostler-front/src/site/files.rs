@@ -100,6 +100,8 @@ pub(crate) struct Site {
     /// Merged configurations, and `.htaccess` files as they were read.
     pub(crate) merges: RefCell<MergeCache>,
     pub(crate) htaccess: RefCell<HtaccessCache>,
+    /// Maps of rewriting, as they were read.
+    pub(crate) maps: RefCell<crate::module::rewrite::MapCache>,
     /// One piece of work at a time is done aside.
     pub(crate) aside: Arc<Semaphore>,
     /// One directory at a time is listed.
@@ -125,6 +127,7 @@ impl Site {
             events: Cell::new(0),
             merges: RefCell::default(),
             htaccess: RefCell::default(),
+            maps: RefCell::default(),
             aside: Arc::new(Semaphore::new(1)),
             listing: Semaphore::new(1),
             pages: Rc::default(),
@@ -146,6 +149,7 @@ impl Site {
             self.forget();
             self.merges.borrow_mut().clear();
             self.htaccess.borrow_mut().clear();
+            self.maps.take();
             self.link.borrow_mut().take();
             link.close();
         }

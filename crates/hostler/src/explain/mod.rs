@@ -6,6 +6,7 @@
 mod access;
 mod answer;
 mod host;
+mod rewrite;
 mod steps;
 mod url;
 
@@ -25,16 +26,31 @@ use url::Url;
 
 pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let config = load::files(&args.configuration)?.config;
-    let url = Url::parse(&args.url)?;
+    let mut url = Url::parse(&args.url)?;
     let choice = host::select(&config, &url);
     let server = choice.server;
-    let translated = file(server, &url)?;
+    let rewritten = rewrite::server(&config, server, &url);
+    let translated = match &rewritten.result {
+        Some(hostler_rewrite::Translated::PassThrough(path)) => {
+            url.path = String::from_utf8_lossy(path).into_owned();
+            file(server, &url)?
+        }
+        Some(result) => rewritten_file(server, result).map_or_else(|| file(server, &url), Ok)?,
+        None => file(server, &url)?,
+    };
     let by_alias = translated.by_alias;
     let place = Place::find(&translated.file);
     let merged = steps::steps(&config, server, &url.path, &place)?;
     let by = translated.handler;
     let about = About { config: &config, server, url: &url, place: &place, merged: &merged, by_alias: by };
-    let said = [answer::lines(&about)?, access::lines(&about)].concat();
+    let fixed = rewrite::directory(server, &merged.dir, &url, &place.file, &place.path_info);
+    let by_rules = rewritten.result.as_ref().and_then(rewrite::answer);
+    let by_rules = by_rules.or_else(|| fixed.result.as_ref().and_then(rewrite::answer_of_directory));
+    let answer = match by_rules {
+        Some(answer) => vec![format!("{:<11}{answer}", "answers")],
+        None => answer::lines(&about)?,
+    };
+    let said = [rewritten.lines, fixed.lines, answer, access::lines(&about)].concat();
     let mut lines = server_lines(&config, server);
     lines.extend(merged.lines);
     let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
@@ -142,6 +158,20 @@ fn file(server: &Server, url: &Url) -> Result<Translated, Failed> {
             Ok(Translated { file, by_alias: false, handler: None })
         }
     }
+}
+
+/// The file that the virtual host's rules have come to.
+fn rewritten_file(server: &Server, result: &hostler_rewrite::Translated) -> Option<Translated> {
+    use hostler_rewrite::Translated as By;
+    let file = match result {
+        By::File(path) => PathBuf::from(String::from_utf8_lossy(path).into_owned()),
+        By::BelowDocumentRoot(path) => {
+            let root = server.conf.core.document_root.as_deref()?;
+            PathBuf::from(format!("{root}{}", String::from_utf8_lossy(path)))
+        }
+        _ => return None,
+    };
+    Some(Translated { file, by_alias: false, handler: None })
 }
 
 fn describe(config: &Config, server: &Server) -> String {

@@ -13,15 +13,19 @@ pub(crate) struct Url {
     pub(crate) tls: Option<bool>,
     /// Decoded, without `//`, `.` and `..`.
     pub(crate) path: String,
+    /// What follows `?`.
+    pub(crate) query: Option<String>,
 }
 
 impl Url {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let text = text.split(['?', '#']).next().unwrap_or_default();
+        let text = text.split('#').next().unwrap_or_default();
+        let (text, query) = text.split_once('?').map_or((text, None), |(text, query)| (text, Some(query)));
+        let query = query.map(str::to_owned);
         if text.starts_with('/') {
-            return Ok(Self { host: None, port: None, tls: None, path: path(text)? });
+            return Ok(Self { host: None, port: None, tls: None, path: path(text)?, query });
         }
         let (usual, rest) = match text.split_once("://") {
             Some(("http", rest)) => (80, rest),
@@ -37,7 +41,7 @@ impl Url {
         };
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let path = path(if rest.is_empty() { "/" } else { rest })?;
-        Ok(Self { host: Some(host), port: Some(port), tls: Some(usual == 443), path })
+        Ok(Self { host: Some(host), port: Some(port), tls: Some(usual == 443), path, query })
     }
 }
 
@@ -75,7 +79,7 @@ mod tests {
         assert_eq!((url.host.as_deref(), url.port, url.path.as_str()), (Some("[::1]"), Some(81), "/"));
         assert_eq!(
             Url::parse("/x").unwrap(),
-            Url { host: None, port: None, tls: None, path: "/x".to_string() }
+            Url { host: None, port: None, tls: None, path: "/x".to_string(), query: None }
         );
         for bad in ["x", "ftp://x/", "http://x:y/", "/%4", "/%zz"] {
             assert!(Url::parse(bad).is_err(), "{bad}");

@@ -6,6 +6,7 @@ use super::super::state::HasPerl;
 use crate::hook::plan::plan;
 use crate::log::access_log;
 use crate::request::connection::Peer;
+use crate::request::looks::{Looks, looks};
 use crate::request::{Origin, Request};
 use crate::site::files::Site;
 use hashbrown::HashMap;
@@ -130,6 +131,7 @@ fn is_same_for_all(request: &Request) -> bool {
         && !(request.peer.tls.is_some() && dir.ssl.is_set())
         && server.perl.handlers.is_empty()
         && !plan().another_has_say("perl", request)
+        && looks(request) == Looks::Nothing
 }
 
 /// Whether nothing is remembered at all.

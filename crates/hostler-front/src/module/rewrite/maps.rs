@@ -1,0 +1,111 @@
+//! Text maps: read through the site's process, as its user, and kept until the file is another one.
+
+use crate::io::open_file::OpenFile;
+use crate::limits::{aside, budget};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::Halt;
+use crate::site::files::AccessFiles;
+use hostler_rewrite::{Source, TextMap};
+use hostler_wire::site::FileInfo;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Largest map file in bytes.
+const LARGEST: u64 = 64 << 20;
+/// Larger ones are read aside.
+const SMALL: u64 = 16 << 10;
+/// Bytes of a site's maps that a thread keeps.
+const MOST_KEPT: usize = 64 << 20;
+
+/// The maps of a site that have been read.
+#[derive(Default)]
+pub(crate) struct MapCache {
+    known: HashMap<Box<str>, (Version, Rc<TextMap>)>,
+    size: usize,
+}
+
+/// What changes with a file's content.
+type Version = (u64, u64, u64, i64, u32, i64);
+
+fn version(info: &FileInfo) -> Version {
+    (info.dev, info.ino, info.size, info.mtime, info.mtime_nsec, info.ctime)
+}
+
+impl MapCache {
+    fn keep(&mut self, path: &str, version: Version, map: &Rc<TextMap>) {
+        if self.size + map.size() > MOST_KEPT {
+            self.known.clear();
+            self.size = 0;
+        }
+        self.size += map.size();
+        if let Some((_, before)) = self.known.insert(path.into(), (version, map.clone())) {
+            self.size -= before.size().min(self.size);
+        }
+    }
+}
+
+/// The value of a key. A map that can't be read is told about, and the request fails: what it says may guard something.
+pub(super) async fn value(
+    request: &Request,
+    source: Option<&Source>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>, Halt> {
+    let Some(Source::Text(path) | Source::Random(path)) = source else { return Ok(None) };
+    let map = match read(request, path).await {
+        Ok(map) => map,
+        Err(Failure::Halt(halt)) => return Err(halt),
+        Err(Failure::Because(why)) => {
+            log::request(
+                request,
+                Severity::Error,
+                "rewrite",
+                &format!("the map {path} can't be read: {why}"),
+            );
+            return Err(Halt::Status(500));
+        }
+    };
+    Ok(map.get(key).map(<[u8]>::to_vec))
+}
+
+enum Failure {
+    Halt(Halt),
+    Because(String),
+}
+
+async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
+    let site = request.thread.site(&request.server);
+    let none = AccessFiles::none();
+    let facts =
+        site.walk(path.as_bytes(), &none).await.map_err(|error| Failure::Because(error.to_string()))?;
+    let Some(file) = facts.file.clone().filter(|_| facts.walked.stopped.is_none()) else {
+        let errno = facts.walked.stopped.or(facts.walked.open_errno);
+        let why = errno.map_or_else(
+            || "it is no file".to_owned(),
+            |errno| std::io::Error::from_raw_os_error(errno).to_string(),
+        );
+        return Err(Failure::Because(why));
+    };
+    let version = version(&file.info);
+    if let Some((known, map)) = site.maps.borrow().known.get(path)
+        && *known == version
+    {
+        return Ok(map.clone());
+    }
+    if file.info.size > LARGEST {
+        return Err(Failure::Because(format!("it is larger than {LARGEST} bytes")));
+    }
+    let (size, descriptor) = (file.info.size, file.descriptor().try_clone());
+    let descriptor = descriptor.map_err(|error| Failure::Because(error.to_string()))?;
+    let parse = move || OpenFile::whole(&descriptor, size).map(|text| TextMap::parse(&text));
+    let map = if size <= SMALL {
+        budget::has_read(request, size as usize);
+        parse()
+    } else {
+        let permit = aside::permit(request).await.map_err(Failure::Halt)?;
+        aside::run(request, permit, parse).await.map_err(Failure::Halt)?
+    };
+    let map = Rc::new(map.ok_or_else(|| Failure::Because("it ends early".to_owned()))?);
+    site.maps.borrow_mut().keep(path, version, &map);
+    Ok(map)
+}

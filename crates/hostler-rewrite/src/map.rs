@@ -1,0 +1,173 @@
+//! Maps (`RewriteMap`): where they come from, and those of them that are functions or texts. Reading files and asking
+//! programs is the host's.
+
+use crate::uri;
+use std::collections::HashMap;
+
+/// A function of the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `int:toupper`
+    ToUpper,
+    /// `int:tolower`
+    ToLower,
+    /// `int:escape`
+    Escape,
+    /// `int:unescape`
+    Unescape,
+}
+
+impl Function {
+    /// The function's value; it has one for every key.
+    #[must_use]
+    pub fn apply(self, key: &[u8]) -> Vec<u8> {
+        match self {
+            Self::ToUpper => key.to_ascii_uppercase(),
+            Self::ToLower => key.to_ascii_lowercase(),
+            Self::Escape => uri::escape(key),
+            Self::Unescape => uri::unescape(key),
+        }
+    }
+}
+
+/// Where a map's values come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `txt:path`: lines of a key and a value.
+    Text(Box<str>),
+    /// `rnd:path`: the same, with values of several parts (`a|b`) of which one is taken.
+    Random(Box<str>),
+    /// `int:name`
+    Function(Function),
+}
+
+impl Source {
+    /// Reads the second argument of `RewriteMap`.
+    ///
+    /// # Errors
+    /// For what is none, and for sources that are not there, with the reason.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').unwrap_or(("txt", text));
+        let base = kind.split_once('=').map_or(kind, |(kind, _)| kind);
+        Ok(match (base, rest) {
+            ("txt", path) => Self::Text(path.into()),
+            ("rnd", path) => Self::Random(path.into()),
+            ("int", name) => Self::Function(function(name)?),
+            ("dbm", _) => {
+                return Err("maps of the kind dbm are not implemented: their formats belong to libraries that write \
+                            them; give the map as text (txt:)"
+                    .into());
+            }
+            ("prg", _) => return Err("maps of the kind prg are not implemented yet: they need a program of the site's user that keeps running beside the server".into()),
+            ("dbd" | "fastdbd", _) => {
+                return Err("maps of the kind dbd are not implemented: the server speaks to no database; give the map \
+                            as text (txt:)"
+                    .into());
+            }
+            // Quirk(apache): what has no known kind is the path of a text.
+            _ => Self::Text(text.into()),
+        })
+    }
+}
+
+fn function(name: &str) -> Result<Function, String> {
+    Ok(match name {
+        "toupper" => Function::ToUpper,
+        "tolower" => Function::ToLower,
+        "escape" => Function::Escape,
+        "unescape" => Function::Unescape,
+        _ => return Err(format!("internal map not found:{name}")),
+    })
+}
+
+/// Longest line of a text map in bytes; what is behind it begins another line, as in Apache.
+const LONGEST_LINE: usize = 1023;
+
+/// A text map that has been read.
+#[derive(Clone, Debug, Default)]
+pub struct TextMap {
+    values: HashMap<Box<[u8]>, Box<[u8]>>,
+    size: usize,
+}
+
+impl TextMap {
+    /// Reads lines of a key and a value with white space between; the first line of a key counts. What begins with
+    /// `#` or white space is none, and what follows the value means nothing.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Self {
+        let mut map = Self::default();
+        for line in text.split(|byte| *byte == b'\n').flat_map(|line| line.chunks(LONGEST_LINE)) {
+            let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+            let Some(end) = line.iter().position(is_space).filter(|end| *end > 0 && line[0] != b'#') else {
+                continue;
+            };
+            let mut words = line[end..].split(is_space).filter(|word| !word.is_empty());
+            if let Some(value) = words.next() {
+                map.size += end + value.len() + 64;
+                map.values.entry(line[..end].into()).or_insert_with(|| value.into());
+            }
+        }
+        map
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.values.get(key).map(|value| &**value)
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// One part of a value of several (`a|b|c`), by a number that may be any.
+#[must_use]
+pub fn part(value: &[u8], random: u64) -> &[u8] {
+    let count = 1 + memchr::memchr_iter(b'|', value).count() as u64;
+    let chosen = usize::try_from(random % count).unwrap_or_default();
+    value.split(|byte| *byte == b'|').nth(chosen).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_a_key_and_a_value() {
+        let map = TextMap::parse(b"# c d\na  1 # x\nb\n c 3\nd\t4\r\na 2\n\ne 5");
+        let get =
+            |key: &str| map.get(key.as_bytes()).map(|value| String::from_utf8_lossy(value).into_owned());
+        assert_eq!(get("a"), Some("1".into()));
+        assert_eq!(get("d"), Some("4".into()));
+        assert_eq!(get("e"), Some("5".into()));
+        for none in ["b", "c", "#", "", "a  1"] {
+            assert_eq!(get(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn parts_are_taken_in_turn() {
+        assert_eq!((part(b"a|b", 0), part(b"a|b", 1), part(b"a|b", 2)), (&b"a"[..], &b"b"[..], &b"a"[..]));
+        assert_eq!(part(b"", 7), b"");
+    }
+
+    #[test]
+    fn sources_are_told_apart() {
+        assert_eq!(Source::parse("txt:/a"), Ok(Source::Text("/a".into())));
+        assert_eq!(Source::parse("/a:b"), Ok(Source::Text("/a:b".into())));
+        assert_eq!(Source::parse("int:tolower"), Ok(Source::Function(Function::ToLower)));
+        for refused in ["int:x", "dbm:/a", "dbm=sdbm:/a", "prg:/a", "dbd:SELECT", "fastdbd:SELECT"] {
+            assert!(Source::parse(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn functions_have_a_value_for_every_key() {
+        assert_eq!(Function::Escape.apply(b"a b?"), b"a%20b%3f");
+        assert_eq!(Function::Unescape.apply(b"a%20b"), b"a b");
+        assert_eq!(Function::ToUpper.apply(b"aB"), b"AB");
+    }
+}
