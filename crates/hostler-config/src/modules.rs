@@ -6,7 +6,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, perl, pool, psgi, reading, setenvif, ssl,
+    include, log_config, mime, perl, php, pool, psgi, reading, setenvif, ssl,
 };
 use crate::{Directive, Module};
 use std::collections::HashMap;
@@ -64,7 +64,9 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
 
 /// All modules that Hostler implements.
 pub fn all_modules() -> impl Iterator<Item = &'static Module> {
-    [&reading::MODULE].into_iter().chain(core::MODULES.iter().copied()).chain(MODULES.iter().copied())
+    let installed = php::is_installed().then_some(&php::MODULE);
+    let built_in = core::MODULES.iter().chain(MODULES).copied();
+    [&reading::MODULE].into_iter().chain(built_in).chain(installed)
 }
 
 type Entry = (&'static Module, &'static Directive);

@@ -4,9 +4,11 @@
 //! Apache. One that loads something of its own, has switches of its own, asks for it (`PerlOptions +Parent`,
 //! `+Clone`) or sizes its pool has one for itself. Nothing is started here.
 
+mod php;
 mod setup;
 mod used;
 
+pub use php::{php_pools, php_setup};
 pub use setup::setup;
 pub use used::uses_engine;
 
@@ -22,7 +24,7 @@ use std::collections::HashMap;
 pub struct PoolKey {
     /// The site whose user the processes run as.
     pub site: SiteId,
-    /// The engine: `perl`.
+    /// The engine: `perl`, `php`.
     pub engine: &'static str,
     /// Generation of the engine's API: 1 or 2.
     pub generation: u8,
@@ -88,6 +90,10 @@ impl Pools {
 /// Groups the virtual hosts; `site_of` tells the site of each by index in [`Config::servers`].
 #[must_use]
 pub fn pools(config: &Config, site_of: &[SiteId]) -> Pools {
+    grouped(config, site_of, key)
+}
+
+fn grouped(config: &Config, site_of: &[SiteId], key: fn(&Server, &Server, SiteId) -> PoolKey) -> Pools {
     let mut pools = Pools::default();
     let mut known: HashMap<PoolKey, u32> = HashMap::new();
     for (server, site) in config.servers.iter().zip(site_of) {
@@ -117,10 +123,15 @@ fn key(main: &Server, server: &Server, site: SiteId) -> PoolKey {
 /// Whether a virtual host has a pool for itself: what it says about interpreters or pools is not the main server's.
 fn stands_alone(main_server: &Server, server: &Server) -> bool {
     let (main, own) = (&main_server.conf, &server.conf);
-    let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
-    sizes
-        || limits(server) != limits(main_server)
+    has_own_size(main_server, server)
         || (!own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl))
+}
+
+/// Whether what a virtual host says about the size and the limits of its pool is not the main server's.
+fn has_own_size(main_server: &Server, server: &Server) -> bool {
+    let (main, own) = (&main_server.conf, &server.conf);
+    let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
+    sizes || limits(server) != limits(main_server)
 }
 
 /// The settings of a virtual host's pool.

@@ -2,6 +2,7 @@
 //! first visitor.
 
 use crate::builder::Builder;
+use crate::directives::php;
 
 /// The handlers that there are; a type of `application/x-httpd-` that is no handler counts as one.
 const HANDLERS: &[&str] = &[
@@ -23,7 +24,8 @@ const HANDLERS: &[&str] = &[
 pub(crate) fn warn_of_missing(builder: &mut Builder) {
     let named = std::mem::take(&mut builder.handlers);
     for (origin, directive, name) in named {
-        if HANDLERS.contains(&name.as_str()) || builder.actions.contains(&name) {
+        let of_php = php::is_installed() && php::HANDLERS.contains(&name.as_str());
+        if of_php || HANDLERS.contains(&name.as_str()) || builder.actions.contains(&name) {
             continue;
         }
         let why = match name.strip_prefix("proxy:") {

@@ -65,6 +65,12 @@ fn why_not(handler: &str, isolation: Isolation) -> Option<&'static str> {
         ("perl-script" | "modperl" | "psgi", Isolation::Exec) => Some(
             "handlers in Perl cannot be started for each request by exec: use Isolation fork, or SetHandler cgi-script",
         ),
+        ("application/x-httpd-php" | "php-script" | "application/x-httpd-php-source", Isolation::Exec) => {
+            Some(
+                "PHP's handlers cannot be started for each request by exec: use Isolation fork, or Action with php-cgi as a CGI \
+             program",
+            )
+        }
         _ => None,
     }
 }

@@ -102,12 +102,15 @@ fn either(name: &str, package: &str) -> String {
 
 /// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
 /// ([`super::Pools::places`]).
-fn all_of<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
+pub(super) fn all_of<'a>(
+    config: &'a Config,
+    members: &[&'a Server],
+) -> impl Iterator<Item = (u32, &'a Server)> {
     let others = members.iter().filter(|server| server.id != 0).copied();
     (0..).zip(std::iter::once(config.main()).chain(others))
 }
 
-fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
+pub(super) fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
     let (core, log) = (&server.conf.core, &server.conf.log_config);
     let name = core.server_name.as_ref();
     let of_address = server.addresses.iter().find_map(|address| address.port);

@@ -1,6 +1,7 @@
 //! Which virtual hosts have programs for an engine at all.
 
 use crate::directives::core::Setting;
+use crate::directives::php;
 use crate::{DirConfig, Section, Server};
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub fn uses_engine(server: &Server) -> bool {
 }
 
 fn in_dir(conf: &DirConfig) -> bool {
-    let answers = |handler: &str| HANDLERS.contains(&handler);
+    let of_php = |handler: &str| php::is_installed() && php::HANDLERS.contains(&handler);
+    let answers = |handler: &str| HANDLERS.contains(&handler) || of_php(handler);
     let set = matches!(&conf.core.handler, Some(Setting::Word(word)) if answers(word));
     set || !conf.perl.handlers.is_empty() || in_sections(&conf.core.files) || in_sections(&conf.core.ifs)
 }
