@@ -10,6 +10,7 @@ mod host;
 use crate::request::thread::{Shared, Thread};
 use crate::site::sites::Sites;
 use host::EngineHost;
+use hostler_config::directives::php;
 use hostler_config::pools::{self, Pools};
 use hostler_config::{Config, Server};
 use hostler_gateway::backend::ring::Pool;
@@ -20,9 +21,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// The engine of Perl.
+const PERL: &str = "perl";
+
 /// All pools. They are made when they are first asked for, and start with their first request.
 pub(crate) struct Engines {
-    plan: Pools,
+    /// Those of all engines.
+    plan: Vec<pools::Pool>,
+    members: Vec<Members>,
     threads: u32,
     /// Memory for all of them.
     budget: Arc<Budget>,
@@ -32,6 +38,15 @@ pub(crate) struct Engines {
     ends: AtomicU64,
     /// Pools that have ended have left memory.
     untidy: AtomicBool,
+}
+
+/// The virtual hosts in an engine's pools.
+struct Members {
+    engine: &'static str,
+    /// The pool of each: its index in the plan.
+    of: Vec<usize>,
+    /// What its pool's programs call each.
+    places: Vec<u32>,
 }
 
 /// A pool: its index in the plan, and whether it has a fresh process for each request.
@@ -44,36 +59,65 @@ pub(crate) struct Which {
 impl Engines {
     /// For a front of so many threads.
     pub(crate) fn new(config: &Config, sites: &Sites, threads: usize) -> Self {
-        let plan = pools::pools(config, sites.all());
-        let made = plan.all.iter().map(|_| Default::default()).collect();
+        let (mut plan, mut members) = (Vec::new(), Vec::new());
+        let of_php = php::is_installed().then(|| (php::ENGINE, pools::php_pools(config, sites.all())));
+        for (engine, Pools { all, of, places }) in
+            [(PERL, pools::pools(config, sites.all()))].into_iter().chain(of_php)
+        {
+            let of = of.iter().map(|at| plan.len() + *at as usize).collect();
+            members.push(Members { engine, of, places });
+            plan.extend(all);
+        }
+        let made = plan.iter().map(|_| Default::default()).collect();
         let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
         let threads = threads as u32;
-        Self { plan, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
+        Self { plan, members, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
     }
 
-    /// The pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
+    /// The pool for a virtual host's requests to Perl. `one_shot`: `Isolation fork`, a process for each request.
     pub(crate) fn pool(&self, thread: &Rc<Thread>, server: &Server, one_shot: bool) -> &Arc<Pool> {
+        self.pool_of(thread, server, PERL, one_shot)
+    }
+
+    /// The same for an engine, which is there.
+    pub(crate) fn pool_of(
+        &self,
+        thread: &Rc<Thread>,
+        server: &Server,
+        engine: &'static str,
+        one_shot: bool,
+    ) -> &Arc<Pool> {
         // There is one for each virtual host that has a site, and each has.
-        let index = self.plan.of[server.id as usize] as usize;
+        let index = self.members(engine).of[server.id as usize];
         let which = Which { index, one_shot };
         self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, which))
     }
 
-    /// What its pool's programs call a virtual host.
+    /// Perl's are first, and there always.
+    fn members(&self, engine: &str) -> &Members {
+        self.members.iter().find(|members| members.engine == engine).unwrap_or(&self.members[0])
+    }
+
+    /// What its pool's programs call a virtual host, in Perl.
     pub(crate) fn place(&self, server: &Server) -> u32 {
-        self.plan.places[server.id as usize]
+        self.place_in(PERL, server)
+    }
+
+    /// What the programs of its pool for this engine call a virtual host.
+    pub(crate) fn place_in(&self, engine: &str, server: &Server) -> u32 {
+        self.members(engine).places[server.id as usize]
     }
 
     /// The pools of a site whose parents its process knows by these names.
     pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
-        let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
+        let indexes = (0..self.plan.len()).filter(|index| self.plan[*index].key.site == site);
         let all = indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot }));
         all.filter(|which| names.contains(&self.mark(shared, *which))).collect()
     }
 
     /// By what the site's process knows the parents of a pool, in all generations.
     fn mark(&self, shared: &Shared, which: Which) -> String {
-        format!("{} {}", self.name(shared, which), self.plan.all[which.index].key.generation)
+        format!("{} {}", self.name(shared, which), self.plan[which.index].key.generation)
     }
 
     /// Makes a pool on this thread, if there is none, and waits until it has processes, or can't have any.
@@ -84,7 +128,7 @@ impl Engines {
 
     /// Engine and site, and the virtual host where that has a pool for itself.
     fn name(&self, shared: &Shared, which: Which) -> String {
-        let planned = &self.plan.all[which.index];
+        let planned = &self.plan[which.index];
         let site = &shared.site_names[planned.key.site as usize];
         let mut name = format!("{} {site}", planned.key.engine);
         if planned.key.group != 0 {
@@ -101,7 +145,7 @@ impl Engines {
     }
 
     fn make(&self, thread: &Rc<Thread>, which: Which) -> Arc<Pool> {
-        let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
+        let (planned, name) = (&self.plan[which.index], self.name(&thread.shared, which));
         let pool = Pool::new(name, settings(&planned.settings, which.one_shot), self.threads);
         self.budget.admit(&pool);
         let host = EngineHost::new(

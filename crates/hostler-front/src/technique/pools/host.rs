@@ -6,6 +6,7 @@ use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::Thread;
 use crate::site::connection::{Running, SiteError};
 use hostler_config::Server;
+use hostler_config::directives::php;
 use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
 use hostler_gateway::supervisor::Process;
@@ -103,7 +104,11 @@ impl Host for EngineHost {
     fn setup(&self) -> Setup {
         let shared = &self.thread.shared;
         let (servers, generation) = (&self.pool.servers, self.pool.key.generation);
-        let mut setup = pools::setup(&shared.config, servers, generation, self.one_shot).into_wire();
+        let mut setup = if self.pool.key.engine == php::ENGINE {
+            pools::php_setup(&shared.config, servers, self.one_shot)
+        } else {
+            pools::setup(&shared.config, servers, generation, self.one_shot).into_wire()
+        };
         setup.title = shared.site_names[self.pool.key.site as usize].clone();
         let members = self.pool.servers.iter().filter(|id| **id != 0);
         let servers = std::iter::once(&0).chain(members).map(|id| shared.config.servers.get(*id as usize));
