@@ -103,7 +103,7 @@ fn settings_stand_where_mod_php_s_do() {
     assert_eq!(server.get("/a.php").text(), "5 128M 1");
     assert_eq!(server.get("/in/a.php").text(), "6 70M 0");
     assert_eq!(server.get("/bad/a.php").status, 500);
-    server.await_error("php_admin_value");
+    drop(server.await_error("php_admin_value"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_script_that_dies_costs_its_own_request() {
     let server =
         serve(&[("a.php", "<?php posix_kill(getmypid(), 11); sleep(9);"), ("b.php", "<?php echo 'good';")]);
     assert_eq!(server.get("/a.php").status, 502);
-    server.await_error("signal 11");
+    drop(server.await_error("signal 11"));
     assert_eq!(server.get("/b.php").text(), "good");
 }
 
@@ -154,9 +154,9 @@ fn workers_share_compiled_scripts_and_keep_nothing_of_a_request() {
         ),
         ("die.php", "<?php posix_kill(getmypid(), 9); sleep(9);"),
     ]);
-    server.get("/a.php");
+    drop(server.get("/a.php"));
     assert_eq!(server.get("/a.php").text(), "0h");
-    server.get("/die.php");
+    drop(server.get("/die.php"));
     assert_eq!(server.get("/a.php").text(), "0h");
 }
 
@@ -168,7 +168,21 @@ fn a_program_goes_on_after_its_answer() {
     let server = serve(&[("a.php", text)]);
     assert_eq!(server.get("/a.php").text(), "there");
     std::fs::write(server.site().path("htdocs/go"), "").expect("ours");
-    server.await_error("went on");
+    drop(server.await_error("went on"));
+}
+
+#[test]
+fn a_request_that_came_whole_is_run_to_its_end_though_nobody_waits() {
+    needs_php!();
+    let text = "<?php ignore_user_abort(true); error_log('begun'); \
+                while (!file_exists(__DIR__ . '/go')) usleep(1000); echo str_repeat('x', 100000); error_log('ended');";
+    let server = serve(&[("a.php", text)]);
+    let mut client = server.connect();
+    client.send("GET /a.php HTTP/1.1\r\nHost: a\r\n\r\n");
+    drop(server.await_error("begun"));
+    drop(client);
+    std::fs::write(server.site().path("htdocs/go"), "").expect("ours");
+    drop(server.await_error("ended"));
 }
 
 #[test]

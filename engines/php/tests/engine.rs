@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_gateway::pool::{Host, Pool, Process, Settings, Started, Work, before_park};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::{Pool, Work, before_park};
+use hostler_gateway::pool::Settings;
+use hostler_gateway::supervisor::Process;
+use hostler_gateway::supervisor::fork::{Host, Started};
 use hostler_gateway::{Error, Kind};
 use hostler_php_frames as frames;
 use hostler_sys::pipe::for_output;
@@ -136,7 +140,9 @@ impl Site {
             ..head
         };
         ToWorker::Request(Box::new(head)).encode(&mut request);
-        Work { thread: 0, directory: (7, define.into()), request, timeout: Duration::from_secs(20) }
+        let timeout = Duration::from_secs(20);
+        let on_abandon = OnAbandon::RunToEnd(timeout);
+        Work { thread: 0, directory: (7, define.into()), request, timeout, on_abandon }
     }
 
     async fn ask(&self, name: &str, head: RequestHead<'_>, body: &[u8]) -> Result<Answer, Error> {

@@ -7,7 +7,7 @@ use crate::technique::reply::Head;
 use crate::technique::said::Said;
 use crate::technique::upload::Upload;
 use bytes::Bytes;
-use hostler_gateway::pool::{Exchange, Frame};
+use hostler_gateway::backend::ring::{Exchange, Frame};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{FromWorker, Outcome};
 use std::future::poll_fn;

@@ -11,16 +11,22 @@ use crate::technique::framed;
 use crate::technique::gathered::Gathered;
 use crate::technique::head::{self, Texts};
 use bytes::Bytes;
-use hostler_gateway::pool::Work;
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::Work;
 use hostler_gateway::{Error, Kind};
 use hostler_wire::codec::Encoder;
 use hostler_wire::work::{ToWorker, message, request_flag};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
+
+/// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
+/// (WordPress' cron).
+const LONGEST_ALONE: Duration = Duration::from_secs(600);
 
 /// What is asked of whom.
 pub(crate) struct Ask {
@@ -83,6 +89,7 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
         directory: ask.directory,
         request: encoded,
         timeout: settings::timeout(&request.server),
+        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
     };
     let pool =
         request.thread.shared.engines.pool_of(&request.thread, &request.server, ask.engine, ask.one_shot);

@@ -2,7 +2,7 @@
 
 use crate::io::body::RequestBody;
 use hostler_gateway::Error;
-use hostler_gateway::pool::Exchange;
+use hostler_gateway::backend::ring::Exchange;
 use hostler_wire::work::ToWorker;
 use std::task::{Context, Poll};
 
