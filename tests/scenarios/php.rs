@@ -174,15 +174,23 @@ fn a_program_goes_on_after_its_answer() {
 #[test]
 fn a_request_that_came_whole_is_run_to_its_end_though_nobody_waits() {
     needs_php!();
-    let text = "<?php ignore_user_abort(true); error_log('begun'); \
-                while (!file_exists(__DIR__ . '/go')) usleep(1000); echo str_repeat('x', 100000); error_log('ended');";
-    let server = serve(&[("a.php", text)]);
+    let mark = "<?php $mark = sys_get_temp_dir() . '/' . basename(dirname(__DIR__)) . '.mark';";
+    let text =
+        "ignore_user_abort(true); error_log('begun'); while (!file_exists(__DIR__ . '/go')) usleep(1000);
+                echo str_repeat('x', 100000); flush(); touch($mark);";
+    let server = site(&[
+        ("a.php", &format!("{mark} {text}")),
+        // The only worker is free again: the other request is over.
+        ("b.php", &format!("{mark} echo (int) file_exists($mark); @unlink($mark);")),
+    ])
+    .config("MaxRequestWorkers 1")
+    .start();
     let mut client = server.connect();
     client.send("GET /a.php HTTP/1.1\r\nHost: a\r\n\r\n");
     drop(server.await_error("begun"));
     drop(client);
     std::fs::write(server.site().path("htdocs/go"), "").expect("ours");
-    drop(server.await_error("ended"));
+    assert_eq!(server.get("/b.php").text(), "1");
 }
 
 #[test]

@@ -138,7 +138,10 @@ unsafe extern "C" fn log(trip: *mut c_void, severity: c_int, text: *const c_char
         return;
     }
     // SAFETY: as above.
-    unsafe { exchange(trip) }.trip.log(severity_of(severity), true, text);
+    let exchange = unsafe { exchange(trip) };
+    exchange.trip.log(severity_of(severity), true, text);
+    // Scripts may take long after a line by which somebody waits for them.
+    exchange.trip.publish();
 }
 
 /// syslog's number.
