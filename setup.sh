@@ -25,6 +25,9 @@ build|cmd:pkg-config|pkg-config|finds PCRE2
 build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bundled copy is compiled)
 build|perl:ExtUtils::Embed|perl|the Perl engine is built for the system's perl
 build|libperl|libperl-dev|the Perl engine is linked with it (without this the other techniques are built)
+build|file:/usr/bin/php-config8.2|php8.2-dev|the PHP engine is compiled with its headers (without this the other techniques are built)
+build|libphp|libphp8.2-embed|PHP itself, as a library (the same)
+build|opcache|php8.2-opcache|PHP's cache of compiled scripts
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
@@ -34,6 +37,7 @@ test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
 test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as Apache knows it
 test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
 test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's own answers, before ours
+test|file:/usr/lib/apache2/modules/libphp8.2.so|libapache2-mod-php8.2|mod_php's own answers, before ours
 test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
 test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
 test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections
@@ -70,11 +74,14 @@ includes() { # includes GOAL: is this goal part of the one asked for?
 }
 
 present() { # present PROBE
+  local file
   case $1 in
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
     pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
     libperl) can_link_perl ;;
+    libphp) file=$(cc -print-file-name=libphp8.2.so 2>/dev/null) && [ -e "$file" ] ;;
+    opcache) compgen -G '/usr/lib/php/*/opcache.so' >/dev/null ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
     # Unpacked, it also takes libraries.

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 const APACHE: &str = "/usr/sbin/apache2";
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
+/// mod_php's file has PHP's version in its name.
+const PHP: &str = "libphp8.2.so";
 const STARTED_WITHIN: Duration = Duration::from_secs(15);
 const STOPPED_WITHIN: Duration = Duration::from_secs(4);
 
@@ -80,7 +82,8 @@ pub fn apache_installed() -> bool {
 /// The first module of a subject that is not installed for Apache.
 #[must_use]
 pub fn missing_module(subject: &Subject) -> Option<&str> {
-    let missing = |name: &&String| !Path::new(APACHE_MODULES).join(format!("mod_{name}.so")).exists();
+    let file = |name: &str| if name == "php" { PHP.to_owned() } else { format!("mod_{name}.so") };
+    let missing = |name: &&String| !Path::new(APACHE_MODULES).join(file(name)).exists();
     subject.modules.iter().find(missing).map(String::as_str)
 }
 
@@ -217,7 +220,10 @@ fn prologue(extra: &[String], as_root: bool) -> String {
     let modules: Vec<String> = MODULES
         .into_iter()
         .chain(extra.iter().map(String::as_str))
-        .map(|name| format!("LoadModule {name}_module modules/mod_{name}.so"))
+        .map(|name| match name {
+            "php" => format!("LoadModule php_module modules/{PHP}"),
+            name => format!("LoadModule {name}_module modules/mod_{name}.so"),
+        })
         .collect();
     let identity = if as_root { "User www-data\nGroup www-data" } else { "" };
     include_str!("prologue.conf").replace("@MODULES@", &modules.join("\n")).replace("@IDENTITY@", identity)

@@ -14,6 +14,7 @@ mod mason;
 mod perl;
 mod perl_guards;
 mod perl_sections;
+mod php;
 mod psgi;
 mod readme;
 mod rewriting;

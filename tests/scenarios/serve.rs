@@ -119,7 +119,7 @@ fn what_is_private_and_sources_are_never_sent() {
     ];
     let backups = ["a.php~", "a.pl~", "#a.py#", "a.cgi-old", "a.swp", "notes~"];
     let programs = [
-        "a.php",
+        "a.php5",
         "A.PHP",
         "a.php.bak",
         "a.phps",
@@ -131,14 +131,14 @@ fn what_is_private_and_sources_are_never_sent() {
         "a.wsgi",
         "a.rb",
         "a.sh",
-        "sub/a.phtml",
+        "sub/a.pht",
     ];
     private.iter().chain(&backups).chain(&programs).for_each(|name| put(name));
     put("page.html");
     put(".well-known/security.txt");
     std::fs::write(
         folder.path().join("in.shtml"),
-        "<!--#include virtual=\"a.php\"--><!--#include file=\".env\"-->",
+        "<!--#include virtual=\"a.php5\"--><!--#include file=\".env\"-->",
     )
     .expect("ours");
     let server = Served::new(folder.path());

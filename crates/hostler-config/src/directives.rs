@@ -18,6 +18,7 @@ pub mod include;
 pub mod log_config;
 pub mod mime;
 pub mod perl;
+pub mod php;
 pub mod pool;
 pub(crate) mod reading;
 pub mod rewrite;

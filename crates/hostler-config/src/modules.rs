@@ -61,7 +61,8 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
 
 /// All modules that Hostler implements.
 pub fn all_modules() -> impl Iterator<Item = &'static Module> {
-    let of_techniques = technique::all().iter().flat_map(|row| row.modules.iter().copied());
+    let of_techniques =
+        technique::all().iter().filter(|row| (row.is_there)()).flat_map(|row| row.modules.iter().copied());
     [&reading::MODULE]
         .into_iter()
         .chain(core::MODULES.iter().copied())

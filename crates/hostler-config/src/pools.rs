@@ -4,8 +4,10 @@
 //! interpreter in Apache; one whose runtime would differ from the main server's (the engine says whether), or that sizes
 //! its pools, has one for itself. Nothing is started here.
 
+mod facts;
 mod used;
 
+pub use facts::{facts, members};
 pub use used::{uses, uses_any};
 
 use crate::directives::core::Rlimit;
@@ -127,7 +129,7 @@ fn key(main: &Server, server: &Server, site: SiteId, engine: &'static Engine) ->
 fn stands_alone(main_server: &Server, server: &Server, engine: &Engine) -> bool {
     let (main, own) = (&main_server.conf, &server.conf);
     let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;
-    sizes || limits(server) != limits(main_server) || (engine.stands_alone)(main, own)
+    sizes || limits(server) != limits(main_server) || (engine.stands_alone)(main_server, server)
 }
 
 /// The settings of a virtual host's pool.

@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 pub struct Technique {
     /// What `hostler explain` and the lab call it: `psgi`.
     pub name: &'static str,
+    /// Whether it is there at all: without its engine its handlers and directives are those of a missing module.
+    pub is_there: fn() -> bool,
     /// Handlers that it answers for, in lower case (SetHandler, AddHandler, and types that mean one). The first is what
     /// the others mean.
     pub handlers: &'static [&'static str],
@@ -63,7 +65,7 @@ pub struct Engine {
     /// What tells apart pools of one site that can't be one process, as generations of an API: any number.
     pub generation: fn(&Server) -> u8,
     /// Whether a virtual host has a pool for itself, since what it says for the runtime is not the main server's.
-    pub stands_alone: fn(main: &ServerConfig, own: &ServerConfig) -> bool,
+    pub stands_alone: fn(main: &Server, own: &Server) -> bool,
     /// Whether a section names programs for it, beside the handlers.
     pub has_say: fn(&DirConfig) -> bool,
     /// Whether a virtual host does, outside of sections.
@@ -219,7 +221,7 @@ pub fn engines() -> &'static [&'static Engine] {
 #[must_use]
 pub fn of_handler(name: &[u8]) -> Option<&'static Technique> {
     let answers = |row: &&&Technique| row.handlers.iter().any(|own| own.as_bytes() == name);
-    all().iter().find(answers).copied()
+    all().iter().find(answers).copied().filter(|row| (row.is_there)())
 }
 
 #[cfg(test)]

@@ -65,10 +65,12 @@ fn tell(request: &Request, severity: Severity, module: &str, message: &[u8], whe
     write(&request.thread, &request.server, &entry, when);
 }
 
-/// Whether [`request`] would write; for messages that are costly to make.
+/// Whether [`request`] would write; for messages that are costly to make. As in Apache a notice about a request is
+/// written whatever LogLevel says (`log_error_core`).
 pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) -> bool {
-    levels(&request.server, &request.dir.log_config.levels, request.dir.log_config.is_set())
-        .writes(module, severity)
+    severity == Severity::Notice
+        || levels(&request.server, &request.dir.log_config.levels, request.dir.log_config.is_set())
+            .writes(module, severity)
 }
 
 /// Writes why a program, whose path this is, has given no answer.

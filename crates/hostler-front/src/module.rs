@@ -14,6 +14,7 @@ pub(crate) mod expires;
 pub(crate) mod headers;
 pub(crate) mod include;
 pub(crate) mod perl;
+pub(crate) mod php;
 pub(crate) mod ratelimit;
 pub(crate) mod rewrite;
 pub(crate) mod ssl;

@@ -4,12 +4,12 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl,
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
     ratelimit, rewrite, ssl, status,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 25] = [
+pub(crate) static MODULES: [&Module; 26] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -29,6 +29,7 @@ pub(crate) static MODULES: [&Module; 25] = [
     &ratelimit::MODULE,
     &perl::GUARD,
     &perl::MODULE,
+    &php::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,

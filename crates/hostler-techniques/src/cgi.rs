@@ -8,6 +8,7 @@ use hostler_perl_technique::ENGINE;
 /// CGI programs.
 pub static CGI: Technique = Technique {
     name: "cgi",
+    is_there: || true,
     handlers: &["cgi-script", "application/x-httpd-cgi"],
     ways: &[(Isolation::Exec, Via::Program), (Isolation::Fork, Via::Ring(&ENGINE))],
     refused: &[(

@@ -7,7 +7,8 @@ pub use cgi::CGI;
 use hostler_config::technique::{self, Technique};
 
 /// All techniques that Hostler has.
-pub static TECHNIQUES: &[&Technique] = &[&CGI, &hostler_perl_technique::PERL, &hostler_perl_technique::PSGI];
+pub static TECHNIQUES: &[&Technique] =
+    &[&CGI, &hostler_perl_technique::PERL, &hostler_perl_technique::PSGI, &hostler_php_technique::PHP];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
 ///
@@ -26,8 +27,8 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "perl", "psgi"]);
+        assert_eq!(names, ["cgi", "perl", "psgi", "php"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
-        assert_eq!(engines, ["perl"]);
+        assert_eq!(engines, ["perl", "php"]);
     }
 }

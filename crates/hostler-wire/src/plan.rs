@@ -102,6 +102,8 @@ pub struct FrontPlan {
     pub site_limits: Vec<SiteLimits>,
     /// Seconds without a request until a site process exits.
     pub site_idle_secs: u32,
+    /// Engines that the configuration's language depends on, and that are there.
+    pub engines: Vec<String>,
 }
 
 /// One log destination.

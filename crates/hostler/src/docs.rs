@@ -3,12 +3,15 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use hostler_config::directives::php;
 use std::fs;
 
 use crate::Failed;
 use crate::cli::{Cli, Docs};
 
 pub(crate) fn write(args: &Docs) -> Result<(), Failed> {
+    // The reference has what there is of directives where all engines are.
+    php::install();
     let directory = &args.directory;
     let (man, completions) = (directory.join("man"), directory.join("completions"));
     fs::create_dir_all(&man)?;

@@ -1,10 +1,12 @@
 //! Reading a configuration for a command: the same steps whether it comes from files or from `hostler serve`.
 
+use hostler_config::directives::php;
 use hostler_config::{Attempt, Config, ConfigError, LoadOptions};
 
 use crate::Failed;
 use crate::cli::{Configuration, Serve};
 use crate::perl_sections::PerlSections;
+use crate::run;
 use crate::serve;
 
 /// Loads the files that the command line names.
@@ -18,6 +20,7 @@ pub(crate) fn files(configuration: &Configuration) -> Result<Attempt, Failed> {
 
 /// The same, for who wants to find more than what is wrong with the lines.
 pub(crate) fn attempt(configuration: &Configuration) -> Result<Attempt, Failed> {
+    install_engines();
     let options = LoadOptions {
         file: std::path::absolute(&configuration.file)?,
         root: configuration.root.as_ref().map(std::path::absolute).transpose()?,
@@ -30,10 +33,18 @@ pub(crate) fn attempt(configuration: &Configuration) -> Result<Attempt, Failed> 
 
 /// Loads what `hostler serve` makes up.
 pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
+    install_engines();
     let (text, root) = serve::configuration(args)?;
     let tree = hostler_config::read_text(&text, &root).map_err(|errors| all_of(&errors))?;
     let config = Config::build(&tree).map_err(|errors| all_of(&errors))?;
     Ok(Attempt { tree, config, errors: Vec::new() })
+}
+
+/// What there is of engines decides what the configuration's language has.
+fn install_engines() {
+    if run::has_php() {
+        php::install();
+    }
 }
 
 fn all_of(errors: &[ConfigError]) -> Failed {

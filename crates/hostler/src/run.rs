@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::Failed;
 use crate::cli::{Configuration, Run};
@@ -62,6 +62,13 @@ const OTHERS: [&str; 3] = ["front", "master", "site"];
 /// The engines that are installed, by name: the programs `hostler-NAME` beside the master's.
 pub(crate) fn engines() -> Vec<String> {
     program("hostler-master").ok().as_deref().and_then(Path::parent).map(engines_in).unwrap_or_default()
+}
+
+/// Whether the PHP engine is there, was built with PHP, and finds its library: it says so itself.
+pub(crate) fn has_php() -> bool {
+    let Ok(program) = program("hostler-php") else { return false };
+    let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 fn engines_in(directory: &Path) -> Vec<String> {

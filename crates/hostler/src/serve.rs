@@ -11,6 +11,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hostler_config::directives::php;
 use hostler_wire::plan::Identity;
 
 use crate::Failed;
@@ -105,6 +106,9 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
         let _ = writeln!(text, "User #{user}\nGroup #{group}");
     }
     text.push_str(REST);
+    if php::is_installed() {
+        text.push_str(OF_PHP);
+    }
     let _ = match served {
         Served::Directory(_) => {
             let refused = refused();
@@ -191,6 +195,14 @@ AddHandler cgi-script .cgi .pl
 AddHandler psgi .psgi
 IndexOptions FancyIndexing HTMLTable SuppressIcon SuppressRules FoldersFirst VersionSort NameWidth=* Charset=UTF-8
 IndexHeadInsert "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}th{text-align:left}th,td{padding:0 1.5rem 0 0}</style>"
+"#;
+
+/// Where the engine is there.
+const OF_PHP: &str = r#"
+DirectoryIndex index.html index.php index.shtml index.cgi index.pl
+<FilesMatch ".+\.ph(?:ar|p|tml)$">
+SetHandler application/x-httpd-php
+</FilesMatch>
 "#;
 
 const ALLOWED: &str = "\

@@ -7,7 +7,10 @@ static ENGINE: Engine = Engine {
     title: |_| String::new(),
     log: "perl",
     generation: perl::generation,
-    stands_alone: |main, own| !own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl),
+    stands_alone: |main, own| {
+        let (main, own) = (&main.conf.perl, &own.conf.perl);
+        !own.is_same(main) && own.differs_in_interpreter(main)
+    },
     has_say: |dir| !dir.perl.handlers.is_empty(),
     has_say_in_server: |server| !server.perl.handlers.is_empty(),
     setup: |_, _, _, _| Setup::default(),
@@ -29,6 +32,7 @@ const WARM: &[Way] = &[(Isolation::Persistent, Via::Ring(&ENGINE)), (Isolation::
 
 const PERL: Technique = Technique {
     name: "perl",
+    is_there: || true,
     handlers: &["perl-script", "modperl"],
     ways: WARM,
     refused: &[(Isolation::Exec, "are not started for each request")],
@@ -42,6 +46,7 @@ const PSGI: Technique =
 
 const CGI: Technique = Technique {
     name: "cgi",
+    is_there: || true,
     handlers: &["cgi-script", "application/x-httpd-cgi"],
     ways: &[(Isolation::Exec, Via::Program), (Isolation::Fork, Via::Ring(&ENGINE))],
     refused: &[(Isolation::Persistent, "end after one request")],

@@ -13,6 +13,9 @@ use hostler_http1::framing;
 /// The note of an answer that is sent as the script wrote it (nph-).
 pub(crate) const RAW: &str = "raw-answer";
 
+/// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
+pub(crate) const UNRANGED: &str = "unranged";
+
 /// What answers where nothing else is named.
 const DEFAULT: &[u8] = b"default-handler";
 

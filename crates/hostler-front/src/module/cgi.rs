@@ -12,10 +12,10 @@ mod run;
 pub(crate) use environment::{environment, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
+use crate::hook::handler::UNRANGED;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::module::core::range::UNRANGED;
 use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
 use crate::request::{Found, Request};

@@ -9,10 +9,8 @@
 //! nested        requests inside of requests: in the conversation that the worker waits in
 //! held          the worker that waits for a request's next trip
 //! redirect      another request's answer in the place of this one's
-//! apply         what the worker says becomes the request's answer
-//! gathered      the beginning of an answer
+//! apply         what the worker says of the request
 //! output        the rest of a long answer
-//! said          lines for the ErrorLog
 //! raw           answers with their own head, for clients that can't be sent them so
 //! questions     what other URLs map to, and their answers as part of this one
 //! script        CGI scripts that run in forks of a warm interpreter
@@ -26,7 +24,6 @@ mod apply;
 mod configure;
 mod conversation;
 mod directory;
-mod gathered;
 mod head;
 mod held;
 mod nested;
@@ -35,7 +32,6 @@ pub(crate) mod phases;
 mod questions;
 mod raw;
 mod redirect;
-mod said;
 mod script;
 pub(crate) mod short;
 mod state;
@@ -56,10 +52,10 @@ use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::request::thread::Thread;
 use crate::technique::framed;
+use crate::technique::gathered::Gathered;
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
-use gathered::Gathered;
 use head::{Task, Texts};
 use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
@@ -155,7 +151,8 @@ pub(crate) struct Progress {
 
 /// Whether a handler's name is one of those that run in workers.
 pub(crate) fn is_handler(name: &[u8]) -> bool {
-    technique::of_handler(name).is_some_and(|technique| technique.engine().is_some())
+    technique::of_handler(name)
+        .is_some_and(|technique| technique.engine() == Some(&hostler_perl_technique::ENGINE))
 }
 
 /// The engine that a request's handler runs in; without one, the engine that has a say in phases before it.
@@ -431,7 +428,7 @@ async fn converse(
         });
         match event.await.transpose()? {
             Some(Event::Head(head)) => {
-                head.apply(request);
+                head.apply(request, request.progress().is_script);
                 has_head = true;
             }
             Some(Event::Changes(changes)) => changes.apply(request),

@@ -16,6 +16,7 @@ use crate::site::hub::{self, Hub};
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
 use crate::technique::warm::{self, Warming};
+use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
 use hostler_gateway::supervisor::exec::Programs;
@@ -91,6 +92,9 @@ pub(crate) fn run() -> io::Result<()> {
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inherited { plan, listeners, logs, sites: known } = receive(&control)?;
     let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
+    if plan.engines.iter().any(|engine| engine == php::ENGINE) {
+        php::install();
+    }
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;

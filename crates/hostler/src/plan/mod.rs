@@ -26,6 +26,7 @@ mod told;
 pub(crate) mod users;
 
 use hostler_config::Attempt;
+use hostler_config::directives::php;
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
 
 use crate::Failed;
@@ -71,6 +72,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         site_names: roles.sites.iter().map(|site| site.name.clone()).collect(),
         site_limits: roles.sites.iter().map(|site| site.limits).collect(),
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
+        engines: php::is_installed().then(|| php::ENGINE.to_owned()).into_iter().collect(),
     };
     let plan = Plan {
         master: MasterPlan { told: told(args, &loaded, &roles), ..master_plan(&loaded, &roles) },

@@ -19,7 +19,10 @@ pub static ENGINE: Engine = Engine {
     title: |generation| format!("mod_perl {generation}"),
     log: LOG,
     generation: perl::generation,
-    stands_alone: |main, own| !own.perl.is_same(&main.perl) && own.perl.differs_in_interpreter(&main.perl),
+    stands_alone: |main, own| {
+        let (main, own) = (&main.conf.perl, &own.conf.perl);
+        !own.is_same(main) && own.differs_in_interpreter(main)
+    },
     has_say: |dir| !dir.perl.handlers.is_empty(),
     has_say_in_server: |server| !server.perl.handlers.is_empty(),
     setup: |config, servers, generation, one_shot| {
@@ -38,6 +41,7 @@ const REFUSED: &[(Isolation, &str)] = &[(
 /// mod_perl's handlers.
 pub static PERL: Technique = Technique {
     name: "perl",
+    is_there: || true,
     handlers: &["perl-script", "modperl"],
     ways: WAYS,
     refused: REFUSED,
@@ -53,6 +57,7 @@ pub static PERL: Technique = Technique {
 /// PSGI applications.
 pub static PSGI: Technique = Technique {
     name: "psgi",
+    is_there: || true,
     handlers: &["psgi"],
     ways: WAYS,
     refused: REFUSED,

@@ -4,12 +4,11 @@ use crate::{LOG, psgi};
 use hostler_config::directives::perl::{self, Preload, quoted};
 use hostler_config::{Config, Server, pools};
 use hostler_perl_frames::{self as frames, PreloadKind, Setup};
-use hostler_wire::engine::ServerFacts;
 
 /// What the parent of a pool loads: the main server's first, then what each of its virtual hosts adds.
 ///
 /// `servers` are indexes in [`Config::servers`] ([`pools::Pool::servers`]). Left for the caller, who knows the
-/// site and the product's name: [`Setup::title`] and [`ServerFacts::software`].
+/// site and the product's name: [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
 #[must_use]
 pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup {
     let members: Vec<&Server> =
@@ -33,8 +32,12 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
         switches: words(|perl| &perl.switches),
         env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),
         server_root: config.facts.server_root.clone(),
-        servers: all_of(config, &members).map(|(place, server)| facts(config, server, place)).collect(),
-        vars: all_of(config, &members).map(|(_, server)| owned(server.conf.perl.vars.iter())).collect(),
+        servers: pools::members(config, &members)
+            .map(|(place, server)| pools::facts(config, server, place, LOG))
+            .collect(),
+        vars: pools::members(config, &members)
+            .map(|(_, server)| owned(server.conf.perl.vars.iter()))
+            .collect(),
         one_shot,
         max_requests: members.first().map_or(0, |first| pools::settings(first).max_requests),
         cpu: members.first().and_then(|first| pools::limits(first).cpu),
@@ -98,37 +101,6 @@ fn either(name: &str, package: &str) -> String {
         "eval {{ require {name}; 1 }} or do {{ my $why = $@; $why =~ m{{^Can't locate {file}\\.pm }} \
          and eval {{ require {package}; 1 }} and {package}->can('{function}') or die $why }};\n"
     )
-}
-
-/// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
-/// ([`pools::Share::place`]).
-fn all_of<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
-    let others = members.iter().filter(|server| server.id != 0).copied();
-    (0..).zip(std::iter::once(config.main()).chain(others))
-}
-
-fn facts(config: &Config, server: &Server, place: u32) -> ServerFacts {
-    let (core, log) = (&server.conf.core, &server.conf.log_config);
-    let name = core.server_name.as_ref();
-    let of_address = server.addresses.iter().find_map(|address| address.port);
-    let of_listen = config.process.listen.first().map(|listen| listen.port).filter(|_| server.id == 0);
-    ServerFacts {
-        id: place,
-        name: name.map(|name| name.host.clone()).unwrap_or_default(),
-        admin: core.admin.clone().unwrap_or_else(|| "[no address given]".to_owned()),
-        port: name.and_then(|name| name.port).or(of_address).or(of_listen).unwrap_or(0),
-        document_root: core.document_root.clone().unwrap_or_default(),
-        software: String::new(),
-        is_virtual: server.id != 0,
-        error_log: log.error_log.as_deref().unwrap_or("logs/error_log").to_owned(),
-        // Apache's trace levels are finer than syslog's last.
-        log_level: log.levels.of(LOG) as u8,
-        timeout: core.timeout.unwrap_or(60),
-        keep_alive: core.keep_alive.unwrap_or(true),
-        keep_alive_timeout: core.keep_alive_timeout.unwrap_or(5000),
-        keep_alive_max: core.max_keep_alive_requests.unwrap_or(100),
-        aliases: core.aliases.iter().chain(&core.wild_aliases).cloned().collect(),
-    }
 }
 
 fn owned<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {

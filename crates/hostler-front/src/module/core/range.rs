@@ -1,5 +1,6 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
+use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, Segment};
 use crate::module::core::file::now;
 use crate::request::Request;
@@ -7,9 +8,6 @@ use crate::request::conditional::{self, Validators};
 use crate::request::settings::range_limit;
 use bytes::Bytes;
 use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
-
-/// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
-pub(crate) const UNRANGED: &str = "unranged";
 
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(request: &mut Request, body: Body) -> Body {

@@ -3,9 +3,9 @@
 
 use super::expansion::{Expansion, Progress};
 use super::page::Parsed;
+use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::limits::budget;
-use crate::module::core::range::UNRANGED;
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_ssi::{Output, Page};

@@ -1,15 +1,17 @@
 //! A conversation with a worker: the request's body goes to it while its answer comes, its log lines are written,
 //! and its questions about other URLs are answered on the way.
 
-use super::apply::{Changes, Head};
+use super::NAME;
+use super::apply::Changes;
 use super::directory::Known;
 use super::nested::{Line, Turn, Within};
 use super::questions;
 use super::questions::{Answered, Asked, Sub};
-use super::said::Said;
 use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
+use crate::technique::reply::Head;
+use crate::technique::said::Said;
 use bytes::Bytes;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
@@ -375,7 +377,7 @@ fn part_with<F>(mut next: F, request: &Request)
 where
     F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
 {
-    let said = Said::default();
+    let said = Said::by(NAME);
     let mut context = Context::from_waker(std::task::Waker::noop());
     loop {
         match next(&mut context) {
@@ -414,38 +416,4 @@ fn end(outcome: &Outcome<'_>) -> End {
 
 fn lied(how: &'static str) -> Error {
     Error::because(Kind::WorkerLied, how)
-}
-
-/// The request's body on its way to the worker.
-#[derive(Default)]
-pub(super) struct Upload(Option<RequestBody>);
-
-impl Upload {
-    /// `None`: there is none, or it has gone whole.
-    pub(super) fn of(body: Option<RequestBody>) -> Self {
-        Self(body)
-    }
-
-    /// Passes on what has come, as long as the worker has room.
-    pub(super) fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) -> Result<(), Error> {
-        while let Some(body) = &self.0 {
-            if exchange.poll_room(context).is_pending() {
-                break;
-            }
-            match body.poll_chunk(context) {
-                Poll::Pending => break,
-                Poll::Ready(Some(Ok(piece))) => exchange.tell(&ToWorker::Body(&piece)),
-                Poll::Ready(None) => {
-                    exchange.tell(&ToWorker::BodyEnd(true));
-                    self.0 = None;
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    exchange.tell(&ToWorker::BodyEnd(false));
-                    self.0 = None;
-                    return Err(Error::from(&error));
-                }
-            }
-        }
-        Ok(())
-    }
 }

@@ -4,11 +4,13 @@
 //!
 //! Only while the worker waits: an include in its output, which it is still writing, is another worker's.
 
-use super::conversation::{Conversation, Upload};
-use super::said::Said;
+use super::NAME;
+use super::conversation::Conversation;
 use super::state::HasPerl;
 use crate::io::body::RequestBody;
 use crate::request::Request;
+use crate::technique::said::Said;
+use crate::technique::upload::Upload;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
 use hostler_gateway::backend::ring::{Exchange, Work};
@@ -36,7 +38,7 @@ pub(crate) struct Line {
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        let (upload, outer, said) = Default::default();
+        let ((upload, outer), said) = (Default::default(), Said::by(NAME));
         Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, said, outer })
     }
 

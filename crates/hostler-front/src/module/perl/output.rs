@@ -3,9 +3,9 @@
 use super::apply::Changes;
 use super::configure;
 use super::conversation::{Conversation, End, Event};
-use super::gathered::Gathered;
 use crate::io::body::{BodyError, BodyStream};
 use crate::request::Request;
+use crate::technique::gathered::Gathered;
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::rc::Rc;

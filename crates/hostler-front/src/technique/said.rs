@@ -6,27 +6,37 @@ use hostler_gateway::LOGGED;
 use hostler_wire::work::Severity;
 use std::cell::Cell;
 
-/// Bytes of lines so far.
-#[derive(Debug, Default)]
-pub(super) struct Said(Cell<usize>);
+/// What was written so far.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// Whose lines they are.
+    module: &'static str,
+    /// In bytes.
+    written: Cell<usize>,
+}
 
 impl Said {
+    /// For a request whose programs are this module's.
+    pub(crate) fn by(module: &'static str) -> Self {
+        Self { module, written: Cell::new(0) }
+    }
+
     /// Writes a line.
-    pub(super) fn log(&self, request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
-        let before = self.0.get();
+    pub(crate) fn log(&self, request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
+        let before = self.written.get();
         if before >= LOGGED {
             return;
         }
-        self.0.set(before + text.len() + 1);
-        write(request, severity, virtual_host, text);
-        if self.0.get() >= LOGGED {
+        self.written.set(before + text.len() + 1);
+        write(request, self.module, severity, virtual_host, text);
+        if self.written.get() >= LOGGED {
             let end = b"(too many lines: the rest of this request is not logged)";
-            log::of_program(request, log::Severity::Error, super::engine(request).log, end);
+            log::of_program(request, log::Severity::Error, self.module, end);
         }
     }
 }
 
-fn write(request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
+fn write(request: &Request, module: &str, severity: Severity, virtual_host: bool, text: &[u8]) {
     let severity = match severity {
         Severity::Emerg => log::Severity::Emerg,
         Severity::Alert => log::Severity::Alert,
@@ -40,8 +50,8 @@ fn write(request: &Request, severity: Severity, virtual_host: bool, text: &[u8])
     let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
     let text = &text[..end];
     if virtual_host {
-        log::of_program(request, severity, super::engine(request).log, text);
+        log::of_program(request, severity, module, text);
     } else {
-        log::of_program_for_main(request, severity, super::engine(request).log, text);
+        log::of_program_for_main(request, severity, module, text);
     }
 }

@@ -10,7 +10,7 @@ const LARGE: usize = 16 << 10;
 
 /// Pieces that nobody has taken yet.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     pieces: VecDeque<Bytes>,
     /// Small ones, to come after those.
     small: Vec<u8>,
@@ -19,7 +19,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn push(&mut self, piece: Bytes) {
+    pub(crate) fn push(&mut self, piece: Bytes) {
         let is_first = self.length == 0;
         self.length += piece.len();
         if is_first || piece.len() >= LARGE {
@@ -40,12 +40,12 @@ impl Gathered {
     }
 
     /// Bytes that came in all.
-    pub(super) fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
     /// The next piece.
-    pub(super) fn pop(&mut self) -> Option<Bytes> {
+    pub(crate) fn pop(&mut self) -> Option<Bytes> {
         if self.pieces.is_empty() {
             self.seal();
         }
@@ -53,7 +53,7 @@ impl Gathered {
     }
 
     /// All of them as a body.
-    pub(super) fn into_body(mut self) -> Body {
+    pub(crate) fn into_body(mut self) -> Body {
         self.seal();
         if self.pieces.len() <= 1 {
             return self.pieces.pop_front().map_or(Body::Empty, Body::Bytes);

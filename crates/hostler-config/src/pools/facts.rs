@@ -1,0 +1,39 @@
+//! What a pool's parent process is told of the virtual hosts in it.
+
+use crate::{Config, Server};
+use hostler_wire::engine::ServerFacts;
+
+/// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
+/// ([`super::Share::place`]).
+#[must_use]
+pub fn members<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
+    let others = members.iter().filter(|server| server.id != 0).copied();
+    (0..).zip(std::iter::once(config.main()).chain(others))
+}
+
+/// What a pool's programs may ask about a virtual host. `log`: the module in whose name they log. Left for the caller:
+/// [`ServerFacts::software`].
+#[must_use]
+pub fn facts(config: &Config, server: &Server, place: u32, log: &str) -> ServerFacts {
+    let (core, logs) = (&server.conf.core, &server.conf.log_config);
+    let name = core.server_name.as_ref();
+    let of_address = server.addresses.iter().find_map(|address| address.port);
+    let of_listen = config.process.listen.first().map(|listen| listen.port).filter(|_| server.id == 0);
+    ServerFacts {
+        id: place,
+        name: name.map(|name| name.host.clone()).unwrap_or_default(),
+        admin: core.admin.clone().unwrap_or_else(|| "[no address given]".to_owned()),
+        port: name.and_then(|name| name.port).or(of_address).or(of_listen).unwrap_or(0),
+        document_root: core.document_root.clone().unwrap_or_default(),
+        software: String::new(),
+        is_virtual: server.id != 0,
+        error_log: logs.error_log.as_deref().unwrap_or("logs/error_log").to_owned(),
+        // Apache's trace levels are finer than syslog's last.
+        log_level: logs.levels.of(log) as u8,
+        timeout: core.timeout.unwrap_or(60),
+        keep_alive: core.keep_alive.unwrap_or(true),
+        keep_alive_timeout: core.keep_alive_timeout.unwrap_or(5000),
+        keep_alive_max: core.max_keep_alive_requests.unwrap_or(100),
+        aliases: core.aliases.iter().chain(&core.wild_aliases).cloned().collect(),
+    }
+}

@@ -1,0 +1,143 @@
+//! PHP (mod_php): scripts that run in warm workers of the site's own user.
+//!
+//! The engine answers, and has no say in other phases. Where `engine` is off scripts are files like any other, as in Apache.
+//!
+//! **Diagnostics**: everything goes to the virtual host's ErrorLog under `php`: what PHP and its programs log, and for each
+//! 5xx one line with the cause and the id that the error page shows.
+
+use crate::hook::registry::{Handler, Module};
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::module::core::file;
+use crate::module::{alias, cgi};
+use crate::request::Request;
+use crate::request::flow::Halt;
+use crate::technique::respond::{Ask, respond};
+use bytes::Bytes;
+use hashbrown::HashMap;
+use hostler_config::DirConfig;
+use hostler_config::directives::php;
+use hostler_config::directives::pool::Isolation;
+use hostler_php_frames as frames;
+use hostler_php_frames::handler;
+use hostler_php_technique::{ENGINE, PHP};
+use hostler_wire::codec::Encoder;
+use hostler_wire::work::{Directory, ToWorker};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The handlers of mod_php. Without the engine there are none: such a script is not sent as a text either.
+pub(crate) static MODULE: Module = Module {
+    handlers: &[
+        Handler {
+            names: &[handler::RUN, handler::SCRIPT],
+            types: &[handler::RUN.as_bytes()],
+            when: |_| php::is_installed(),
+            settles: false,
+            run: |request| Box::pin(handle(request, handler::RUN.as_bytes())),
+        },
+        Handler {
+            names: &[handler::SOURCE],
+            types: &[handler::SOURCE.as_bytes()],
+            when: |_| php::is_installed(),
+            settles: false,
+            run: |request| Box::pin(handle(request, handler::SOURCE.as_bytes())),
+        },
+    ],
+    ..Module::new(php::ENGINE, |_| false)
+};
+
+async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, Halt> {
+    if !request.dir.php.runs() {
+        // The configuration has said that this is a file like any other.
+        request.handler = Some(Bytes::from_static(b"default-handler"));
+        return file::handle(request).await;
+    }
+    if request.found.is_nothing() || request.found.is_directory() {
+        let script = String::from_utf8_lossy(&request.filename).into_owned();
+        log::request(
+            request,
+            Severity::Error,
+            php::ENGINE,
+            &format!("script '{script}' not found or unable to stat"),
+        );
+        return Err(Halt::Status(404));
+    }
+    let translated = if request.path_info.is_empty() {
+        None
+    } else {
+        let path_info = request.path_info.clone();
+        alias::translate_only(request, &path_info).await
+    };
+    let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
+    let directory = known(request);
+    respond(request, Ask { engine: &ENGINE, one_shot, directory, translated, handler }).await
+}
+
+/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+const MAX: usize = 4096;
+
+/// An encoded configuration.
+struct Known {
+    /// Unique within the front's life, and the encoded `Define` message.
+    directory: (u32, Arc<[u8]>),
+    /// Keeps the address in the key taken.
+    _dir: Arc<DirConfig>,
+}
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<(usize, u32), Known, foldhash::fast::RandomState>> = RefCell::default();
+}
+
+/// The configuration of a request, encoded once.
+fn known(request: &Request) -> (u32, Arc<[u8]>) {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id);
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(&key) {
+            return found.directory.clone();
+        }
+        if known.len() >= MAX {
+            known.clear();
+        }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = (id, define(request, id).into());
+        known.insert(key, Known { directory: directory.clone(), _dir: request.dir.clone() });
+        directory
+    })
+}
+
+fn define(request: &Request, id: u32) -> Vec<u8> {
+    let dir = &request.dir;
+    let (mut own, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
+    let settings = dir.php.settings.iter().map(told).collect();
+    let pass_auth = dir.core.cgi_pass_auth == Some(true);
+    let user_ini = dir.php.user_ini.unwrap_or(true);
+    frames::Directory { settings, user_ini, pass_auth }.encode(&mut Encoder(&mut own));
+    let signature = signature(request);
+    let directory = Directory {
+        server: request.thread.shared.engines.place(&request.server, &ENGINE),
+        limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
+        signature: &signature,
+        own: &own,
+        ..Directory::default()
+    };
+    directory.encode(&mut Encoder(&mut encoded));
+    ToWorker::Define { id, directory: &encoded }.encode(&mut message);
+    message
+}
+
+fn told(setting: &php::Setting) -> frames::Setting<'_> {
+    let php::Setting { name, value, admin, access_file } = setting;
+    frames::Setting { name, value, admin: *admin, access_file: *access_file }
+}
+
+/// `ServerSignature`'s line for everybody who meets this configuration: with the virtual host's own name, never
+/// one that some client has made up.
+fn signature(request: &Request) -> String {
+    let mut anybody = Request::new(&request.thread, &request.peer);
+    anybody.server = request.server.clone();
+    anybody.dir = request.dir.clone();
+    String::from_utf8_lossy(&cgi::signature(&anybody)).into_owned()
+}

@@ -1,0 +1,139 @@
+//! A request as a worker is told of it. No CGI environment is made here: an engine makes what its programs look at.
+
+use crate::request::id;
+use crate::request::{Found, Origin, Request};
+use crate::request::{settings, variables};
+use crate::values::table::Table;
+use hostler_config::technique::Engine;
+use hostler_http1::head::HTTP_2;
+use hostler_wire::site::{FileInfo, FileKind};
+use hostler_wire::work::{Fields, FileFacts, RequestHead, request_flag};
+use std::time::UNIX_EPOCH;
+
+/// What has to be made for a head, which only borrows.
+pub(crate) struct Texts {
+    remote: String,
+    local: String,
+    server_name: Vec<u8>,
+    log_id: String,
+    redirect: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    translated: Option<Vec<u8>>,
+}
+
+impl Texts {
+    /// `translated`: `PATH_TRANSLATED`.
+    pub(crate) fn of(request: &Request, translated: Option<Vec<u8>>) -> Self {
+        let redirect =
+            request.prev.as_ref().map(|prev| (prev.uri.clone(), prev.args.as_deref().map(<[u8]>::to_vec)));
+        Self {
+            remote: request.peer.remote.ip().to_string(),
+            local: request.peer.local.ip().to_string(),
+            server_name: variables::server_name(request),
+            log_id: id::id_of(request.number),
+            redirect,
+            translated,
+        }
+    }
+}
+
+/// The request's head, as far as it is the same for all engines. `directory`: the number of the configuration; `handler`:
+/// its name, where that is not the request's own.
+pub(crate) fn common<'a>(
+    request: &'a Request,
+    engine: &Engine,
+    texts: &'a Texts,
+    directory: u32,
+    flags: u32,
+    handler: Option<&'static [u8]>,
+) -> RequestHead<'a> {
+    let root = settings::document_root(&request.server).as_bytes();
+    RequestHead {
+        flags,
+        directory,
+        number: request.number,
+        server: request.thread.shared.engines.place(&request.server, engine),
+        time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
+        protocol: request.version,
+        remote_port: request.peer.remote.port(),
+        local_port: request.peer.local.port(),
+        server_port: variables::server_port(request),
+        method: &request.method,
+        the_request: &request.line,
+        uri: &request.uri,
+        unparsed_uri: &request.target,
+        args: request.args.as_deref(),
+        filename: &request.filename,
+        path_info: &request.path_info,
+        hostname: request.hostname.as_deref(),
+        server_name: &texts.server_name,
+        remote_ip: texts.remote.as_bytes(),
+        local_ip: texts.local.as_bytes(),
+        user: request.user.as_deref(),
+        ap_auth_type: request.auth_type.as_deref(),
+        handler: handler.or(request.handler.as_deref()),
+        content_type: request.content_type.as_deref(),
+        content_encoding: request.content_encoding.as_deref(),
+        context_prefix: &request.context_prefix,
+        context_document_root: request.context_document_root.as_deref().unwrap_or(root),
+        path_translated: texts.translated.as_deref(),
+        redirect_url: texts.redirect.as_ref().map(|(url, _)| url.as_slice()),
+        redirect_query: texts.redirect.as_ref().and_then(|(_, query)| query.as_deref()),
+        log_id: texts.log_id.as_bytes(),
+        finfo: facts(&request.found),
+        headers_in: fields(&request.headers_in),
+        subprocess_env: fields(&request.env),
+        own: b"",
+    }
+}
+
+/// A table's fields.
+pub(crate) fn fields(table: &Table) -> Fields<'_> {
+    table.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+/// What can be said of it before anything is asked of a worker.
+pub(crate) fn flags(request: &Request) -> u32 {
+    let facts = [
+        (request.peer.tls.is_some(), request_flag::TLS),
+        (request.is_head(), request_flag::HEAD_ONLY),
+        (is_redirected(request), request_flag::REDIRECTED),
+        (request.is_part(), request_flag::SUBREQUEST),
+        (request.peer.may_continue(), request_flag::KEEP_ALIVE),
+        (request.version == HTTP_2, request_flag::HTTP_2),
+        (request.no_cache, request_flag::NO_CACHE),
+        (request.server.conf.core.assign_user.is_some(), request_flag::SUEXEC),
+    ];
+    facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)
+}
+
+fn is_redirected(request: &Request) -> bool {
+    request.prev.is_some() || (request.origin == Origin::Redirect && !request.is_part())
+}
+
+/// What stands at the file name.
+fn facts(found: &Found) -> FileFacts {
+    found.info().map_or_else(FileFacts::default, of_info)
+}
+
+fn of_info(info: &FileInfo) -> FileFacts {
+    let kind = match info.kind {
+        FileKind::Regular => 1,
+        FileKind::Directory => 2,
+        FileKind::Symlink | FileKind::Other => 3,
+    };
+    let seconds = |time: i64| u64::try_from(time).unwrap_or(0);
+    FileFacts {
+        kind,
+        mode: info.mode,
+        uid: info.uid,
+        gid: info.gid,
+        size: info.size,
+        dev: info.dev,
+        ino: info.ino,
+        nlink: info.nlink,
+        mtime: seconds(info.mtime),
+        mtime_nsec: info.mtime_nsec,
+        ctime: seconds(info.ctime),
+        atime: seconds(info.atime),
+    }
+}

@@ -1,0 +1,159 @@
+//! What a worker says of its answer, and what becomes of it.
+//!
+//! Values are pieces of the message that they came in: nothing is copied but what is changed.
+
+use crate::hook::handler::{RAW, UNRANGED};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::values::table::Table;
+use crate::values::text;
+use bytes::Bytes;
+use hostler_gateway::{Error, Kind};
+use hostler_wire::work::{Fields, HeadFlags, ReplyHead};
+use std::time::UNIX_EPOCH;
+
+/// An answer's head.
+pub(crate) struct Head {
+    flags: HeadFlags,
+    status: u16,
+    reason: Option<Bytes>,
+    content_type: Option<Bytes>,
+    content_encoding: Option<Bytes>,
+    content_length: Option<u64>,
+    content_languages: Vec<Bytes>,
+    headers_out: Table,
+    err_headers_out: Table,
+}
+
+pub(crate) fn table(message: &Bytes, fields: &Fields<'_>) -> Table {
+    let mut table = Table::with_capacity(fields.len());
+    for (name, value) in fields {
+        table.add(message.slice_ref(name), message.slice_ref(value));
+    }
+    table
+}
+
+/// The words after the code of a status line, if it is this answer's (`ap_http_header_filter`) and one line.
+fn reason(status: u16, line: &[u8]) -> Option<&[u8]> {
+    let (code, words) = line.split_at_checked(3)?;
+    let fits = code == text::decimal(u64::from(status)).as_bytes() && !line.iter().any(u8::is_ascii_control);
+    words.strip_prefix(b" ").filter(|words| fits && !words.is_empty())
+}
+
+impl Head {
+    /// `message` is what `head` was decoded from.
+    ///
+    /// # Errors
+    /// It is none of an answer: after a status below 200 the client would take the next answer for this one's.
+    pub(crate) fn of(message: &Bytes, head: &ReplyHead<'_>) -> Result<Self, Error> {
+        if head.status < 200 {
+            return Err(Error::because(
+                Kind::BadHeader,
+                format!("its status is {}, which is for no answer", head.status),
+            ));
+        }
+        let piece = |text: &[u8]| message.slice_ref(text);
+        Ok(Self {
+            flags: head.flags,
+            status: head.status,
+            reason: head.status_line.and_then(|line| reason(head.status, line)).map(piece),
+            content_type: head.content_type.map(piece),
+            content_encoding: head.content_encoding.map(piece),
+            content_length: head.content_length,
+            content_languages: head.content_languages.iter().map(|language| piece(language)).collect(),
+            headers_out: table(message, &head.headers_out),
+            err_headers_out: table(message, &head.err_headers_out),
+        })
+    }
+
+    /// Makes it the request's answer. `is_script`: it is that of a program which is run as CGI's are.
+    pub(crate) fn apply(self, request: &mut Request, is_script: bool) {
+        request.status = self.status;
+        request.reason = self.reason;
+        request.content_type = self.content_type;
+        request.content_encoding = self.content_encoding;
+        request.content_languages = self.content_languages;
+        request.headers_out = self.headers_out;
+        request.err_headers_out = self.err_headers_out;
+        // Of a CGI program Apache drops the field, and sends the body as it is.
+        request.is_framed =
+            !is_script && [&request.headers_out, &request.err_headers_out].into_iter().any(says_chunked);
+        withdraw_connection(&mut request.headers_out, &mut request.notes);
+        withdraw_connection(&mut request.err_headers_out, &mut request.notes);
+        if is_script && !request.env.contains("ap_trust_cgilike_cl") {
+            // As with a CGI program that is started: the answer is as long as it is.
+            request.headers_out.unset("Content-Length");
+        } else if let Some(length) = self.content_length {
+            request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+        }
+        if is_script {
+            modified(request);
+        }
+        if self.flags.has(HeadFlags::NO_CACHE) && !request.headers_out.contains("Expires") {
+            let date = text::http_date(now(request));
+            request.headers_out.set("Expires", Bytes::copy_from_slice(&date));
+        }
+        if self.flags.has(HeadFlags::NO_LOCAL_COPY) {
+            request.no_cache = true;
+        }
+        if self.flags.has(HeadFlags::CLOSE) {
+            request.notes.set("nokeepalive", Bytes::from_static(b"1"));
+        }
+        if self.flags.has(HeadFlags::RAW) {
+            request.notes.set(RAW, Bytes::from_static(b"1"));
+        }
+        request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    }
+}
+
+/// Seconds since the epoch, when the request came.
+fn now(request: &Request) -> i64 {
+    request.received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+}
+
+/// Last-Modified of a script, as of a CGI program that is started.
+fn modified(request: &mut Request) {
+    let Some(said) = request.headers_out.find("Last-Modified").cloned() else { return };
+    match hostler_cgi::date::parse(&said) {
+        Some(seconds) => {
+            let date = text::http_date(seconds.clamp(0, now(request)));
+            request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
+        }
+        None => {
+            request.headers_out.unset("Last-Modified");
+            let message = format!("Ignored invalid header value: Last-Modified: \"{}\"", said.escape_ascii());
+            log::request(request, Severity::Error, "cgi", &message);
+        }
+    }
+}
+
+fn says_chunked(fields: &Table) -> bool {
+    fields.find("Transfer-Encoding").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+/// Fields about the connection and the body's framing, which are not the program's (RFC 9110 §7.6.1).
+pub(crate) fn withdraw_connection(fields: &mut Table, notes: &mut Table) {
+    if fields.find("Connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close")) {
+        notes.set("nokeepalive", Bytes::from_static(b"1"));
+    }
+    for name in ["Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade"] {
+        if fields.contains(name) {
+            fields.unset(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_line_counts_if_it_is_for_the_status() {
+        assert_eq!(reason(404, b"404 Nowhere"), Some(&b"Nowhere"[..]));
+        assert_eq!(reason(404, b"200 OK"), None);
+        assert_eq!(reason(404, b"404"), None);
+        assert_eq!(reason(404, b"40"), None);
+        assert_eq!(reason(404, b"404 "), None);
+        assert_eq!(reason(200, b"200 OK\r\nX-Own: 1"), None);
+    }
+}

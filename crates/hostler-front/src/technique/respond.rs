@@ -1,0 +1,214 @@
+//! A request to a worker and its answer back, for techniques that only answer: one trip, without questions.
+
+use crate::hook::registry::Later;
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::Halt;
+use crate::request::settings;
+use crate::technique::conversation::{Conversation, End, Event};
+use crate::technique::framed;
+use crate::technique::gathered::Gathered;
+use crate::technique::head::{self, Texts};
+use bytes::Bytes;
+use hostler_config::technique::Engine;
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::Work;
+use hostler_gateway::{Error, Kind};
+use hostler_wire::codec::Encoder;
+use hostler_wire::work::{ToWorker, message, request_flag};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+
+/// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
+/// (WordPress' cron).
+const LONGEST_ALONE: Duration = Duration::from_secs(600);
+
+/// What is asked of whom.
+pub(crate) struct Ask {
+    /// The engine, which is also the module whose lines stand in the log.
+    pub(crate) engine: &'static Engine,
+    /// A process for this request alone.
+    pub(crate) one_shot: bool,
+    /// The number of the configuration, and the message that defines it.
+    pub(crate) directory: (u32, Arc<[u8]>),
+    /// `PATH_TRANSLATED`.
+    pub(crate) translated: Option<Vec<u8>>,
+    /// The handler's name, which may come from a media type.
+    pub(crate) handler: &'static [u8],
+}
+
+/// Has the engine answer.
+pub(crate) fn respond(request: &mut Request, ask: Ask) -> Later<'_, Result<Body, Halt>> {
+    Box::pin(async move {
+        let engine = ask.engine.log;
+        let body = match trip(request, ask).await {
+            Ok(Answer::Body(body)) => body,
+            // These have no body, and describe what would have been one with the program's fields.
+            Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
+                request.status = status;
+                Body::Empty
+            }
+            Ok(Answer::Ended(End::Done)) => Body::Empty,
+            Ok(Answer::Ended(End::Status(status))) => return Err(Halt::Status(status)),
+            Ok(Answer::Ended(End::Broken(why))) => {
+                let said = format!("the answer broke off before it was sent: {why}");
+                log::request(request, Severity::Error, engine, &said);
+                return Err(Halt::Status(500));
+            }
+            Err(error) => return Err(fail(request, engine, &error)),
+        };
+        Ok(framed::take_off(request, body))
+    })
+}
+
+enum Answer {
+    /// The request's head is set; this is the body.
+    Body(Body),
+    /// Nothing was sent.
+    Ended(End),
+}
+
+async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
+    let body = (!request.body.is_empty()).then(|| request.body.clone());
+    let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
+    let texts = Texts::of(request, ask.translated);
+    let head = head::common(request, ask.engine, &texts, ask.directory.0, flags, Some(ask.handler));
+    let mut encoded = Vec::with_capacity(1024);
+    message(&mut encoded, ToWorker::REQUEST, |e: &mut Encoder<'_>| head.encode(e));
+    let work = Work {
+        thread: request.thread.index,
+        directory: ask.directory,
+        request: encoded,
+        timeout: settings::timeout(&request.server),
+        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+    };
+    let pool = request.thread.shared.engines.pool(&request.thread, &request.server, ask.engine, ask.one_shot);
+    let exchange = match pool.try_begin(work) {
+        Ok(exchange) => exchange,
+        Err(work) => pool.clone().begin(work).await?,
+    };
+    converse(request, Conversation::new(exchange, body, ask.engine.log)).await
+}
+
+async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
+    let (mut gathered, mut has_head) = (Gathered::default(), false);
+    loop {
+        let event = poll_fn(|context| match conversation.poll_event(request, context) {
+            // What has come is passed on before more is waited for.
+            Poll::Pending if gathered.length() > 0 && !conversation.rests() => Poll::Ready(None),
+            polled => polled.map(Some),
+        });
+        match event.await.transpose()? {
+            Some(Event::Head(head)) if !has_head => {
+                head.apply(request, false);
+                has_head = true;
+            }
+            Some(Event::Head(_)) => return Err(Error::because(Kind::WorkerLied, "it sent a second head")),
+            Some(Event::Body(piece)) => {
+                gathered.push(piece);
+                if gathered.length() > WHOLE {
+                    return Ok(stream(request, conversation, gathered));
+                }
+            }
+            Some(Event::Finished(end)) => {
+                conversation.part(request);
+                return Ok(finished(end, gathered));
+            }
+            None => return Ok(stream(request, conversation, gathered)),
+        }
+    }
+}
+
+fn finished(end: End, mut gathered: Gathered) -> Answer {
+    match end {
+        End::Done => Answer::Body(gathered.into_body()),
+        end if gathered.length() == 0 => Answer::Ended(end),
+        // A status after output: the output has been sent, as in Apache.
+        End::Status(_) => Answer::Body(gathered.into_body()),
+        End::Broken(why) => {
+            let pieces = std::iter::from_fn(|| gathered.pop()).collect();
+            Answer::Body(Body::Stream(Box::new(Truncated { pieces, why: Some(why) })))
+        }
+    }
+}
+
+fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Answer {
+    let request = Box::new(request.clone());
+    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request })))
+}
+
+/// No worker has answered: the cause goes to the log.
+fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
+    let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    if error.kind == Kind::QueueFull {
+        // There may be very many of these.
+        log::failure_soon(request, engine, error, about);
+    } else {
+        log::failure(request, engine, error, about);
+    }
+    request.is_refused = error.kind == Kind::QueueFull;
+    if let Some(seconds) = error.retry_after {
+        request.headers_out.set("Retry-After", seconds.to_string());
+    }
+    Halt::Status(error.status())
+}
+
+/// An answer's body on its way.
+struct Output {
+    /// `None`: the answer is complete, or has broken off.
+    conversation: Option<Conversation>,
+    /// What came before anybody took it.
+    gathered: Gathered,
+    /// The request, for the log.
+    request: Box<Request>,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+        match ready!(conversation.poll_event(&self.request, context)) {
+            Ok(Event::Body(piece)) => Poll::Ready(Some(Ok(piece))),
+            Ok(Event::Head(_)) => self.break_off("it sent a second head".to_owned()),
+            Ok(Event::Finished(end)) => {
+                if let Some(conversation) = self.conversation.take() {
+                    conversation.part(&self.request);
+                }
+                match end {
+                    End::Broken(why) => Poll::Ready(Some(Err(BodyError::Script(why)))),
+                    // A status, once the head is gone: the program's answer stands as it is.
+                    End::Done | End::Status(_) => Poll::Ready(None),
+                }
+            }
+            Err(error) => self.break_off(log::cause(&self.request, &error, &self.request.filename)),
+        }
+    }
+}
+
+impl Output {
+    fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.conversation = None;
+        Poll::Ready(Some(Err(BodyError::Script(why))))
+    }
+}
+
+/// What there was of an answer that broke off.
+struct Truncated {
+    pieces: std::collections::VecDeque<Bytes>,
+    why: Option<String>,
+}
+
+impl BodyStream for Truncated {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let next = self.pieces.pop_front().map(Ok);
+        Poll::Ready(next.or_else(|| self.why.take().map(|why| Err(BodyError::Script(why)))))
+    }
+}

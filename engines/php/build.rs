@@ -1,0 +1,136 @@
+//! Builds the interface between the worker and the system's PHP.
+//!
+//! Without PHP's library and headers everything else of Hostler must still build: then the program is one that says so
+//! when it is started.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What tells how PHP was built: Debian's of the version that is tested, else the usual one.
+const CONFIG: [&str; 2] = ["php-config8.2", "php-config"];
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    println!("cargo::rustc-check-cfg=cfg(with_php)");
+    for folder in ["build.rs", "sapi"] {
+        println!("cargo::rerun-if-changed={folder}");
+    }
+    let php = match Php::find() {
+        Ok(php) => php,
+        Err(missing) => {
+            println!("cargo::rustc-env=PHP_PARTS=");
+            // A file that is never there: looked for again with each build, until PHP is.
+            println!("cargo::rerun-if-changed=no-php-yet");
+            println!("cargo::warning={missing} (libphp8.2-embed, php8.2-dev): hostler-php will not run");
+            return Ok(());
+        }
+    };
+    println!("cargo::rustc-cfg=with_php");
+    println!("cargo::rustc-env=PHP_VERSION={}", php.version);
+    println!("cargo::rerun-if-changed={}", php.library.display());
+    php.compile(&PathBuf::from(std::env::var("OUT_DIR")?))
+}
+
+/// What the build has to know of the installed PHP.
+struct Php {
+    includes: Vec<String>,
+    version: String,
+    /// The library's file, with the version in its name.
+    library: PathBuf,
+}
+
+impl Php {
+    /// # Errors
+    /// What is missing.
+    fn find() -> Result<Self, &'static str> {
+        let of = |option: &str| CONFIG.iter().find_map(|program| ask(program, &[option]));
+        let includes = of("--includes").ok_or("PHP's headers are missing")?;
+        let version = of("--version").ok_or("php-config does not say its version")?;
+        let minor: Vec<&str> = version.split('.').take(2).collect();
+        let name = format!("libphp{}.so", minor.join("."));
+        let library = ask("cc", &[&format!("-print-file-name={name}")]).map(PathBuf::from);
+        let library = library.filter(|path| path.is_absolute() && path.exists());
+        let library = library.and_then(|path| path.canonicalize().ok()).ok_or("PHP's library is missing")?;
+        Ok(Self { includes: includes.split_whitespace().map(str::to_owned).collect(), version, library })
+    }
+
+    fn compile(&self, out: &Path) -> Outcome<()> {
+        let mut build = cc::Build::new();
+        for flag in &self.includes {
+            build.flag(flag);
+        }
+        build.include("sapi").opt_level(2).warnings(true).flag("-Wno-unused-parameter").flag("-std=gnu11");
+        build.flag("-fvisibility=hidden").pic(true);
+        let mut sources = Vec::new();
+        for entry in fs::read_dir("sapi")? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "c") {
+                sources.push(path);
+            }
+        }
+        sources.sort();
+        build.files(sources).compile("hostler_php_sapi");
+        self.link(out)
+    }
+
+    /// All versions of the library call themselves `libphp.so`, and a link that the administrator may turn decides which
+    /// of them a program finds. So the program is linked with a library of ours in which nothing is but the names, and
+    /// which calls itself by the versioned file's path: that is what the loader opens.
+    fn link(&self, out: &Path) -> Outcome<()> {
+        let wanted: BTreeSet<String> =
+            symbols(&["-u"], &out.join("libhostler_php_sapi.a"))?.into_keys().collect();
+        let defined = symbols(&["-D", "--defined-only"], &self.library)?;
+        let mut text = String::new();
+        for (name, kind) in defined.iter().filter(|(name, _)| wanted.contains(*name)) {
+            let (section, word) = if kind == "T" { (".text", "function") } else { (".data", "object") };
+            writeln!(
+                text,
+                "{section}\n.globl {name}\n.type {name},@{word}\n{name}: .quad 0\n.size {name},8"
+            )?;
+        }
+        text.push_str(".section .note.GNU-stack,\"\",@progbits\n");
+        let source = out.join("names.s");
+        fs::write(&source, text)?;
+        let soname = format!("-Wl,-soname,{}", self.library.display());
+        let made = Command::new("cc")
+            .args(["-shared", "-nostdlib", &soname, "-o"])
+            .arg(out.join("libhostler_php_names.so"))
+            .arg(&source)
+            .status()?;
+        if !made.success() {
+            return Err(format!("the library of names: {made}").into());
+        }
+        println!("cargo::rustc-link-search=native={}", out.display());
+        // Tests build a program of their own with the same.
+        println!("cargo::rustc-env=PHP_PARTS={}", out.display());
+        println!("cargo::rustc-link-lib=dylib=hostler_php_names");
+        Ok(())
+    }
+}
+
+/// The names in a library or archive, and their kinds.
+fn symbols(options: &[&str], file: &Path) -> Outcome<BTreeMap<String, String>> {
+    let output = Command::new("nm").args(options).arg(file).output()?;
+    if !output.status.success() {
+        return Err(format!("nm {}: {}", file.display(), output.status).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().rev().take(2).collect();
+        let [name, kind] = words[..] else { return None };
+        // A name may carry its version: name@@VERSION.
+        Some((name.split('@').next().unwrap_or(name).to_owned(), kind.to_owned()))
+    };
+    Ok(text.lines().filter_map(of_line).collect())
+}
+
+fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

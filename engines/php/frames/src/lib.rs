@@ -1,0 +1,126 @@
+//! What the PHP engine is told beyond [`hostler_wire`], where it travels as bytes: what a pool loads, and the settings
+//! (`php_value` and its sisters) of a directory.
+//!
+//! This crate moves no bytes; it only says what they mean.
+
+use hostler_wire::codec::{Decoder, Encoder, Malformed};
+
+/// Names of handlers, as `SetHandler` and `AddHandler` say them, and as media types that mean the same.
+pub mod handler {
+    /// Runs a script.
+    pub const RUN: &str = "application/x-httpd-php";
+    /// The same.
+    pub const SCRIPT: &str = "php-script";
+    /// Shows a script's source, coloured.
+    pub const SOURCE: &str = "application/x-httpd-php-source";
+    /// All of them.
+    pub const ALL: [&str; 3] = [RUN, SCRIPT, SOURCE];
+}
+
+/// What a pool's parent is started with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setup {
+    /// `PHPINIDir`: a php.ini or its folder.
+    pub ini: Option<String>,
+    /// Names for `apache_get_modules()`, as `mod_rewrite`.
+    pub modules: Vec<String>,
+}
+
+impl Setup {
+    /// Writes it.
+    pub fn encode(&self, e: &mut Encoder<'_>) {
+        e.optional_text(self.ini.as_deref());
+        e.texts(&self.modules);
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(bytes);
+        let setup = Self { ini: d.optional_text()?.map(str::to_owned), modules: d.texts()? };
+        d.end().map(|()| setup)
+    }
+}
+
+/// One of `php_value`, `php_flag`, `php_admin_value`, `php_admin_flag`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting<'a> {
+    /// The name of PHP's setting.
+    pub name: &'a str,
+    /// Its value; a flag is `1` or `0`.
+    pub value: &'a str,
+    /// Of the administrator: programs and `.htaccess` files can't change it.
+    pub admin: bool,
+    /// It stands in an access file (`.htaccess`): some settings only get stricter there.
+    pub access_file: bool,
+}
+
+/// PHP's part of a directory's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory<'a> {
+    /// What is set, each name once.
+    pub settings: Vec<Setting<'a>>,
+    /// Files that PHP calls `.user.ini` are read, which mod_php does not.
+    pub user_ini: bool,
+    /// `CGIPassAuth`: programs are told of Authorization.
+    pub pass_auth: bool,
+}
+
+impl<'a> Directory<'a> {
+    /// Bytes that a setting takes at least.
+    const LEAST: usize = 10;
+
+    /// Writes it.
+    pub fn encode(&self, e: &mut Encoder<'_>) {
+        e.bool(self.user_ini);
+        e.bool(self.pass_auth);
+        e.list(&self.settings, |e, setting| {
+            e.bool(setting.admin);
+            e.bool(setting.access_file);
+            e.bytes(setting.name.as_bytes());
+            e.bytes(setting.value.as_bytes());
+        });
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(bytes);
+        let (user_ini, pass_auth) = (d.bool()?, d.bool()?);
+        let settings = d.list(Self::LEAST, |d| {
+            let (admin, access_file) = (d.bool()?, d.bool()?);
+            Ok(Setting { admin, access_file, name: d.text()?, value: d.text()? })
+        })?;
+        d.end().map(|()| Self { settings, user_ini, pass_auth })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pool_loads_comes_back() {
+        let setup = Setup { ini: Some("/etc/php".into()), modules: vec!["core".into()] };
+        let mut bytes = Vec::new();
+        setup.encode(&mut Encoder(&mut bytes));
+        assert_eq!(Setup::decode(&bytes), Ok(setup));
+        assert_eq!(Setup::decode(&bytes[1..]), Err(Malformed));
+    }
+
+    #[test]
+    fn the_settings_of_a_directory_come_back() {
+        let memory = Setting { name: "memory_limit", value: "64M", admin: true, access_file: false };
+        let errors = Setting { name: "display_errors", value: "0", admin: false, access_file: true };
+        let directory = Directory { settings: vec![memory, errors], user_ini: true, pass_auth: false };
+        let mut bytes = Vec::new();
+        directory.encode(&mut Encoder(&mut bytes));
+        assert_eq!(Directory::decode(&bytes), Ok(directory));
+        bytes.push(0);
+        assert_eq!(Directory::decode(&bytes), Err(Malformed));
+    }
+}

@@ -1,0 +1,47 @@
+//! PHP as an engine: what is loaded in the parent, and what workers begin with.
+
+use hostler_engine::Engine;
+use hostler_php_frames::Setup;
+use hostler_wire::engine;
+use std::ffi::CStr;
+
+use crate::loaded::Loaded;
+use crate::php;
+use crate::worker::{Server, Worker};
+
+/// PHP, started.
+pub(crate) struct Php {
+    loaded: Loaded,
+    servers: Vec<Server>,
+}
+
+impl Engine for Php {
+    type Worker = Worker;
+
+    fn name() -> &'static CStr {
+        c"hostler-php"
+    }
+
+    fn load(setup: &engine::Setup) -> Result<Self, String> {
+        let own = Setup::decode(&setup.own).map_err(|e| e.to_string())?;
+        let servers: Vec<Server> = setup.servers.iter().map(Server::new).collect();
+        let software = servers.first().map_or("Hostler", |server| &server.software);
+        php::load(own.ini.as_deref(), software, &own.modules)?;
+        let loaded = Loaded::of(php::ini_file().as_deref(), php::ini_folder().as_deref());
+        Ok(Self { loaded, servers })
+    }
+
+    fn version(&self) -> String {
+        let ini = php::ini_file();
+        format!("PHP {} ({})", php::version(), ini.as_deref().unwrap_or("no php.ini"))
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.loaded.is_unchanged()
+    }
+
+    fn begin_worker(&mut self) -> Result<Worker, String> {
+        php::begin_worker();
+        Ok(Worker::new(std::mem::take(&mut self.servers)))
+    }
+}

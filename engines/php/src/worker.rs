@@ -1,0 +1,132 @@
+//! A worker's requests: from the messages of a trip to PHP and back.
+
+use hostler_engine::{Next, Serve};
+use hostler_wire::codec::Decoder;
+use hostler_wire::engine::ServerFacts;
+use hostler_wire::work::{self, Outcome, RequestHead};
+
+use crate::arena::Arena;
+use crate::directory::Directory;
+use crate::host::Exchange;
+use crate::{ffi, php, request};
+
+/// A request on its way.
+pub(crate) type Trip = hostler_engine::Trip<Worker>;
+
+/// What programs are told of a virtual host.
+pub(crate) struct Server {
+    pub(crate) admin: String,
+    pub(crate) document_root: String,
+    pub(crate) software: String,
+    /// `PATH` of this process.
+    pub(crate) path: Vec<u8>,
+}
+
+impl Server {
+    pub(crate) fn new(facts: &ServerFacts) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Self {
+            admin: facts.admin.clone(),
+            document_root: facts.document_root.clone(),
+            software: compatible(&facts.software),
+            path: path.into_encoded_bytes(),
+        }
+    }
+}
+
+/// Programs look for "Apache" in `SERVER_SOFTWARE` before they count on what a server of this kind does, above all on
+/// `.htaccess`.
+fn compatible(software: &str) -> String {
+    if software.contains("Apache") {
+        return software.to_owned();
+    }
+    let name = software.split_whitespace().next().unwrap_or("Hostler");
+    format!("{name} (Apache-compatible)")
+}
+
+/// All that a worker keeps between and during requests, beside what a [`Trip`] keeps.
+pub(crate) struct Worker {
+    servers: Vec<Server>,
+    /// The request's head, while the trip's own buffer takes what comes after it.
+    head: Vec<u8>,
+    texts: Arena,
+    variables: Arena,
+    fields: Arena,
+}
+
+impl Serve for Worker {
+    type Directory = std::rc::Rc<Directory>;
+
+    fn define(directory: &work::Directory<'_>) -> Option<Self::Directory> {
+        Directory::define(directory).map(std::rc::Rc::new)
+    }
+
+    fn serve(&mut self, trip: &mut Trip) {
+        match trip.next() {
+            Ok(Next::Request) => self.run(trip),
+            Ok(Next::Own) => {
+                trip.malformed();
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn end(&mut self) {
+        php::unload();
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(servers: Vec<Server>) -> Self {
+        let arena = Arena::default;
+        Self { servers, head: Vec::new(), texts: arena(), variables: arena(), fields: arena() }
+    }
+
+    fn run(&mut self, trip: &mut Trip) {
+        self.head.clear();
+        self.head.extend_from_slice(trip.request());
+        let Ok(head) = RequestHead::decode(&mut Decoder(&self.head)) else {
+            trip.malformed();
+            return;
+        };
+        let directory = trip.directory(head.directory).cloned();
+        let server = self.servers.get(directory.as_ref().map_or(0, |directory| directory.server as usize));
+        let (Some(directory), Some(server)) = (directory, server) else {
+            trip.malformed();
+            return;
+        };
+        let request = request::convert(&mut self.texts, &head, server, &directory);
+        self.variables.clear();
+        self.fields.clear();
+        let mut exchange = Exchange {
+            trip,
+            head: &head,
+            server,
+            directory: &directory,
+            variables: &mut self.variables,
+            fields: &mut self.fields,
+            broke_off: false,
+        };
+        // SAFETY: the request's texts stay as they are until it has been served; the exchange is what the host's
+        // functions take it for.
+        let served = unsafe { ffi::hostler_php_serve((&raw mut exchange).cast(), &raw const request) };
+        let trip = exchange.trip;
+        if served.terminate {
+            trip.exit_afterwards();
+        }
+        let outcome = if served.failed { Outcome::Status(500) } else { Outcome::Done };
+        trip.finish(&outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_find_what_they_look_for_in_the_server_s_name() {
+        assert_eq!(compatible("Hostler/0.1 (Unix)"), "Hostler/0.1 (Apache-compatible)");
+        assert_eq!(compatible("Hostler"), "Hostler (Apache-compatible)");
+        assert_eq!(compatible("Apache/2.4"), "Apache/2.4");
+    }
+}

@@ -1,0 +1,40 @@
+//! What PHP brings to the table of techniques: its engine and its row. Values only: what runs scripts is `hostler-php`, and
+//! what a request has to do with them is the front's.
+
+mod setup;
+
+use hostler_config::directives::php;
+use hostler_config::directives::pool::Isolation;
+use hostler_config::technique::{Engine, Phases, Technique, Via};
+
+/// The module's name in logs.
+pub const LOG: &str = "php";
+
+/// The engine: `hostler-php`.
+pub static ENGINE: Engine = Engine {
+    name: php::ENGINE,
+    language: "PHP",
+    title: |_| "PHP".to_owned(),
+    log: LOG,
+    generation: |_| 0,
+    stands_alone: |main, own| own.id != 0 && setup::differs(main, own),
+    has_say: |_| false,
+    has_say_in_server: |_| false,
+    setup: |config, servers, _, one_shot| setup::setup(config, servers, one_shot),
+};
+
+/// PHP, under mod_php's handlers.
+pub static PHP: Technique = Technique {
+    name: "php",
+    is_there: php::is_installed,
+    handlers: &php::HANDLERS,
+    ways: &[(Isolation::Persistent, Via::Ring(&ENGINE)), (Isolation::Fork, Via::Ring(&ENGINE))],
+    refused: &[(
+        Isolation::Exec,
+        "PHP's handlers cannot be started for each request by exec: use Isolation fork, or Action with php-cgi as a CGI \
+         program",
+    )],
+    phases: Phases::Response,
+    modules: &[&php::MODULE],
+    answers: |_, file| format!("PHP, in a warm worker: {file}"),
+};

@@ -1,0 +1,84 @@
+//! What a pool's parent process is told before it forks workers, and which virtual hosts have one for themselves.
+//!
+//! Virtual hosts of one site share a pool, and with it a cache of compiled scripts. One that has a php.ini or
+//! administrator's settings of its own has one for itself: what is compiled under some of these settings is not for use
+//! under others.
+
+use crate::LOG;
+use hostler_config::{Config, DirConfig, Section, Server, pools};
+use hostler_php_frames as frames;
+use hostler_wire::codec::Encoder;
+use hostler_wire::engine::Setup;
+use std::sync::Arc;
+
+/// Whether two virtual hosts can't share what is compiled.
+pub(crate) fn differs(main: &Server, server: &Server) -> bool {
+    main.conf.php.ini != server.conf.php.ini || admin_of(main) != admin_of(server)
+}
+
+/// The administrator's settings of a virtual host, in all its sections.
+fn admin_of(server: &Server) -> Vec<(&str, &str)> {
+    let mut all = Vec::new();
+    in_dir(&server.defaults, &mut all);
+    in_sections(&server.directories, &mut all);
+    in_sections(&server.locations, &mut all);
+    all
+}
+
+fn in_dir<'a>(dir: &'a DirConfig, all: &mut Vec<(&'a str, &'a str)>) {
+    all.extend(dir.php.admin());
+    in_sections(&dir.core.files, all);
+    in_sections(&dir.core.ifs, all);
+}
+
+fn in_sections<'a>(sections: &'a [Arc<Section>], all: &mut Vec<(&'a str, &'a str)>) {
+    sections.iter().for_each(|section| in_dir(&section.conf, all));
+}
+
+/// What the parent of a pool is told before it forks workers.
+///
+/// `servers` are indexes in [`Config::servers`]. Left for the caller, who knows the site and the product's name:
+/// [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
+#[must_use]
+pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
+    let members: Vec<&Server> =
+        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
+    let first = members.first().copied().unwrap_or(config.main());
+    let mut own = Vec::new();
+    let modules = MODULES.map(str::to_owned).to_vec();
+    let ini = first.conf.php.ini.as_deref().map(str::to_owned);
+    frames::Setup { ini, modules }.encode(&mut Encoder(&mut own));
+    Setup {
+        server_root: config.facts.server_root.clone(),
+        servers: pools::members(config, &members)
+            .map(|(place, server)| pools::facts(config, server, place, LOG))
+            .collect(),
+        one_shot,
+        max_requests: pools::settings(first).max_requests,
+        cpu: pools::limits(first).cpu,
+        own,
+        ..Setup::default()
+    }
+}
+
+/// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files.
+const MODULES: [&str; 18] = [
+    "core",
+    "http_core",
+    "mod_access_compat",
+    "mod_alias",
+    "mod_auth_basic",
+    "mod_authn_core",
+    "mod_authn_file",
+    "mod_authz_core",
+    "mod_authz_host",
+    "mod_authz_user",
+    "mod_autoindex",
+    "mod_deflate",
+    "mod_dir",
+    "mod_env",
+    "mod_expires",
+    "mod_headers",
+    "mod_mime",
+    "mod_setenvif",
+];

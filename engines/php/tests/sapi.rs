@@ -1,0 +1,353 @@
+//! PHP's server interface, driven by hand (`drive.c`): each test is a list of commands, scripts, and what a client sees.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+/// Where the interface and the library of names were built; empty: without PHP.
+const PARTS: &str = env!("PHP_PARTS");
+
+/// The program, built once.
+static DRIVE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let program = Path::new(PARTS).join("drive");
+    let built = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "-I", "sapi", "tests/drive.c", "-o"])
+        .arg(&program)
+        .arg(Path::new(PARTS).join("libhostler_php_sapi.a"))
+        .arg(Path::new(PARTS).join("libhostler_php_names.so"))
+        .status();
+    assert!(built.unwrap().success(), "drive.c is not built");
+    program
+});
+
+/// A folder with scripts.
+struct Site(tempfile::TempDir);
+
+impl Site {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ini = "opcache.file_update_protection=0\nlog_errors=1\ndisplay_errors=0\nhtml_errors=0\n";
+        let site = Self(folder);
+        site.write("php.ini", ini);
+        files.iter().for_each(|(name, text)| site.write(name, text));
+        site
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn path(&self) -> &str {
+        self.0.path().to_str().unwrap()
+    }
+
+    /// What a worker does that is given these commands; `@` is the folder.
+    fn drive(&self, commands: &str) -> String {
+        let commands = format!("ini @/php.ini\nfork\n{commands}\n").replace('@', self.path());
+        let mut child = Command::new(&*DRIVE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        String::from_utf8_lossy(&output.stdout).replace(self.path(), "@")
+    }
+
+    /// The body of the last answer.
+    fn body(&self, commands: &str) -> String {
+        bodies(&self.drive(commands)).pop().unwrap_or_default()
+    }
+}
+
+/// The bodies of all answers.
+fn bodies(said: &str) -> Vec<String> {
+    let mut answers: Vec<&str> = said.split("\nend").collect();
+    answers.pop();
+    let pieces = |answer: &str| -> String {
+        let of_body = answer.lines().filter_map(|line| line.strip_prefix("body ")?.split_once(' '));
+        of_body.map(|(_, text)| text).collect()
+    };
+    answers.into_iter().map(pieces).collect()
+}
+
+fn is_without_php() -> bool {
+    if PARTS.is_empty() {
+        hostler_untested::untested("PHP's library or headers are missing");
+    }
+    PARTS.is_empty()
+}
+
+#[test]
+fn an_answer_has_status_fields_and_body() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[(
+        "a.php",
+        "<?php header('X-A: b'); setcookie('c', '1'); setcookie('d', '2'); http_response_code(404); echo 'no';",
+    )]);
+    let said = site.drive("get @/a.php");
+    assert!(said.contains("head 404"), "{said}");
+    let fields: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("field ")).collect();
+    assert!(
+        fields.contains(&"X-A: b") && fields.contains(&"Content-type: text/html; charset=UTF-8"),
+        "{fields:?}"
+    );
+    assert_eq!(fields.iter().filter(|field| field.starts_with("Set-Cookie: ")).count(), 2);
+    assert!(said.contains("body 2 no\nend\n"), "{said}");
+}
+
+#[test]
+fn frameworks_take_it_for_apache_s_and_the_opcode_cache_is_on() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php echo PHP_SAPI, ' ', (int) function_exists('apache_request_headers'), ' ';
+        $s = function_exists('opcache_get_status') ? opcache_get_status(false) : null;
+        echo $s ? (int) ($s['opcache_statistics']['hits'] > 0) : 'no opcache';";
+    let site = Site::new(&[("a.php", text)]);
+    assert_eq!(site.body("get @/a.php\nget @/a.php\nget @/a.php"), "apache2handler 1 1");
+}
+
+#[test]
+fn a_script_that_is_left_in_the_middle_costs_only_its_own_request() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[
+        ("exit.php", "<?php ob_start(fn($b) => strtoupper($b)); function f() { echo 'x'; exit(3); } f();"),
+        ("throw.php", "<?php throw new Exception('secret');"),
+        ("parse.php", "<?php echo 1 +;"),
+        ("memory.php", "<?php ini_set('memory_limit', '4M'); $a = str_repeat('x', 1 << 24);"),
+        ("deep.php", "<?php ini_set('memory_limit', '16M'); function f($n) { return f($n + 1) + 1; } f(0);"),
+        ("good.php", "<?php echo 'good';"),
+    ]);
+    let round =
+        ["exit", "throw", "parse", "memory", "deep", "good"].map(|name| format!("get @/{name}.php\n"));
+    let said = site.drive(&round.concat().repeat(20));
+    assert_eq!(said.matches("body 1 X\n").count(), 20, "{said}");
+    assert_eq!(said.matches("end failed\n").count(), 80, "{said}");
+    assert_eq!(said.matches("body 4 good\n").count(), 20, "{said}");
+    assert!(said.contains("log 3 PHP Fatal error:  Uncaught Exception: secret in @/throw.php:1"), "{said}");
+    assert!(said.contains("PHP Parse error:"), "{said}");
+}
+
+#[test]
+fn what_was_written_before_a_fatal_error_stays() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[("a.php", "<?php echo 'begun'; flush(); nothing();")]);
+    let said = site.drive("get @/a.php");
+    assert!(said.contains("head 200") && said.contains("body 5 begun") && said.contains("end\n"), "{said}");
+}
+
+#[test]
+fn a_loop_ends_after_its_processor_time_and_the_worker_goes_on() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[("loop.php", "<?php for (;;);"), ("good.php", "<?php echo 'good';")]);
+    let said = site.drive("value max_execution_time 1\nget @/loop.php\nget @/good.php");
+    assert!(said.contains("Maximum execution time of 1 second exceeded"), "{said}");
+    assert!(said.contains("end failed") && said.contains("body 4 good"), "{said}");
+}
+
+#[test]
+fn signals_stay_the_worker_s() {
+    if is_without_php() {
+        return;
+    }
+    let text =
+        "<?php if (!function_exists('posix_kill')) die('told to go'); posix_kill(getmypid(), 15); echo 'on';";
+    let site = Site::new(&[("a.php", text)]);
+    let said = site.drive("get @/a.php\nget @/a.php");
+    assert_eq!(said.matches("told to go").count(), 2, "{said}");
+}
+
+#[test]
+fn a_body_in_pieces_is_read_whole() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[
+        ("form.php", "<?php echo $_POST['a'], strlen($_POST['b']);"),
+        ("raw.php", "<?php echo strlen(file_get_contents('php://input'));"),
+    ]);
+    let form = format!("a=1&b={}", "x".repeat(20_000));
+    let of_form = "type application/x-www-form-urlencoded\nchunks 7\n";
+    assert_eq!(site.body(&format!("{of_form}length {}\nbody {form}\npost @/form.php", form.len())), "120000");
+    // Nobody has said how long it is (chunked).
+    assert_eq!(site.body(&format!("{of_form}body {form}\npost @/form.php")), "120000");
+    assert_eq!(site.body(&format!("chunks 1000\nbody {form}\npost @/raw.php")), "20006");
+}
+
+#[test]
+fn uploads_are_files_for_the_time_of_the_request() {
+    if is_without_php() {
+        return;
+    }
+    let text =
+        "<?php $f = $_FILES['f']; echo $f['name'], ' ', $f['error'], ' ', file_get_contents($f['tmp_name']);";
+    let site = Site::new(&[("a.php", text)]);
+    let body = "--x\\r\\nContent-Disposition: form-data; name=\"f\"; filename=\"n.txt\"\\r\\n\\r\\nhello\\r\\n--x--\\r\\n";
+    let said =
+        site.body(&format!("type multipart/form-data; boundary=x\nlength 500\nbody {body}\npost @/a.php"));
+    assert_eq!(said, "n.txt 0 hello");
+}
+
+#[test]
+fn settings_hold_for_their_request_alone() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php echo ini_get('precision'), ' ', ini_get('memory_limit'), ' ';
+        echo var_export(ini_set('memory_limit', '99M'), true), ' ', ini_get('memory_limit'), ' ';
+        echo ini_get('file_uploads');";
+    // What opcache makes of ini_get() of a setting of the administrator's holds for all who share its memory.
+    let site = Site::new(&[("a.php", text), ("b.php", text)]);
+    let said = site.drive(
+        "value precision 5\nadmin memory_limit 64M\nvalue file_uploads 0\nget @/a.php\nplain\nget @/b.php",
+    );
+    assert_eq!(bodies(&said), ["5 64M false 64M 1", "14 128M '128M' 99M 1"]);
+    assert!(said.contains("log 4 ") && said.contains("\"file_uploads\""), "{said}");
+}
+
+#[test]
+fn an_unknown_setting_is_told_once() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[(
+        "a.php",
+        "<?php echo ini_get('engine'), ini_get('xbithack'), ini_get('last_modified');",
+    )]);
+    let said = site.drive("value no.such 1\nadmin opcache.preload /x\nget @/a.php\nget @/a.php");
+    assert_eq!(said.matches("\"no.such\"").count(), 1, "{said}");
+    assert_eq!(said.matches("\"opcache.preload\"").count(), 1, "{said}");
+    assert_eq!(bodies(&said), ["100", "100"]);
+}
+
+#[test]
+fn user_ini_files_are_read_from_the_document_root_down() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[
+        (".user.ini", "precision=7\nserialize_precision=6\n"),
+        ("in/.user.ini", "precision=8\n"),
+        ("in/a.php", "<?php echo ini_get('precision'), ' ', ini_get('serialize_precision');"),
+    ]);
+    assert_eq!(site.body("root @\nget @/in/a.php"), "8 6");
+}
+
+#[test]
+fn the_working_directory_is_the_script_s() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php echo basename(getcwd()), ' '; chdir('/'); echo getcwd();";
+    let site = Site::new(&[("one/a.php", text), ("two/a.php", text)]);
+    let said = site.drive("get @/one/a.php\nget @/one/a.php\nget @/two/a.php");
+    assert_eq!(bodies(&said), ["one /", "one /", "two /"]);
+}
+
+#[test]
+fn a_program_goes_on_after_it_has_finished_the_request() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php ob_start(); echo 'a'; echo (int) fastcgi_finish_request(); file_put_contents(__DIR__ . '/done', '1');
+        error_log('still here');";
+    let site = Site::new(&[("a.php", "<?php echo 'a'; var_dump(1 <=> 2);"), ("f.php", text)]);
+    let said = site.drive("get @/f.php\nget @/a.php");
+    assert!(said.contains("body 1 a\nfinish\n"), "{said}");
+    assert!(said.contains("log 5 still here") && site.0.path().join("done").exists(), "{said}");
+    assert_eq!(said.matches("end\n").count(), 2, "{said}");
+}
+
+#[test]
+fn a_client_that_has_gone_ends_the_script_unless_it_says_otherwise() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[
+        ("a.php", "<?php echo 'x'; flush(); error_log('on');"),
+        (
+            "b.php",
+            "<?php ignore_user_abort(true); echo 'x'; flush(); error_log('on ' . connection_status());",
+        ),
+    ]);
+    assert!(!site.drive("gone\nget @/a.php").contains(" on"));
+    assert!(site.drive("gone\nget @/b.php").contains(" on 1"));
+}
+
+#[test]
+fn programs_find_apache_s_functions() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php header('X-B: c'); apache_setenv('S', '1'); apache_note('n', 'm');
+        echo json_encode([getallheaders()['X-A'], apache_response_headers()['X-B'], apache_getenv('S'), getenv('S'),
+        getenv('V'), apache_note('n'), in_array('mod_rewrite', apache_get_modules()), apache_get_version()]);";
+    let site = Site::new(&[("a.php", text)]);
+    let said = site.body("field X-A 7\nvar V w\nget @/a.php");
+    assert_eq!(said, r#"["7","c","1","1","w","m",true,"Hostler (Apache-compatible)"]"#);
+}
+
+#[test]
+fn credentials_reach_the_program() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[(
+        "a.php",
+        "<?php echo $_SERVER['PHP_AUTH_USER'] ?? '-', $_SERVER['PHP_AUTH_PW'] ?? '-';",
+    )]);
+    assert_eq!(
+        site.body("authorization Basic YTpi\nget @/a.php\nauthorization Basic YTpi\nget @/a.php"),
+        "ab"
+    );
+    assert_eq!(site.body("authorization Basic YTpi\nget @/a.php\nget @/a.php"), "--");
+}
+
+#[test]
+fn a_source_is_shown_in_colours_and_not_run() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[("a.phps", "<?php echo 'hello';")]);
+    let said = site.body("show @/a.phps");
+    assert!(said.contains("<span") && said.contains("echo"), "{said}");
+}
+
+#[test]
+fn what_a_script_changes_of_its_process_is_put_back() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php echo umask(), setlocale(LC_ALL, 0), date_default_timezone_get(), getenv('X'), ini_get('precision');
+        umask(077); setlocale(LC_ALL, 'C.UTF-8'); date_default_timezone_set('Asia/Tokyo'); putenv('X=1');
+        ini_set('precision', '3'); set_error_handler(fn() => true); define('GONE', 1);";
+    let site = Site::new(&[("a.php", text)]);
+    let said = site.drive("get @/a.php\nget @/a.php");
+    let bodies = bodies(&said);
+    assert_eq!(bodies[0], bodies[1], "{said}");
+}
+
+#[test]
+fn an_error_document_begins_with_its_status() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[("a.php", "<?php echo http_response_code();")]);
+    let said = site.drive("status 404\nget @/a.php");
+    assert!(said.contains("head 404") && said.contains("body 3 404"), "{said}");
+}
