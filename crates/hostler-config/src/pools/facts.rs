@@ -5,7 +5,6 @@ use hostler_wire::engine::ServerFacts;
 
 /// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
 /// ([`super::Share::place`]).
-#[must_use]
 pub fn members<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<Item = (u32, &'a Server)> {
     let others = members.iter().filter(|server| server.id != 0).copied();
     (0..).zip(std::iter::once(config.main()).chain(others))

@@ -30,8 +30,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
-use tokio::time::timeout;
+use std::time::{Duration, Instant};
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+
+/// How long after its processes the front may hear of the server's end.
+const LAST_WORD: Duration = Duration::from_millis(250);
 
 impl Pool {
     /// Keeps the pool's processes until it is closed. To be spawned on a thread's `LocalSet`, once for each pool.
@@ -83,17 +87,21 @@ impl<H: Host + 'static> Parent<H> {
         }
     }
 
-    /// What the log tells of an end that nobody has asked for.
+    /// What the log tells of an end that nobody has asked for. At the end of the server nothing takes its place, and the
+    /// front may hear of its processes' ends before it hears of its own: it waits for that.
     fn complain(&self, end: End) {
         let line: &[u8] = match end {
             End::Gone => b"the warm parent ended unasked; another takes its place",
             End::Stuck => b"the warm parent is stopped or stuck; another takes its place",
             End::Closed | End::Evicted | End::Idle => return,
         };
-        // At the end of the server nothing takes its place.
-        if !self.host.is_ending() && !self.pool.is_closed() {
-            self.host.line(self.pid, line);
-        }
+        let (host, pool, pid) = (self.host.clone(), self.pool.clone(), self.pid);
+        spawn_local(async move {
+            sleep(LAST_WORD).await;
+            if !host.is_ending() && !pool.is_closed() {
+                host.line(pid, line);
+            }
+        });
     }
 }
 

@@ -55,13 +55,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     lines.extend(merged.lines);
     let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
 
-    println!("host       {}", describe(&config, server));
-    choice.notes.iter().for_each(|note| println!("           {note}"));
-    println!("user       {}", user(&config, server));
-    for engine in technique::engines().iter().filter(|engine| uses(server, engine)) {
-        let runtime = (engine.title)((engine.generation)(server));
-        println!("programs   for {runtime}, {}", workers(server));
-    }
+    print_server(&config, &choice);
     println!("file       {}", place.file.display());
     let how = if by_alias {
         let prefixes = || lines.iter().filter(|line| matches!(line.directive, "Alias" | "ScriptAlias"));
@@ -88,6 +82,18 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     );
     print(&lines);
     Ok(())
+}
+
+/// Who answers: the virtual host, its user, and the pools of its programs.
+fn print_server(config: &Config, choice: &host::Choice<'_>) {
+    let server = choice.server;
+    println!("host       {}", describe(config, server));
+    choice.notes.iter().for_each(|note| println!("           {note}"));
+    println!("user       {}", user(config, server));
+    for engine in technique::engines().iter().filter(|engine| uses(server, engine)) {
+        let runtime = (engine.title)((engine.generation)(server));
+        println!("programs   for {runtime}, {}", workers(server));
+    }
 }
 
 /// What a request would be about.
