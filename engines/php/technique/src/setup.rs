@@ -62,7 +62,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
 }
 
 /// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files.
-const MODULES: [&str; 18] = [
+const MODULES: [&str; 19] = [
     "core",
     "http_core",
     "mod_access_compat",
@@ -80,5 +80,6 @@ const MODULES: [&str; 18] = [
     "mod_expires",
     "mod_headers",
     "mod_mime",
+    "mod_rewrite",
     "mod_setenvif",
 ];
