@@ -3,6 +3,7 @@
 
 use crate::uri;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// A function of the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,9 @@ fn function(name: &str) -> Result<Function, String> {
 /// Longest line of a text map in bytes; what is behind it begins another line, as in Apache.
 const LONGEST_LINE: usize = 1023;
 
+/// What an entry takes beside its key and value, about: two allocations, and its place in the table.
+const OVERHEAD: usize = 96;
+
 /// A text map that has been read.
 #[derive(Clone, Debug, Default)]
 pub struct TextMap {
@@ -92,9 +96,10 @@ pub struct TextMap {
 
 impl TextMap {
     /// Reads lines of a key and a value with white space between; the first line of a key counts. What begins with
-    /// `#` or white space is none, and what follows the value means nothing.
+    /// `#` or white space is none, and what follows the value means nothing. `None`: it would take more than `most` bytes
+    /// of memory, by [`Self::size`]; short lines take many times what they have in the file.
     #[must_use]
-    pub fn parse(text: &[u8]) -> Self {
+    pub fn parse(text: &[u8], most: usize) -> Option<Self> {
         let mut map = Self::default();
         for line in text.split(|byte| *byte == b'\n').flat_map(|line| line.chunks(LONGEST_LINE)) {
             let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
@@ -102,12 +107,16 @@ impl TextMap {
                 continue;
             };
             let mut words = line[end..].split(is_space).filter(|word| !word.is_empty());
-            if let Some(value) = words.next() {
-                map.size += end + value.len() + 64;
-                map.values.entry(line[..end].into()).or_insert_with(|| value.into());
+            if let (Some(value), Entry::Vacant(entry)) = (words.next(), map.values.entry(line[..end].into()))
+            {
+                map.size += end + value.len() + OVERHEAD;
+                if map.size > most {
+                    return None;
+                }
+                entry.insert(value.into());
             }
         }
-        map
+        Some(map)
     }
 
     /// The value of a key.
@@ -137,7 +146,8 @@ mod tests {
 
     #[test]
     fn lines_have_a_key_and_a_value() {
-        let map = TextMap::parse(b"# c d\na  1 # x\nb\n c 3\nd\t4\r\na 2\n\ne 5");
+        let text = b"# c d\na  1 # x\nb\n c 3\nd\t4\r\na 2\n\ne 5";
+        let map = TextMap::parse(text, 1 << 20).unwrap();
         let get =
             |key: &str| map.get(key.as_bytes()).map(|value| String::from_utf8_lossy(value).into_owned());
         assert_eq!(get("a"), Some("1".into()));
@@ -146,6 +156,15 @@ mod tests {
         for none in ["b", "c", "#", "", "a  1"] {
             assert_eq!(get(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_map_has_a_bound_in_memory_whatever_its_file_has() {
+        let text = (0..3000).flat_map(|n| format!("{n:x} 1\n").into_bytes()).collect::<Vec<u8>>();
+        let size = TextMap::parse(&text, 1 << 20).unwrap().size();
+        assert!(size > 10 * text.len(), "{size}");
+        assert!(TextMap::parse(&text, size).is_some());
+        assert!(TextMap::parse(&text, size - 1).is_none());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn target(data: &[u8]) {
             conditions.extend(Condition::parse(line, options).ok().map(|(condition, _)| condition));
         } else if let Some(line) = line.strip_prefix('m') {
             let _ = Source::parse(line);
-            let _ = TextMap::parse(line.as_bytes()).get(b"a");
+            let _ = TextMap::parse(line.as_bytes(), 1 << 20).map(|map| map.get(b"a").is_some());
         } else if let Ok(rule) = Rule::parse(line, options, std::mem::take(&mut conditions), Place::default()) {
             context.rules.push(rule);
         }

@@ -195,7 +195,8 @@ impl Host for About<'_> {
         let source = self.server.conf.rewrite.context.maps.get(map);
         let Some(Source::Text(path) | Source::Random(path)) = source else { return Answer::Ready(None) };
         let text = fs::read(&**path).unwrap_or_default();
-        Answer::Ready(TextMap::parse(&text).get(key).map(|value| Cow::Owned(value.to_vec())))
+        let map = TextMap::parse(&text, usize::MAX).unwrap_or_default();
+        Answer::Ready(map.get(key).map(|value| Cow::Owned(value.to_vec())))
     }
 
     fn expressions(&self) -> &dyn hostler_expr::Host {

@@ -97,7 +97,7 @@ async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
     }
     let (size, descriptor) = (file.info.size, file.descriptor().try_clone());
     let descriptor = descriptor.map_err(|error| Failure::Because(error.to_string()))?;
-    let parse = move || OpenFile::whole(&descriptor, size).map(|text| TextMap::parse(&text));
+    let parse = move || OpenFile::whole(&descriptor, size).map(|text| TextMap::parse(&text, MOST_KEPT));
     let map = if size <= SMALL {
         budget::has_read(request, size as usize);
         parse()
@@ -105,7 +105,9 @@ async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
         let permit = aside::permit(request).await.map_err(Failure::Halt)?;
         aside::run(request, permit, parse).await.map_err(Failure::Halt)?
     };
-    let map = Rc::new(map.ok_or_else(|| Failure::Because("it ends early".to_owned()))?);
+    let map = map.ok_or_else(|| Failure::Because("it ends early".to_owned()))?;
+    let too_large = || Failure::Because(format!("its lines take more than {MOST_KEPT} bytes of memory"));
+    let map = Rc::new(map.ok_or_else(too_large)?);
     site.maps.borrow_mut().keep(path, version, &map);
     Ok(map)
 }
