@@ -54,7 +54,7 @@ pub use hostler_regex::effort;
 pub use regex::{Regex, RegexError, RegexOptions};
 pub use subnet::{Subnet, SubnetError};
 pub use tree::{Expr, FileAccess, Flags, Kind};
-pub use variable::Variable;
+pub use variable::{Variable, header_of};
 
 #[cfg(test)]
 mod oracle_tests;

@@ -126,8 +126,9 @@ impl Variable {
     }
 }
 
-/// The request header behind an `HTTP_*` variable. Only these exist; others need `req()`.
-pub(crate) fn header_of(name: &str) -> Option<&'static str> {
+/// The request header behind an `HTTP_*` variable, in any case. Only these exist; others need `req()`, in rewriting `HTTP:`.
+#[must_use]
+pub fn header_of(name: &str) -> Option<&'static str> {
     const HEADERS: [(&str, &str); 7] = [
         ("HTTP_USER_AGENT", "User-Agent"),
         ("HTTP_PROXY_CONNECTION", "Proxy-Connection"),

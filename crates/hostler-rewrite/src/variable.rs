@@ -1,6 +1,6 @@
 //! The names that may stand in `%{...}`.
 
-use hostler_expr::Variable as Core;
+use hostler_expr::{Variable as Core, header_of};
 
 /// How a URL is looked up ahead of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,17 +35,6 @@ pub enum Variable {
     /// A name that nobody has: empty.
     Unknown,
 }
-
-/// Names of header fields of their own.
-const HEADERS: [(&str, &str); 7] = [
-    ("HTTP_USER_AGENT", "User-Agent"),
-    ("HTTP_PROXY_CONNECTION", "Proxy-Connection"),
-    ("HTTP_REFERER", "Referer"),
-    ("HTTP_COOKIE", "Cookie"),
-    ("HTTP_FORWARDED", "Forwarded"),
-    ("HTTP_HOST", "Host"),
-    ("HTTP_ACCEPT", "Accept"),
-];
 
 /// Variables of expressions that rewriting has too.
 const SHARED: &[Core] = &[
@@ -122,8 +111,8 @@ impl Variable {
 
     fn plain(name: &str) -> Self {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
-        if let Some((_, header)) = HEADERS.iter().find(|(known, _)| is(known)) {
-            return Self::Header((*header).into());
+        if let Some(header) = header_of(name) {
+            return Self::Header(header.into());
         }
         match Core::from_name(name) {
             Some(Core::RequestFilename | Core::ScriptFilename) => Self::Filename,

@@ -52,7 +52,8 @@ use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::request::thread::Thread;
 use crate::technique::framed;
-use crate::technique::gathered::Gathered;
+use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::respond;
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
@@ -66,7 +67,7 @@ use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{Phase, PhaseSet};
 use hostler_perl_technique::{PERL, PSGI};
 use hostler_techniques::CGI;
-use output::{Output, Truncated};
+use output::Output;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -505,18 +506,8 @@ fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathe
 
 /// No worker has answered: the cause goes to the log.
 fn fail(request: &mut Request, error: &Error) -> Halt {
-    let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
-    if error.kind == Kind::QueueFull {
-        // There may be very many of these.
-        log::failure_soon(request, engine(request).log, error, about);
-    } else {
-        log::failure(request, engine(request).log, error, about);
-    }
-    request.is_refused = error.kind == Kind::QueueFull;
-    if let Some(seconds) = error.retry_after {
-        request.headers_out.set("Retry-After", seconds.to_string());
-    }
+    let halt = respond::fail(request, engine(request).log, error);
     // It would have to wait for the same.
     request.perl_mut().progress.logged = true;
-    Halt::Status(error.status())
+    halt
 }

@@ -1,9 +1,10 @@
 //! The beginning of an answer, or all of it, as it came from the worker. Small pieces are copied together: each would
 //! else keep all that it came with, and there may be very many.
 
-use crate::io::body::Body;
+use crate::io::body::{Body, BodyError, BodyStream};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::task::{Context, Poll};
 
 /// Pieces of so many bytes are kept as they came.
 const LARGE: usize = 16 << 10;
@@ -61,6 +62,21 @@ impl Gathered {
         let mut whole = Vec::with_capacity(self.length);
         self.pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
         Body::Bytes(whole.into())
+    }
+}
+
+/// What there was of an answer that broke off.
+pub(crate) struct Truncated {
+    pub(crate) gathered: Gathered,
+    pub(crate) why: Option<String>,
+}
+
+impl BodyStream for Truncated {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        Poll::Ready(self.why.take().map(|why| Err(BodyError::Script(why))))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::technique::conversation::{Conversation, End, Event};
 use crate::technique::framed;
-use crate::technique::gathered::Gathered;
+use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::head::{self, Texts};
 use bytes::Bytes;
 use hostler_config::technique::Engine;
@@ -125,16 +125,13 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
     }
 }
 
-fn finished(end: End, mut gathered: Gathered) -> Answer {
+fn finished(end: End, gathered: Gathered) -> Answer {
     match end {
         End::Done => Answer::Body(gathered.into_body()),
         end if gathered.length() == 0 => Answer::Ended(end),
         // A status after output: the output has been sent, as in Apache.
         End::Status(_) => Answer::Body(gathered.into_body()),
-        End::Broken(why) => {
-            let pieces = std::iter::from_fn(|| gathered.pop()).collect();
-            Answer::Body(Body::Stream(Box::new(Truncated { pieces, why: Some(why) })))
-        }
+        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
     }
 }
 
@@ -144,7 +141,7 @@ fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> 
 }
 
 /// No worker has answered: the cause goes to the log.
-fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
+pub(crate) fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
     let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
@@ -197,18 +194,5 @@ impl Output {
     fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
         self.conversation = None;
         Poll::Ready(Some(Err(BodyError::Script(why))))
-    }
-}
-
-/// What there was of an answer that broke off.
-struct Truncated {
-    pieces: std::collections::VecDeque<Bytes>,
-    why: Option<String>,
-}
-
-impl BodyStream for Truncated {
-    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let next = self.pieces.pop_front().map(Ok);
-        Poll::Ready(next.or_else(|| self.why.take().map(|why| Err(BodyError::Script(why)))))
     }
 }

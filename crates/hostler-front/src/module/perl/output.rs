@@ -72,18 +72,3 @@ impl Output {
         Poll::Ready(Some(Err(BodyError::Script(why))))
     }
 }
-
-/// What there was of an answer that broke off.
-pub(super) struct Truncated {
-    pub(super) gathered: Gathered,
-    pub(super) why: Option<String>,
-}
-
-impl BodyStream for Truncated {
-    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(piece) = self.gathered.pop() {
-            return Poll::Ready(Some(Ok(piece)));
-        }
-        Poll::Ready(self.why.take().map(|why| Err(BodyError::Script(why))))
-    }
-}
