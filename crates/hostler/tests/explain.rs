@@ -131,3 +131,24 @@ fn host_answer_and_access_are_told_with_their_lines() {
         }
     }
 }
+
+/// As for requests: a virtual host that says nothing of rewriting has none of the main server's maps.
+#[test]
+fn maps_of_the_main_server_are_not_a_virtual_host_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(root.join("v")).unwrap();
+    fs::write(root.join("map"), "k found\n").unwrap();
+    let lines = "Listen 127.0.0.1:8080\nUser #64894\nGroup #64894\nServerName main.example\nDocumentRoot ROOT/v\n\
+                 RewriteEngine on\nRewriteMap m txt:ROOT/map\n\
+                 <Directory ROOT/v>\nOptions FollowSymLinks\nRequire all granted\nRewriteEngine on\n\
+                 RewriteRule ^x$ /${m:k|nothing}\n</Directory>\n\
+                 <VirtualHost *:8080>\nServerName v.example\n</VirtualHost>\n\
+                 <VirtualHost *:8080>\nServerName w.example\nRewriteMap m txt:ROOT/map\n</VirtualHost>\n";
+    fs::write(root.join("httpd.conf"), lines.replace("ROOT", root.to_str().unwrap())).unwrap();
+    let with_its_own = explain(root, "http://w.example:8080/x");
+    assert!(with_its_own.contains("/found"), "{with_its_own}");
+    let of_host = explain(root, "http://v.example:8080/x");
+    assert!(of_host.contains("/nothing") && !of_host.contains("/found"), "{of_host}");
+}

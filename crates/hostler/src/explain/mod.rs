@@ -43,7 +43,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let merged = steps::steps(&config, server, &url.path, &place)?;
     let by = translated.handler;
     let about = About { config: &config, server, url: &url, place: &place, merged: &merged, by_alias: by };
-    let fixed = rewrite::directory(server, &merged.dir, &url, &place.file, &place.path_info);
+    let fixed = rewrite::directory(&config, server, &merged.dir, &url, &place.file, &place.path_info);
     let by_rules = rewritten.result.as_ref().and_then(rewrite::answer);
     let by_rules = by_rules.or_else(|| fixed.result.as_ref().and_then(rewrite::answer_of_directory));
     let answer = match by_rules {

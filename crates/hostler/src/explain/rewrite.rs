@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::host::NoRequest;
 use super::url::Url;
@@ -25,7 +26,7 @@ pub(super) struct Outcome<T> {
 
 /// The rules of the virtual host.
 pub(super) fn server(config: &Config, server: &Server, url: &Url) -> Outcome<Translated> {
-    let mut about = About::new(server, url, url.path.as_bytes());
+    let mut about = About::new(config, server, url, url.path.as_bytes());
     let Some(context) =
         of_server(config, server).filter(|context| context.is_on() && !context.rules.is_empty())
     else {
@@ -37,6 +38,7 @@ pub(super) fn server(config: &Config, server: &Server, url: &Url) -> Outcome<Tra
 
 /// The rules of the directory that a file is in.
 pub(super) fn directory(
+    config: &Config,
     server: &Server,
     dir: &hostler_config::DirConfig,
     url: &Url,
@@ -46,12 +48,12 @@ pub(super) fn directory(
     let context = &dir.rewrite.context;
     let name = file.to_string_lossy();
     let slash = if file.is_dir() && url.path.ends_with('/') && !name.ends_with('/') { "/" } else { "" };
-    let mut about = About::new(server, url, format!("{name}{slash}").as_bytes());
+    let mut about = About::new(config, server, url, format!("{name}{slash}").as_bytes());
     about.path_info = path_info.as_bytes().to_vec();
     if !context.is_on() || context.rules.is_empty() {
         return Outcome { lines: Vec::new(), result: None };
     }
-    let maps: &Maps = &server.conf.rewrite.context.maps;
+    let maps = about.maps;
     let result = Rewriting::default().fix_up(context, maps, &mut about).ok();
     about.outcome(result)
 }
@@ -59,6 +61,8 @@ pub(super) fn directory(
 /// A URL as far as it is known without a request.
 struct About<'a> {
     server: &'a Server,
+    /// The maps that hold in the virtual host.
+    maps: &'a Maps,
     url: &'a Url,
     filename: Vec<u8>,
     path_info: Vec<u8>,
@@ -69,9 +73,11 @@ struct About<'a> {
 }
 
 impl<'a> About<'a> {
-    fn new(server: &'a Server, url: &'a Url, filename: &[u8]) -> Self {
+    fn new(config: &'a Config, server: &'a Server, url: &'a Url, filename: &[u8]) -> Self {
+        static NONE: LazyLock<Maps> = LazyLock::new(Maps::default);
         Self {
             server,
+            maps: of_server(config, server).map_or(&NONE, |context| &*context.maps),
             url,
             filename: filename.to_vec(),
             path_info: Vec::new(),
@@ -192,7 +198,7 @@ impl Host for About<'_> {
     }
 
     fn map(&self, map: &str, key: &[u8]) -> Answer<Option<Cow<'_, [u8]>>> {
-        let source = self.server.conf.rewrite.context.maps.get(map);
+        let source = self.maps.get(map);
         let Some(Source::Text(path) | Source::Random(path)) = source else { return Answer::Ready(None) };
         let text = fs::read(&**path).unwrap_or_default();
         let map = TextMap::parse(&text, usize::MAX).unwrap_or_default();
