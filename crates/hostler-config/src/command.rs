@@ -31,13 +31,15 @@ pub struct Inside {
     pub limit: bool,
     /// `<If>`, `<ElseIf>`, `<Else>`.
     pub condition: bool,
+    /// `<Proxy>`, `<ProxyMatch>`.
+    pub proxy: bool,
 }
 
 impl Inside {
     /// In any section that has a configuration of its own.
     #[must_use]
     pub fn any(self) -> bool {
-        self.directory || self.location || self.files || self.condition
+        self.directory || self.location || self.files || self.condition || self.proxy
     }
 }
 

@@ -20,6 +20,7 @@ pub mod mime;
 pub mod perl;
 pub mod php;
 pub mod pool;
+pub mod proxy;
 pub(crate) mod reading;
 pub mod rewrite;
 pub mod setenvif;

@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, pool, reading, rewrite, setenvif, ssl,
+    include, log_config, mime, pool, proxy, reading, rewrite, setenvif, ssl,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -41,6 +41,13 @@ static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
+    &proxy::MODULE,
+    &proxy::HTTP,
+    &proxy::BALANCER,
+    &proxy::WSTUNNEL,
+    &proxy::METHODS[0],
+    &proxy::METHODS[1],
+    &proxy::METHODS[2],
     &pool::MODULE,
     &pool::HOSTLER,
 ];
