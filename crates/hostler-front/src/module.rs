@@ -15,6 +15,7 @@ pub(crate) mod headers;
 pub(crate) mod include;
 pub(crate) mod perl;
 pub(crate) mod php;
+pub(crate) mod proxy;
 pub(crate) mod ratelimit;
 pub(crate) mod rewrite;
 pub(crate) mod ssl;

@@ -11,6 +11,7 @@
 //! said          lines for the ErrorLog
 //! conversation  one trip of a request that is only answered, without questions
 //! respond       such a trip, from the request to the answer's body
+//! upstreams     other servers that the configuration names
 //! ```
 
 pub(crate) mod conversation;
@@ -22,4 +23,5 @@ pub(crate) mod reply;
 pub(crate) mod respond;
 pub(crate) mod said;
 pub(crate) mod upload;
+pub(crate) mod upstreams;
 pub(crate) mod warm;

@@ -6,9 +6,10 @@
 
 pub mod cgi;
 pub mod fastcgi;
+pub mod http;
 pub mod ring;
 pub mod stream;
-mod timer;
+pub(crate) mod timer;
 
 use crate::pool::worker::Worker;
 use std::fmt::Debug;

@@ -6,9 +6,10 @@
 use super::incoming::{Incoming, discard};
 use super::send;
 use super::send::Outgoing;
+use super::tunnel;
 use super::wire::{Wire, with_scratch};
 use crate::hook::reply::Reply;
-use crate::io::body::RequestBody;
+use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
@@ -271,10 +272,14 @@ async fn deliver(
     mut reply: Reply,
 ) -> After {
     let Asked { head, wish, both, expect, incoming } = asked;
+    if let Body::Tunnel(tunnel) = reply.body {
+        reply.body = Body::Empty;
+        return tunnel::run(thread, wire, (reply, *tunnel), head.length as u64).await;
+    }
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
     // not been asked for (100 Continue) may come or not.
-    let taken = unread && (matches!(reply.body, crate::io::body::Body::Stream(_)) || expect);
+    let taken = unread && (matches!(reply.body, Body::Stream(_)) || expect);
     let keep =
         wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {

@@ -1,6 +1,7 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
 use crate::io::open_file::OpenFile;
+use crate::io::tunnel::Tunnel;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
@@ -87,13 +88,15 @@ pub(crate) enum Body {
     Bytes(Bytes),
     Segments(Vec<Segment>),
     Stream(Box<dyn BodyStream>),
+    /// None: the connection speaks another protocol after the head.
+    Tunnel(Box<Tunnel>),
 }
 
 impl Body {
     /// Length in bytes, where it is known.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
-            Self::Empty => Some(0),
+            Self::Empty | Self::Tunnel(_) => Some(0),
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Segments(segments) => Some(segments.iter().map(Segment::len).sum()),
             Self::Stream(_) => None,
@@ -103,7 +106,7 @@ impl Body {
     /// The body as a stream of pieces, for filters, includes and HTTP/2.
     pub(crate) fn into_stream(self) -> Box<dyn BodyStream> {
         match self {
-            Self::Empty => Box::new(Pieces(Vec::new().into_iter(), None)),
+            Self::Empty | Self::Tunnel(_) => Box::new(Pieces(Vec::new().into_iter(), None)),
             Self::Bytes(bytes) => Box::new(Pieces(vec![Segment::Bytes(bytes)].into_iter(), None)),
             Self::Segments(segments) => Box::new(Pieces(segments.into_iter(), None)),
             Self::Stream(stream) => stream,

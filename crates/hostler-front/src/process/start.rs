@@ -15,6 +15,7 @@ use crate::request::thread::{Shared, Thread};
 use crate::site::hub::{self, Hub};
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
+use crate::technique::upstreams::Upstreams;
 use crate::technique::warm::{self, Warming};
 use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
@@ -110,6 +111,7 @@ pub(crate) fn run() -> io::Result<()> {
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
+        upstreams: Upstreams::new(&config),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
