@@ -11,6 +11,7 @@ use crate::site::files::Site;
 use crate::site::hub::Hub;
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
+use crate::technique::sockets::Sockets;
 use crate::technique::upstreams::Upstreams;
 use crate::values::agents::Agents;
 use hashbrown::HashMap;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     /// Pools of warm workers.
     pub(crate) engines: Engines,
+    /// Pools of connections to programs.
+    pub(crate) sockets: Sockets,
     /// Other servers that answer for this one.
     pub(crate) upstreams: Upstreams,
     /// Programs that are started for one request each.

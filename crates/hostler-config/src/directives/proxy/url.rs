@@ -80,9 +80,6 @@ impl Url {
         if !self.is_balancer() && self.usual_port().is_none() {
             return Err(format!("{}:// is not possible: Hostler does not speak this protocol here", self.scheme));
         }
-        if self.unix.is_some() {
-            return Err("sockets of the file system are not possible here".to_owned());
-        }
         if self.is_balancer() && self.unix.is_some() {
             return Err("a balancer has no socket: its members may have one each".to_owned());
         }

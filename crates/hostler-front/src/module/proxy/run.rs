@@ -11,6 +11,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
 use crate::technique::gathered::Gathered;
+use crate::technique::sockets;
 use bytes::Bytes;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
 use hostler_config::directives::proxy::{BadHeader, ErrorOverride};
@@ -264,7 +265,12 @@ async fn connect(request: &Request, to: &Destination) -> Result<Connection, NotC
             let from = request.server.conf.proxy.source_address;
             to.upstream.connect(from, to.connect_timeout(request)).await
         }
-        Target::Unix(_) => Err(NotConnected::Failed(std::io::ErrorKind::Unsupported.into())),
+        Target::Unix(path) => {
+            let (thread, within) = (&request.thread, to.connect_timeout(request));
+            let socket = sockets::connect(thread, &request.server, path.as_bytes(), within).await;
+            let socket = socket.map_err(|error| NotConnected::Failed(std::io::Error::other(error.to_string())))?;
+            Connection::unix(socket).map_err(NotConnected::Failed)
+        }
     }
 }
 
