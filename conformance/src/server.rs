@@ -1,5 +1,6 @@
 //! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
 
+use crate::backend::{Answers, Backend};
 use crate::table::{FileSpec, Subject};
 use crate::tree::Tree;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -108,6 +109,8 @@ pub struct Server {
     /// Its files and ports.
     pub tree: Tree,
     child: Child,
+    /// They live as long.
+    _backends: Vec<Backend>,
 }
 
 impl Server {
@@ -117,7 +120,8 @@ impl Server {
     /// A sentence with what the server printed, where it does not come up.
     pub fn start(kind: Kind, subject: &Subject, parent: &Path) -> Result<Self, String> {
         let root = parent.join(format!("{}-{}", kind.letter(), subject.name));
-        let tree = Tree { root, ports: [free_port()?, free_port()?], owner: unprivileged() };
+        let (listeners, backends) = backends(subject)?;
+        let tree = Tree { root, ports: [free_port()?, free_port()?], backends, owner: unprivileged() };
         let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
         tree.populate(&subject.files).map_err(failed)?;
         let types = FileSpec::Text(include_str!("mime.types").to_owned());
@@ -125,8 +129,13 @@ impl Server {
         link_modules(&tree.root).map_err(failed)?;
         let configuration = tree.root.join("conf/httpd.conf");
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
+        let start = |(name, listener, answers): (String, TcpListener, &Answers)| {
+            let answers = answers.iter().map(|(path, answer)| (path.clone(), tree.fill(answer))).collect();
+            Backend::start(name, listener, answers)
+        };
+        let backends = listeners.into_iter().map(start).collect::<Result<_, _>>().map_err(failed)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
-        let mut server = Self { tree, child };
+        let mut server = Self { tree, child, _backends: backends };
         server.await_ready(kind, &subject.name)?;
         Ok(server)
     }
@@ -202,7 +211,7 @@ fn configured(tree: &Tree, subject: &Subject) -> String {
 
 /// A whole configuration for a folder and two ports that nobody is going to open.
 pub(crate) fn configuration(root: &Path, config: &str) -> String {
-    let tree = Tree { root: root.to_owned(), ports: [65_534, 65_535], owner: unprivileged() };
+    let tree = Tree { root: root.to_owned(), ports: [65_534, 65_535], backends: Vec::new(), owner: unprivileged() };
     tree.fill(&format!("{}\n{config}", prologue(&[], tree.owner.is_some())))
 }
 
@@ -232,6 +241,24 @@ fn prologue(extra: &[String], as_root: bool) -> String {
 /// www-data's ids, as Debian fixes them, when run by root.
 fn unprivileged() -> Option<(u32, u32)> {
     rustix::process::geteuid().is_root().then_some((33, 33))
+}
+
+/// A server behind the one that is tested, before it is started: its name, where it listens, what it says.
+type Behind<'s> = (String, TcpListener, &'s Answers);
+
+/// The listeners of the servers behind, and all ports; at `@DEAD@` nobody listens.
+fn backends(subject: &Subject) -> Result<(Vec<Behind<'_>>, Vec<(String, u16)>), String> {
+    let (mut listeners, mut ports) = (Vec::new(), Vec::new());
+    for (name, answers) in &subject.backends {
+        let port = free_port()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
+        listeners.push((name.clone(), listener, answers));
+        ports.push((name.clone(), port));
+    }
+    if !ports.is_empty() {
+        ports.push(("DEAD".to_owned(), free_port()?));
+    }
+    Ok((listeners, ports))
 }
 
 /// A free port of five digits which this process has not handed out before.

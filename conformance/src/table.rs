@@ -25,6 +25,9 @@ pub struct Subject {
     /// Path below the tree -> content.
     #[serde(default)]
     pub files: BTreeMap<String, FileSpec>,
+    /// Servers behind the one that is tested, by the names of their ports: `ONE` listens at `@ONE@`.
+    #[serde(default)]
+    pub backends: BTreeMap<String, crate::backend::Answers>,
     /// The cases, run in this order.
     #[serde(rename = "case", deserialize_with = "cases")]
     pub cases: Vec<Case>,

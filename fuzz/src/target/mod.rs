@@ -21,6 +21,7 @@ targets! {
     expr,
     fastcgi,
     htaccess,
+    http1_answer,
     http1_chunked,
     http1_head,
     legacy_expr,

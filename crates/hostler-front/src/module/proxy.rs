@@ -71,8 +71,6 @@ const PREFIX: &[u8] = b"proxy:";
 struct Proxied {
     /// The path, and the query with it, is as the client sent it (`nocanon`).
     raw: bool,
-    /// The query stays here.
-    no_query: bool,
 }
 
 impl State for Proxied {
@@ -106,8 +104,8 @@ fn translate(request: &mut Request) -> Outcome {
             break;
         }
     }
-    let Passed::To { url, raw, no_query } = found else { return Ok(Flow::Declined) };
-    aim(request, &url, Proxied { raw, no_query });
+    let Passed::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
+    begin(request, &url, Proxied { raw });
     Ok(Flow::Ok)
 }
 
@@ -116,8 +114,15 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
     Halt::Status(500)
 }
 
+/// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is.
+pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
+    request.path_info.clear();
+    request.found = Found::Nothing;
+    begin(request, url, Proxied { raw });
+}
+
 /// From here on the request is that of another server.
-fn aim(request: &mut Request, url: &[u8], proxied: Proxied) {
+fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
     request.filename = [PREFIX, url].concat();
     request.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
     request.slots.put(proxied);

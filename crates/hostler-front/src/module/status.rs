@@ -15,10 +15,13 @@ use crate::request::counters::{self, Totals};
 use crate::request::flow::Halt;
 use crate::request::settings;
 use bytes::Bytes;
+use hostler_config::directives::proxy::StatusLine;
 use hostler_gateway::pool::{Status, WorkerState};
 use hostler_gateway::supervisor::exec::Figures;
 use hostler_wire::report::Limits;
+use hostler_gateway::upstream::Balancer;
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) static MODULE: Module = Module {
@@ -56,6 +59,8 @@ struct Snapshot {
     connections: usize,
     sites: Vec<Site>,
     pools: Vec<Status>,
+    /// Servers that share work, where `ProxyStatus` shows them.
+    balancers: Vec<Arc<Balancer>>,
     draining: bool,
 }
 
@@ -89,6 +94,7 @@ impl Snapshot {
             connections: shared.connections.load(Ordering::Relaxed),
             sites: shared.site_names.iter().enumerate().map(site).collect(),
             pools: [shared.engines.statuses(), shared.sockets.statuses()].concat(),
+            balancers: balancers(request),
             draining: request.thread.draining(),
         }
     }
@@ -114,6 +120,14 @@ impl Snapshot {
         let length = board.len();
         board.extend(std::iter::repeat_n('.', PLACES.saturating_sub(length)));
         board
+    }
+}
+
+/// `ProxyStatus`
+fn balancers(request: &Request) -> Vec<Arc<Balancer>> {
+    match request.server.conf.proxy.status.unwrap_or_default() {
+        StatusLine::Off => Vec::new(),
+        StatusLine::On | StatusLine::Full => request.thread.shared.upstreams.balancers().to_vec(),
     }
 }
 

@@ -68,8 +68,7 @@ fn balanced(balancer: &proxy::Balancer) -> Balancer {
 }
 
 fn upstream(worker: &Worker) -> Arc<Upstream> {
-    let name = worker.url.to_string();
-    Upstream::new(name.trim_end_matches('/'), target(&worker.url), settings(&worker.parameters))
+    Upstream::new(&worker.url.to_string(), target(&worker.url), settings(&worker.parameters))
 }
 
 /// Where a URL's server is.

@@ -1,6 +1,8 @@
 //! HTTP/1.1 as a client speaks it: how a body is framed, and the reader of one answer. No I/O: bytes in, events out
 //! (heads and framing are `hostler_http1`'s).
 
+pub mod pooled;
+
 use bytes::{Buf as _, Bytes, BytesMut};
 use hostler_http1::answer::{self, AnswerError, Head, Limits};
 use hostler_http1::chunked::{ChunkError, Decoder, Step};
@@ -127,6 +129,12 @@ impl Answer {
     #[must_use]
     pub const fn has_begun(&self) -> bool {
         self.begun
+    }
+
+    /// Whether it has ended, whatever becomes of the connection.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
     }
 
     /// Whether it has ended so that another request may follow on the connection.

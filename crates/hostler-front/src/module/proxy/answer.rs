@@ -2,13 +2,13 @@
 
 use super::outgoing;
 use super::target::Destination;
-use crate::hook::handler::{KEEPS_SERVER, UNRANGED};
+use crate::hook::handler::KEEPS_SERVER;
 use crate::request::{Request, variables};
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::directives::proxy::{Via, reverse};
 use hostler_gateway::backend::http::Said;
-use hostler_http1::head::{HTTP_11, unfold};
+use hostler_http1::head::HTTP_11;
 
 /// Fields about the connection to that server.
 const HOP_BY_HOP: [&[u8]; 8] = [
@@ -37,7 +37,8 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
             continue;
         }
         if value.contains(&b'\n') {
-            value = unfold(&value).into();
+            // As Apache does: the blanks stay.
+            value = value.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect::<Vec<u8>>().into();
         }
         fields.add(name, value);
     }
@@ -48,9 +49,7 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
     }
     request.content_type = fields.take(b"Content-Type");
     request.headers_out = fields;
-    for (note, value) in [(UNRANGED, "1"), (KEEPS_SERVER, "1")] {
-        request.notes.set(note, value);
-    }
+    request.notes.set(KEEPS_SERVER, "1");
 }
 
 /// URLs and cookies in this server's words.

@@ -36,6 +36,8 @@ const LOOK: Duration = Duration::from_millis(100);
 enum Missed {
     /// It could not be connected to: another one may.
     NotConnected(String),
+    /// Its name has no address: another one's may have.
+    NoAddress(String),
     /// The answer to the client.
     Halt(Halt),
 }
@@ -66,7 +68,12 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         };
         let why = match missed {
             Missed::Halt(halt) => return Err(halt),
-            Missed::NotConnected(why) => why,
+            // Quirk(apache): without a balancer that is a 500, and asked again the next time.
+            Missed::NoAddress(why) if matches!(whose, Whose::One(_)) => {
+                log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
+                return Err(Halt::Status(500));
+            }
+            Missed::NotConnected(why) | Missed::NoAddress(why) => why,
         };
         to.upstream.fail();
         log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
@@ -147,13 +154,7 @@ fn one(request: &Request, destination: &Destination) -> Result<Destination, Halt
         log::request(request, Severity::Error, "proxy", &message);
         return Err(Halt::Status(503));
     }
-    Ok(Destination {
-        upstream: destination.upstream.clone(),
-        url: destination.url.clone(),
-        parameters: destination.parameters.clone(),
-        is_unknown: destination.is_unknown,
-        path: destination.path.clone(),
-    })
+    Ok(destination.clone())
 }
 
 /// The environment tells who was chosen, and why.
@@ -189,6 +190,9 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
             Some(connection) => connection,
             None => match connect(request, to).await {
                 Ok(connection) => connection,
+                Err(why @ NotConnected::Name(_)) => {
+                    return Err((Missed::NoAddress(why.to_string()), Some(upload)));
+                }
                 Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
             },
         };
@@ -301,6 +305,11 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
             Err(broken) => return Err((broken, conversation)),
         }
     };
+    if to.fails_on.0.contains(&said.head.status) {
+        let message = format!("{}: it is left alone after a {} (failonstatus=)", to.upstream.name(), said.head.status);
+        log::request(request, Severity::Error, "proxy", &message);
+        to.upstream.fail();
+    }
     if said.head.status == 101 {
         return Ok(Ok(upgraded(request, to, &said, conversation)));
     }
@@ -371,5 +380,9 @@ fn overridden(request: &mut Request) -> Option<Halt> {
 /// Why a server that was connected to has not answered.
 fn failed(request: &Request, to: &Destination, failure: &Failure) -> Halt {
     log::request(request, Severity::Error, "proxy", &format!("{}: {}", to.upstream.name(), failure.kind));
-    Halt::Status(if matches!(failure.kind, FailureKind::Timeout) { 504 } else { 502 })
+    let is_late = matches!(failure.kind, FailureKind::Timeout);
+    if is_late && to.fails_on.1 {
+        to.upstream.fail();
+    }
+    Halt::Status(if is_late { 504 } else { 502 })
 }

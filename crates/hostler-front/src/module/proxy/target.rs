@@ -28,6 +28,7 @@ pub(super) enum Whose {
 }
 
 /// A server, and what is said of it.
+#[derive(Clone)]
 pub(super) struct Destination {
     pub(super) upstream: Arc<Upstream>,
     /// Its own URL, to which the path belongs.
@@ -37,6 +38,8 @@ pub(super) struct Destination {
     pub(super) is_unknown: bool,
     /// Path and query.
     pub(super) path: Vec<u8>,
+    /// Answers after which it is left alone (`failonstatus`), and whether it is after none in time (`failontimeout`).
+    pub(super) fails_on: (Vec<u16>, bool),
 }
 
 fn refused(request: &Request, status: u16, why: &str) -> Halt {
@@ -63,7 +66,8 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     if sent.first() != Some(&b'/') {
         sent.insert(0, b'/');
     }
-    if let Some(args) = request.args.as_ref().filter(|_| !proxied.raw && !proxied.no_query) {
+    // Quirk(apache): noquery concerns FastCGI's variables, and no URL.
+    if let Some(args) = request.args.as_ref().filter(|_| !proxied.raw) {
         sent.push(b'?');
         sent.extend_from_slice(args);
     }
@@ -100,6 +104,7 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
             parameters: worker.parameters.clone(),
             is_unknown: false,
             path: aim.path.clone(),
+            fails_on: Default::default(),
         },
         None => {
             let settings = UpstreamSettings { reuse: false, ..UpstreamSettings::default() };
@@ -109,6 +114,7 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
                 parameters: Parameters::default(),
                 is_unknown: true,
                 path: aim.path.clone(),
+                fails_on: Default::default(),
             }
         }
     };
@@ -118,8 +124,11 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
 /// A member of a balancer: its path comes before the request's.
 pub(super) fn member(upstream: Arc<Upstream>, said: &Said, index: usize, aim: &Aim) -> Destination {
     let worker = &said.members[index].worker;
-    let path = [worker.url.path.trim_end_matches('/').as_bytes(), &aim.path].concat();
-    Destination { upstream, url: worker.url.clone(), parameters: worker.parameters.clone(), is_unknown: false, path }
+    let path = [worker.url.path.as_bytes(), &aim.path].concat();
+    let fails_on =
+        (said.parameters.fail_on_status.clone().unwrap_or_default(), said.parameters.fail_on_timeout == Some(true));
+    let (url, parameters) = (worker.url.clone(), worker.parameters.clone());
+    Destination { upstream, url, parameters, is_unknown: false, path, fails_on }
 }
 
 impl Destination {

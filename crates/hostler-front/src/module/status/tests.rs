@@ -44,6 +44,7 @@ fn snapshot() -> Snapshot {
             programs: Figures { running: 3, waiting: 7 },
         }],
         pools: vec![pool],
+        balancers: Vec::new(),
         draining: false,
     }
 }
