@@ -99,8 +99,10 @@ fn serve(name: &str, stream: &TcpStream, answers: &Answers) -> io::Result<()> {
 /// Whether the answer's end can be told without the connection's.
 fn keeps(answer: &str, request: &Request) -> bool {
     let lower = answer.to_ascii_lowercase();
-    let is_long = lower.contains("content-length:") || lower.contains("chunked") || request.line.starts_with("HEAD ");
-    (is_long || lower.starts_with("http/1.1 304") || lower.starts_with("http/1.1 204")) && !lower.contains("connection: close")
+    let is_long =
+        lower.contains("content-length:") || lower.contains("chunked") || request.line.starts_with("HEAD ");
+    (is_long || lower.starts_with("http/1.1 304") || lower.starts_with("http/1.1 204"))
+        && !lower.contains("connection: close")
 }
 
 fn line(reader: &mut BufReader<&TcpStream>) -> io::Result<String> {
@@ -130,7 +132,11 @@ impl Request {
     }
 }
 
-fn body(reader: &mut BufReader<&TcpStream>, mut request: Request, writer: &mut &TcpStream) -> io::Result<Request> {
+fn body(
+    reader: &mut BufReader<&TcpStream>,
+    mut request: Request,
+    writer: &mut &TcpStream,
+) -> io::Result<Request> {
     if request.field("expect").is_some() {
         writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }

@@ -211,7 +211,8 @@ fn configured(tree: &Tree, subject: &Subject) -> String {
 
 /// A whole configuration for a folder and two ports that nobody is going to open.
 pub(crate) fn configuration(root: &Path, config: &str) -> String {
-    let tree = Tree { root: root.to_owned(), ports: [65_534, 65_535], backends: Vec::new(), owner: unprivileged() };
+    let tree =
+        Tree { root: root.to_owned(), ports: [65_534, 65_535], backends: Vec::new(), owner: unprivileged() };
     tree.fill(&format!("{}\n{config}", prologue(&[], tree.owner.is_some())))
 }
 
@@ -246,8 +247,11 @@ fn unprivileged() -> Option<(u32, u32)> {
 /// A server behind the one that is tested, before it is started: its name, where it listens, what it says.
 type Behind<'s> = (String, TcpListener, &'s Answers);
 
+/// Names and ports.
+type Ports = Vec<(String, u16)>;
+
 /// The listeners of the servers behind, and all ports; at `@DEAD@` nobody listens.
-fn backends(subject: &Subject) -> Result<(Vec<Behind<'_>>, Vec<(String, u16)>), String> {
+fn backends(subject: &Subject) -> Result<(Vec<Behind<'_>>, Ports), String> {
     let (mut listeners, mut ports) = (Vec::new(), Vec::new());
     for (name, answers) in &subject.backends {
         let port = free_port()?;

@@ -126,7 +126,9 @@ impl Tree {
             .replace("@ROOT@", &self.root.to_string_lossy())
             .replace("@PORT@", &self.ports[0].to_string())
             .replace("@PORT2@", &self.ports[1].to_string());
-        self.backends.iter().fold(text, |text, (name, port)| text.replace(&format!("@{name}@"), &port.to_string()))
+        self.backends
+            .iter()
+            .fold(text, |text, (name, port)| text.replace(&format!("@{name}@"), &port.to_string()))
     }
 
     /// Puts the placeholders back into what a server said, so that two servers can be compared.
@@ -136,7 +138,9 @@ impl Tree {
             .replace(&*self.root.to_string_lossy(), "@ROOT@")
             .replace(&self.ports[0].to_string(), "@PORT@")
             .replace(&self.ports[1].to_string(), "@PORT2@");
-        self.backends.iter().fold(text, |text, (name, port)| text.replace(&port.to_string(), &format!("@{name}@")))
+        self.backends
+            .iter()
+            .fold(text, |text, (name, port)| text.replace(&port.to_string(), &format!("@{name}@")))
     }
 }
 
@@ -146,7 +150,12 @@ mod tests {
 
     #[test]
     fn neutral_undoes_fill() {
-        let tree = Tree { root: PathBuf::from("/t/x"), ports: [31_111, 31_222], backends: vec![("ONE".to_owned(), 31_333)], owner: None };
+        let tree = Tree {
+            root: PathBuf::from("/t/x"),
+            ports: [31_111, 31_222],
+            backends: vec![("ONE".to_owned(), 31_333)],
+            owner: None,
+        };
         let text = "@ROOT@/htdocs http://h:@PORT@/ @PORT2@ @ONE@";
         assert_eq!(tree.fill(text), "/t/x/htdocs http://h:31111/ 31222 31333");
         assert_eq!(tree.neutral(&tree.fill(text)), text);

@@ -179,7 +179,10 @@ fn field(buffer: &[u8], line: Span, head: &mut Head) -> Result<(), ()> {
     if colon == 0 || !text[..colon].iter().copied().all(is_token) || value.iter().any(is_bad) {
         return Err(());
     }
-    let start = line.start as usize + colon + 1 + (text[colon + 1..].len() - text[colon + 1..].trim_ascii_start().len());
+    let start = line.start as usize
+        + colon
+        + 1
+        + (text[colon + 1..].len() - text[colon + 1..].trim_ascii_start().len());
     let name = Span { start: line.start, end: line.start + colon as u32 };
     head.fields.push((name, Span { start: start as u32, end: (start + value.len()) as u32 }));
     Ok(())
@@ -207,7 +210,8 @@ impl Head {
     /// Fields that contradict each other, or that others may read differently.
     pub fn body(&self, buffer: &[u8], to_head: bool) -> Result<Body, AnswerError> {
         let says = |token: &[u8]| self.all(buffer, "connection").any(|value| has_token(value, token));
-        let mut keeps = if self.version >= HTTP_11 { !says(b"close") } else { says(b"keep-alive") && !says(b"close") };
+        let mut keeps =
+            if self.version >= HTTP_11 { !says(b"close") } else { says(b"keep-alive") && !says(b"close") };
         let mut lengths = self.all(buffer, "content-length");
         let length = match (lengths.next(), lengths.next()) {
             (None, _) => None,
@@ -247,7 +251,8 @@ mod tests {
         let text = "HTTP/1.1 404 Not  Here \r\nA: b \r\nC:\r\nLong: x\r\n\ty\nD:e\r\n\r\nbody";
         let found = head(text).unwrap().unwrap();
         assert_eq!((found.status, found.reason.of(text.as_bytes())), (404, &b"Not  Here"[..]));
-        let fields: Vec<_> = found.fields.iter().map(|(n, v)| (n.of(text.as_bytes()), v.of(text.as_bytes()))).collect();
+        let fields: Vec<_> =
+            found.fields.iter().map(|(n, v)| (n.of(text.as_bytes()), v.of(text.as_bytes()))).collect();
         assert_eq!(fields, [(&b"A"[..], &b"b"[..]), (b"C", b""), (b"Long", b"x\r\n\ty"), (b"D", b"e")]);
         assert_eq!(&text[found.length..], "body");
         for end in 0..found.length {
@@ -259,10 +264,21 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_told_with_its_bytes() {
         for text in [
-            "HTTQ", "SSH-2.0-x\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20 x\r\n\r\n", "HTTP/1.1 2000 x\r\n\r\n",
-            "HTTP/1.1 600 x\r\n\r\n", "HTTP/1.1200 x\r\n\r\n", "HTTP/1.1 200 a\x01\r\n\r\n", "\r\nHTTP/1.1 200\r\n\r\n",
-            "HTTP/1.1 200 OK\r\n A: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA b\r\n\r\n", "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
-            "HTTP/1.1 200 OK\r\n: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\0\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+            "HTTQ",
+            "SSH-2.0-x\r\n",
+            "HTTP/2 200\r\n\r\n",
+            "HTTP/1.1 20 x\r\n\r\n",
+            "HTTP/1.1 2000 x\r\n\r\n",
+            "HTTP/1.1 600 x\r\n\r\n",
+            "HTTP/1.1200 x\r\n\r\n",
+            "HTTP/1.1 200 a\x01\r\n\r\n",
+            "\r\nHTTP/1.1 200\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n A: b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
         ] {
             assert!(head(text).is_err(), "{text:?}");
         }
@@ -276,7 +292,10 @@ mod tests {
     fn lines_that_are_no_fields_may_be_let_pass() {
         let text = b"HTTP/1.1 200 OK\r\nno field\r\nA: b\r\n\r\nrest";
         let with = |bad_line| parse(text, &Limits { bad_line, ..Limits::default() }).unwrap().unwrap();
-        assert_eq!((with(BadLine::Skip).fields.len(), &text[with(BadLine::Skip).length..]), (1, &b"rest"[..]));
+        assert_eq!(
+            (with(BadLine::Skip).fields.len(), &text[with(BadLine::Skip).length..]),
+            (1, &b"rest"[..])
+        );
         assert_eq!(&text[with(BadLine::Body).length..], b"no field\r\nA: b\r\n\r\nrest");
     }
 
@@ -284,20 +303,37 @@ mod tests {
     fn bodies_end_where_all_readers_see_their_end() {
         let body = |text: &str, to_head| head(text).unwrap().unwrap().body(text.as_bytes(), to_head);
         let of = |framing, keeps| Ok(Body { framing, keeps });
-        assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", false), of(Some(Framing::Length(5)), true));
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", false),
+            of(Some(Framing::Length(5)), true)
+        );
         assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true), of(Some(Framing::None), true));
-        assert_eq!(body("HTTP/1.1 304 OK\r\nContent-Length: 5\r\n\r\n", false), of(Some(Framing::None), true));
+        assert_eq!(
+            body("HTTP/1.1 304 OK\r\nContent-Length: 5\r\n\r\n", false),
+            of(Some(Framing::None), true)
+        );
         assert_eq!(body("HTTP/1.1 200 OK\r\n\r\n", false), of(None, false));
-        assert_eq!(body("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", false), of(Some(Framing::Length(5)), false));
+        assert_eq!(
+            body("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", false),
+            of(Some(Framing::Length(5)), false)
+        );
         let kept = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(body(kept, false), of(Some(Framing::Length(5)), true));
-        assert_eq!(body("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false), of(Some(Framing::Chunked), true));
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false),
+            of(Some(Framing::Chunked), true)
+        );
         let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(body(both, false), of(Some(Framing::Chunked), false));
         for bad in ["Content-Length: +5", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 5"] {
-            assert_eq!(body(&format!("HTTP/1.1 200 OK\r\n{bad}\r\n\r\n"), false), Err(AnswerError::Length), "{bad}");
+            assert_eq!(
+                body(&format!("HTTP/1.1 200 OK\r\n{bad}\r\n\r\n"), false),
+                Err(AnswerError::Length),
+                "{bad}"
+            );
         }
-        for bad in ["gzip, chunked", "identity", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"] {
+        for bad in ["gzip, chunked", "identity", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"]
+        {
             let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {bad}\r\n\r\n");
             assert_eq!(body(&text, false), Err(AnswerError::Coding), "{bad}");
         }

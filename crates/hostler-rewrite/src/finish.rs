@@ -109,7 +109,9 @@ impl Rewriting {
         }
         if self.progress.proxy {
             let raw = self.progress.changed == Changed::NoEscape;
-            run.line(host, 1, |host| [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat());
+            run.line(host, 1, |host| {
+                [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
+            });
             let url = if raw { with_query(host) } else { host.filename().to_vec() };
             return Ok(Translated::Proxy { url, raw });
         }
@@ -182,7 +184,9 @@ impl Rewriting {
             return Fixed::Status(status);
         }
         if self.progress.proxy {
-            run.line(host, 1, |host| [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat());
+            run.line(host, 1, |host| {
+                [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
+            });
             return Fixed::Proxy(with_query(host));
         }
         if let Some((length, _)) = uri::scheme(host.filename()) {

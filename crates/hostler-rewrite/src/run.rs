@@ -256,7 +256,9 @@ impl Run<'_> {
             let old = host.filename().to_vec();
             let start = uri::scheme(&old).map_or(0, |(length, _)| length);
             let escaped = [&old[..start], &uri::escape(&old[start..])].concat();
-            self.line(host, 2, |_| [b"escaped URI in per-dir context for proxy, ", &old[..], b" -> ", &escaped].concat());
+            self.line(host, 2, |_| {
+                [b"escaped URI in per-dir context for proxy, ", &old[..], b" -> ", &escaped].concat()
+            });
             host.set_filename(escaped);
         }
         self.qualify(host);

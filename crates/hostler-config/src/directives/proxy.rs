@@ -139,11 +139,8 @@ impl Merge for Server {
     fn merge(&self, other: &Self) -> Self {
         let inherit = over(&self.inherit, &other.inherit);
         let inherit_balancers = over(&self.inherit_balancers, &other.inherit_balancers);
-        let passes = if inherit == Some(false) {
-            other.passes.clone()
-        } else {
-            joined(&self.passes, &other.passes)
-        };
+        let passes =
+            if inherit == Some(false) { other.passes.clone() } else { joined(&self.passes, &other.passes) };
         let balancers = if inherit_balancers == Some(false) {
             other.balancers.clone()
         } else {

@@ -118,7 +118,8 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
     if !request.notes.contains(handler::KEEPS_SERVER) || !request.headers_out.contains("Server") {
-        headers.add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
+        headers
+            .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
     }
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
     for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {

@@ -63,7 +63,8 @@ pub(super) async fn run(
 /// Bytes that went to the client and to the server.
 async fn carry(wire: &Wire, tunnel: &mut Tunnel) -> (u64, u64) {
     let mut to_client = Way { rest: std::mem::take(&mut tunnel.early), ..Way::default() };
-    let mut to_server = Way { rest: std::mem::take(&mut *wire.pending.borrow_mut()).into(), ..Way::default() };
+    let mut to_server =
+        Way { rest: std::mem::take(&mut *wire.pending.borrow_mut()).into(), ..Way::default() };
     to_client.bytes = to_client.rest.len() as u64;
     to_server.bytes = to_server.rest.len() as u64;
     let allow = |tunnel: &Tunnel| match tunnel.timeout {
@@ -74,7 +75,10 @@ async fn carry(wire: &Wire, tunnel: &mut Tunnel) -> (u64, u64) {
     poll_fn(|context| {
         loop {
             let before = to_client.bytes + to_server.bytes;
-            let (one, other) = (poll_down(wire, tunnel, &mut to_client, context), poll_up(wire, tunnel, &mut to_server, context));
+            let (one, other) = (
+                poll_down(wire, tunnel, &mut to_client, context),
+                poll_up(wire, tunnel, &mut to_server, context),
+            );
             // Who is gone hears nothing more; what the other still says is of no use to anybody.
             if matches!(one, Poll::Ready(Err(()))) || matches!(other, Poll::Ready(Err(()))) {
                 return Poll::Ready(());
@@ -87,7 +91,11 @@ async fn carry(wire: &Wire, tunnel: &mut Tunnel) -> (u64, u64) {
             }
             allow(tunnel);
         }
-        if tunnel.timeout.is_some() && wire.deadline.poll_expired(context) { Poll::Ready(()) } else { Poll::Pending }
+        if tunnel.timeout.is_some() && wire.deadline.poll_expired(context) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
     (to_client.bytes, to_server.bytes)
@@ -97,7 +105,12 @@ async fn carry(wire: &Wire, tunnel: &mut Tunnel) -> (u64, u64) {
 const TURN: usize = 8;
 
 /// From the server to the client.
-fn poll_down(wire: &Wire, tunnel: &mut Tunnel, way: &mut Way, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
+fn poll_down(
+    wire: &Wire,
+    tunnel: &mut Tunnel,
+    way: &mut Way,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), ()>> {
     for _ in 0..TURN {
         while !way.rest.is_empty() {
             let mut io = wire.io.borrow_mut();
@@ -114,7 +127,10 @@ fn poll_down(wire: &Wire, tunnel: &mut Tunnel, way: &mut Way, context: &mut Cont
             return Poll::Ready(Ok(()));
         }
         let read = with_scratch(|scratch| {
-            tunnel.connection.poll_read(context, scratch).map_ok(|read| Bytes::copy_from_slice(&scratch[..read]))
+            tunnel
+                .connection
+                .poll_read(context, scratch)
+                .map_ok(|read| Bytes::copy_from_slice(&scratch[..read]))
         });
         way.took(ready!(read).map_err(|_| ())?);
     }
@@ -123,7 +139,12 @@ fn poll_down(wire: &Wire, tunnel: &mut Tunnel, way: &mut Way, context: &mut Cont
 }
 
 /// From the client to the server.
-fn poll_up(wire: &Wire, tunnel: &mut Tunnel, way: &mut Way, context: &mut Context<'_>) -> Poll<Result<(), ()>> {
+fn poll_up(
+    wire: &Wire,
+    tunnel: &mut Tunnel,
+    way: &mut Way,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), ()>> {
     for _ in 0..TURN {
         if !way.rest.is_empty() {
             tunnel.connection.push(std::mem::take(&mut way.rest));

@@ -18,7 +18,11 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    pub(crate) fn new(mut connection: Connection, of: (Arc<Upstream>, Usage), timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(
+        mut connection: Connection,
+        of: (Arc<Upstream>, Usage),
+        timeout: Option<Duration>,
+    ) -> Self {
         let early = connection.take_input();
         Self { connection, early, upstream: of.0, _usage: of.1, timeout }
     }

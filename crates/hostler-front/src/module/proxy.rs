@@ -36,9 +36,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Translate,
             after: &["rewrite"],
             before: &["alias"],
-            when: |request| {
-                !request.server.conf.proxy.passes.is_empty() || request.dir.proxy.pass.is_some()
-            },
+            when: |request| !request.server.conf.proxy.passes.is_empty() || request.dir.proxy.pass.is_some(),
             effect: Effect::Decides,
             run: Run::Now(translate),
         },

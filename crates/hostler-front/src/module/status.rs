@@ -18,10 +18,10 @@ use bytes::Bytes;
 use hostler_config::directives::proxy::StatusLine;
 use hostler_gateway::pool::{Status, WorkerState};
 use hostler_gateway::supervisor::exec::Figures;
-use hostler_wire::report::Limits;
 use hostler_gateway::upstream::Balancer;
-use std::sync::atomic::Ordering;
+use hostler_wire::report::Limits;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) static MODULE: Module = Module {

@@ -203,7 +203,11 @@ impl Answer {
         }
         if said.head.status < 200 {
             self.interim += 1;
-            return if self.interim > MOST_INTERIM { Err(Malformed::Interim) } else { Ok(Some(Event::Interim(said))) };
+            return if self.interim > MOST_INTERIM {
+                Err(Malformed::Interim)
+            } else {
+                Ok(Some(Event::Interim(said)))
+            };
         }
         self.keeps = body.keeps;
         self.state = match body.framing {

@@ -63,7 +63,13 @@ pub enum NoMember {
 impl Balancer {
     /// A balancer of these members.
     #[must_use]
-    pub fn new(name: &str, members: Vec<Arc<Upstream>>, method: Method, no_failover: bool, force_recovery: bool) -> Self {
+    pub fn new(
+        name: &str,
+        members: Vec<Arc<Upstream>>,
+        method: Method,
+        no_failover: bool,
+        force_recovery: bool,
+    ) -> Self {
         Self { name: name.into(), members, method, no_failover, force_recovery, choosing: Mutex::default() }
     }
 
@@ -86,7 +92,8 @@ impl Balancer {
     pub fn choose(&self, choice: Choice<'_>) -> Result<Chosen, NoMember> {
         let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
         self.recover();
-        let route = choice.session.and_then(|session| session.route.as_deref()).filter(|route| !route.is_empty());
+        let route =
+            choice.session.and_then(|session| session.route.as_deref()).filter(|route| !route.is_empty());
         if let Some(route) = route {
             if let Some((index, is_own)) = self.of_route(route, choice.tried) {
                 self.note(index);
@@ -106,9 +113,8 @@ impl Balancer {
 
     /// All in error is none in error: somebody has to be asked whether it is over.
     fn recover(&self) {
-        let has_failed = |member: &Arc<Upstream>| {
-            !member.is_usable() && !matches!(member.health(), super::Health::Fine)
-        };
+        let has_failed =
+            |member: &Arc<Upstream>| !member.is_usable() && !matches!(member.health(), super::Health::Fine);
         if self.force_recovery && !self.members.is_empty() && self.members.iter().all(has_failed) {
             self.members.iter().for_each(|member| member.recover());
         }
@@ -117,14 +123,15 @@ impl Balancer {
     /// The member of a session's route, or the one that takes over for it.
     fn of_route(&self, route: &str, tried: &[usize]) -> Option<(usize, bool)> {
         let at = self.members.iter().position(|member| *member.settings().route == *route)?;
-        let may = |index: usize| {
-            !tried.contains(&index) && self.members[index].is_usable()
-        };
+        let may = |index: usize| !tried.contains(&index) && self.members[index].is_usable();
         if may(at) {
             return Some((at, true));
         }
         let redirect = &self.members[at].settings().redirect;
-        let other = self.members.iter().position(|member| !redirect.is_empty() && member.settings().route == *redirect)?;
+        let other = self
+            .members
+            .iter()
+            .position(|member| !redirect.is_empty() && member.settings().route == *redirect)?;
         may(other).then_some((other, false))
     }
 
@@ -133,14 +140,17 @@ impl Balancer {
         if self.method != Method::ByRequests {
             return;
         }
-        let all: Vec<usize> = (0..self.members.len()).filter(|index| self.members[*index].is_usable()).collect();
+        let all: Vec<usize> =
+            (0..self.members.len()).filter(|index| self.members[*index].is_usable()).collect();
         self.settle(&all, index);
     }
 
     fn best(&self, tried: &[usize]) -> Option<usize> {
         let is = |index: usize, state| self.members[index].states().has(state);
         let may: Vec<usize> = (0..self.members.len())
-            .filter(|index| !tried.contains(index) && !is(*index, States::DRAIN) && self.members[*index].is_usable())
+            .filter(|index| {
+                !tried.contains(index) && !is(*index, States::DRAIN) && self.members[*index].is_usable()
+            })
             .collect();
         let mut sets: Vec<u32> = self.members.iter().map(|member| member.settings().set).collect();
         sets.sort_unstable();
@@ -167,7 +177,9 @@ impl Balancer {
         let wanted = (0..self.members.len())
             .filter(|index| {
                 let member = &self.members[*index];
-                member.settings().set == set && !is_spare(index) && member.states().has(States::HOT_STANDBY) == standby
+                member.settings().set == set
+                    && !is_spare(index)
+                    && member.states().has(States::HOT_STANDBY) == standby
             })
             .count();
         let missing = wanted.saturating_sub(candidates.len());
@@ -183,7 +195,8 @@ impl Balancer {
         let mut best: Option<usize> = None;
         for &index in candidates {
             let better = best.is_none_or(|best| {
-                let (load, least) = (self.members[index].load(self.method), self.members[best].load(self.method));
+                let (load, least) =
+                    (self.members[index].load(self.method), self.members[best].load(self.method));
                 load < least || (load == least && score(index) > score(best))
             });
             if better {

@@ -92,11 +92,14 @@ impl Upstream {
         match lookup_host((host, port)).await {
             Ok(found) => {
                 let addresses: Arc<[SocketAddr]> = found.collect();
-                *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), addresses.clone()));
+                *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some((Instant::now(), addresses.clone()));
                 Ok(addresses)
             }
             // What was true is better than nothing.
-            Err(error) => known.map(|(_, addresses)| addresses).ok_or_else(|| NotConnected::Name(error.to_string())),
+            Err(error) => {
+                known.map(|(_, addresses)| addresses).ok_or_else(|| NotConnected::Name(error.to_string()))
+            }
         }
     }
 }

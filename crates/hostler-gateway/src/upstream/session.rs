@@ -19,7 +19,10 @@ pub fn route_of(url: &[u8], cookies: &[u8], sticky: (&str, &str), semicolon: boo
     let in_url = parameter(url, sticky.1, semicolon).map(|value| (value, sticky.1));
     let (value, name) = in_url.or_else(|| cookie(cookies, sticky.0).map(|value| (value, sticky.0)))?;
     let value = &value[..value.len().min(LONGEST)];
-    let route = value.iter().position(|b| *b == b'.').map(|dot| String::from_utf8_lossy(&value[dot + 1..]).into_owned());
+    let route = value
+        .iter()
+        .position(|b| *b == b'.')
+        .map(|dot| String::from_utf8_lossy(&value[dot + 1..]).into_owned());
     Some(Session { route, name: name.to_owned() })
 }
 
@@ -41,7 +44,9 @@ fn cookie<'c>(cookies: &'c [u8], name: &str) -> Option<&'c [u8]> {
     while let Some(found) = memchr::memmem::find(&cookies[at..], name.as_bytes()) {
         let start = at + found;
         at = start + name.len();
-        let is_first = start == 0 || matches!(cookies[start - 1], b';' | b',') || cookies[start - 1].is_ascii_whitespace();
+        let is_first = start == 0
+            || matches!(cookies[start - 1], b';' | b',')
+            || cookies[start - 1].is_ascii_whitespace();
         let rest = cookies[at..].trim_ascii_start();
         if is_first && let Some(value) = rest.strip_prefix(b"=") {
             let end = value.iter().position(|b| matches!(b, b';' | b',')).unwrap_or(value.len());

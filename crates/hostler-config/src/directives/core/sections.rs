@@ -62,7 +62,10 @@ fn is_glob(path: &str) -> bool {
 }
 
 /// The words of a section line: the pattern, and whether it is a regular expression.
-pub(in crate::directives) fn pattern<'a>(cmd: &Command<'_>, args: &'a Args) -> Result<(&'a str, Option<Regex>), String> {
+pub(in crate::directives) fn pattern<'a>(
+    cmd: &Command<'_>,
+    args: &'a Args,
+) -> Result<(&'a str, Option<Regex>), String> {
     let matches = cmd.directive.name.ends_with("Match");
     let mut words = args.words.iter().map(String::as_str);
     let mut path = words.next().filter(|path| !path.is_empty()).ok_or("needs a path or pattern")?;

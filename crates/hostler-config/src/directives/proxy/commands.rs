@@ -28,7 +28,12 @@ const fn config(directive: Directive) -> Directive {
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::section("Proxy", "<Proxy URL|* [name=value ...]>", "Settings for URLs of other servers", open),
-    Directive::section("ProxyMatch", "<ProxyMatch regex>", "Settings for URLs of other servers, by pattern", open),
+    Directive::section(
+        "ProxyMatch",
+        "<ProxyMatch regex>",
+        "Settings for URLs of other servers, by pattern",
+        open,
+    ),
     config(Directive::new(
         "ProxyPass",
         Arity::RawArgs,
@@ -144,20 +149,32 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         )
         .with_effect(Effect::Harmless),
     ),
-    Directive::new("ProxyVia", Arity::Take1, "Off|On|Full|Block", "What Via fields tell of this server", |command, args| {
-        let words = [("off", Via::Off), ("on", Via::On), ("full", Via::Full), ("block", Via::Block)];
-        command.server.proxy.via = Some(choice(args.first(), &words)?);
-        Ok(())
-    })
+    Directive::new(
+        "ProxyVia",
+        Arity::Take1,
+        "Off|On|Full|Block",
+        "What Via fields tell of this server",
+        |command, args| {
+            let words = [("off", Via::Off), ("on", Via::On), ("full", Via::Full), ("block", Via::Block)];
+            command.server.proxy.via = Some(choice(args.first(), &words)?);
+            Ok(())
+        },
+    )
     .with_effect(Effect::Harmless),
-    Directive::new("ProxyTimeout", Arity::Take1, "seconds", "How long another server may be silent", |command, args| {
-        let timeout = milliseconds(args.first(), 1000)?;
-        if timeout == 0 {
-            return Err("must be one second at least".to_owned());
-        }
-        command.server.proxy.timeout = Some(Duration::from_millis(timeout));
-        Ok(())
-    })
+    Directive::new(
+        "ProxyTimeout",
+        Arity::Take1,
+        "seconds",
+        "How long another server may be silent",
+        |command, args| {
+            let timeout = milliseconds(args.first(), 1000)?;
+            if timeout == 0 {
+                return Err("must be one second at least".to_owned());
+            }
+            command.server.proxy.timeout = Some(Duration::from_millis(timeout));
+            Ok(())
+        },
+    )
     .with_effect(Effect::Harmless),
     Directive::new(
         "ProxyBadHeader",
@@ -188,10 +205,16 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         },
     )
     .with_effect(Effect::Harmless),
-    Directive::new("ProxyIOBufferSize", Arity::Take1, "bytes", "How much is read of an answer at once", |command, args| {
-        command.server.proxy.io_buffer = Some(buffer(args.first())?.max(8192));
-        Ok(())
-    })
+    Directive::new(
+        "ProxyIOBufferSize",
+        Arity::Take1,
+        "bytes",
+        "How much is read of an answer at once",
+        |command, args| {
+            command.server.proxy.io_buffer = Some(buffer(args.first())?.max(8192));
+            Ok(())
+        },
+    )
     .with_effect(Effect::Harmless),
     Directive::new(
         "ProxyReceiveBufferSize",
@@ -204,16 +227,29 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         },
     )
     .with_effect(Effect::Harmless),
-    Directive::new("ProxySourceAddress", Arity::Take1, "address", "The address to connect from", |command, args| {
-        let address = args.first().parse().map_err(|_| format!("\"{}\" is no IP address", args.first()))?;
-        command.server.proxy.source_address = Some(address);
-        Ok(())
-    }),
-    Directive::new("ProxyStatus", Arity::Take1, "Off|On|Full", "Whether the status page shows other servers", |command, args| {
-        let words = [("off", StatusLine::Off), ("on", StatusLine::On), ("full", StatusLine::Full)];
-        command.server.proxy.status = Some(choice(args.first(), &words)?);
-        Ok(())
-    })
+    Directive::new(
+        "ProxySourceAddress",
+        Arity::Take1,
+        "address",
+        "The address to connect from",
+        |command, args| {
+            let address =
+                args.first().parse().map_err(|_| format!("\"{}\" is no IP address", args.first()))?;
+            command.server.proxy.source_address = Some(address);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "ProxyStatus",
+        Arity::Take1,
+        "Off|On|Full",
+        "Whether the status page shows other servers",
+        |command, args| {
+            let words = [("off", StatusLine::Off), ("on", StatusLine::On), ("full", StatusLine::Full)];
+            command.server.proxy.status = Some(choice(args.first(), &words)?);
+            Ok(())
+        },
+    )
     .with_effect(Effect::Harmless),
     config(Directive::new(
         "BalancerMember",
@@ -229,20 +265,44 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Parameters of a server or a balancer",
         set,
     )),
-    Directive::new("BalancerInherit", Arity::Flag, "On|Off", "Whether balancers of the main server are known here", |command, args| {
-        command.server.proxy.inherit_balancers = Some(args.flag());
-        Ok(())
-    }),
-    Directive::new("BalancerGrowth", Arity::Take1, "number", "Without effect: members are those of the configuration", |_, args| {
-        number(args.first(), 1..=1000_u32).map(|_| ())
-    })
+    Directive::new(
+        "BalancerInherit",
+        Arity::Flag,
+        "On|Off",
+        "Whether balancers of the main server are known here",
+        |command, args| {
+            command.server.proxy.inherit_balancers = Some(args.flag());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "BalancerGrowth",
+        Arity::Take1,
+        "number",
+        "Without effect: members are those of the configuration",
+        |_, args| number(args.first(), 1..=1000_u32).map(|_| ()),
+    )
     .with_effect(Effect::Harmless),
-    Directive::new("BalancerPersist", Arity::Flag, "On|Off", "Without effect: states of members outlive a reload", |_, _| Ok(()))
-        .with_effect(Effect::Harmless),
-    Directive::new("ProxyRequests", Arity::Flag, "Off", "Whether this is a forward proxy: it is not", |_, args| {
-        if args.flag() { Err(format!("On is not possible: {NO_FORWARD_PROXY}")) } else { Ok(()) }
-    })
-    .with_effect(Effect::HarmlessIf(|words| words.first().is_some_and(|word| word.eq_ignore_ascii_case("off")))),
+    Directive::new(
+        "BalancerPersist",
+        Arity::Flag,
+        "On|Off",
+        "Without effect: states of members outlive a reload",
+        |_, _| Ok(()),
+    )
+    .with_effect(Effect::Harmless),
+    Directive::new(
+        "ProxyRequests",
+        Arity::Flag,
+        "Off",
+        "Whether this is a forward proxy: it is not",
+        |_, args| {
+            if args.flag() { Err(format!("On is not possible: {NO_FORWARD_PROXY}")) } else { Ok(()) }
+        },
+    )
+    .with_effect(Effect::HarmlessIf(|words| {
+        words.first().is_some_and(|word| word.eq_ignore_ascii_case("off"))
+    })),
     refused("ProxyRemote", NO_FORWARD_PROXY),
     refused("ProxyRemoteMatch", NO_FORWARD_PROXY),
     refused("ProxyBlock", "who may be reached is what ProxyPass says; <Proxy> with Require keeps people out"),
@@ -266,13 +326,18 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
     if command.inside.directory || command.inside.files || command.inside.condition || command.inside.limit {
         return Err("can stand in <Location>, in <VirtualHost> and outside of sections".to_owned());
     }
-    let of_location = command.inside.location.then(|| command.place.map(|place| place.path.to_string())).flatten();
+    let of_location =
+        command.inside.location.then(|| command.place.map(|place| place.path.to_string())).flatten();
     let mut words = words.into_iter();
     let prefix = match &of_location {
         Some(path) => path.clone(),
         None => words.next().ok_or("needs a URL-path and a URL")?,
     };
-    let target = words.next().ok_or(if of_location.is_some() { "needs a URL" } else { "needs a URL-path and a URL" })?;
+    let target = words.next().ok_or(if of_location.is_some() {
+        "needs a URL"
+    } else {
+        "needs a URL-path and a URL"
+    })?;
     if of_location.is_some() && target.starts_with('/') {
         return Err("takes no URL-path in <Location>: the Location's is meant".to_owned());
     }
@@ -365,7 +430,9 @@ fn reverse(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (here, there, third) = match (of_location, args.word(1)) {
         (Some(place), None) => (&*place.path, args.first(), None),
         (Some(place), second) if is_flag(second) => (&*place.path, args.first(), second),
-        (Some(_), Some(_)) => return Err("takes no URL-path in <Location>: the Location's is meant".to_owned()),
+        (Some(_), Some(_)) => {
+            return Err("takes no URL-path in <Location>: the Location's is meant".to_owned());
+        }
         (None, Some(second)) => (args.first(), second, args.word(2)),
         (None, None) => return Err("needs a URL-path and a URL".to_owned()),
     };

@@ -61,7 +61,11 @@ impl States {
                 'N' => Self::DRAIN,
                 'R' => Self::HOT_SPARE,
                 'E' => Self::ERROR,
-                _ => return Err(format!("\"{letter}\" is no state: what is there are D, S, I, H, N, R and E")),
+                _ => {
+                    return Err(format!(
+                        "\"{letter}\" is no state: what is there are D, S, I, H, N, R and E"
+                    ));
+                }
             };
             self.0 = if sets { self.0 | state.0 } else { self.0 & !state.0 };
         }
@@ -212,7 +216,9 @@ impl BalancerParameters {
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match name {
             "stickysession" => self.sticky = Some(sticky(value)?),
-            "stickysessionsep" => return Err("stickysessionsep= is not possible: the separator is a dot".to_owned()),
+            "stickysessionsep" => {
+                return Err("stickysessionsep= is not possible: the separator is a dot".to_owned());
+            }
             "nofailover" => self.no_failover = Some(flag(value)?),
             "timeout" => {
                 let wait = milliseconds(value, 1000).map(Duration::from_millis)?;
@@ -235,19 +241,26 @@ impl BalancerParameters {
 
 fn method_of(value: &str) -> Result<Method, String> {
     if value == "heartbeat" {
-        return Err("lbmethod=heartbeat is not possible: Hostler listens to no heartbeats (bybusyness knows best \
+        return Err(
+            "lbmethod=heartbeat is not possible: Hostler listens to no heartbeats (bybusyness knows best \
                     which server has least to do)"
-            .to_owned());
+                .to_owned(),
+        );
     }
-    let known =
-        [("byrequests", Method::ByRequests), ("bytraffic", Method::ByTraffic), ("bybusyness", Method::ByBusyness)];
+    let known = [
+        ("byrequests", Method::ByRequests),
+        ("bytraffic", Method::ByTraffic),
+        ("bybusyness", Method::ByBusyness),
+    ];
     choice(value, &known)
 }
 
 fn sticky(value: &str) -> Result<(Box<str>, Box<str>), String> {
     let (cookie, path) = value.split_once('|').unwrap_or((value, value));
     if cookie.is_empty() || path.is_empty() || value.len() > 62 {
-        return Err(format!("\"{value}\" is no name of a session, or two of them as in JSESSIONID|jsessionid"));
+        return Err(format!(
+            "\"{value}\" is no name of a session, or two of them as in JSESSIONID|jsessionid"
+        ));
     }
     Ok((cookie.into(), path.into()))
 }
@@ -262,7 +275,9 @@ fn flag(value: &str) -> Result<bool, String> {
 
 fn load_factor(value: &str) -> Result<u32, String> {
     let factor = value.parse::<f64>().ok().filter(|factor| (1.0..=100.0).contains(factor));
-    factor.map(|factor| (factor * 100.0) as u32).ok_or_else(|| format!("\"{value}\" is no number from 1 to 100"))
+    factor
+        .map(|factor| (factor * 100.0) as u32)
+        .ok_or_else(|| format!("\"{value}\" is no number from 1 to 100"))
 }
 
 fn short(value: &str) -> Result<Box<str>, String> {

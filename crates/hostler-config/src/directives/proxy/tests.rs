@@ -30,11 +30,26 @@ fn passed(text: &str, path: &str) -> Option<String> {
 #[test]
 fn urls_of_servers() {
     let url = Url::parse("HTTP://Example.ORG:8080/A?b").unwrap();
-    assert_eq!((&*url.host, url.port(), &*url.path, url.base()), ("example.org", 8080, "/A?b", "http://example.org:8080".to_owned()));
+    assert_eq!(
+        (&*url.host, url.port(), &*url.path, url.base()),
+        ("example.org", 8080, "/A?b", "http://example.org:8080".to_owned())
+    );
     let unix = Url::parse("unix:/run/x.sock|http://localhost/a").unwrap();
-    assert_eq!((unix.unix.as_deref(), unix.to_string()), (Some("/run/x.sock"), "unix:/run/x.sock|http://localhost/a".into()));
+    assert_eq!(
+        (unix.unix.as_deref(), unix.to_string()),
+        (Some("/run/x.sock"), "unix:/run/x.sock|http://localhost/a".into())
+    );
     assert_eq!(Url::parse("http://[::1]:80").unwrap().base(), "http://[::1]");
-    for bad in ["/x", "http:/x", "http://a:0/", "http://a:99999/", "http://u@a/", "http://a b/", "unix:x|http://a", "unix:/x"] {
+    for bad in [
+        "/x",
+        "http:/x",
+        "http://a:0/",
+        "http://a:99999/",
+        "http://u@a/",
+        "http://a b/",
+        "unix:x|http://a",
+        "unix:/x",
+    ] {
         assert!(Url::parse(bad).is_err(), "{bad}");
     }
     for bad in ["https://a/", "ftp://a/", "connect://a/", "unknown://a/", "unix:/x|balancer://b"] {
@@ -44,7 +59,8 @@ fn urls_of_servers() {
 
 #[test]
 fn the_first_rule_that_matches_counts() {
-    let text = "ProxyPass /a/b !\nProxyPass /a http://one/x\nProxyPass / http://two/\nProxyPass /c http://never/";
+    let text =
+        "ProxyPass /a/b !\nProxyPass /a http://one/x\nProxyPass / http://two/\nProxyPass /c http://never/";
     assert_eq!(passed(text, "/a/b/c"), None);
     assert_eq!(passed(text, "/a/y"), Some("http://one/x/y".into()));
     assert_eq!(passed(text, "/c/d"), Some("http://two/c/d".into()));
@@ -56,14 +72,17 @@ fn the_first_rule_that_matches_counts() {
 fn patterns_put_groups_in_or_the_whole_path() {
     assert_eq!(passed("ProxyPassMatch ^/(x.*)$ http://one/$1", "/xy"), Some("http://one/xy".into()));
     assert_eq!(passed(r"ProxyPassMatch \.gif$ http://one", "/a.gif"), Some("http://one/a.gif".into()));
-    assert_eq!(passed(r"ProxyPassMatch \.gif$ !" , "/a.gif"), None);
+    assert_eq!(passed(r"ProxyPassMatch \.gif$ !", "/a.gif"), None);
 }
 
 #[test]
 fn variables_are_put_in_where_both_say_so() {
     let pass = "ProxyPass /a http://one/${X}/ interpolate";
     assert_eq!(passed(pass, "/a/b"), Some("http://one/${X}//b".into()));
-    assert_eq!(passed(&format!("ProxyPassInterpolateEnv On\n{pass}"), "/a/b"), Some("http://one/v//b".into()));
+    assert_eq!(
+        passed(&format!("ProxyPassInterpolateEnv On\n{pass}"), "/a/b"),
+        Some("http://one/v//b".into())
+    );
 }
 
 #[test]
@@ -159,7 +178,8 @@ fn locations_are_this_server_s_again() {
 
 #[test]
 fn cookies_are_this_server_s_again() {
-    let config = config("ProxyPassReverseCookiePath /x /a\nProxyPassReverseCookieDomain one.example www.example");
+    let config =
+        config("ProxyPassReverseCookiePath /x /a\nProxyPassReverseCookieDomain one.example www.example");
     let asked = reverse::Asked { variable: &|_| None, absolute: &|path| path.to_vec(), member: None };
     let dir = &config.main().defaults.proxy;
     for (there, here) in [

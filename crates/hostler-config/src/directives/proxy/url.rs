@@ -43,7 +43,9 @@ impl Url {
         let (unix, rest) = match text.get(..5).filter(|start| start.eq_ignore_ascii_case("unix:")) {
             Some(_) => {
                 let (path, rest) = text[5..].split_once('|').ok_or_else(|| {
-                    format!("\"{text}\" has no | between the socket's path and the URL (unix:/path|http://host/)")
+                    format!(
+                        "\"{text}\" has no | between the socket's path and the URL (unix:/path|http://host/)"
+                    )
                 })?;
                 if !path.starts_with('/') {
                     return Err(format!("the socket's path \"{path}\" is not absolute"));
@@ -78,7 +80,10 @@ impl Url {
             return Err(format!("{}:// is not possible: {why}", self.scheme));
         }
         if !self.is_balancer() && self.usual_port().is_none() {
-            return Err(format!("{}:// is not possible: Hostler does not speak this protocol here", self.scheme));
+            return Err(format!(
+                "{}:// is not possible: Hostler does not speak this protocol here",
+                self.scheme
+            ));
         }
         if self.is_balancer() && self.unix.is_some() {
             return Err("a balancer has no socket: its members may have one each".to_owned());
@@ -153,7 +158,10 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let port = match port {
         None | Some("") => None,
         Some(port) => Some(
-            port.parse::<u16>().ok().filter(|port| *port > 0).ok_or("the port is no number from 1 to 65535")?,
+            port.parse::<u16>()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or("the port is no number from 1 to 65535")?,
         ),
     };
     Ok((host, port))

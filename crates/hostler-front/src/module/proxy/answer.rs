@@ -12,7 +12,13 @@ use hostler_http1::head::HTTP_11;
 
 /// Fields about the connection to that server.
 const HOP_BY_HOP: [&[u8]; 8] = [
-    b"connection", b"proxy-connection", b"keep-alive", b"proxy-authenticate", b"te", b"trailer", b"transfer-encoding",
+    b"connection",
+    b"proxy-connection",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
     b"upgrade",
 ];
 
@@ -29,7 +35,8 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
         said.head.all(&said.bytes, "connection").flat_map(|value| value.split(|b| *b == b',')).collect();
     let mut fields = Table::with_capacity(said.head.fields.len() + 2);
     for (name, value) in &said.head.fields {
-        let piece = |span: hostler_http1::head::Span| said.bytes.slice(span.start as usize..span.end as usize);
+        let piece =
+            |span: hostler_http1::head::Span| said.bytes.slice(span.start as usize..span.end as usize);
         let (name, mut value) = (piece(*name), piece(*value));
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
         let is_named = connection.iter().any(|token| token.trim_ascii().eq_ignore_ascii_case(&name));

@@ -11,7 +11,13 @@ use hostler_http1::response::field;
 
 /// Fields about one connection, which are not handed on (RFC 9110 §7.6.1).
 const HOP_BY_HOP: [&[u8]; 8] = [
-    b"connection", b"proxy-connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"transfer-encoding",
+    b"connection",
+    b"proxy-connection",
+    b"keep-alive",
+    b"te",
+    b"trailer",
+    b"upgrade",
+    b"transfer-encoding",
     b"content-length",
 ];
 
@@ -43,7 +49,8 @@ pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) ->
     out.extend_from_slice(if is_old { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
     field(&mut out, b"Host", &host(request, to));
     let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
-    let is_named = |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
+    let is_named =
+        |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
     let own = own_fields(request);
     let is_own = |name: &[u8]| own.iter().any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name));
     for (name, value) in request.headers_in.iter() {

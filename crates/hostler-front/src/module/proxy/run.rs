@@ -16,10 +16,11 @@ use bytes::Bytes;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
 use hostler_config::directives::proxy::{BadHeader, ErrorOverride};
 use hostler_gateway::backend::http::{Asked, Event, Said};
-use hostler_gateway::upstream::{
-    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Session, Target, Usage, route_of,
-};
 use hostler_gateway::upstream::Request as Outgoing;
+use hostler_gateway::upstream::{
+    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Session, Target, Upstream, Usage,
+    route_of,
+};
 use hostler_http1::answer::{BadLine, Limits};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -77,7 +78,9 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         };
         to.upstream.fail();
         log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
-        let Some(another) = rest.filter(|_| balanced.may_go_on(&whose)) else { return Err(Halt::Status(503)) };
+        let Some(another) = rest.filter(|_| balanced.may_go_on(&whose)) else {
+            return Err(Halt::Status(503));
+        };
         upload = another;
     }
 }
@@ -197,7 +200,8 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
             },
         };
         let exchange = begin(request, to, connection, &outgoing, &upload);
-        let conversation = Conversation { exchange, upload, upstream: to.upstream.clone(), usage, received: 0 };
+        let conversation =
+            Conversation { exchange, upload, upstream: to.upstream.clone(), usage, received: 0 };
         match converse(request, to, conversation).await {
             Ok(body) => return body.map_err(halt),
             Err((Broken::Client(error), _)) => {
@@ -227,14 +231,16 @@ fn parts(conversation: Conversation) -> (Upload, Usage) {
 /// Whether the server may have seen nothing of the request, so that it is sent once more on a new connection.
 fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool {
     let unsent = upload.is_some() && upload.sent == 0;
-    let idempotent = matches!(&*request.method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE");
+    let idempotent =
+        matches!(&*request.method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE");
     failure.is_stale && (unsent || idempotent) && upload.rewind()
 }
 
 /// The request as it is sent.
 fn outgoing(request: &Request, to: &Destination, upload: &Upload) -> Outgoing {
     let upgrade = to.upgrade(request);
-    let is_old = ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));
+    let is_old =
+        ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));
     let framing = Framing {
         sending: upload.sending,
         length: upload.length,
@@ -259,7 +265,8 @@ fn outgoing(request: &Request, to: &Destination, upload: &Upload) -> Outgoing {
 
 /// Whether the client waits for the server's word before it sends its body, and the server is to be asked.
 fn expects(request: &Request) -> bool {
-    let said = request.headers_in.find("Expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+    let said =
+        request.headers_in.find("Expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
     said && request.dir.proxy.forward_continue != Some(false)
 }
 
@@ -272,7 +279,8 @@ async fn connect(request: &Request, to: &Destination) -> Result<Connection, NotC
         Target::Unix(path) => {
             let (thread, within) = (&request.thread, to.connect_timeout(request));
             let socket = sockets::connect(thread, &request.server, path.as_bytes(), within).await;
-            let socket = socket.map_err(|error| NotConnected::Failed(std::io::Error::other(error.to_string())))?;
+            let socket =
+                socket.map_err(|error| NotConnected::Failed(std::io::Error::other(error.to_string())))?;
             Connection::unix(socket).map_err(NotConnected::Failed)
         }
     }
@@ -306,7 +314,8 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
         }
     };
     if to.fails_on.0.contains(&said.head.status) {
-        let message = format!("{}: it is left alone after a {} (failonstatus=)", to.upstream.name(), said.head.status);
+        let message =
+            format!("{}: it is left alone after a {} (failonstatus=)", to.upstream.name(), said.head.status);
         log::request(request, Severity::Error, "proxy", &message);
         to.upstream.fail();
     }
@@ -337,7 +346,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
             }
             Some(Ok(_)) => {}
             Some(Err(broken)) if gathered.length() == 0 => return Err((broken, conversation)),
-            Some(Err(broken)) => return Ok(Ok(cut(request, conversation, gathered, broken))),
+            Some(Err(broken)) => return Ok(Ok(cut(request, &to.upstream, gathered, broken))),
             None => break,
         }
     }
@@ -346,10 +355,10 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
 }
 
 /// An answer that has broken off after some of it has come.
-fn cut(request: &Request, conversation: Conversation, gathered: Gathered, broken: Broken) -> Body {
+fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broken) -> Body {
     let why = match broken {
         Broken::Client(error) => error.to_string(),
-        Broken::Server(failure) => format!("{}: {}", conversation.upstream.name(), failure.kind),
+        Broken::Server(failure) => format!("{}: {}", upstream.name(), failure.kind),
     };
     log::request(request, Severity::Error, "proxy", &why);
     Body::Stream(Box::new(crate::technique::gathered::Truncated { gathered, why: Some(why) }))

@@ -2,8 +2,8 @@
 
 use super::{PREFIX, Proxied};
 use crate::log::{self, Severity};
-use crate::request::{Request, settings};
 use crate::request::flow::Halt;
+use crate::request::{Request, settings};
 use crate::technique::upstreams::target;
 use hostler_config::directives::core::EncodedSlashes;
 use hostler_config::directives::proxy::parameters::Parameters;
@@ -61,7 +61,8 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
         path.to_vec()
     } else {
         let slashes = request.server.conf.core.encoded_slashes == Some(EncodedSlashes::NoDecode);
-        pass::encoded(path, slashes).ok_or_else(|| refused(request, 400, "an escape in its path is malformed"))?
+        pass::encoded(path, slashes)
+            .ok_or_else(|| refused(request, 400, "an escape in its path is malformed"))?
     };
     if sent.first() != Some(&b'/') {
         sent.insert(0, b'/');
@@ -80,7 +81,11 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
 
 /// Scheme, host and port, and what follows them.
 fn split(url: &[u8]) -> (&[u8], &[u8]) {
-    let socket = if url.starts_with(b"unix:") { url.iter().position(|b| *b == b'|').map_or(0, |at| at + 1) } else { 0 };
+    let socket = if url.starts_with(b"unix:") {
+        url.iter().position(|b| *b == b'|').map_or(0, |at| at + 1)
+    } else {
+        0
+    };
     let host = memchr::memmem::find(&url[socket..], b"://").map_or(url.len(), |at| socket + at + 3);
     let end = url[host..].iter().position(|b| matches!(b, b'/' | b'?')).map_or(url.len(), |at| host + at);
     url.split_at(end)
@@ -125,8 +130,10 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
 pub(super) fn member(upstream: Arc<Upstream>, said: &Said, index: usize, aim: &Aim) -> Destination {
     let worker = &said.members[index].worker;
     let path = [worker.url.path.as_bytes(), &aim.path].concat();
-    let fails_on =
-        (said.parameters.fail_on_status.clone().unwrap_or_default(), said.parameters.fail_on_timeout == Some(true));
+    let fails_on = (
+        said.parameters.fail_on_status.clone().unwrap_or_default(),
+        said.parameters.fail_on_timeout == Some(true),
+    );
     let (url, parameters) = (worker.url.clone(), worker.parameters.clone());
     Destination { upstream, url, parameters, is_unknown: false, path, fails_on }
 }
@@ -134,7 +141,8 @@ pub(super) fn member(upstream: Arc<Upstream>, said: &Said, index: usize, aim: &A
 impl Destination {
     /// How long it may be silent.
     pub(super) fn timeout(&self, request: &Request) -> Duration {
-        let usual = || request.server.conf.proxy.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+        let usual =
+            || request.server.conf.proxy.timeout.unwrap_or_else(|| settings::timeout(&request.server));
         self.parameters.timeout.unwrap_or_else(usual)
     }
 
@@ -155,7 +163,8 @@ impl Destination {
             Some(protocols) => protocols.iter().any(|name| is(name)),
             None => &*self.url.scheme == "ws" && is("websocket"),
         };
-        let is_plain = request.version == hostler_http1::head::HTTP_11 && request.body.is_empty() && !request.is_sub();
+        let is_plain =
+            request.version == hostler_http1::head::HTTP_11 && request.body.is_empty() && !request.is_sub();
         (may && is_plain).then_some(asked)
     }
 }

@@ -98,7 +98,11 @@ impl Upload {
     ///
     /// # Errors
     /// What is wrong with the client's body.
-    pub(super) fn poll(&mut self, exchange: &mut Exchange, context: &mut Context<'_>) -> Result<(), BodyError> {
+    pub(super) fn poll(
+        &mut self,
+        exchange: &mut Exchange,
+        context: &mut Context<'_>,
+    ) -> Result<(), BodyError> {
         while exchange.wants_body() && exchange.poll_room(context).is_ready() && exchange.wants_body() {
             if let Some(piece) = self.next.pop_front() {
                 self.pass(exchange, piece);

@@ -28,7 +28,11 @@ fn all(text: &str, asked: Asked) -> Result<(Vec<String>, bool), String> {
     for piece in 1..text.len() {
         let (one, other) = (read(text.as_bytes(), piece, asked), &whole);
         // Whether bytes behind the end are seen before the end is told is a matter of pieces.
-        assert_eq!(one.map(|(said, _)| said).ok(), other.clone().map(|(said, _)| said).ok(), "{piece}: {text:?}");
+        assert_eq!(
+            one.map(|(said, _)| said).ok(),
+            other.clone().map(|(said, _)| said).ok(),
+            "{piece}: {text:?}"
+        );
     }
     whole
 }
@@ -38,20 +42,34 @@ fn answers_are_the_same_however_they_come() {
     let plain = Asked::default();
     for (text, said, keeps) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", &["head 200", "hello"][..], true),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n", &["head 200", "hello"], true),
-        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n", &["interim 100", "interim 103", "head 204", ""], true),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
+            &["head 200", "hello"],
+            true,
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+            &["interim 100", "interim 103", "head 204", ""],
+            true,
+        ),
         ("HTTP/1.1 200 OK\r\n\r\nhello", &["head 200", "hello until closed"], false),
         ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", &["head 200", "hi"], false),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &["head 200", ""], true),
     ] {
         let (found, kept) = all(text, plain).unwrap();
-        assert_eq!((found.iter().map(String::as_str).collect::<Vec<_>>(), kept), (said.to_vec(), keeps), "{text:?}");
+        assert_eq!(
+            (found.iter().map(String::as_str).collect::<Vec<_>>(), kept),
+            (said.to_vec(), keeps),
+            "{text:?}"
+        );
     }
 }
 
 #[test]
 fn a_connection_is_not_used_again_after_bytes_behind_the_end() {
-    let (said, keeps) = read(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n", 99, Asked::default()).unwrap();
+    let (said, keeps) =
+        read(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n", 99, Asked::default())
+            .unwrap();
     assert_eq!((said[1].as_str(), keeps), ("hi", false));
 }
 
