@@ -429,10 +429,10 @@ fn a_new_release_behind_a_link_is_new_to_php_at_once() {
     };
     let part = |release: u32| format!("<?php function part() {{ return {release}; }}");
     let site = site(&[])
-        .file("r1/a.php", &text(1))
-        .file("r2/a.php", &text(2))
-        .file("r1/part.php", &part(1))
-        .file("r2/part.php", &part(2));
+        .file("r1/a.php", text(1))
+        .file("r2/a.php", text(2))
+        .file("r1/part.php", part(1))
+        .file("r2/part.php", part(2));
     let current = site.path("current");
     std::os::unix::fs::symlink("r1", &current).expect("ours");
     let server = site

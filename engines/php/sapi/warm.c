@@ -3,7 +3,7 @@
 
 #include <sys/time.h>
 
-static hp_pair told[8];
+static hp_pair told[16];
 static size_t count;
 
 static ptrdiff_t read_nothing(void *trip, char *into, size_t most)
@@ -91,6 +91,11 @@ bool hostler_php_warm(const char *document_root, const char *script, const char 
     gettimeofday(&now, NULL);
     request.time = (double)now.tv_sec;
     count = 0;
+    say("HTTP_HOST", "localhost");
+    say("SERVER_NAME", "localhost");
+    say("SERVER_PORT", "80");
+    say("SERVER_PROTOCOL", "HTTP/1.1");
+    say("REMOTE_ADDR", "127.0.0.1");
     say("REQUEST_METHOD", "GET");
     say("QUERY_STRING", "");
     say("REQUEST_URI", uri);

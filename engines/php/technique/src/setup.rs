@@ -66,8 +66,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
 
 /// `PHPWarm`: the virtual host's document root, and scripts below it.
 fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
-    let of = |path: &Box<str>| (facts.document_root.clone(), path.to_string());
-    server.conf.php.warm.iter().map(of).collect()
+    server.conf.php.warm.iter().map(|path| (facts.document_root.clone(), path.to_string())).collect()
 }
 
 /// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files.
