@@ -48,7 +48,14 @@ pub(crate) struct Conversation {
     dialect: Option<&'static dyn Dialect>,
     /// What it has asked, while the answer is being found, and what of that goes into its own answer.
     question: Option<Asked>,
-    part: Option<(Box<dyn BodyStream>, Vec<u8>, Vec<u8>)>,
+    part: Option<Part>,
+}
+
+/// What goes into the request's own answer, and what the worker is told when it has, or has broken off.
+struct Part {
+    body: Box<dyn BodyStream>,
+    told: Vec<u8>,
+    broken: Vec<u8>,
 }
 
 impl Conversation {
@@ -106,15 +113,15 @@ impl Conversation {
     /// Gives what of the answer to a question becomes a part of the request's own; `None`: nothing is asked.
     fn poll_question(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if let Some((part, ..)) = &mut self.part {
-                let piece = ready!(part.poll_chunk(context));
+            if let Some(part) = &mut self.part {
+                let piece = ready!(part.body.poll_chunk(context));
                 if let Some(Ok(piece)) = piece {
                     if piece.is_empty() {
                         continue;
                     }
                     return Poll::Ready(Some(piece));
                 }
-                let Some((_, told, broken)) = self.part.take() else { continue };
+                let Some(Part { told, broken, .. }) = self.part.take() else { continue };
                 self.exchange.tell(&ToWorker::Own(if piece.is_some() { &broken } else { &told }));
                 continue;
             }
@@ -122,7 +129,7 @@ impl Conversation {
             let Answered { part, told, broken } = ready!(question.as_mut().poll(context));
             self.question = None;
             match part {
-                Some(part) => self.part = Some((part, told, broken)),
+                Some(body) => self.part = Some(Part { body, told, broken }),
                 None => self.exchange.tell(&ToWorker::Own(&told)),
             }
         }
