@@ -15,6 +15,7 @@ mod perl;
 mod perl_guards;
 mod perl_sections;
 mod php;
+mod proxy;
 mod psgi;
 mod readme;
 mod rewriting;

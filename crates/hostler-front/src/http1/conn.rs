@@ -83,6 +83,11 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         };
         first = false;
         peer.requests.set(peer.requests.get() + 1);
+        let upgraded = wire.tunnel.take();
+        if let Some(upgraded) = upgraded {
+            Box::pin(tunnel::run(&thread, &wire, upgraded)).await;
+            break;
+        }
         match after {
             After::Stay => {}
             // A close with unread bytes would reset the connection; TLS has its own last words.
@@ -273,7 +278,9 @@ async fn deliver(
     let Asked { head, wish, both, expect, incoming } = asked;
     if let Body::Tunnel(tunnel) = reply.body {
         reply.body = Body::Empty;
-        return tunnel::run(thread, wire, (reply, *tunnel), head.length as u64).await;
+        // It may last for long: what the request has taken is given up first.
+        *wire.tunnel.borrow_mut() = Some(Box::new((reply, *tunnel, head.length as u64)));
+        return After::Linger;
     }
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has

@@ -9,13 +9,15 @@ use crate::io::sent::Sent;
 use crate::io::tunnel::Tunnel;
 use crate::request::thread::Thread;
 use bytes::{Buf as _, Bytes};
-use hostler_http1::framing::After;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::Connection;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+
+/// The answer that changes the protocol, the other server's end, and bytes of the request.
+pub(super) type Upgraded = (Reply, Tunnel, u64);
 
 /// One way of the two.
 #[derive(Default)]
@@ -30,12 +32,8 @@ struct Way {
 }
 
 /// Sends the head and carries bytes until both sides are done, one breaks off, or both are silent for too long.
-pub(super) async fn run(
-    thread: &Rc<Thread>,
-    wire: &Rc<Wire>,
-    (reply, mut tunnel): (Reply, Tunnel),
-    received: u64,
-) -> After {
+pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgraded>) {
+    let (reply, mut tunnel, received) = *upgraded;
     let outgoing = Outgoing {
         version: HTTP_11,
         status: reply.status,
@@ -57,7 +55,6 @@ pub(super) async fn run(
     } else {
         reply.finish(thread, sent, &result, received, false);
     }
-    After::Linger
 }
 
 /// Bytes that went to the client and to the server.

@@ -6,6 +6,7 @@
 mod access;
 mod answer;
 mod host;
+mod proxy;
 mod rewrite;
 mod steps;
 mod url;
@@ -46,6 +47,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let fixed = rewrite::directory(&config, server, &merged.dir, &url, &place.file, &place.path_info);
     let by_rules = rewritten.result.as_ref().and_then(rewrite::answer);
     let by_rules = by_rules.or_else(|| fixed.result.as_ref().and_then(rewrite::answer_of_directory));
+    let by_rules = by_rules.or_else(|| proxy::answer(server, rewritten.result.as_ref(), &url));
     let answer = match by_rules {
         Some(answer) => vec![format!("{:<11}{answer}", "answers")],
         None => answer::lines(&about)?,
