@@ -123,7 +123,7 @@ impl Plan {
                 let of_scheme = |own: &&str| {
                     own.strip_prefix("proxy:").is_some_and(|own| own.eq_ignore_ascii_case(scheme))
                 };
-                handler.names.iter().any(|own| of_scheme(own))
+                handler.names.iter().any(of_scheme)
             }
         };
         self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
