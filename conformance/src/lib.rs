@@ -6,11 +6,12 @@
 //! lists where Hostler answers otherwise on purpose. This crate links no server crate: it knows
 //! both servers by their sockets and log files only.
 
-pub mod backend;
+mod backends;
 pub mod check;
 pub mod client;
 pub mod differences;
 pub mod run;
+pub mod scripted;
 pub mod server;
 pub mod syntax;
 pub mod table;

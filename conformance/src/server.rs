@@ -1,6 +1,7 @@
 //! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
 
-use crate::backend::{Answers, Backend};
+use crate::backends::Backends;
+use crate::scripted::{Answers, Scripted};
 use crate::table::{FileSpec, Subject};
 use crate::tree::Tree;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -109,8 +110,9 @@ pub struct Server {
     /// Its files and ports.
     pub tree: Tree,
     child: Child,
+    _backends: Backends,
     /// They live as long.
-    _backends: Vec<Backend>,
+    _servers: Vec<Scripted>,
 }
 
 impl Server {
@@ -120,8 +122,8 @@ impl Server {
     /// A sentence with what the server printed, where it does not come up.
     pub fn start(kind: Kind, subject: &Subject, parent: &Path) -> Result<Self, String> {
         let root = parent.join(format!("{}-{}", kind.letter(), subject.name));
-        let (listeners, backends) = backends(subject)?;
-        let tree = Tree { root, ports: [free_port()?, free_port()?], backends, owner: unprivileged() };
+        let (listeners, named) = servers(subject)?;
+        let tree = Tree { root, ports: [free_port()?, free_port()?], named, owner: unprivileged() };
         let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
         tree.populate(&subject.files).map_err(failed)?;
         let types = FileSpec::Text(include_str!("mime.types").to_owned());
@@ -131,11 +133,12 @@ impl Server {
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
         let start = |(name, listener, answers): (String, TcpListener, &Answers)| {
             let answers = answers.iter().map(|(path, answer)| (path.clone(), tree.fill(answer))).collect();
-            Backend::start(name, listener, answers)
+            Scripted::start(name, listener, answers)
         };
-        let backends = listeners.into_iter().map(start).collect::<Result<_, _>>().map_err(failed)?;
+        let servers = listeners.into_iter().map(start).collect::<Result<_, _>>().map_err(failed)?;
+        let backends = Backends::start(subject, &tree)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
-        let mut server = Self { tree, child, _backends: backends };
+        let mut server = Self { tree, child, _backends: backends, _servers: servers };
         server.await_ready(kind, &subject.name)?;
         Ok(server)
     }
@@ -212,7 +215,7 @@ fn configured(tree: &Tree, subject: &Subject) -> String {
 /// A whole configuration for a folder and two ports that nobody is going to open.
 pub(crate) fn configuration(root: &Path, config: &str) -> String {
     let tree =
-        Tree { root: root.to_owned(), ports: [65_534, 65_535], backends: Vec::new(), owner: unprivileged() };
+        Tree { root: root.to_owned(), ports: [65_534, 65_535], named: Vec::new(), owner: unprivileged() };
     tree.fill(&format!("{}\n{config}", prologue(&[], tree.owner.is_some())))
 }
 
@@ -251,9 +254,9 @@ type Behind<'s> = (String, TcpListener, &'s Answers);
 type Ports = Vec<(String, u16)>;
 
 /// The listeners of the servers behind, and all ports; at `@DEAD@` nobody listens.
-fn backends(subject: &Subject) -> Result<(Vec<Behind<'_>>, Ports), String> {
+fn servers(subject: &Subject) -> Result<(Vec<Behind<'_>>, Ports), String> {
     let (mut listeners, mut ports) = (Vec::new(), Vec::new());
-    for (name, answers) in &subject.backends {
+    for (name, answers) in &subject.servers {
         let port = free_port()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
         listeners.push((name.clone(), listener, answers));

@@ -22,12 +22,16 @@ pub struct Subject {
     /// Environment variables that the server is started with.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// Programs that are started before the server, each with a listening Unix socket as its standard input: the
+    /// socket's path below the tree -> the program's.
+    #[serde(default)]
+    pub backends: BTreeMap<String, String>,
     /// Path below the tree -> content.
     #[serde(default)]
     pub files: BTreeMap<String, FileSpec>,
     /// Servers behind the one that is tested, by the names of their ports: `ONE` listens at `@ONE@`.
     #[serde(default)]
-    pub backends: BTreeMap<String, crate::backend::Answers>,
+    pub servers: BTreeMap<String, crate::scripted::Answers>,
     /// The cases, run in this order.
     #[serde(rename = "case", deserialize_with = "cases")]
     pub cases: Vec<Case>,

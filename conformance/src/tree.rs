@@ -32,7 +32,7 @@ pub struct Tree {
     /// The ports `@PORT@` and `@PORT2@`.
     pub ports: [u16; 2],
     /// Ports of other servers, by their placeholders.
-    pub backends: Vec<(String, u16)>,
+    pub named: Vec<(String, u16)>,
     /// Unprivileged ids that the files are given, when run by root.
     pub owner: Option<(u32, u32)>,
 }
@@ -126,7 +126,7 @@ impl Tree {
             .replace("@ROOT@", &self.root.to_string_lossy())
             .replace("@PORT@", &self.ports[0].to_string())
             .replace("@PORT2@", &self.ports[1].to_string());
-        self.backends
+        self.named
             .iter()
             .fold(text, |text, (name, port)| text.replace(&format!("@{name}@"), &port.to_string()))
     }
@@ -138,7 +138,7 @@ impl Tree {
             .replace(&*self.root.to_string_lossy(), "@ROOT@")
             .replace(&self.ports[0].to_string(), "@PORT@")
             .replace(&self.ports[1].to_string(), "@PORT2@");
-        self.backends
+        self.named
             .iter()
             .fold(text, |text, (name, port)| text.replace(&port.to_string(), &format!("@{name}@")))
     }
@@ -153,7 +153,7 @@ mod tests {
         let tree = Tree {
             root: PathBuf::from("/t/x"),
             ports: [31_111, 31_222],
-            backends: vec![("ONE".to_owned(), 31_333)],
+            named: vec![("ONE".to_owned(), 31_333)],
             owner: None,
         };
         let text = "@ROOT@/htdocs http://h:@PORT@/ @PORT2@ @ONE@";

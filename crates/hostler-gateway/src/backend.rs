@@ -7,6 +7,7 @@
 pub mod cgi;
 pub mod fastcgi;
 pub mod http;
+pub mod plain;
 pub mod ring;
 pub mod stream;
 pub(crate) mod timer;

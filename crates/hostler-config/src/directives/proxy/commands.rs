@@ -287,7 +287,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "BalancerPersist",
         Arity::Flag,
         "On|Off",
-        "Without effect: states of members outlive a reload",
+        "Without effect: after a reload states are those of the configuration",
         |_, _| Ok(()),
     )
     .with_effect(Effect::Harmless),

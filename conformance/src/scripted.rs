@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 
 /// A running one. Dropping it ends it.
 #[derive(Debug)]
-pub struct Backend {
+pub struct Scripted {
     port: u16,
     ended: Arc<AtomicBool>,
 }
@@ -28,7 +28,7 @@ struct Request {
     body: Vec<u8>,
 }
 
-impl Backend {
+impl Scripted {
     /// Starts one on a listener.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Backend {
     }
 }
 
-impl Drop for Backend {
+impl Drop for Scripted {
     fn drop(&mut self) {
         self.ended.store(true, SeqCst);
         let _ = TcpStream::connect(("127.0.0.1", self.port));
