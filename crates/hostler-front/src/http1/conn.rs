@@ -243,7 +243,7 @@ async fn go_on(
 ) -> After {
     let (head, buffer) = begun.head();
     let request = begun.request(thread, peer);
-    let Some(reply) = wire.while_there(short::go_on(request, answer)).await else {
+    let Some(reply) = wire.while_there(short::go_on(request, answer, begun.isolation())).await else {
         abandoned(thread, peer, buffer, head, head.length as u64).await;
         return After::Linger;
     };

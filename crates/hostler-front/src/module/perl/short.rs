@@ -18,6 +18,7 @@ use super::state::HasPerl;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::RequestBody;
+use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
 use crate::request::Request;
 use crate::request::connection::Peer;
@@ -27,6 +28,7 @@ use crate::request::thread::Thread;
 use crate::technique::framed;
 use crate::values::table::Table;
 use bytes::Bytes;
+use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
@@ -67,6 +69,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fie
 /// A request on the short way.
 pub(crate) struct Begun {
     remembered: Rc<Remembered>,
+    /// Its site is at it until it has been answered.
+    busy: Rc<Busy>,
     start: Option<Begin>,
     head: Head,
     buffer: Bytes,
@@ -88,7 +92,9 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let (host, wish, headers_in) = fields(head, buffer)?;
     let (path, _) = remembered::split(head.target.of(buffer));
     let remembered = remembered::find(peer, host, path)?;
-    thread.shared.traffic.may_ask(remembered.site.id, &remembered.request.server).ok()?;
+    let (traffic, server) = (&thread.shared.traffic, &remembered.request.server);
+    let busy = traffic.enter(remembered.site.id, server)?;
+    traffic.may_ask(remembered.site.id, server).ok()?;
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let Remembered { request, isolation, .. } = &*remembered;
@@ -103,6 +109,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let head = head.clone();
     Some(Begun {
         remembered,
+        busy: Rc::new(busy),
         start: Some(start),
         head,
         buffer,
@@ -125,7 +132,8 @@ fn work(
     let target = head.target.of(buffer);
     let (remote, log_id) = (peer.remote.ip().to_string(), id::id_of(number));
     let Remembered { request, texts, known, phases, handler, .. } = remembered;
-    let task = Task { phases: *phases, handler: *handler, ..Task::default() };
+    let errors_stay = super::errors_stay(request, remembered.isolation);
+    let task = Task { phases: *phases, handler: *handler, errors_stay, ..Task::default() };
     let mut message = head::head(request, texts, known, &task);
     message.number = number;
     message.protocol = head.version;
@@ -148,9 +156,9 @@ fn work(
 }
 
 /// Goes on with a request whose answer is not plain.
-pub(crate) async fn go_on(request: Request, answer: Answer) -> Reply {
+pub(crate) async fn go_on(request: Request, answer: Answer, isolation: Isolation) -> Reply {
     serve::serve_from(request, async move |request| {
-        let body = Box::pin(super::go_on(request, answer)).await?;
+        let body = Box::pin(super::go_on(request, answer, isolation)).await?;
         Ok(framed::take_off(request, body))
     })
     .await
@@ -228,11 +236,17 @@ impl Begun {
         request.number = self.number;
         request.received = self.received;
         request.started = self.started;
+        request.busy = Some(self.busy.clone());
         request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
         request.resume(&self.remembered.request);
         request.perl_mut().progress.is_script = self.remembered.handler.is_some();
         request.perl_mut().progress.logged = super::logs(self.remembered.phases);
         request
+    }
+
+    /// How its programs are run.
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.remembered.isolation
     }
 
     /// The request's head as it came.
