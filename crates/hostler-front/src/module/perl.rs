@@ -370,6 +370,7 @@ struct Stays {
 }
 
 /// What the front is to do about the worker at the end of a trip.
+#[derive(Clone, Copy)]
 enum Then {
     /// It has let the request go.
     Part,
@@ -500,15 +501,8 @@ async fn converse(
                         "it added configuration to a part of a page",
                     ));
                 }
-                match stays.at(&end, request) {
-                    Then::Release | Then::Part if stopped => request.perl_mut().held.keep(conversation),
-                    Then::Keep => request.perl_mut().held.keep(conversation),
-                    Then::Part => conversation.part(request),
-                    Then::Release => {
-                        conversation.release();
-                        conversation.part(request);
-                    }
-                }
+                let then = stays.at(&end, request);
+                leave(request, conversation, if stopped { Then::Keep } else { then });
                 return Ok(finished(end, has_head, gathered));
             }
             Some(Event::Body(piece)) => {
@@ -518,6 +512,18 @@ async fn converse(
                 }
             }
             None => return Ok(stream(request, conversation, gathered, stays)),
+        }
+    }
+}
+
+/// At the end of a trip.
+fn leave(request: &mut Request, mut conversation: Conversation, then: Then) {
+    match then {
+        Then::Keep => request.perl_mut().held.keep(conversation),
+        Then::Part => conversation.part(request),
+        Then::Release => {
+            conversation.release();
+            conversation.part(request);
         }
     }
 }
