@@ -169,6 +169,8 @@ fn a_site_has_no_more_requests_at_once_than_it_may() {
         await_that("there is room again", || {
             server.get_with("/a.html", "Host: a.test\r\n").text() == "A's page"
         });
+        let log = server.error_log();
+        assert!(log.contains("requests were refused") && log.lines().count() < 5, "{log}");
     });
 }
 
