@@ -16,7 +16,7 @@ const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const STAYS: &str = "#!/bin/sh\n: >\"${0%/*}/../htdocs/run.$$\"\nexec sleep 600\n";
 
 /// Both tenants have Registry scripts below `/perl`.
-const PERL: &str = "MaxRequestWorkers 4\n<Location /perl>\nSetHandler perl-script\n\
+const PERL: &str = "<Location /perl>\nSetHandler perl-script\n\
                     PerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\nOptions +ExecCGI\n</Location>";
 
 const FINE: &str = "print \"Content-Type: text/plain\\n\\nfine\";\n";
