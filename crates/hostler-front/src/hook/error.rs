@@ -20,6 +20,19 @@ pub(crate) enum Answer {
     Redirect(Vec<u8>),
 }
 
+/// Whether the request goes on as one for a URL of this server if it comes to `status`.
+pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
+    if status < 400 || request.is_sub() || nested_status(request).is_some() {
+        return false;
+    }
+    match request.custom_responses.iter().find(|(known, _)| *known == status) {
+        Some((_, text)) => text.starts_with(b"/"),
+        None => {
+            matches!(request.dir.core.error_documents.get(&status), Some(ErrorDocument::Local(_)))
+        }
+    }
+}
+
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     request.status = status;

@@ -1,7 +1,8 @@
 //! The default handler: files as they are.
 
-use crate::io::body::{Body, RequestBody, Segment};
+use crate::io::body::{Body, BodyError, RequestBody, Segment};
 use crate::io::open_file::OpenFile;
+use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
@@ -194,6 +195,14 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
 /// mod_asis: a file that brings its own header.
 pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
     let file = check(request)?;
-    let text = whole(&file).collect(16 << 20).await.map_err(|_| Halt::Status(500))?;
+    let text = kept::collect(request, whole(&file), 16 << 20).await.map_err(|why| {
+        log::request(
+            request,
+            Severity::Error,
+            "asis",
+            &format!("{}: {why}", String::from_utf8_lossy(&request.filename)),
+        );
+        Halt::Status(if matches!(why, BodyError::Crowded) { why.status() } else { 500 })
+    })?;
     crate::module::cgi::static_answer(request, &text)
 }
