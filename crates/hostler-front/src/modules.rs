@@ -4,12 +4,12 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status,
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
+    php, proxy_fcgi, ratelimit, rewrite, ssl, status,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 26] = [
+pub(crate) static MODULES: [&Module; 28] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -24,12 +24,14 @@ pub(crate) static MODULES: [&Module; 26] = [
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
     &ratelimit::MODULE,
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
+    &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,
