@@ -77,6 +77,25 @@ fn every_page_answers_as_it_should() {
 }
 
 #[test]
+fn php_has_a_page_and_the_same_guest_book() {
+    needs_program!("/usr/lib/libphp8.2.so");
+    needs_program!("/usr/lib/php/20220829/pdo_sqlite.so");
+    let server = showcase();
+    let hello = server.get("/php/hello.php");
+    assert!(hello.status == 200 && hello.text().contains("PHP 8.2"), "{}", hello.text());
+    assert!(server.get("/").text().contains("took this script from the site"));
+    let book = "/php/guestbook.php";
+    assert_eq!(sign(&server, book, "", "name=Anna+%3Cb%3E&words=by+PHP").status, 303);
+    assert_eq!(sign(&server, book, "Origin: http://evil.test\r\n", "name=x&words=y").status, 403);
+    assert_eq!(sign(&server, book, "", "name=x").status, 422);
+    for page in [book, "/guestbook"] {
+        let text = server.get(page).text();
+        assert!(text.contains("Anna &lt;b&gt;") && text.contains("by PHP") && text.contains(book), "{text}");
+    }
+    assert_eq!(server.get("/php/").status, 403);
+}
+
+#[test]
 fn the_start_page_is_whole() {
     let server = showcase();
     let page = server.get("/").text();
