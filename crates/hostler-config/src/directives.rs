@@ -22,5 +22,6 @@ pub mod php;
 pub mod pool;
 pub(crate) mod reading;
 pub mod rewrite;
+pub mod servlet;
 pub mod setenvif;
 pub mod ssl;

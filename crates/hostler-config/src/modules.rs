@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, pool, reading, rewrite, setenvif, ssl,
+    include, log_config, mime, pool, reading, rewrite, servlet, setenvif, ssl,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -41,6 +41,7 @@ static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
+    &servlet::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
 ];

@@ -17,5 +17,6 @@ pub(crate) mod perl;
 pub(crate) mod php;
 pub(crate) mod ratelimit;
 pub(crate) mod rewrite;
+pub(crate) mod servlet;
 pub(crate) mod ssl;
 pub(crate) mod status;

@@ -5,11 +5,11 @@
 use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status,
+    ratelimit, rewrite, servlet, ssl, status,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 26] = [
+pub(crate) static MODULES: [&Module; 27] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -34,6 +34,7 @@ pub(crate) static MODULES: [&Module; 26] = [
     &rewrite::MODULE,
     &rewrite::REDIRECT,
     &rewrite::FORCE,
+    &servlet::MODULE,
     &ssl::MODULE,
     &status::MODULE,
 ];
