@@ -1,7 +1,9 @@
 //! Warm workers, whatever language they speak: their pools, and what their answers have in common.
 //!
 //! ```text
+//! container     a request to a servlet container, from its facts to the answer's body
 //! pools         which pool serves a virtual host, and how its processes are started
+//! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
 //! head          the request, as a worker is told of it
 //! upload        its body on the way to the worker
@@ -13,6 +15,7 @@
 //! respond       such a trip, from the request to the answer's body
 //! ```
 
+pub(crate) mod container;
 pub(crate) mod conversation;
 pub(crate) mod framed;
 pub(crate) mod gathered;
@@ -21,5 +24,6 @@ pub(crate) mod pools;
 pub(crate) mod reply;
 pub(crate) mod respond;
 pub(crate) mod said;
+pub(crate) mod sockets;
 pub(crate) mod upload;
 pub(crate) mod warm;

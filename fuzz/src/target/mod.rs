@@ -17,6 +17,7 @@ targets! {
     cgi_request,
     config,
     control,
+    dbm,
     engine,
     expr,
     fastcgi,

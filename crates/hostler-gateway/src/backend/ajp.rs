@@ -85,6 +85,7 @@ impl Talk {
 }
 
 impl Protocol for Ajp {
+    const NAME: &'static str = "ajp";
     type Ask = Ask;
     type Answer = Talk;
     type Head = Head;
