@@ -5,6 +5,8 @@
 pub(crate) struct Arguments {
     /// What the site's folder is called: letters, digits and `-`.
     pub(crate) key: String,
+    /// The directory below which that folder is, where the configuration says so.
+    pub(crate) root: Option<String>,
     /// Where Java is, where the configuration says so.
     pub(crate) java_home: Option<String>,
     /// The largest heap, as Java's `-Xmx` has it.
@@ -23,10 +25,11 @@ impl Arguments {
         for argument in arguments {
             match argument.split_once('=') {
                 Some(("--key", key)) if is_name(key) => key.clone_into(&mut read.key),
+                Some(("--root", root)) => read.root = Some(root.to_owned()),
                 Some(("--java-home", home)) => read.java_home = Some(home.to_owned()),
                 Some(("--heap", heap)) => read.heap = Some(heap.to_owned()),
                 Some(("--jvm", word)) => read.jvm.push(word.to_owned()),
-                Some(("--threads" | "--backlog" | "--socket" | "--app", _)) => read.rest.push(argument),
+                Some(("--threads" | "--backlog" | "--app", _)) => read.rest.push(argument),
                 _ => return Err(format!("hostler-servlet: the argument {argument:?}")),
             }
         }

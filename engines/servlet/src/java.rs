@@ -54,6 +54,10 @@ impl Home {
         java.args(["-XX:+UseSerialGC", "-Xss512k", "-XX:-UsePerfData", "-XX:+DisableAttachMechanism"]);
         // What is left of a program without memory answers nobody.
         java.args(["-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]);
+        // With these Tomcat finds what applications leave behind when they are deployed anew.
+        for package in ["java.base/java.io", "java.base/java.lang", "java.base/java.util", "java.base/java.util.concurrent", "java.rmi/sun.rmi.transport"] {
+            java.arg(format!("--add-opens={package}=ALL-UNNAMED"));
+        }
         java.arg(format!("-XX:ErrorFile={}/hs_err.log", folder.display()));
         java.arg(format!("-Djava.io.tmpdir={}/tmp", folder.display()));
         java.args(&arguments.jvm).arg("-cp").arg(jars::class_path(&jars)).arg("hostler.Main");

@@ -57,6 +57,6 @@ fn run() -> Result<std::convert::Infallible, String> {
     let (program, jars) = ready()?;
     let arguments = Arguments::read(std::env::args().skip(1))?;
     let home = java::Home::find(arguments.java_home.as_deref())?;
-    let place = place::Place::enter(&arguments.key, program)?;
+    let place = place::Place::enter(arguments.root.as_deref(), &arguments.key, program)?;
     Err(home.replace(&arguments, &jars, place))
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where it is made: where each user may make some, none another's, and where it outlives the machine's start.
+/// Where it is made, unless the configuration says otherwise: where each user may make some, none another's, and where it outlives the machine's start.
 const ROOT: &str = "/var/tmp";
 /// As many virtual machines of a site may run at the same time: one serves, others are ending.
 const FOLDERS: u32 = 8;
@@ -28,8 +28,8 @@ pub(crate) struct Place {
 impl Place {
     /// # Errors
     /// Why there is none.
-    pub(crate) fn enter(key: &str, program: &[u8]) -> Result<Self, String> {
-        Self::enter_below(Path::new(ROOT), key, program, PATIENCE)
+    pub(crate) fn enter(root: Option<&str>, key: &str, program: &[u8]) -> Result<Self, String> {
+        Self::enter_below(Path::new(root.unwrap_or(ROOT)), key, program, PATIENCE)
     }
 
     fn enter_below(root: &Path, key: &str, program: &[u8], patience: Duration) -> Result<Self, String> {

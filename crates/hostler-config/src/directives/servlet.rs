@@ -24,12 +24,13 @@ pub const WHY_NOT: &str = "servlets run in threads of one Java virtual machine, 
 static DIRECTIVES: &[Directive] = &[Directive::new(
     "ServletApp",
     Arity::TakeArgv,
-    "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option] [threads=number] [reloadable=on|off] \
+    "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option] [work=directory] [threads=number] [reloadable=on|off] \
      [parameter=name:value]",
     "An application of servlets and JSP, and the path under which it answers for all URLs, whatever is on the disk there. Its \
      archive is unpacked, and deployed anew when it changes. All applications of a site's user run in one Java virtual machine \
      with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds); the largest \
-     heap and number of threads that any of them asks for are its own (default 256m, 150)",
+     heap and number of threads that any of them asks for are its own (default 256m, 150). What Tomcat writes (sessions, unpacked archives) \
+     goes below work, a directory of the user's (default /var/tmp)",
     add,
 )];
 
@@ -44,6 +45,8 @@ pub struct App {
     pub heap: Option<u64>,
     /// Where Java is, absolute.
     pub java_home: Option<Box<str>>,
+    /// The directory below which Tomcat writes, absolute.
+    pub work: Option<Box<str>>,
     /// Further words for the virtual machine.
     pub jvm: Vec<Box<str>>,
     /// Requests that are run at the same time.
@@ -128,6 +131,7 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         path: command.server_path(path).trim_end_matches('/').into(),
         heap: None,
         java_home: None,
+        work: None,
         jvm: Vec::new(),
         threads: None,
         reloadable: false,
@@ -164,6 +168,8 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
         "heap" => app.heap = Some(heap(value)?),
         "java-home" if value.starts_with('/') => app.java_home = Some(value.trim_end_matches('/').into()),
         "java-home" => return Err("java-home: needs an absolute path".to_owned()),
+        "work" if value.starts_with('/') => app.work = Some(value.trim_end_matches('/').into()),
+        "work" => return Err("work: needs an absolute path".to_owned()),
         "jvm" if value.starts_with('-') => app.jvm.push(value.into()),
         "jvm" => return Err("jvm: needs an option of java's, which begins with -".to_owned()),
         "threads" => {

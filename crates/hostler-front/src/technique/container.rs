@@ -93,10 +93,16 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, ask: Ask) -> 
 /// Makes a container's head that of the request's answer.
 fn apply(request: &mut Request, head: Head) {
     let Head { status, reason, headers } = head;
-    request.status = status;
+    // As the page of an error it has that one's status (mod_proxy_ajp: `original_status`).
+    let is_page = status == 200 && request.status != 200;
+    if !is_page {
+        request.status = status;
+    }
     // Quirk(tomcat): it repeats the number as its text.
     let says_something = !reason.is_empty() && reason != status.to_string().into_bytes();
-    request.reason = says_something.then(|| Bytes::from(reason));
+    if !is_page {
+        request.reason = says_something.then(|| Bytes::from(reason));
+    }
     // AJP has a framing of its own: what a container says of the length need not be so (CVE-2024-24795).
     let trusts = request.env.contains("ap_trust_cgilike_cl");
     for (name, value) in headers {

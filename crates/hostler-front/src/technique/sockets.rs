@@ -130,7 +130,6 @@ impl Sockets {
     ///
     /// # Errors
     /// The site uses too many at the same time.
-    #[allow(dead_code, reason = "the handlers that use it come with their modules")]
     pub(crate) fn pool<P: Protocol>(
         &self,
         thread: &Rc<Thread>,

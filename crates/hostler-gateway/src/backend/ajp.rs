@@ -150,6 +150,10 @@ impl Protocol for Ajp {
         }
     }
 
+    fn is_answered(talk: &Talk) -> bool {
+        talk.answer.is_ended()
+    }
+
     fn is_over(talk: &Talk) -> bool {
         // A container that still waits for a piece would take the next request for it.
         talk.answer.is_over() && talk.wanted.is_none()

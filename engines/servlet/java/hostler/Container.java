@@ -96,8 +96,8 @@ final class Container {
         protocol.setAcceptCount(settings.backlog);
         Connector connector = new Connector(protocol);
         connector.setProperty("useInheritedChannel", "true");
-        // It is not bound again; the path tells Tomcat what kind of socket it is.
-        connector.setProperty("unixDomainSocketPath", settings.socket);
+        // It is not bound again, nor is the path looked at: that there is one tells Tomcat what kind of socket it is.
+        connector.setProperty("unixDomainSocketPath", new File(settings.work, "socket").getPath());
         connector.setURIEncoding("UTF-8");
         // The front has its own limit (LimitRequestBody) and its own timeouts.
         connector.setMaxPostSize(-1);

@@ -156,11 +156,35 @@ final class Deployment {
         if (!settled || now.equals(deployed) || now.equals(Mark.NONE)) {
             return;
         }
-        Log.info(application.title() + " has changed, and is deployed anew");
+        deployed = now;
         if (context != null && isBroken()) {
-            deployed = now;
             return;
         }
+        Log.info(application.title() + " has changed, and is deployed anew");
+        if (context != null && context.getState() == LifecycleState.STARTED) {
+            reload();
+        } else {
+            replace();
+        }
+        report();
+    }
+
+    /** Requests that come meanwhile wait; sessions go on. */
+    private void reload() {
+        try {
+            if (application.isArchive()) {
+                context.setConfigFile(inArchive(copy().toString()));
+            }
+            context.reload();
+        } catch (IOException error) {
+            Log.failed(application.title() + " goes on as it was: " + why(error));
+        } catch (RuntimeException error) {
+            Log.failed(application.title() + " could not be deployed anew", error);
+        }
+    }
+
+    /** What has not started is made anew. */
+    private void replace() {
         if (context != null) {
             try {
                 host.removeChild(context);
@@ -171,7 +195,6 @@ final class Deployment {
             context = null;
         }
         add();
-        report();
     }
 
     /** An archive that cannot be read does not take the place of one that runs. */

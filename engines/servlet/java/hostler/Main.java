@@ -1,5 +1,6 @@
 package hostler;
 
+import java.net.URLConnection;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,11 +20,13 @@ public final class Main {
     /**
      * Serves until it is told to end.
      *
-     * @param arguments {@code --work=DIRECTORY}, {@code --socket=PATH}, {@code --threads=N}, {@code --backlog=N}, and for each
+     * @param arguments {@code --work=DIRECTORY}, {@code --threads=N}, {@code --backlog=N}, and for each
      *     application {@code --app=HOST<TAB>CONTEXT<TAB>PATH} with {@code <TAB>NAME=VALUE} for its options
      */
     public static void main(String[] arguments) {
         Log.begin();
+        // An archive that is replaced must not be read from memory.
+        URLConnection.setDefaultUseCaches("jar", false);
         try {
             Container container = new Container(read(arguments));
             Runtime.getRuntime().addShutdownHook(new Thread(container::stop, "end"));
@@ -47,7 +50,6 @@ public final class Main {
             String value = argument.substring(cut + 1);
             switch (name) {
                 case "--work" -> settings.work = value;
-                case "--socket" -> settings.socket = value;
                 case "--threads" -> settings.threads = Integer.parseInt(value);
                 case "--backlog" -> settings.backlog = Integer.parseInt(value);
                 case "--app" -> applications.add(Application.read(value));
@@ -61,7 +63,6 @@ public final class Main {
     /** What the container is told. */
     static final class Settings {
         String work;
-        String socket;
         int threads = 200;
         int backlog = 128;
         List<Application> applications = List.of();

@@ -106,7 +106,7 @@ impl Machines {
         self.paths.extend(apps().map(|app| app.path.clone()));
         let threads = apps().filter_map(|app| app.threads).max().unwrap_or(THREADS);
         let settings = settings(&servers[0], threads);
-        let limit = shared.hub.limits(site).memory;
+        let limit = servers[0].conf.core.site_limits.memory.flatten();
         let mut args = vec![
             format!("--key={:016x}", key(&shared.config.facts.server_root, &shared.site_names[site as usize])),
             format!("--heap={}", heap(apps().filter_map(|app| app.heap).max(), limit)),
@@ -114,6 +114,7 @@ impl Machines {
             format!("--backlog={}", settings.queue_length),
         ];
         args.extend(apps().find_map(|app| app.java_home.as_ref()).map(|home| format!("--java-home={home}")));
+        args.extend(apps().find_map(|app| app.work.as_ref()).map(|work| format!("--root={work}")));
         for word in apps().flat_map(|app| &app.jvm).map(|word| format!("--jvm={word}")) {
             if !args.contains(&word) {
                 args.push(word);
