@@ -251,7 +251,7 @@ fn an_archive_that_changes_is_deployed_anew() {
         if said.starts_with("two") {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert!(said.starts_with("two") && said != "two null", "{said}: {}", server.error_log());
 }

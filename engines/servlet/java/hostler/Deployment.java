@@ -173,7 +173,10 @@ final class Deployment {
     private void reload() {
         try {
             if (application.isArchive()) {
-                context.setConfigFile(inArchive(copy().toString()));
+                String archive = copy().toString();
+                context.setConfigFile(inArchive(archive));
+                // Else what was unpacked before is started again.
+                context.setDocBase(archive);
             }
             context.reload();
         } catch (IOException error) {
