@@ -61,8 +61,13 @@ fn compile(out: &Path) -> Result<Result<(), String>, Box<dyn Error>> {
     if !compiled.success() {
         return Err(format!("javac: {compiled}").into());
     }
-    let archived =
-        Command::new("jar").arg("cf").arg(out.join("hostler-servlet.jar")).arg("-C").arg(&classes).arg(".").status()?;
+    let archived = Command::new("jar")
+        .arg("cf")
+        .arg(out.join("hostler-servlet.jar"))
+        .arg("-C")
+        .arg(&classes)
+        .arg(".")
+        .status()?;
     if !archived.success() {
         return Err(format!("jar: {archived}").into());
     }

@@ -268,7 +268,8 @@ fn head(content: &mut Content<'_>) -> Result<Head, Malformed> {
 
 /// `tchar` of RFC 9110 §5.6.2.
 const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
 /// Whether a line of HTTP can hold it.

@@ -2,21 +2,66 @@
 
 /// Methods ("Forward Request", "Method"); the first is 1.
 const METHODS: [&[u8]; 27] = [
-    b"OPTIONS", b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"PROPFIND", b"PROPPATCH", b"MKCOL",
-    b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"ACL", b"REPORT", b"VERSION-CONTROL", b"CHECKIN", b"CHECKOUT",
-    b"UNCHECKOUT", b"SEARCH", b"MKWORKSPACE", b"UPDATE", b"LABEL", b"MERGE", b"BASELINE-CONTROL", b"MKACTIVITY",
+    b"OPTIONS",
+    b"GET",
+    b"HEAD",
+    b"POST",
+    b"PUT",
+    b"DELETE",
+    b"TRACE",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"ACL",
+    b"REPORT",
+    b"VERSION-CONTROL",
+    b"CHECKIN",
+    b"CHECKOUT",
+    b"UNCHECKOUT",
+    b"SEARCH",
+    b"MKWORKSPACE",
+    b"UPDATE",
+    b"LABEL",
+    b"MERGE",
+    b"BASELINE-CONTROL",
+    b"MKACTIVITY",
 ];
 
 /// Request fields ("Headers"); the first is 0xA001.
 const REQUEST_FIELDS: [&[u8]; 14] = [
-    b"accept", b"accept-charset", b"accept-encoding", b"accept-language", b"authorization", b"connection",
-    b"content-type", b"content-length", b"cookie", b"cookie2", b"host", b"pragma", b"referer", b"user-agent",
+    b"accept",
+    b"accept-charset",
+    b"accept-encoding",
+    b"accept-language",
+    b"authorization",
+    b"connection",
+    b"content-type",
+    b"content-length",
+    b"cookie",
+    b"cookie2",
+    b"host",
+    b"pragma",
+    b"referer",
+    b"user-agent",
 ];
 
 /// Response fields ("Response Packet Structure", "Send Headers"); the first is 0xA001.
 const RESPONSE_FIELDS: [&[u8]; 11] = [
-    b"Content-Type", b"Content-Language", b"Content-Length", b"Date", b"Last-Modified", b"Location", b"Set-Cookie",
-    b"Set-Cookie2", b"Servlet-Engine", b"Status", b"WWW-Authenticate",
+    b"Content-Type",
+    b"Content-Language",
+    b"Content-Length",
+    b"Date",
+    b"Last-Modified",
+    b"Location",
+    b"Set-Cookie",
+    b"Set-Cookie2",
+    b"Servlet-Engine",
+    b"Status",
+    b"WWW-Authenticate",
 ];
 
 /// The high byte of a field's code; as the first byte of a length it would be of a name longer than any packet.

@@ -142,7 +142,9 @@ impl ForwardRequest<'_> {
         out.push(TERMINATOR);
         let length = out.len() - start - ENVELOPE;
         match u16::try_from(length) {
-            Ok(short) if length + ENVELOPE <= most => out[start + 2..start + 4].copy_from_slice(&short.to_be_bytes()),
+            Ok(short) if length + ENVELOPE <= most => {
+                out[start + 2..start + 4].copy_from_slice(&short.to_be_bytes())
+            }
             _ => {
                 out.truncate(start);
                 return Err(TooLong(most));
@@ -200,7 +202,10 @@ pub fn cping(out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn request<'a>(headers: &'a [(&'a [u8], &'a [u8])], attributes: &'a [Attribute<'a>]) -> ForwardRequest<'a> {
+    fn request<'a>(
+        headers: &'a [(&'a [u8], &'a [u8])],
+        attributes: &'a [Attribute<'a>],
+    ) -> ForwardRequest<'a> {
         ForwardRequest {
             method: b"GET",
             protocol: b"HTTP/1.1",
@@ -219,7 +224,8 @@ mod tests {
     fn a_request_is_laid_out_as_the_reference_says() {
         let mut out = Vec::new();
         let headers: [(&[u8], &[u8]); 2] = [(b"Host", b"h"), (b"X-A", b"1")];
-        let attributes = [Attribute::QueryString(b"q"), Attribute::Named(b"n", b"v"), Attribute::SslKeySize(256)];
+        let attributes =
+            [Attribute::QueryString(b"q"), Attribute::Named(b"n", b"v"), Attribute::SslKeySize(256)];
         request(&headers, &attributes).encode(USUAL, &mut out).unwrap();
         let content = b"\x02\x02\0\x08HTTP/1.1\0\0\x02/a\0\0\x03::1\0\xff\xff\0\x01h\0\x1f\x90\x01\
             \0\x02\xa0\x0b\0\x01h\0\0\x03X-A\0\0\x011\0\x05\0\x01q\0\x0a\0\x01n\0\0\x01v\0\x0b\x01\0\xff";
@@ -254,7 +260,10 @@ mod tests {
         let empty: Vec<(&[u8], &[u8])> = vec![(b"", b""); 70_000];
         assert_eq!(request(&empty, &[]).encode(LONGEST, &mut out), Err(TooLong(LONGEST)));
         // To the byte.
-        let head = { request(&[], &[]).encode(USUAL, &mut out).unwrap(); out.len() };
+        let head = {
+            request(&[], &[]).encode(USUAL, &mut out).unwrap();
+            out.len()
+        };
         assert_eq!(request(&[], &[]).encode(head, &mut Vec::new()), Ok(()));
         assert_eq!(request(&[], &[]).encode(head - 1, &mut Vec::new()), Err(TooLong(head - 1)));
     }

@@ -54,9 +54,14 @@ mod tests {
 
     #[test]
     fn arguments_are_sorted() {
-        let read = read(&["--key=a-1", "--heap=64m", "--jvm=-Da=b", "--app=v0\t/\t/srv/a.war", "--jvm=-Xint"]).unwrap();
+        let read =
+            read(&["--key=a-1", "--heap=64m", "--jvm=-Da=b", "--app=v0\t/\t/srv/a.war", "--jvm=-Xint"])
+                .unwrap();
         assert_eq!((read.key.as_str(), read.heap.as_deref()), ("a-1", Some("64m")));
-        assert_eq!((read.jvm, read.rest), (vec!["-Da=b".into(), "-Xint".into()], vec!["--app=v0\t/\t/srv/a.war".into()]));
+        assert_eq!(
+            (read.jvm, read.rest),
+            (vec!["-Da=b".into(), "-Xint".into()], vec!["--app=v0\t/\t/srv/a.war".into()])
+        );
     }
 
     #[test]

@@ -25,7 +25,11 @@ const JARS: [(&str, &str); 7] = [
 pub(crate) fn find(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let find = |(name, package): &(&str, &str)| {
         let path = folder.join(name);
-        if path.exists() { Ok(path) } else { Err(format!("{} is missing (package {package})", path.display())) }
+        if path.exists() {
+            Ok(path)
+        } else {
+            Err(format!("{} is missing (package {package})", path.display()))
+        }
     };
     JARS.iter().map(find).collect()
 }

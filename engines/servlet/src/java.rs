@@ -55,7 +55,13 @@ impl Home {
         // What is left of a program without memory answers nobody.
         java.args(["-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]);
         // With these Tomcat finds what applications leave behind when they are deployed anew.
-        for package in ["java.base/java.io", "java.base/java.lang", "java.base/java.util", "java.base/java.util.concurrent", "java.rmi/sun.rmi.transport"] {
+        for package in [
+            "java.base/java.io",
+            "java.base/java.lang",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.rmi/sun.rmi.transport",
+        ] {
             java.arg(format!("--add-opens={package}=ALL-UNNAMED"));
         }
         java.arg(format!("-XX:ErrorFile={}/hs_err.log", folder.display()));

@@ -45,7 +45,9 @@ impl Place {
             let failed = |error: io::Error| format!("{}: {error}", folder.display());
             let lock = File::create(folder.join("lock")).map_err(failed)?;
             match lock.try_lock() {
-                Ok(()) => return Self { program: folder.join("hostler-servlet.jar"), folder, lock }.fill(program),
+                Ok(()) => {
+                    return Self { program: folder.join("hostler-servlet.jar"), folder, lock }.fill(program);
+                }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
@@ -59,7 +61,9 @@ impl Place {
                 break;
             }
         }
-        Err(format!("{FOLDERS} virtual machines of the site run already: those of older configurations do not end"))
+        Err(format!(
+            "{FOLDERS} virtual machines of the site run already: those of older configurations do not end"
+        ))
     }
 
     fn fill(self, program: &[u8]) -> Result<Self, String> {

@@ -107,7 +107,10 @@ fn what_no_container_says_is_refused() {
     assert_eq!(hear_one(&packet(b"\x05\x01")), order(5, "before the answer's head"));
     assert_eq!(hear_one(&packet(b"\x09")), order(9, "that nobody has asked for"));
     assert_eq!(hear_one(&after(head.clone())), order(4, "after the answer's head"));
-    assert_eq!(hear_one(&[answered()[5..].to_vec(), packet(b"\x05\x01")].concat()), order(5, "after the end of the answer"));
+    assert_eq!(
+        hear_one(&[answered()[5..].to_vec(), packet(b"\x05\x01")].concat()),
+        order(5, "after the end of the answer")
+    );
     assert_eq!(hear(Answer::after_cping(USUAL), &[&head]), order(4, "before the answer to CPing"));
     assert_eq!(hear_one(&after(packet(b"\x03\0\x05abc\0"))), Err(Malformed::Short(3)));
     assert_eq!(hear_one(&after(packet(b"\x03\0\x01abc"))), Err(Malformed::Over { kind: 3, bytes: 2 }));
@@ -123,13 +126,22 @@ fn heads_are_what_a_line_of_http_can_hold() {
         hear_one(&packet(&[b"\x04\0\xc8\0\0\0\0\x01", &text(name)[..], &text(value)].concat()))
     };
     assert!(one(b"X", b"a\tb \xff").is_ok());
-    for (name, value) in [(&b"X"[..], &b"a\r\nSet-Cookie: b"[..]), (b"X", b"a\0"), (b"X\r\nY", b"a"), (b"X Y", b"a"), (b"", b"a")] {
+    for (name, value) in [
+        (&b"X"[..], &b"a\r\nSet-Cookie: b"[..]),
+        (b"X", b"a\0"),
+        (b"X\r\nY", b"a"),
+        (b"X Y", b"a"),
+        (b"", b"a"),
+    ] {
         assert_eq!(one(name, value), Err(Malformed::Field([name, b": ", value].concat())));
     }
     assert_eq!(hear_one(&packet(b"\x04\0\x64\0\0\0\0\0")), Err(Malformed::Status(100)));
     assert_eq!(hear_one(&packet(b"\x04\xff\xff\0\0\0\0\0")), Err(Malformed::Status(0xFFFF)));
     assert_eq!(hear_one(&packet(b"\x04\0\xc8\0\0\0\xff\xff")), Err(Malformed::Short(4)));
-    assert_eq!(hear_one(&packet(b"\x04\0\xc8\0\0\0\0\x01\xa0\x63\0\0\0")), Err(Malformed::Field(vec![0xA0, 0x63])));
+    assert_eq!(
+        hear_one(&packet(b"\x04\0\xc8\0\0\0\0\x01\xa0\x63\0\0\0")),
+        Err(Malformed::Field(vec![0xA0, 0x63]))
+    );
     // A null is no text.
     let heard = hear_one(&packet(b"\x04\0\xc8\xff\xff\0\x01\xa0\x0b\xff\xff")).unwrap();
     assert_eq!(heard.heads[0].headers, [(b"WWW-Authenticate".to_vec(), Vec::new())]);

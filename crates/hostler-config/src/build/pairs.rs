@@ -42,7 +42,10 @@ fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError
         })
     };
     let whole = (!apps.is_empty()).then(|| {
-        (server.defaults.pool.isolation, config.main().settings.iter().chain(&server.settings).collect::<Vec<_>>())
+        (
+            server.defaults.pool.isolation,
+            config.main().settings.iter().chain(&server.settings).collect::<Vec<_>>(),
+        )
     });
     let parts = server.locations.iter().filter(is_theirs);
     let parts = parts.map(|section| (section.conf.pool.isolation, section.settings.iter().collect()));

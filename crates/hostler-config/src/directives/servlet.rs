@@ -147,7 +147,9 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 fn context(path: &str) -> Result<&str, String> {
     let context = path.strip_suffix('/').unwrap_or(path);
     let is_plain = |part: &str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'+' | b'@');
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'+' | b'@')
+        };
         !part.is_empty() && !matches!(part, "." | "..") && part.bytes().all(plain)
     };
     let is_right = path.starts_with('/') && context.split('/').skip(1).all(is_plain);
@@ -179,10 +181,12 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
         "reloadable" if value.eq_ignore_ascii_case("on") => app.reloadable = true,
         "reloadable" if value.eq_ignore_ascii_case("off") => app.reloadable = false,
         "reloadable" => return Err("reloadable: needs on or off".to_owned()),
-        "parameter" => match value.split_once(':').filter(|(name, _)| !name.is_empty() && !name.contains('=')) {
-            Some((name, value)) => app.parameters.push((name.into(), value.into())),
-            None => return Err("parameter: needs a name, a colon and a value".to_owned()),
-        },
+        "parameter" => {
+            match value.split_once(':').filter(|(name, _)| !name.is_empty() && !name.contains('=')) {
+                Some((name, value)) => app.parameters.push((name.into(), value.into())),
+                None => return Err("parameter: needs a name, a colon and a value".to_owned()),
+            }
+        }
         _ => return Err(format!("there is no word {name}")),
     }
     Ok(())
@@ -200,7 +204,9 @@ fn heap(text: &str) -> Result<u64, String> {
         _ => 0,
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes >= LEAST).ok_or_else(|| "heap: needs a size such as 64m, 8m at least".to_owned())
+    bytes
+        .filter(|bytes| *bytes >= LEAST)
+        .ok_or_else(|| "heap: needs a size such as 64m, 8m at least".to_owned())
 }
 
 #[cfg(test)]
@@ -220,11 +226,18 @@ mod tests {
         let config = built(text).unwrap();
         let main = &config.main().conf.servlet;
         let path = |server: &Server, url: &str| server.find(url.as_bytes()).map(|app| app.path.to_string());
-        for (url, expected) in [("/", "/srv/root.war"), ("/shop", "/w/shop"), ("/shop/a", "/w/shop"), ("/shopping", "/srv/root.war")] {
+        for (url, expected) in [
+            ("/", "/srv/root.war"),
+            ("/shop", "/w/shop"),
+            ("/shop/a", "/w/shop"),
+            ("/shopping", "/srv/root.war"),
+        ] {
             assert_eq!(path(main, url).as_deref(), Some(expected), "{url}");
         }
         let host = &config.servers[1].conf.servlet;
-        for (url, expected) in [("/shop/new/x", "/srv/x.war"), ("/shop/newer", "/w/shop"), ("/x", "/srv/root.war")] {
+        for (url, expected) in
+            [("/shop/new/x", "/srv/x.war"), ("/shop/newer", "/w/shop"), ("/x", "/srv/root.war")]
+        {
             assert_eq!(path(host, url).as_deref(), Some(expected), "{url}");
         }
         let shop = main.find(b"/shop").unwrap();
@@ -268,7 +281,14 @@ mod tests {
 
     #[test]
     fn what_is_an_application_s_own_business_is_known_however_it_is_written() {
-        for path in ["/WEB-INF", "/shop/web-inf/web.xml", "/Meta-Inf/", "/x/WEB-INF;a=b/c", "/x\\WEB-INF\\c", "/WEB-INF /x"] {
+        for path in [
+            "/WEB-INF",
+            "/shop/web-inf/web.xml",
+            "/Meta-Inf/",
+            "/x/WEB-INF;a=b/c",
+            "/x\\WEB-INF\\c",
+            "/WEB-INF /x",
+        ] {
             assert!(is_private(path.as_bytes()), "{path}");
         }
         for path in ["/", "/WEB-INFO", "/a.META-INF", "/;WEB-INF"] {

@@ -36,7 +36,9 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Translate,
             after: &["perl", "rewrite"],
             before: &["alias"],
-            when: |request| !request.server.conf.servlet.apps.is_empty() && request.uri.first() == Some(&b'/'),
+            when: |request| {
+                !request.server.conf.servlet.apps.is_empty() && request.uri.first() == Some(&b'/')
+            },
             effect: Effect::Decides,
             run: Run::Now(translate),
         },
@@ -85,7 +87,12 @@ pub(crate) static MODULE: Module = Module {
 /// Finds the application that answers.
 fn translate(request: &mut Request) -> Outcome {
     let Some(plain) = path::plain(&request.uri) else {
-        log::request(request, Severity::Error, LOG, "a path that leads upwards behind a parameter is refused");
+        log::request(
+            request,
+            Severity::Error,
+            LOG,
+            "a path that leads upwards behind a parameter is refused",
+        );
         return Err(Halt::Status(400));
     };
     if request.server.conf.servlet.find(&plain).is_none() {
@@ -105,7 +112,9 @@ fn is_withheld(request: &Request) -> bool {
     }
     let of_file = |path: &str| {
         let rest = request.filename.strip_prefix(path.as_bytes());
-        rest.is_some_and(|rest| (rest.is_empty() && !request.found.is_directory()) || (rest.starts_with(b"/") && is_private(rest)))
+        rest.is_some_and(|rest| {
+            (rest.is_empty() && !request.found.is_directory()) || (rest.starts_with(b"/") && is_private(rest))
+        })
     };
     is_private(&request.uri) || apps.iter().any(|path| of_file(path))
 }
@@ -113,7 +122,12 @@ fn is_withheld(request: &Request) -> bool {
 /// As a container does: there is nothing.
 fn withhold(request: &mut Request) -> Outcome {
     let path = String::from_utf8_lossy(&request.filename).into_owned();
-    log::request(request, Severity::Error, LOG, &format!("{path} belongs to a web application's own files, and is not sent"));
+    log::request(
+        request,
+        Severity::Error,
+        LOG,
+        &format!("{path} belongs to a web application's own files, and is not sent"),
+    );
     Err(Halt::Status(404))
 }
 

@@ -109,7 +109,11 @@ fn apply(request: &mut Request, head: Head) {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
             request.content_type = Some(value.into());
-        } else if is(b"Date") || is(b"Server") || is(b"Transfer-Encoding") || (is(b"Content-Length") && !trusts) {
+        } else if is(b"Date")
+            || is(b"Server")
+            || is(b"Transfer-Encoding")
+            || (is(b"Content-Length") && !trusts)
+        {
             continue;
         } else {
             request.headers_out.add(name, value);

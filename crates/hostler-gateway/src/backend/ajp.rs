@@ -5,7 +5,9 @@
 
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Buf as _, Bytes, BytesMut};
-use hostler_ajp::{Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end};
+use hostler_ajp::{
+    Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end,
+};
 
 /// The protocol.
 #[derive(Debug)]
@@ -132,7 +134,9 @@ impl Protocol for Ajp {
                 Some(Said::Body(piece)) => Some(Event::Output(bytes.slice_ref(piece))),
                 Some(Said::End { .. }) => Some(Event::End { trouble: None }),
                 Some(Said::Wants(bytes)) if talk.wanted.is_some() => {
-                    return Err(format!("it asks for {bytes} bytes of the body before it has got those it asked for"));
+                    return Err(format!(
+                        "it asks for {bytes} bytes of the body before it has got those it asked for"
+                    ));
                 }
                 Some(Said::Wants(length)) => {
                     // None at all would be the body's end.

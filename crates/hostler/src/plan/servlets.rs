@@ -12,7 +12,12 @@ pub(crate) fn examine(config: &Config) -> Vec<Found> {
     let mut apps: Vec<(&Server, &App)> = Vec::new();
     for server in &config.servers {
         // What a virtual host inherits has been seen as the main server's.
-        let new = server.conf.servlet.apps.iter().filter(|app| apps.iter().all(|(_, known)| known.origin != app.origin));
+        let new = server
+            .conf
+            .servlet
+            .apps
+            .iter()
+            .filter(|app| apps.iter().all(|(_, known)| known.origin != app.origin));
         let new: Vec<_> = new.map(|app| (&**server, app)).collect();
         apps.extend(new);
     }
@@ -26,7 +31,8 @@ pub(crate) fn examine(config: &Config) -> Vec<Found> {
 /// Applications of one user that name different Javas.
 fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Found> {
     let user = |server: &Server| server.conf.core.assign_user.clone();
-    let named = || apps.iter().filter_map(|(server, app)| Some((user(server), *app, app.java_home.as_deref()?)));
+    let named =
+        || apps.iter().filter_map(|(server, app)| Some((user(server), *app, app.java_home.as_deref()?)));
     let mut found = Vec::new();
     for (at, (owner, app, home)) in named().enumerate() {
         let other = named().take(at).find(|(other, _, known)| *other == owner && *known != home);
@@ -52,7 +58,8 @@ mod tests {
             let [one, other] = homes;
             let text = format!("ServletApp /a a.war {one}\nServletApp /b b.war {other}");
             let config = Config::build(&read_text(&text, "/srv").unwrap()).unwrap();
-            let apps: Vec<_> = config.main().conf.servlet.apps.iter().map(|app| (config.main(), app)).collect();
+            let apps: Vec<_> =
+                config.main().conf.servlet.apps.iter().map(|app| (config.main(), app)).collect();
             disagreements(&config, &apps).into_iter().map(Found::why).collect::<Vec<_>>()
         };
         assert_eq!(found(["java-home=/opt/a", "java-home=/opt/a"]), [""; 0]);

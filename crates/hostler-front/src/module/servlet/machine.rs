@@ -62,7 +62,8 @@ pub(super) fn all(thread: &Thread) -> &'static [Box<str>] {
 pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
     let shared = &request.thread.shared;
     let machines = machines(shared);
-    let found = machines.sites.get(&shared.sites.of(&request.server)).zip(machines.hosts.get(&request.server.id));
+    let found =
+        machines.sites.get(&shared.sites.of(&request.server)).zip(machines.hosts.get(&request.server.id));
     let ((server, target), host) = found.ok_or("there is no application for it (ServletApp)")?;
     Ok(Machine { server: server.clone(), target: target.clone(), host: host.clone() })
 }
@@ -108,7 +109,10 @@ impl Machines {
         let settings = settings(&servers[0], threads);
         let limit = servers[0].conf.core.site_limits.memory.flatten();
         let mut args = vec![
-            format!("--key={:016x}", key(&shared.config.facts.server_root, &shared.site_names[site as usize])),
+            format!(
+                "--key={:016x}",
+                key(&shared.config.facts.server_root, &shared.site_names[site as usize])
+            ),
             format!("--heap={}", heap(apps().filter_map(|app| app.heap).max(), limit)),
             format!("--threads={threads}"),
             format!("--backlog={}", settings.queue_length),

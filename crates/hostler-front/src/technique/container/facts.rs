@@ -50,11 +50,16 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         let is = |other: &&[u8]| other.eq_ignore_ascii_case(name);
         let is_its_length = name.eq_ignore_ascii_case(b"Content-Length");
         // Without a body the container would wait for one; a length beside chunks is a lie about one of them.
-        let is_a_lie = is_its_length && (announced == Announced::Chunks || (!has_body && !is_get_of_nothing(request)));
+        let is_a_lie =
+            is_its_length && (announced == Announced::Chunks || (!has_body && !is_get_of_nothing(request)));
         !NOT_SENT.iter().any(|other| is(other)) && !named.iter().any(|other| is(other)) && !is_a_lie
     };
-    let headers: Vec<(&[u8], &[u8])> =
-        request.headers_in.iter().filter(|(name, _)| is_sent(name)).map(|(name, value)| (&**name, &**value)).collect();
+    let headers: Vec<(&[u8], &[u8])> = request
+        .headers_in
+        .iter()
+        .filter(|(name, _)| is_sent(name))
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
     let texts = Texts::of(request);
     let mut attributes = texts.attributes(request);
     attributes.extend_from_slice(&told.attributes);

@@ -133,7 +133,8 @@ fn run(test: impl AsyncFnOnce(&Container, Arc<Pool>)) {
 }
 
 fn work(path: &str, announced: Announced) -> stream::Work<Ask> {
-    let headers: &[(&[u8], &[u8])] = if announced == Announced::Length { &[(b"Content-Length", b"1")] } else { &[] };
+    let headers: &[(&[u8], &[u8])] =
+        if announced == Announced::Length { &[(b"Content-Length", b"1")] } else { &[] };
     let request = ForwardRequest {
         method: b"GET",
         protocol: b"HTTP/1.1",
