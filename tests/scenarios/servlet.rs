@@ -228,6 +228,7 @@ fn a_virtual_machine_that_ends_says_why_and_sessions_are_kept() {
     assert_eq!(count(&server, &cookie).1, "one 2");
     assert!(server.get("/shop/do/fill").status >= 500);
     let _ = server.await_error("java.lang.OutOfMemoryError: Java heap space");
+    let _ = server.await_error("the program ended unasked: exited with status 3");
     assert_eq!(server.get("/shop/plain.txt").text(), "as it is", "{}", server.error_log());
 }
 
