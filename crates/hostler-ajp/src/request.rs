@@ -143,7 +143,7 @@ impl ForwardRequest<'_> {
         let length = out.len() - start - ENVELOPE;
         match u16::try_from(length) {
             Ok(short) if length + ENVELOPE <= most => {
-                out[start + 2..start + 4].copy_from_slice(&short.to_be_bytes())
+                out[start + 2..start + 4].copy_from_slice(&short.to_be_bytes());
             }
             _ => {
                 out.truncate(start);
