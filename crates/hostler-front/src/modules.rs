@@ -10,6 +10,12 @@ use crate::module::{
 
 /// The modules.
 pub(crate) static MODULES: [&Module; 27] = [
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
+    php, proxy_fcgi, ratelimit, rewrite, ssl, status,
+};
+
+/// The modules.
+pub(crate) static MODULES: [&Module; 28] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -24,12 +30,14 @@ pub(crate) static MODULES: [&Module; 27] = [
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
     &ratelimit::MODULE,
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
+    &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,

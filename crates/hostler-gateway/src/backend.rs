@@ -7,6 +7,7 @@
 pub mod ajp;
 pub mod cgi;
 pub mod fastcgi;
+pub mod plain;
 pub mod ring;
 pub mod stream;
 mod timer;
