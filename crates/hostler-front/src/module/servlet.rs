@@ -34,7 +34,7 @@ pub(crate) static MODULE: Module = Module {
     hooks: &[
         Hook {
             phase: Phase::Translate,
-            after: &["perl", "rewrite"],
+            after: &["perl", "rewrite", "proxy"],
             before: &["alias"],
             when: |request| {
                 !request.server.conf.servlet.apps.is_empty() && request.uri.first() == Some(&b'/')
@@ -44,7 +44,7 @@ pub(crate) static MODULE: Module = Module {
         },
         Hook {
             phase: Phase::MapToStorage,
-            after: &["perl"],
+            after: &["perl", "proxy"],
             before: &["core"],
             when: |request| request.notes.contains(PATH),
             effect: Effect::Decides,
