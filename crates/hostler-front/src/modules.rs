@@ -4,18 +4,12 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, servlet, ssl, status,
-};
-
-/// The modules.
-pub(crate) static MODULES: [&Module; 27] = [
     actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
-    php, proxy_fcgi, ratelimit, rewrite, ssl, status,
+    php, proxy_fcgi, ratelimit, rewrite, servlet, ssl, status,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 28] = [
+pub(crate) static MODULES: [&Module; 29] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,

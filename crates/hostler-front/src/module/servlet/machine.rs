@@ -133,6 +133,10 @@ impl Machines {
             env: vec![[b"PATH=", DEFAULT_PATH].concat().into(), (*b"LANG=C.UTF-8").into()],
             backlog: settings.queue_length as u32,
             limits: pools::limits(&servers[0]),
+            // Installed with this server, and held open: it is not replaced while that runs.
+            version: (0, 0, 0, 0),
+            // There is one of it.
+            most: u32::MAX,
         };
         let target = Target { address: Address::Program(program), connect_timeout: CONNECT, settings };
         self.sites.insert(site, (servers[0].clone(), Arc::new(target)));
