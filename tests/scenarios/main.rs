@@ -23,6 +23,7 @@ mod rewriting;
 mod rewriting_maps;
 mod serve;
 mod service;
+mod servlet;
 mod setup;
 mod showcase;
 mod ssi;

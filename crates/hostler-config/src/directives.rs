@@ -26,5 +26,6 @@ pub mod proxy_fcgi;
 pub mod reach;
 pub(crate) mod reading;
 pub mod rewrite;
+pub mod servlet;
 pub mod setenvif;
 pub mod ssl;

@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
-    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl,
+    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -48,6 +48,7 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[0],
     &proxy::METHODS[1],
     &proxy::METHODS[2],
+    &servlet::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,

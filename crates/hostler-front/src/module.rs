@@ -20,6 +20,7 @@ pub(crate) mod proxy;
 pub(crate) mod proxy_fcgi;
 pub(crate) mod ratelimit;
 pub(crate) mod rewrite;
+pub(crate) mod servlet;
 pub(crate) mod socket;
 pub(crate) mod ssl;
 pub(crate) mod status;

@@ -3,13 +3,10 @@
 //! ([`crate::hook::plan`]).
 
 use crate::hook::registry::Module;
-use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
-    php, proxy, proxy_fcgi, ratelimit, rewrite, ssl, status,
-};
+use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl, php, proxy, proxy_fcgi, ratelimit, rewrite, servlet, ssl, status};
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 29] = [
+pub(crate) static MODULES: [&Module; 30] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -37,6 +34,7 @@ pub(crate) static MODULES: [&Module; 29] = [
     &rewrite::MODULE,
     &rewrite::REDIRECT,
     &rewrite::FORCE,
+    &servlet::MODULE,
     &ssl::MODULE,
     &status::MODULE,
 ];

@@ -105,7 +105,8 @@ pub enum Program {
     /// A program that serves connections (FastCGI 1.0 §2.2): its descriptor 0 is a listening Unix socket, which the site
     /// makes for it in a directory that the site's user alone may enter. Socket and directory go when it ends.
     Listener {
-        /// Absolute path of the program, checked as a script is.
+        /// Absolute path of the program, checked as a script is; a name without a slash is an engine's, which is ours and
+        /// held open.
         path: ByteBuf,
         /// Arguments after the program's name.
         args: Vec<ByteBuf>,

@@ -153,7 +153,11 @@ impl<P: Protocol> Exchange<P> {
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.open {
             // What went wrong the events tell.
-            Some(open) => open.poll_flush(context, &mut self.waiting).map(|_| ()),
+            Some(open) => match open.poll_flush(context, &mut self.waiting) {
+                // The next event that makes room wakes the task.
+                Poll::Ready(Ok(())) if !P::has_room(&open.answer) => Poll::Pending,
+                flushed => flushed.map(|_| ()),
+            },
             None => Poll::Ready(()),
         }
     }
@@ -220,9 +224,15 @@ impl<P: Protocol> Open<P> {
         waiting: &mut Option<Instant>,
     ) -> Poll<Result<EventOf<P>, Error>> {
         // A program need not read all of its input: what it has said counts, and how it goes on.
-        let is_sent = self.poll_flush(context, waiting).is_ready();
+        let mut is_sent = self.poll_flush(context, waiting).is_ready();
         loop {
-            match P::next(&mut self.answer, &mut self.pending) {
+            let next = P::next(&mut self.answer, &mut self.pending);
+            if self.reply() {
+                is_sent = self.poll_flush(context, waiting).is_ready();
+                // Whoever has a further piece of the body may not have been told yet that there is room.
+                context.waker().wake_by_ref();
+            }
+            match next {
                 Ok(Some(event)) => {
                     *waiting = None;
                     return Poll::Ready(Ok(event));
@@ -243,7 +253,7 @@ impl<P: Protocol> Open<P> {
                     return Poll::Ready(Err(Error::because(Kind::ConnectionClosed, error)));
                 }
                 // As long as all that has come of the body is the program's, it is the client's turn.
-                Poll::Pending if is_sent && !self.whole => {
+                Poll::Pending if is_sent && !self.whole && P::has_room(&self.answer) => {
                     *waiting = None;
                     return Poll::Pending;
                 }
@@ -253,6 +263,14 @@ impl<P: Protocol> Open<P> {
                 }
             }
         }
+    }
+
+    /// Says what the program has asked for, if it has.
+    fn reply(&mut self) -> bool {
+        let unsent = self.connection.unsent();
+        let before = unsent.len();
+        P::reply(&mut self.answer, unsent.buffer());
+        self.connection.unsent().len() > before
     }
 
     fn poll_flush(
