@@ -5,11 +5,11 @@
 use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status,
+    ratelimit, rewrite, ssl, status, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 26] = [
+pub(crate) static MODULES: [&Module; 27] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -30,6 +30,7 @@ pub(crate) static MODULES: [&Module; 26] = [
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
+    &wsgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,

@@ -7,8 +7,13 @@ pub use cgi::CGI;
 use hostler_config::technique::{self, Technique};
 
 /// All techniques that Hostler has.
-pub static TECHNIQUES: &[&Technique] =
-    &[&CGI, &hostler_perl_technique::PERL, &hostler_perl_technique::PSGI, &hostler_php_technique::PHP];
+pub static TECHNIQUES: &[&Technique] = &[
+    &CGI,
+    &hostler_perl_technique::PERL,
+    &hostler_perl_technique::PSGI,
+    &hostler_php_technique::PHP,
+    &hostler_python_technique::WSGI,
+];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
 ///
@@ -27,8 +32,8 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "perl", "psgi", "php"]);
+        assert_eq!(names, ["cgi", "perl", "psgi", "php", "wsgi"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
-        assert_eq!(engines, ["perl", "php"]);
+        assert_eq!(engines, ["perl", "php", "python"]);
     }
 }

@@ -12,12 +12,13 @@ use crate::module::core::file;
 use crate::module::{alias, cgi};
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::respond::{Ask, respond};
+use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::DirConfig;
 use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
+use hostler_gateway::backend::OnAbandon;
 use hostler_php_frames as frames;
 use hostler_php_frames::handler;
 use hostler_php_technique::{ENGINE, PHP};
@@ -72,7 +73,17 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
     };
     let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
     let directory = known(request);
-    respond(request, Ask { engine: &ENGINE, one_shot, directory, translated, handler }).await
+    let ask = Ask {
+        engine: &ENGINE,
+        one_shot,
+        group: None,
+        timeout: None,
+        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+        directory,
+        translated,
+        handler,
+    };
+    respond(request, ask).await
 }
 
 /// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
@@ -115,7 +126,7 @@ fn define(request: &Request, id: u32) -> Vec<u8> {
     let pass_auth = dir.core.cgi_pass_auth == Some(true);
     let user_ini = dir.php.user_ini.unwrap_or(true);
     frames::Directory { settings, user_ini, pass_auth }.encode(&mut Encoder(&mut own));
-    let signature = signature(request);
+    let signature = cgi::signature_for_all(request);
     let directory = Directory {
         server: request.thread.shared.engines.place(&request.server, &ENGINE),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
@@ -131,13 +142,4 @@ fn define(request: &Request, id: u32) -> Vec<u8> {
 fn told(setting: &php::Setting) -> frames::Setting<'_> {
     let php::Setting { name, value, admin, access_file } = setting;
     frames::Setting { name, value, admin: *admin, access_file: *access_file }
-}
-
-/// `ServerSignature`'s line for everybody who meets this configuration: with the virtual host's own name, never
-/// one that some client has made up.
-fn signature(request: &Request) -> String {
-    let mut anybody = Request::new(&request.thread, &request.peer);
-    anybody.server = request.server.clone();
-    anybody.dir = request.dir.clone();
-    String::from_utf8_lossy(&cgi::signature(&anybody)).into_owned()
 }

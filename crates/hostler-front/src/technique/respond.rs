@@ -27,7 +27,7 @@ const WHOLE: usize = 64 << 10;
 
 /// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
 /// (WordPress' cron).
-const LONGEST_ALONE: Duration = Duration::from_secs(600);
+pub(crate) const LONGEST_ALONE: Duration = Duration::from_secs(600);
 
 /// What is asked of whom.
 pub(crate) struct Ask {
@@ -35,6 +35,12 @@ pub(crate) struct Ask {
     pub(crate) engine: &'static Engine,
     /// A process for this request alone.
     pub(crate) one_shot: bool,
+    /// The group whose pool it is for, if the engine's programs are divided.
+    pub(crate) group: Option<Arc<str>>,
+    /// How long it may take; `None`: `Timeout`.
+    pub(crate) timeout: Option<Duration>,
+    /// What becomes of it when its client goes.
+    pub(crate) on_abandon: OnAbandon,
     /// The number of the configuration, and the message that defines it.
     pub(crate) directory: (u32, Arc<[u8]>),
     /// `PATH_TRANSLATED`.
@@ -85,10 +91,18 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
         thread: request.thread.index,
         directory: ask.directory,
         request: encoded,
-        timeout: settings::timeout(&request.server),
-        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+        timeout: ask.timeout.unwrap_or_else(|| settings::timeout(&request.server)),
+        on_abandon: ask.on_abandon,
     };
-    let pool = request.thread.shared.engines.pool(&request.thread, &request.server, ask.engine, ask.one_shot);
+    let (engines, one_shot) = (&request.thread.shared.engines, ask.one_shot);
+    let grouped;
+    let pool = match &ask.group {
+        None => engines.pool(&request.thread, &request.server, ask.engine, one_shot),
+        Some(group) => {
+            grouped = engines.of_group(&request.thread, &request.server, ask.engine, one_shot, group)?;
+            &grouped
+        }
+    };
     let exchange = match pool.try_begin(work) {
         Ok(exchange) => exchange,
         Err(work) => pool.clone().begin(work).await?,

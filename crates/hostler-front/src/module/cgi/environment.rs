@@ -154,3 +154,12 @@ fn path() -> &'static [u8] {
         own.unwrap_or_else(|| settings::DEFAULT_PATH.to_vec())
     })
 }
+
+/// `ServerSignature`'s line for everybody who meets the request's configuration: with the virtual host's own name, never one
+/// that some client has made up.
+pub(crate) fn signature_for_all(request: &Request) -> String {
+    let mut anybody = Request::new(&request.thread, &request.peer);
+    anybody.server = request.server.clone();
+    anybody.dir = request.dir.clone();
+    String::from_utf8_lossy(&signature(&anybody)).into_owned()
+}
