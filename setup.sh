@@ -38,6 +38,7 @@ test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as
 test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
 test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's own answers, before ours
 test|file:/usr/lib/apache2/modules/libphp8.2.so|libapache2-mod-php8.2|mod_php's own answers, before ours
+test|file:/usr/lib/apache2/modules/mod_wsgi.so|libapache2-mod-wsgi-py3|mod_wsgi's own answers, before ours
 test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
 test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
 test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections

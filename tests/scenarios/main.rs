@@ -27,3 +27,4 @@ mod status;
 mod tenants;
 mod tls;
 mod workers;
+mod wsgi;

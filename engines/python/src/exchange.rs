@@ -73,10 +73,15 @@ pub(crate) fn waiting<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) fn log(severity: Severity, text: &[u8]) {
     let current = CURRENT.load(Relaxed);
     if current.is_null() || process::is_forked_away() || WAITS.load(Relaxed) {
+        return process::complain(text);
+    }
+    // SAFETY: as in `with`.
+    let exchange = unsafe { &mut *current };
+    if exchange.trip.is_abandoned() {
+        // Nobody listens to the request's own lines any more.
         process::complain(text);
     } else {
-        // SAFETY: as in `with`.
-        unsafe { &mut *current }.trip.log(severity, true, text);
+        exchange.trip.log(severity, true, text);
     }
 }
 

@@ -4,6 +4,7 @@ use hostler_python_frames::variable;
 use std::env;
 use std::ffi::CStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,9 @@ fn usable(path: &Path) -> Result<(), String> {
         Ok(file) if file.permissions().mode() & 0o111 == 0 => Err(format!("{shown} may not be executed")),
         Ok(_) => Ok(()),
         Err(error) => Err(match fs::read_link(path) {
+            Ok(target) if error.kind() == ErrorKind::PermissionDenied => {
+                format!("{shown} is a link to {}, where the site's user may not go", target.display())
+            }
             Ok(target) => format!(
                 "{shown} is a link to {}, which is not there any more: make the virtual environment anew",
                 target.display()
