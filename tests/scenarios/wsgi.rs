@@ -44,7 +44,8 @@ fn await_it(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Makes a virtual environment of the system's Python, without packages.
 fn venv(site: &Site, name: &str) {
-    let made = Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(site.path(name)).status();
+    let made =
+        Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(site.path(name)).status();
     assert!(made.is_ok_and(|status| status.success()), "python3 -m venv works (package python3-venv)");
 }
 
@@ -64,7 +65,10 @@ fn an_application_is_loaded_once_and_keeps_what_it_knows() {
 #[test]
 fn static_files_stand_beside_an_application() {
     needs_python!();
-    let site = site(PID, "Alias /static \"@ROOT@/static\"\n<Directory \"@ROOT@/static\">\nRequire all granted\n</Directory>\n");
+    let site = site(
+        PID,
+        "Alias /static \"@ROOT@/static\"\n<Directory \"@ROOT@/static\">\nRequire all granted\n</Directory>\n",
+    );
     let server = site.file("static/a.css", "css").start();
     assert_eq!(server.get("/static/a.css").text(), "css");
     assert_eq!(server.get("/static/b.css").status, 404);
@@ -77,7 +81,8 @@ fn a_script_that_is_written_anew_takes_the_place_of_the_old_one() {
     let server = site(PID, "").start();
     let before = pid(&server, "/");
     let file = server.site().path("app/app.wsgi");
-    let text = "def application(environ, start_response):\n    return say(start_response, 'new %d' % os.getpid())\n";
+    let text =
+        "def application(environ, start_response):\n    return say(start_response, 'new %d' % os.getpid())\n";
     fs::write(&file, format!("{ANSWER}{text}")).unwrap();
     await_it("the new script", || server.get("/").text().starts_with("new "));
     // All of the application is new, not only the script: it is another process, of another parent.
@@ -105,9 +110,14 @@ fn applications_have_interpreters_of_their_own_unless_they_are_of_one_group() {
                   WSGIScriptAlias /c @ROOT@/app/one.wsgi application-group=%{GLOBAL}\n\
                   WSGIScriptAlias /d @ROOT@/app/two.wsgi application-group=%{GLOBAL}\n\
                   <Directory @ROOT@/app>\nRequire all granted\n</Directory>\nMaxRequestWorkers 1\n";
-    let site = Site::new().file("app/one.wsgi", format!("{ANSWER}{text}")).file("app/two.wsgi", format!("{ANSWER}{text}"));
+    let site = Site::new()
+        .file("app/one.wsgi", format!("{ANSWER}{text}"))
+        .file("app/two.wsgi", format!("{ANSWER}{text}"));
     let server = site.config(config).start();
-    assert_eq!(["/a", "/b", "/a", "/b"].map(|target| server.get(target).text()), ["/a", "/b", "/a/a", "/b/b"]);
+    assert_eq!(
+        ["/a", "/b", "/a", "/b"].map(|target| server.get(target).text()),
+        ["/a", "/b", "/a/a", "/b/b"]
+    );
     assert_eq!(["/c", "/d", "/c"].map(|target| server.get(target).text()), ["/c", "/c/d", "/c/d/c"]);
 }
 
@@ -162,8 +172,12 @@ fn an_interpreter_that_is_none_is_told() {
 fn what_cannot_be_loaded_is_told_with_its_traceback_and_hurts_no_other() {
     needs_python!();
     let config = "WSGIScriptAlias /fine @ROOT@/app/fine.wsgi\n";
-    let site = Site::new().file("app/fine.wsgi", format!("{ANSWER}{PID}")).file("app/bad.wsgi", "import nothing_of_this_name\n");
-    let config = format!("{config}WSGIScriptAlias /bad @ROOT@/app/bad.wsgi\n<Directory @ROOT@/app>\nRequire all granted\n</Directory>");
+    let site = Site::new()
+        .file("app/fine.wsgi", format!("{ANSWER}{PID}"))
+        .file("app/bad.wsgi", "import nothing_of_this_name\n");
+    let config = format!(
+        "{config}WSGIScriptAlias /bad @ROOT@/app/bad.wsgi\n<Directory @ROOT@/app>\nRequire all granted\n</Directory>"
+    );
     let server = site.config(&config).start();
     let answer = server.get("/bad");
     assert_eq!(answer.status, 500);
@@ -197,7 +211,8 @@ fn applications_are_imported_once_for_all_workers() {
 #[test]
 fn what_starts_threads_or_connects_is_imported_in_each_worker() {
     needs_python!();
-    let threads = "import threading, time\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()\n";
+    let threads =
+        "import threading, time\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()\n";
     let sockets = "import socket\nkept = socket.socketpair()\n";
     for (begins, why) in [(threads, "it starts threads"), (sockets, "it opens connections")] {
         let text = format!(
@@ -347,7 +362,9 @@ fn mod_python_is_refused_with_what_to_write_instead() {
 #[test]
 fn scripts_that_would_guard_are_refused() {
     for name in ["WSGIAccessScript", "WSGIAuthUserScript", "WSGIAuthGroupScript", "WSGIHandlerScript x"] {
-        let Err(said) = Site::new().config(&format!("<Location /x>\n{name} /srv/a.py\n</Location>")).try_start() else {
+        let Err(said) =
+            Site::new().config(&format!("<Location /x>\n{name} /srv/a.py\n</Location>")).try_start()
+        else {
             panic!("it starts with {name}")
         };
         assert!(said.contains("is not possible"), "{name}: {said}");
@@ -367,7 +384,10 @@ fn packages() -> Option<std::path::PathBuf> {
         };
         let folder = target.to_string_lossy().into_owned();
         let made = run(Path::new("/usr/bin/python3"), &["-m", "venv", "--clear", "--copies", &folder])
-            && run(&target.join("bin/pip"), &["install", "--quiet", "--timeout", "10", "django==5.*", "flask==3.*"]);
+            && run(
+                &target.join("bin/pip"),
+                &["install", "--quiet", "--timeout", "10", "django==5.*", "flask==3.*"],
+            );
         if !made {
             return None;
         }
@@ -385,13 +405,16 @@ macro_rules! needs_packages {
                     Command::new("cp").arg("-r").arg(folder.join("lib")).arg($site.path("packages")).status();
                 assert!(copied.is_ok_and(|status| status.success()));
                 let found = fs::read_dir($site.path("packages")).unwrap().flatten();
-                let version = found.map(|entry| entry.file_name()).find(|name| {
-                    name.to_string_lossy().starts_with("python3")
-                });
+                let version = found
+                    .map(|entry| entry.file_name())
+                    .find(|name| name.to_string_lossy().starts_with("python3"));
                 version.unwrap().to_string_lossy().into_owned()
             }
             None => {
-                hostler_tests::skipped(module_path!(), "packages can't be fetched from PyPI (or there is no python3-venv)");
+                hostler_tests::skipped(
+                    module_path!(),
+                    "packages can't be fetched from PyPI (or there is no python3-venv)",
+                );
                 return;
             }
         }
@@ -411,8 +434,12 @@ fn flask_answers() {
     let answer = server.get("/hello/you");
     assert_eq!(answer.text(), "hello you 1", "{}", server.error_log());
     let cookie = answer.field("Set-Cookie").and_then(|cookie| cookie.split(';').next()).unwrap().to_owned();
-    assert_eq!(server.get_with("/hello/you", &format!("Host: localhost\r\nCookie: {cookie}\r\n")).text(), "hello you 2");
-    let body = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n0123456789\r\n--b--\r\n";
+    assert_eq!(
+        server.get_with("/hello/you", &format!("Host: localhost\r\nCookie: {cookie}\r\n")).text(),
+        "hello you 2"
+    );
+    let body =
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n0123456789\r\n--b--\r\n";
     let head = "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n";
     let request = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
     assert_eq!(server.request(request.as_bytes()).text(), "10");
@@ -443,7 +470,10 @@ fn a_django_project_runs_with_the_configuration_of_its_documentation() {
     let text = fs::read_to_string(&settings).unwrap().replace("ALLOWED_HOSTS = []", "ALLOWED_HOSTS = ['*']");
     fs::write(&settings, text).unwrap();
     django(&project, &["manage.py", "migrate", "-v0"]);
-    django(&project, &["manage.py", "createsuperuser", "--noinput", "--username", "admin", "--email", "a@example.com"]);
+    django(
+        &project,
+        &["manage.py", "createsuperuser", "--noinput", "--username", "admin", "--email", "a@example.com"],
+    );
     // The database is the site's to write to.
     for name in ["mysite", "mysite/db.sqlite3"] {
         use std::os::unix::fs::PermissionsExt;
@@ -454,7 +484,8 @@ fn a_django_project_runs_with_the_configuration_of_its_documentation() {
     let page = server.get("/admin/login/");
     assert_eq!(page.status, 200, "{}", server.error_log());
     let token = page.text();
-    let token = token.split("csrfmiddlewaretoken\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let token =
+        token.split("csrfmiddlewaretoken\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let cookie = page.field("Set-Cookie").and_then(|cookie| cookie.split(';').next()).unwrap();
     let body = format!("csrfmiddlewaretoken={token}&username=admin&password=secret-word&next=/admin/");
     let head = format!(

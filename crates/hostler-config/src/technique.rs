@@ -79,17 +79,23 @@ pub struct Engine {
     pub groups: Option<&'static Groups>,
 }
 
+/// What is wrong: where, in which directive, and why.
+pub type Complaint = (Origin, &'static str, String);
+
+/// Names and values.
+pub type Variables = Vec<(String, String)>;
+
 /// Groups of an engine's programs. A request's group is known when the request is: each name is a pool of its own, of the
 /// virtual hosts that would else share one.
 pub struct Groups {
     /// Adds to what the parent of a pool is told what is its group's.
     pub setup: fn(&Config, servers: &[u32], group: &str, &mut Setup),
     /// Variables for the engine's program, beside those that all get.
-    pub environment: fn(&Config, servers: &[u32], group: &str) -> Vec<(String, String)>,
+    pub environment: fn(&Config, servers: &[u32], group: &str) -> Variables,
     /// The sizes of a group's pool.
     pub sizes: fn(&Config, servers: &[u32], group: &str) -> Sizes,
     /// What the configuration says of groups that can't be: where, in which directive, and why.
-    pub check: fn(&Config) -> Vec<(Origin, &'static str, String)>,
+    pub check: fn(&Config) -> Vec<Complaint>,
 }
 
 /// Sizes of a group's pool, where they are not those of a pool that is not divided.

@@ -76,7 +76,9 @@ fn fields(e: &mut Environment<'_>, head: &RequestHead<'_>, pass_authorization: b
             e.put("CONTENT_LENGTH", value)?;
             continue;
         }
-        if is_withheld(name, pass_authorization) || head.headers_in[..at].iter().any(|other| same(other.0, name)) {
+        if is_withheld(name, pass_authorization)
+            || head.headers_in[..at].iter().any(|other| same(other.0, name))
+        {
             continue;
         }
         let Some(variable) = e.names.of_field(name)? else { continue };
@@ -99,7 +101,8 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 /// `Proxy` would be `HTTP_PROXY`, which programs take for their own; credentials are the server's unless
 /// `WSGIPassAuthorization` says otherwise.
 fn is_withheld(name: &[u8], pass_authorization: bool) -> bool {
-    let is_credential = || [&b"authorization"[..], b"proxy-authorization"].iter().any(|field| same(field, name));
+    let is_credential =
+        || [&b"authorization"[..], b"proxy-authorization"].iter().any(|field| same(field, name));
     same(name, b"proxy") || (!pass_authorization && is_credential())
 }
 
@@ -160,4 +163,3 @@ fn protocol(head: &RequestHead<'_>, included: bool) -> &'static [u8] {
 fn decimal(e: &mut Environment<'_>, name: &'static str, number: u16) -> Outcome<()> {
     e.put(name, number.to_string().as_bytes())
 }
-

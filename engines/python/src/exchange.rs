@@ -101,7 +101,8 @@ impl Exchange<'_> {
                 }
                 Err(Gone::Interrupted) => check_signals()?,
                 Err(_) => {
-                    let message = "request data read error: the client has gone, or has sent too much or too slowly";
+                    let message =
+                        "request data read error: the client has gone, or has sent too much or too slowly";
                     // SAFETY: the type of an exception.
                     return Err(unsafe { py::raise(ffi::PyExc_OSError, message) });
                 }

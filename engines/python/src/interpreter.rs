@@ -22,7 +22,9 @@ pub(crate) fn find() -> Result<PathBuf, String> {
         return in_home(&home, &place);
     }
     if let Some(path) = said(variable::INTERPRETER) {
-        return usable(&path).map(|()| path.clone()).map_err(|why| format!("{place} {}: {why}", path.display()));
+        return usable(&path)
+            .map(|()| path.clone())
+            .map_err(|why| format!("{place} {}: {why}", path.display()));
     }
     if usable(Path::new(SYSTEM)).is_ok() {
         return Ok(SYSTEM.into());
@@ -30,7 +32,8 @@ pub(crate) fn find() -> Result<PathBuf, String> {
     let path = env::var_os("PATH").unwrap_or_default();
     let all = env::split_paths(&path).filter(|folder| folder.is_absolute());
     all.map(|folder| folder.join("python3")).find(|path| usable(path).is_ok()).ok_or_else(|| {
-        "there is no python3 on this machine: install it, or name one (HostlerPython /path/to/python3)".to_owned()
+        "there is no python3 on this machine: install it, or name one (HostlerPython /path/to/python3)"
+            .to_owned()
     })
 }
 
@@ -46,7 +49,9 @@ fn in_home(home: &Path, place: &str) -> Result<PathBuf, String> {
     let why = match there {
         Some(path) => usable(path).err().unwrap_or_default(),
         None if fs::metadata(home).is_ok() => {
-            format!("there is no bin/python3 in it: make a virtual environment there (python3 -m venv {shown})")
+            format!(
+                "there is no bin/python3 in it: make a virtual environment there (python3 -m venv {shown})"
+            )
         }
         None => format!(
             "there is no such folder, or the site's user may not enter it: make a virtual environment there (python3 -m \
@@ -85,7 +90,9 @@ pub(crate) fn home() {
             return;
         }
         let text = |pointer| CStr::from_ptr(pointer).to_string_lossy().into_owned();
-        for (name, value) in [("HOME", (*found).pw_dir), ("USER", (*found).pw_name), ("LOGNAME", (*found).pw_name)] {
+        for (name, value) in
+            [("HOME", (*found).pw_dir), ("USER", (*found).pw_name), ("LOGNAME", (*found).pw_name)]
+        {
             if env::var_os(name).is_none() && !value.is_null() {
                 env::set_var(name, text(value));
             }

@@ -100,7 +100,10 @@ fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
         let written = rustix::io::write(&file, rest)?;
         rest = &rest[written..];
     }
-    rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    rustix::fs::fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
     Ok(file)
 }
 

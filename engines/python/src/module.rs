@@ -36,8 +36,11 @@ static METHODS: Fixed<[ffi::PyMethodDef; 5]> = Fixed([
 ]);
 
 /// What an application calls; it holds the request's number.
-static START_RESPONSE: Fixed<ffi::PyMethodDef> =
-    Fixed(method(c"start_response", start_response, c"start_response(status, headers, exc_info=None) -> write"));
+static START_RESPONSE: Fixed<ffi::PyMethodDef> = Fixed(method(
+    c"start_response",
+    start_response,
+    c"start_response(status, headers, exc_info=None) -> write",
+));
 static WRITE: Fixed<ffi::PyMethodDef> = Fixed(method(c"write", write, c"write(bytes)"));
 
 /// A definition that Python may keep; with the lock it changes counters in it.
@@ -193,4 +196,3 @@ pub(crate) fn bytes_of(data: &Object) -> Outcome<&[u8]> {
         unsafe { py::raise(ffi::PyExc_TypeError, &message) }
     })
 }
-

@@ -17,7 +17,8 @@ impl Support {
         // SAFETY: strings and objects; the dictionary is the module's, which is kept.
         unsafe {
             let name = c"_hostler_support";
-            let code = Object::owned(ffi::Py_CompileString(text.as_ptr(), c"hostler".as_ptr(), ffi::Py_file_input))?;
+            let code =
+                Object::owned(ffi::Py_CompileString(text.as_ptr(), c"hostler".as_ptr(), ffi::Py_file_input))?;
             let support = Object::borrowed(ffi::PyImport_AddModule(name.as_ptr()))?;
             let scope = Object::borrowed(ffi::PyModule_GetDict(support.as_ptr()))?;
             let builtins = Object::borrowed(ffi::PyEval_GetBuiltins())?;

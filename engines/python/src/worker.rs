@@ -124,14 +124,20 @@ impl Worker {
         // What has no number is no request's: reading from it finds the end before it asks.
         let nothing = input.call(&[&py::number(0)?])?;
         // SAFETY: objects.
-        unsafe { ffi::PyObject_SetAttrString(nothing.as_ptr(), c"_ended".as_ptr(), py::truth(true)?.as_ptr()) };
+        unsafe {
+            ffi::PyObject_SetAttrString(nothing.as_ptr(), c"_ended".as_ptr(), py::truth(true)?.as_ptr())
+        };
         let (servers, names, head) = (servers.into(), Names::default(), Vec::new());
         Ok(Self { support, own, names, one_shot, servers, head, last: None, nothing, input })
     }
 
     /// `wsgi.input`
     pub(crate) fn input(&self, head: &RequestHead<'_>, serial: &Object) -> Outcome {
-        if head.flags & request_flag::BODY != 0 { self.input.call(&[serial]) } else { Ok(self.nothing.clone()) }
+        if head.flags & request_flag::BODY != 0 {
+            self.input.call(&[serial])
+        } else {
+            Ok(self.nothing.clone())
+        }
     }
 
     fn run(&mut self, trip: &mut Trip) {
@@ -205,7 +211,12 @@ impl Worker {
     }
 
     /// The application; else the status that says that there is none, as has been told.
-    fn application(&mut self, file: &[u8], script: &str, directory: &Directory) -> Outcome<Result<Object, u16>> {
+    fn application(
+        &mut self,
+        file: &[u8],
+        script: &str,
+        directory: &Directory,
+    ) -> Outcome<Result<Object, u16>> {
         if let Some(last) = &self.last
             && last.file == file
             && last.callable == directory.callable

@@ -170,7 +170,8 @@ fn check(request: &Request) -> Result<(), Halt> {
 /// The group that the request's application runs in.
 fn group(request: &Request) -> Result<Group, Halt> {
     let server = request.server.clone();
-    let own = aliased(request).and_then(|at| server.conf.part(&SERVER).aliases.get(at)).map(|alias| &alias.own);
+    let own =
+        aliased(request).and_then(|at| server.conf.part(&SERVER).aliases.get(at)).map(|alias| &alias.own);
     let name = match &server.conf.core.server_name {
         Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &server),
         None => String::from_utf8_lossy(&variables::server_name(request)).into_owned(),
@@ -178,7 +179,8 @@ fn group(request: &Request) -> Result<Group, Halt> {
     let script = String::from_utf8_lossy(script_name(&request.uri, &request.path_info));
     let host = request.hostname.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let variable = |name: &str| Some(String::from_utf8_lossy(request.env.find(name)?).into_owned());
-    let facts = Facts { server: &name, host: &host, script: script.trim_end_matches('/'), variable: &variable };
+    let facts =
+        Facts { server: &name, host: &host, script: script.trim_end_matches('/'), variable: &variable };
     let group = Group::of(request.dir.part(&DIR), own, facts);
     group.map_err(|why| {
         log::request(request, Severity::Error, LOG, &why);

@@ -133,7 +133,8 @@ impl Engines {
     /// The pools of a site whose parents its process knows by these names.
     pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
         let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
-        let all = indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot, group: None }));
+        let all =
+            indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot, group: None }));
         all.flat_map(|which| self.named_as(shared, which, names)).collect()
     }
 

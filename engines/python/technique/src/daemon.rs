@@ -81,9 +81,11 @@ fn set(command: &mut Command<'_>, daemon: &mut Daemon, key: &str, value: &str) -
             ));
         }
         "chroot" => {
-            return Err("chroot= is not possible: use AssignUserID, which separates sites by their users, and \
+            return Err(
+                "chroot= is not possible: use AssignUserID, which separates sites by their users, and \
                         limits of the service manager"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         _ => {
             let Some((_, why)) = IGNORED.iter().find(|(known, _)| *known == key) else {
@@ -107,7 +109,11 @@ fn count(key: &str, value: &str) -> Result<u32, String> {
 }
 
 fn absolute(key: &str, value: &str) -> Result<Box<str>, String> {
-    if value.starts_with('/') { Ok(value.into()) } else { Err(format!("{key}={value} is not an absolute path")) }
+    if value.starts_with('/') {
+        Ok(value.into())
+    } else {
+        Err(format!("{key}={value} is not an absolute path"))
+    }
 }
 
 fn mask(value: &str) -> Result<u32, String> {

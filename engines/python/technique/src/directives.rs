@@ -23,7 +23,9 @@ const fn in_sections(directive: Directive) -> Directive {
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
     let directive = Directive::new(name, Arity::RawArgs, "", "Not needed", |_, _| Ok(()));
     let action = hostler_config::Action::Ignored(why);
-    Directive { action, ..directive }.allowed(Contexts::ANYWHERE, Overrides::ALL).with_effect(Effect::Harmless)
+    Directive { action, ..directive }
+        .allowed(Contexts::ANYWHERE, Overrides::ALL)
+        .with_effect(Effect::Harmless)
 }
 
 /// One that could change who may see what, or what answers.
@@ -122,9 +124,21 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
-    flag!("WSGIPassAuthorization", "Whether applications are told of Authorization (default Off)", pass_authorization),
-    flag!("WSGIScriptReloading", "Whether a script that is newer than the one that is loaded has its workers start anew (default On)", reloading),
-    flag!("WSGIErrorOverride", "Whether error pages are the server's, not the application's (default Off)", error_override),
+    flag!(
+        "WSGIPassAuthorization",
+        "Whether applications are told of Authorization (default Off)",
+        pass_authorization
+    ),
+    flag!(
+        "WSGIScriptReloading",
+        "Whether a script that is newer than the one that is loaded has its workers start anew (default On)",
+        reloading
+    ),
+    flag!(
+        "WSGIErrorOverride",
+        "Whether error pages are the server's, not the application's (default Off)",
+        error_override
+    ),
     flag!("WSGIChunkedRequest", "Whether requests may have bodies of unknown length (default Off)", chunked),
     anywhere(Directive::new(
         "WSGIMapHEADToGET",
@@ -203,10 +217,22 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    server_flag!("WSGIRestrictSignal", "Whether programs' own handlers of signals are left out (default On)", restrict_signal),
+    server_flag!(
+        "WSGIRestrictSignal",
+        "Whether programs' own handlers of signals are left out (default On)",
+        restrict_signal
+    ),
     server_flag!("WSGIRestrictStdout", "Whether printing is an error (default Off)", restrict_stdout),
-    server_flag!("WSGIRestrictStdin", "Whether reading the standard input is an error (default Off)", restrict_stdin),
-    server_flag!("WSGIDontWriteBytecode", "Whether no .pyc files are written (default Off)", dont_write_bytecode),
+    server_flag!(
+        "WSGIRestrictStdin",
+        "Whether reading the standard input is an error (default Off)",
+        restrict_stdin
+    ),
+    server_flag!(
+        "WSGIDontWriteBytecode",
+        "Whether no .pyc files are written (default Off)",
+        dont_write_bytecode
+    ),
     Directive::new(
         "WSGIPythonOptimize",
         Arity::Take1,
@@ -243,7 +269,10 @@ static DIRECTIVES: &[Directive] = &[
     refused("WSGIAuthUserScript", GUARD),
     refused("WSGIAuthGroupScript", GUARD),
     ignored("WSGIGroupAuthoritative", "it is about WSGIAuthGroupScript, which is refused"),
-    refused("WSGIHandlerScript", "handlers are not defined by scripts here: write WSGIScriptAlias, or AddHandler wsgi-script"),
+    refused(
+        "WSGIHandlerScript",
+        "handlers are not defined by scripts here: write WSGIScriptAlias, or AddHandler wsgi-script",
+    ),
     refused(
         "WSGIDispatchScript",
         "groups and callables are not chosen by scripts here: write WSGIProcessGroup, WSGIApplicationGroup and \
@@ -265,7 +294,10 @@ static DIRECTIVES: &[Directive] = &[
     ignored("WSGICaseSensitivity", "files have the names that they have"),
     ignored("WSGIEnableSendfile", "what wsgi.file_wrapper reads is sent as it comes"),
     ignored("WSGIServerMetrics", "the handler server-status tells of pools"),
-    ignored("WSGIIgnoreActivity", "a pool ends when nobody has used it for inactivity-timeout or HostlerPoolIdle"),
+    ignored(
+        "WSGIIgnoreActivity",
+        "a pool ends when nobody has used it for inactivity-timeout or HostlerPoolIdle",
+    ),
     ignored("WSGIVerboseDebugging", "use LogLevel wsgi:debug"),
     ignored("WSGIPythonEggs", "eggs are not unpacked by today's Python"),
     ignored("WSGIPassApacheRequest", "there is no request_rec"),
@@ -313,7 +345,8 @@ fn import(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
             _ => return Err(format!("the option \"{option}\" is none that it has")),
         }
     }
-    import.process_group = process_group.ok_or("needs process-group=name (%{GLOBAL}: no WSGIDaemonProcess)")?;
+    import.process_group =
+        process_group.ok_or("needs process-group=name (%{GLOBAL}: no WSGIDaemonProcess)")?;
     import.application_group =
         application_group.ok_or("needs application-group=name (%{GLOBAL}: the one that is named so)")?;
     command.server.part_mut(&SERVER).imports.push(import);

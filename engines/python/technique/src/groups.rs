@@ -90,7 +90,8 @@ fn expand(name: &str, facts: Facts<'_>) -> String {
 /// A virtual host's process group: one that it, or the main server, has defined, or another virtual host of its name.
 #[must_use]
 pub fn daemon<'a>(config: &'a Config, server: &'a Server, name: &str) -> Option<&'a Daemon> {
-    let of = |server: &'a Server| server.conf.part(&SERVER).daemons.iter().find(|daemon| &*daemon.name == name);
+    let of =
+        |server: &'a Server| server.conf.part(&SERVER).daemons.iter().find(|daemon| &*daemon.name == name);
     let host = |server: &Server| server.conf.core.server_name.as_ref().map(|name| name.host.clone());
     let own = host(server);
     of(server).or_else(|| {
@@ -129,7 +130,8 @@ fn other_user(config: &Config, server: &Server, daemon: &Daemon) -> Option<Strin
         assigned.or_else(|| config.process.user.clone())
     };
     let fits = |server: &Server| owner(server).is_none_or(|owner| owner == user);
-    let is_some = if server.id == 0 { config.servers.iter().any(|server| fits(server)) } else { fits(server) };
+    let is_some =
+        if server.id == 0 { config.servers.iter().any(|server| fits(server)) } else { fits(server) };
     if is_some {
         return None;
     }

@@ -47,7 +47,8 @@ fn found<'a>(config: &'a Config, servers: &[u32], group: &Group) -> (&'a Server,
     if group.process.is_empty() {
         return (first, None);
     }
-    let daemon = servers.iter().filter_map(of).find_map(|server| groups::daemon(config, server, &group.process));
+    let daemon =
+        servers.iter().filter_map(of).find_map(|server| groups::daemon(config, server, &group.process));
     (first, daemon)
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
         python_path: of_daemon.or_else(|| own.python_path.clone()).unwrap_or_default(),
         directory: daemon.and_then(|daemon| daemon.home.as_deref()).map(str::to_owned),
         umask: daemon.and_then(|daemon| daemon.umask),
-        display_name: daemon.and_then(|daemon| display_name(daemon)),
+        display_name: daemon.and_then(display_name),
         preload: own.preload.unwrap_or_default(),
         scripts: scripts(config, servers, &group),
         imports: imports(config, servers, &group),
@@ -93,8 +94,7 @@ fn scripts(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::Scrip
             }
             let name = server_name(config, server);
             let script = prefix.trim_end_matches('/');
-            let facts =
-                groups::Facts { server: &name, host: &name, script, variable: &|_| None };
+            let facts = groups::Facts { server: &name, host: &name, script, variable: &|_| None };
             let dir = lookup(server, prefix, &alias.target);
             if Group::of(&dir, Some(&alias.own), facts).is_ok_and(|of_alias| of_alias == *group) {
                 let callable = callable(&alias.own, dir.callable.as_deref());

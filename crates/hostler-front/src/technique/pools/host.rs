@@ -4,8 +4,8 @@ use crate::log;
 use crate::request::settings;
 use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::Thread;
-use crate::technique::pools::Which;
 use crate::site::connection::{Running, SiteError};
+use crate::technique::pools::Which;
 use hostler_config::Server;
 use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
@@ -114,7 +114,8 @@ impl Host for EngineHost {
     fn setup(&self) -> Setup {
         let shared = &self.thread.shared;
         let key = self.pool.key;
-        let mut setup = (key.engine.setup)(&shared.config, &self.pool.servers, key.generation, self.which.one_shot);
+        let mut setup =
+            (key.engine.setup)(&shared.config, &self.pool.servers, key.generation, self.which.one_shot);
         if let (Some(groups), Some(group)) = (key.engine.groups, &self.which.group) {
             (groups.setup)(&shared.config, &self.pool.servers, group, &mut setup);
         }
