@@ -6,8 +6,8 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, pool, reading, rewrite, setenvif, ssl,
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
+    headers, include, log_config, mime, pool, proxy_fcgi, reach, reading, rewrite, setenvif, ssl,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -43,6 +43,11 @@ static MODULES: &[&Module] = &[
     &ssl::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
+    &reach::MODULE,
+    &proxy_fcgi::MODULE,
+    &fcgid::MODULE,
+    &proxy_fcgi::SCGI,
+    &proxy_fcgi::UWSGI,
 ];
 
 /// Modules that are built in and have no directives of their own here, or share them with another.

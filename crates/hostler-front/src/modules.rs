@@ -4,12 +4,12 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status, wsgi,
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
+    php, proxy_fcgi, ratelimit, rewrite, ssl, status, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 27] = [
+pub(crate) static MODULES: [&Module; 29] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -24,6 +24,7 @@ pub(crate) static MODULES: [&Module; 27] = [
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
     &ratelimit::MODULE,
@@ -31,6 +32,7 @@ pub(crate) static MODULES: [&Module; 27] = [
     &perl::MODULE,
     &php::MODULE,
     &wsgi::MODULE,
+    &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,

@@ -1,14 +1,17 @@
 //! The table of techniques. A new one is a crate with a row, a line here, and a line among the dependencies.
 
 mod cgi;
+mod fcgid;
 
 pub use cgi::CGI;
+pub use fcgid::FCGID;
 
 use hostler_config::technique::{self, Technique};
 
 /// All techniques that Hostler has.
 pub static TECHNIQUES: &[&Technique] = &[
     &CGI,
+    &FCGID,
     &hostler_perl_technique::PERL,
     &hostler_perl_technique::PSGI,
     &hostler_php_technique::PHP,
@@ -32,7 +35,7 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "perl", "psgi", "php", "wsgi"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
         assert_eq!(engines, ["perl", "php", "python"]);
     }

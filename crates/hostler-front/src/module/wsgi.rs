@@ -126,6 +126,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let aliased = aliased(request);
     let ask = Ask {
         engine: &ENGINE,
+        dialect: None,
         one_shot,
         group: Some(name),
         timeout,

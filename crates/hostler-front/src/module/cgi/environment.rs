@@ -145,6 +145,15 @@ pub(crate) fn signature(request: &Request) -> Vec<u8> {
     format!("<address>{product} Server at {name} Port {port}</address>\n").into_bytes()
 }
 
+/// The same for everybody who meets this configuration: with the virtual host's own name, never one that some client has
+/// made up.
+pub(crate) fn lasting_signature(request: &Request) -> String {
+    let mut anybody = Request::new(&request.thread, &request.peer);
+    anybody.server = request.server.clone();
+    anybody.dir = request.dir.clone();
+    String::from_utf8_lossy(&signature(&anybody)).into_owned()
+}
+
 /// The server's own `PATH`.
 fn path() -> &'static [u8] {
     static PATH: OnceLock<Vec<u8>> = OnceLock::new();
@@ -153,13 +162,4 @@ fn path() -> &'static [u8] {
         let own = std::env::var_os("PATH").map(OsStringExt::into_vec).filter(|path| !path.is_empty());
         own.unwrap_or_else(|| settings::DEFAULT_PATH.to_vec())
     })
-}
-
-/// `ServerSignature`'s line for everybody who meets the request's configuration: with the virtual host's own name, never one
-/// that some client has made up.
-pub(crate) fn signature_for_all(request: &Request) -> String {
-    let mut anybody = Request::new(&request.thread, &request.peer);
-    anybody.server = request.server.clone();
-    anybody.dir = request.dir.clone();
-    String::from_utf8_lossy(&signature(&anybody)).into_owned()
 }

@@ -54,7 +54,7 @@ fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32)
     let own = aliased.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
     let (mut bytes, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
     python(request.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
-    let signature = cgi::signature_for_all(request);
+    let signature = cgi::lasting_signature(request);
     let directory = Directory {
         server: request.thread.shared.engines.place(&request.server, &ENGINE),
         limit_request_body: request.dir.core.limit_request_body.unwrap_or(1 << 30),
