@@ -43,6 +43,7 @@ test|cmd:javac|openjdk-17-jdk-headless|the servlet container's own program is co
 test|file:/usr/share/java/tomcat10-embed-core.jar|libtomcat10-embed-java|Tomcat, in which servlets run (the same)
 test|file:/usr/share/java/tomcat10-annotations-api.jar|libtomcat10-java|the rest of Tomcat: annotations, pools of database connections (the same)
 test|file:/usr/share/java/eclipse-jdt-core.jar|libeclipse-jdt-core-java|compiles pages of JSP (the same)
+test|file:/usr/lib/apache2/modules/mod_wsgi.so|libapache2-mod-wsgi-py3|mod_wsgi's own answers, before ours
 test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
 test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
 test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections

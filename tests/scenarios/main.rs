@@ -32,3 +32,4 @@ mod tenants;
 mod tls;
 mod wordpress;
 mod workers;
+mod wsgi;

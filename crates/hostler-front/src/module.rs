@@ -24,3 +24,4 @@ pub(crate) mod servlet;
 pub(crate) mod socket;
 pub(crate) mod ssl;
 pub(crate) mod status;
+pub(crate) mod wsgi;

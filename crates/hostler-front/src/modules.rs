@@ -7,6 +7,13 @@ use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, en
 
 /// The modules.
 pub(crate) static MODULES: [&Module; 30] = [
+use crate::module::{
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
+    php, proxy_fcgi, ratelimit, rewrite, ssl, status, wsgi,
+};
+
+/// The modules.
+pub(crate) static MODULES: [&Module; 29] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -29,6 +36,7 @@ pub(crate) static MODULES: [&Module; 30] = [
     &perl::MODULE,
     &php::MODULE,
     &proxy::MODULE,
+    &wsgi::MODULE,
     &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,

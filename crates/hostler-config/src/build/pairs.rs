@@ -1,4 +1,4 @@
-//! Handlers and isolations that cannot go together, found before a start.
+//! What cannot go together, found before a start: handlers and isolations, and what engines find wrong with their groups.
 
 use crate::directives::core::Setting as Handler;
 use crate::directives::servlet;
@@ -11,6 +11,10 @@ pub(crate) fn impossible(config: &Config) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for server in &config.servers {
         check_server(config, server, &mut errors);
+    }
+    for groups in technique::engines().iter().filter_map(|engine| engine.groups) {
+        let found = (groups.check)(config).into_iter();
+        errors.extend(found.map(|(origin, directive, why)| self::error(config, origin, directive, &why, "")));
     }
     errors.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
     errors
@@ -82,13 +86,13 @@ fn check<'a, I: DoubleEndedIterator<Item = &'a Setting>>(
     let Some(why) = technique.and_then(|technique| technique.why_not(isolation)) else { return };
     let last = |name| settings().rev().find(|setting| setting.directive == name);
     let Some(setting) = last("Isolation").or_else(|| last("SetHandler")) else { return };
-    errors.push(error(config, setting.origin, setting.directive, why));
+    errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent|fork|exec"));
 }
 
-fn error(config: &Config, origin: Origin, directive: &str, why: &str) -> ConfigError {
+fn error(config: &Config, origin: Origin, directive: &str, why: &str, form: &str) -> ConfigError {
     let file = config.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"));
-    let form = "Isolation persistent|fork|exec".to_owned();
-    ConfigError { file, line: origin.line, directive: directive.to_owned(), message: why.to_owned(), form }
+    let (directive, message, form) = (directive.to_owned(), why.to_owned(), form.to_owned());
+    ConfigError { file, line: origin.line, directive, message, form }
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ pub static ENGINE: Engine = Engine {
     setup: |config, servers, generation, one_shot| {
         setup::setup(config, servers, generation, one_shot).into_wire()
     },
+    groups: None,
 };
 
 /// Both ways are warm.
