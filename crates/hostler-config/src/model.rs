@@ -50,12 +50,14 @@ parts!(
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
     autoindex filter actions include cgi ssl perl php pool rewrite
+    negotiation remoteip speling usertrack vhost_alias
 );
 
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
     autoindex filter actions include cgi ssl perl php pool rewrite
+    negotiation remoteip speling usertrack vhost_alias
 );
 
 /// The whole configuration.

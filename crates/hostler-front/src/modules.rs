@@ -4,12 +4,12 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status,
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, negotiation,
+    perl, php, ratelimit, remoteip, rewrite, speling, ssl, status, unique_id, usertrack, vhost_alias,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 26] = [
+pub(crate) static MODULES: [&Module; 32] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -26,7 +26,9 @@ pub(crate) static MODULES: [&Module; 26] = [
     &expires::MODULE,
     &headers::MODULE,
     &include::MODULE,
+    &negotiation::MODULE,
     &ratelimit::MODULE,
+    &remoteip::MODULE,
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
@@ -35,7 +37,11 @@ pub(crate) static MODULES: [&Module; 26] = [
     &rewrite::REDIRECT,
     &rewrite::FORCE,
     &ssl::MODULE,
+    &speling::MODULE,
     &status::MODULE,
+    &unique_id::MODULE,
+    &usertrack::MODULE,
+    &vhost_alias::MODULE,
 ];
 
 #[cfg(test)]

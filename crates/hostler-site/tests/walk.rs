@@ -330,7 +330,10 @@ fn a_directory_is_listed_with_links_followed() {
     tree.link("missing", "dangling");
     let mut list = |path: &Path| {
         let id = site.id();
-        site.send(&ToSite::List { id, path: ByteBuf::from(path.to_str().unwrap()) }, &[]);
+        site.send(
+            &ToSite::List { id, path: ByteBuf::from(path.to_str().unwrap()), prefix: ByteBuf::new() },
+            &[],
+        );
         match site.receive().0 {
             FromSite::Listed { id: of, entries } if of == id => entries,
             other => panic!("not listed but {other:?}"),
