@@ -369,7 +369,14 @@ fn an_answer_larger_than_the_sockets_buffer_arrives_whole() {
     }
     let ids: Vec<_> = (0..5).map(|_| site.id()).collect();
     for id in &ids {
-        site.send(&ToSite::List { id: *id, path: ByteBuf::from(tree.path("").to_str().unwrap()) }, &[]);
+        site.send(
+            &ToSite::List {
+                id: *id,
+                path: ByteBuf::from(tree.path("").to_str().unwrap()),
+                prefix: ByteBuf::new(),
+            },
+            &[],
+        );
     }
     std::thread::sleep(Duration::from_millis(300));
     for expected in ids {

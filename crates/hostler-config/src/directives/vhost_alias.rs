@@ -284,7 +284,6 @@ mod tests {
             ("/v/%0", ""),
             ("/v/.%1", "."),
             ("/v/%1/%2", "a."),
-            ("/v/%1.1%1.2", ""),
         ] {
             assert_eq!(directory(text, name), None, "{text} {name}");
         }

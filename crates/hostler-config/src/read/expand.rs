@@ -324,7 +324,7 @@ impl Reader {
                         names.for_each(|host| self.resolve_hosts(host));
                     }
                     "typesconfig" | "remoteiptrustedproxylist" | "remoteipinternalproxylist" => {
-                        self.attach(&first_word(args).unwrap_or_default().0)
+                        self.attach(&first_word(args).unwrap_or_default().0);
                     }
                     "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),

@@ -189,7 +189,7 @@ fn explanation(request: &Request) -> String {
         || [&request.headers_out, &request.err_headers_out].into_iter().find_map(|all| all.find("Location"));
     match request.status {
         300 => "Several documents could be meant. Please choose one.".into(),
-        300..400 => match location() {
+        301..400 => match location() {
             Some(location) => {
                 let location = String::from_utf8_lossy(&escape_html(location)).into_owned();
                 format!("It is now <a href=\"{location}\">here</a>.")

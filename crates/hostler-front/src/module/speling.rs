@@ -153,7 +153,7 @@ async fn candidates(
             budget::sub_request(request).await?;
         }
         // It is there, and can't be reached: a redirect would come back here.
-        if &*entry.name == asked {
+        if *entry.name == asked {
             return Ok(Vec::new());
         }
         if let Some(mistake) = Mistake::of(asked, &entry.name, case_only, basename) {

@@ -53,8 +53,8 @@ fn earlier(request: &Request) -> Option<Bytes> {
 /// The value of a cookie.
 fn value<'a>(field: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let cookies = field.split(|&b| b == b';' || b == b',').map(<[u8]>::trim_ascii_start);
-    let value = cookies.filter_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-    value.filter(|value| !value.is_empty()).next()
+    let mut values = cookies.filter_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    values.find(|value| !value.is_empty())
 }
 
 fn give(request: &mut Request, dir: &Dir) {

@@ -160,9 +160,9 @@ mod tests {
 
     #[test]
     fn entries_with_parameters() {
-        let all = entries(b"Text/HTML;level=3;q=0.5, image/*; q=.2 ;x, a/b;charset=\"UTF-8\" c/d,");
+        let all = entries(b"Text/HTML;level=3;q=0.5, image/*; q=.2 ;x, a/b;charset=\"UTF-8\", c/d e/f,");
         let names: Vec<_> = all.iter().map(|one| &one.name[..]).collect();
-        assert_eq!(names, ["text/html", "image/*", "a/b", "c/d"]);
+        assert_eq!(names, ["text/html", "image/*", "a/b", "c/d", "e/f"]);
         assert!((all[0].level - 3.0).abs() < f32::EPSILON && (all[0].quality - 0.5).abs() < f32::EPSILON);
         assert!((all[1].quality - 0.2).abs() < f32::EPSILON);
         assert_eq!(all[2].charset, "utf-8");
