@@ -54,6 +54,8 @@ test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments fro
 test|pc:libpq|libpq-dev|the same on PostgreSQL
 test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
 test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
+test|file:/usr/include/fcgiapp.h|libfcgi-dev|a FastCGI program in C
+test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)

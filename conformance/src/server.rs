@@ -1,5 +1,6 @@
 //! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
 
+use crate::backends::Backends;
 use crate::table::{FileSpec, Subject};
 use crate::tree::Tree;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -108,6 +109,7 @@ pub struct Server {
     /// Its files and ports.
     pub tree: Tree,
     child: Child,
+    _backends: Backends,
 }
 
 impl Server {
@@ -125,8 +127,9 @@ impl Server {
         link_modules(&tree.root).map_err(failed)?;
         let configuration = tree.root.join("conf/httpd.conf");
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
+        let backends = Backends::start(subject, &tree)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
-        let mut server = Self { tree, child };
+        let mut server = Self { tree, child, _backends: backends };
         server.await_ready(kind, &subject.name)?;
         Ok(server)
     }

@@ -22,6 +22,10 @@ pub struct Subject {
     /// Environment variables that the server is started with.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// Programs that are started before the server, each with a listening Unix socket as its standard input: the
+    /// socket's path below the tree -> the program's.
+    #[serde(default)]
+    pub backends: BTreeMap<String, String>,
     /// Path below the tree -> content.
     #[serde(default)]
     pub files: BTreeMap<String, FileSpec>,

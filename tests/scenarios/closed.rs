@@ -13,10 +13,10 @@ const SOURCE: &str = "<?php $password = 'secret'; ?>\n";
 const NAMES: &str = "a.php a.PHP a.phtml a.php7 a.phps a.inc a.py a.pyc a.pl a.pm a.cgi a.rb a.jsp a.jspx a.war a.wsgi a.psgi \
                      a.asp a.aspx a.cfm a.lua a.tcl a.sh a.php.bak a.php.en a.php~";
 
-/// What packages of PHP's process manager bring along.
+/// As packages of PHP's process manager bring it along, for a module that is not there.
 const FPM: &str = r#"
 <IfModule !mod_php8.c>
-<IfModule proxy_fcgi_module>
+<IfModule dumpio_module>
     <IfModule setenvif_module>
         SetEnvIfNoCase ^Authorization$ "(.+)" HTTP_AUTHORIZATION=$1
     </IfModule>
@@ -33,8 +33,7 @@ const FPM: &str = r#"
 </IfModule>
 "#;
 
-const LOAD: &str =
-    "LoadModule proxy_module modules/mod_proxy.so\nLoadModule proxy_fcgi_module modules/mod_proxy_fcgi.so\n";
+const LOAD: &str = "LoadModule dumpio_module modules/mod_dumpio.so\n";
 
 /// Whether `hostler check` accepts the configuration, and what it says.
 fn check(site: &Site) -> (bool, String) {
@@ -49,7 +48,7 @@ fn a_module_that_is_loaded_and_missing_does_not_start_where_its_block_guards() {
     let site = site.config(&format!("{LOAD}Include fpm.conf"));
     let (accepted, said) = check(&site);
     assert!(!accepted, "{said}");
-    for word in ["fpm.conf:3: IfModule", "proxy_fcgi_module", "SetEnvIfNoCase", "LoadModule"] {
+    for word in ["fpm.conf:3: IfModule", "dumpio_module", "SetEnvIfNoCase", "LoadModule"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     let printed = site.try_start().expect_err("a refusal");
@@ -178,13 +177,13 @@ fn an_access_file_whose_guard_would_be_left_out_closes_its_directory() {
 #[test]
 fn check_tells_what_will_always_fail() {
     let site = Site::new().config(
-        "<Directory \"@ROOT@/htdocs\">\nAddHandler fcgid-script .fcgi\n\
-         SetHandler \"proxy:unix:/run/x.sock|fcgi://localhost\"\n</Directory>\n\
+        "<Directory \"@ROOT@/htdocs\">\nAddHandler no-such-handler .fcgi\n\
+         SetHandler \"proxy:unix:/run/x.sock|gopher://localhost\"\n</Directory>\n\
          <Location /mine>\nSetHandler mine\nAction mine /cgi-bin/mine\n</Location>",
     );
     let (accepted, said) = check(&site);
     assert!(accepted, "{said}");
-    for word in ["fcgid-script", "proxying is not implemented"] {
+    for word in ["no-such-handler", "it is none of proxy:"] {
         let lines: Vec<_> = said.lines().filter(|line| line.contains(word)).collect();
         assert!(lines.len() == 1 && lines[0].contains("httpd.conf:"), "{word}: {said}");
     }

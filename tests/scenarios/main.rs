@@ -5,6 +5,7 @@ mod applications;
 mod builds;
 mod cgi;
 mod closed;
+mod fastcgi;
 mod faults;
 mod files;
 mod install;

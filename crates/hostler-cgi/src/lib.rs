@@ -12,7 +12,9 @@ mod lines;
 mod nph;
 mod outcome;
 mod parser;
+pub mod scgi;
 mod status;
+pub mod uwsgi;
 mod variable;
 
 pub use arguments::arguments;

@@ -6,9 +6,9 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, negotiation, pool, reading, remoteip, rewrite, setenvif, speling, ssl,
-    usertrack, vhost_alias,
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
+    headers, include, log_config, mime, negotiation, pool, proxy_fcgi, reach, reading, remoteip, rewrite,
+    setenvif, speling, ssl, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -49,6 +49,11 @@ static MODULES: &[&Module] = &[
     &ssl::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
+    &reach::MODULE,
+    &proxy_fcgi::MODULE,
+    &fcgid::MODULE,
+    &proxy_fcgi::SCGI,
+    &proxy_fcgi::UWSGI,
 ];
 
 /// Modules that are built in and have no directives of their own here, or share them with another.

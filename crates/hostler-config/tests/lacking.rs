@@ -5,7 +5,7 @@
 use hostler_config::{Config, HtaccessScope, Origin, parse_htaccess, read_text};
 use std::fs;
 
-const FCGI: &str = "LoadModule proxy_fcgi_module modules/mod_proxy_fcgi.so\n";
+const DUMPIO: &str = "LoadModule dumpio_module modules/mod_dumpio.so\n";
 
 fn verdict(text: &str) -> Result<(), String> {
     assert_eq!(hostler_techniques::install(), Ok(()));
@@ -26,8 +26,8 @@ fn a_block_for_a_loaded_module_that_is_missing_may_not_be_left_out_if_it_guards(
     let handler =
         "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:/run/x.sock|fcgi://localhost\"\n</FilesMatch>";
     refused(
-        &format!("{FCGI}<IfModule proxy_fcgi_module>\n{handler}\n</IfModule>"),
-        &["configuration:2: IfModule", "proxy_fcgi_module", "SetHandler (configuration:4)", "LoadModule"],
+        &format!("{DUMPIO}<IfModule dumpio_module>\n{handler}\n</IfModule>"),
+        &["configuration:2: IfModule", "dumpio_module", "SetHandler (configuration:4)", "LoadModule"],
     );
     for (inside, named) in [
         ("<Files x.phps>\nRequire all denied\n</Files>", "Require"),
@@ -35,7 +35,7 @@ fn a_block_for_a_loaded_module_that_is_missing_may_not_be_left_out_if_it_guards(
         ("NoSuchDirective", "NoSuchDirective"),
         ("<NoSuchSection>\n</NoSuchSection>", "NoSuchSection"),
         ("<VirtualHost *:80>\n</VirtualHost>", "VirtualHost"),
-        ("Define HAS_FCGI", "Define"),
+        ("Define HAS_DUMPIO", "Define"),
         ("Include /nowhere/at-all", "Include"),
         ("Use NoSuchMacro", "Use"),
         ("<IfModule mod_alias.c>\nRedirect /a /b\n</IfModule>", "Redirect"),
@@ -45,19 +45,19 @@ fn a_block_for_a_loaded_module_that_is_missing_may_not_be_left_out_if_it_guards(
         ("LoadModule security2_module x.so", "LoadModule"),
         ("<Perl>\n1;\n</Perl>", "Perl"),
     ] {
-        for module in ["proxy_fcgi_module", "mod_proxy_fcgi.c"] {
-            refused(&format!("{FCGI}<IfModule {module}>\n{inside}\n</IfModule>"), &[module, named]);
+        for module in ["dumpio_module", "mod_dumpio.c"] {
+            refused(&format!("{DUMPIO}<IfModule {module}>\n{inside}\n</IfModule>"), &[module, named]);
         }
         // A macro's lines, where they are used; inside of another block; under a condition on a directive.
         let macros = format!("<Macro M>\n{inside}\n</Macro>\n");
-        refused(&format!("{macros}{FCGI}<IfModule proxy_fcgi_module>\nUse M\n</IfModule>"), &[named]);
+        refused(&format!("{macros}{DUMPIO}<IfModule dumpio_module>\nUse M\n</IfModule>"), &[named]);
         refused(
             &format!(
-                "{FCGI}<IfModule mod_alias.c>\n<IfModule proxy_fcgi_module>\n{inside}\n</IfModule>\n</IfModule>"
+                "{DUMPIO}<IfModule mod_alias.c>\n<IfModule dumpio_module>\n{inside}\n</IfModule>\n</IfModule>"
             ),
             &[named],
         );
-        refused(&format!("{FCGI}<IfDirective ProxyFCGISetEnvIf>\n{inside}\n</IfDirective>"), &[named]);
+        refused(&format!("{DUMPIO}<IfDirective DumpIOInput>\n{inside}\n</IfDirective>"), &[named]);
     }
     refused("LoadModule x_module modules/mod_xyz.so\n<IfModule mod_xyz.c>\nXOn\n</IfModule>", &["XOn"]);
     refused(
@@ -67,7 +67,7 @@ fn a_block_for_a_loaded_module_that_is_missing_may_not_be_left_out_if_it_guards(
     // What one block loads, another may depend on.
     refused(
         &format!(
-            "{FCGI}<IfModule proxy_fcgi_module>\nLoadModule dav_module x.so\n</IfModule>\n\
+            "{DUMPIO}<IfModule dumpio_module>\nLoadModule dav_module x.so\n</IfModule>\n\
              <IfModule mod_dav.c>\nDav On\n</IfModule>"
         ),
         &["Dav"],
@@ -78,24 +78,24 @@ fn a_block_for_a_loaded_module_that_is_missing_may_not_be_left_out_if_it_guards(
 fn what_is_harmless_to_leave_out_is_left_out() {
     for inside in [
         "",
-        "ProxyFCGIBackendType FPM",
+        "DumpIOInput Off",
         "<Directory /x>\nExpiresActive On\nRewriteEngine off\n</Directory>",
         "<IfModule !mod_alias.c>\nRequire all denied\n</IfModule>",
-        "<IfModule !mod_proxy_fcgi.c>\nRequire all denied\n</IfModule>",
+        "<IfModule !mod_dumpio.c>\nRequire all denied\n</IfModule>",
         "<IfModule mod_nothing.c>\nRequire all denied\n</IfModule>",
         "<IfVersion < 2.4>\nRequire all denied\n</IfVersion>",
         "IncludeOptional /nowhere/*.conf",
         "Options -MultiViews",
     ] {
-        let text = format!("{FCGI}<IfModule proxy_fcgi_module>\n{inside}\n</IfModule>");
+        let text = format!("{DUMPIO}<IfModule dumpio_module>\n{inside}\n</IfModule>");
         assert_eq!(verdict(&text), Ok(()), "{inside}");
     }
     // Loaded later, or not at all: Apache leaves the block out too. For want of the module: it is carried out.
     let guard = "<Directory /x>\nRequire all denied\n</Directory>";
     for text in [
-        format!("<IfModule proxy_fcgi_module>\n{guard}\n</IfModule>\n{FCGI}"),
+        format!("<IfModule dumpio_module>\n{guard}\n</IfModule>\n{DUMPIO}"),
         format!("<IfModule mod_rewrite.c>\n{guard}\n</IfModule>"),
-        format!("{FCGI}<IfModule !proxy_fcgi_module>\n{guard}\n</IfModule>"),
+        format!("{DUMPIO}<IfModule !dumpio_module>\n{guard}\n</IfModule>"),
         format!("LoadModule alias_module x.so\n<IfModule !alias_module>\n{guard}\n</IfModule>"),
     ] {
         assert_eq!(verdict(&text), Ok(()), "{text}");
@@ -109,7 +109,7 @@ fn files_that_a_left_out_block_includes_are_looked_into() {
     fs::write(folder.path().join("guard.conf"), "# one\n<Files x>\nRequire local\n</Files>\n").unwrap();
     let block = |name: &str| {
         let file = folder.path().join(name);
-        format!("{FCGI}<IfModule proxy_fcgi_module>\nIncludeOptional {}\n</IfModule>", file.display())
+        format!("{DUMPIO}<IfModule dumpio_module>\nIncludeOptional {}\n</IfModule>", file.display())
     };
     assert_eq!(verdict(&block("harmless.conf")), Ok(()));
     refused(&block("*.conf"), &["guard.conf:3"]);
@@ -134,7 +134,7 @@ fn htaccess(main: &str, text: &str) -> Result<(), String> {
 
 #[test]
 fn in_htaccess_the_modules_that_come_with_apache_are_expected() {
-    for module in ["mod_proxy.c", "proxy_module", "mod_php.c", "php7_module", "mod_fcgid.c", "mod_dav.c"] {
+    for module in ["mod_proxy.c", "proxy_module", "mod_php.c", "php7_module", "mod_session.c", "mod_dav.c"] {
         let text = format!("# one\n<IfModule {module}>\nRewriteEngine On\nDeny from all\n</IfModule>");
         let error = htaccess("", &text).unwrap_err();
         assert!(error.starts_with("/w/.htaccess:2: IfModule:") && error.contains(module), "{error}");

@@ -10,6 +10,12 @@ use crate::module::{
 
 /// The modules.
 pub(crate) static MODULES: [&Module; 32] = [
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
+    php, proxy_fcgi, ratelimit, rewrite, ssl, status,
+};
+
+/// The modules.
+pub(crate) static MODULES: [&Module; 28] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -24,6 +30,7 @@ pub(crate) static MODULES: [&Module; 32] = [
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
     &negotiation::MODULE,
@@ -32,6 +39,7 @@ pub(crate) static MODULES: [&Module; 32] = [
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
+    &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,

@@ -6,6 +6,7 @@
 
 pub mod cgi;
 pub mod fastcgi;
+pub mod plain;
 pub mod ring;
 pub mod stream;
 mod timer;

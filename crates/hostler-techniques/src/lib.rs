@@ -1,14 +1,21 @@
 //! The table of techniques. A new one is a crate with a row, a line here, and a line among the dependencies.
 
 mod cgi;
+mod fcgid;
 
 pub use cgi::CGI;
+pub use fcgid::FCGID;
 
 use hostler_config::technique::{self, Technique};
 
 /// All techniques that Hostler has.
-pub static TECHNIQUES: &[&Technique] =
-    &[&CGI, &hostler_perl_technique::PERL, &hostler_perl_technique::PSGI, &hostler_php_technique::PHP];
+pub static TECHNIQUES: &[&Technique] = &[
+    &CGI,
+    &FCGID,
+    &hostler_perl_technique::PERL,
+    &hostler_perl_technique::PSGI,
+    &hostler_php_technique::PHP,
+];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
 ///
@@ -27,7 +34,7 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "perl", "psgi", "php"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
         assert_eq!(engines, ["perl", "php"]);
     }

@@ -2,6 +2,7 @@
 //! first visitor.
 
 use crate::builder::Builder;
+use crate::directives::reach;
 use crate::technique;
 
 /// The handlers that the front answers for itself; those of programs are the techniques'. A type of
@@ -21,11 +22,15 @@ pub(crate) fn warn_of_missing(builder: &mut Builder) {
     let named = std::mem::take(&mut builder.handlers);
     for (origin, directive, name) in named {
         let answered = HANDLERS.contains(&name.as_str()) || technique::of_handler(name.as_bytes()).is_some();
-        if answered || builder.actions.contains(&name) {
+        let proxied = reach::proxied(&name).is_some_and(|(_, scheme)| reach::SCHEMES.contains(&scheme));
+        if answered || proxied || builder.actions.contains(&name) {
             continue;
         }
         let why = match name.strip_prefix("proxy:") {
-            Some(_) => "proxying is not implemented yet".to_owned(),
+            Some(_) => format!(
+                "it is none of proxy:[unix:/path|]scheme://host[:port] with {}",
+                reach::SCHEMES.join(", ")
+            ),
             None => format!("there is no handler {name}, and no Action for it"),
         };
         builder.warn(origin, format!("{directive}: {why}: every request that it would answer gets 500"));
@@ -44,7 +49,7 @@ mod tests {
     #[test]
     fn what_nothing_answers_for_is_told() {
         for line in [
-            "SetHandler \"proxy:fcgi://127.0.0.1:9000\"",
+            "SetHandler \"proxy:gopher://127.0.0.1:9000\"",
             "AddHandler fcgid-script .fcgi",
             "SetHandler nonsense",
             "AddType application/x-httpd-php .php",
@@ -55,6 +60,7 @@ mod tests {
         }
         for line in [
             "SetHandler None",
+            "SetHandler \"proxy:unix:/run/php.sock|fcgi://localhost\"",
             "SetHandler PERL-SCRIPT",
             "AddHandler cgi-script .cgi",
             "AddType application/x-httpd-cgi .cgi",

@@ -9,6 +9,7 @@ mod types;
 pub use check::{MimeFacts, check, unknown_parts};
 pub use types::Types;
 
+use crate::directives::reach;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -296,6 +297,9 @@ fn names_no_program(words: &[String]) -> bool {
 fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(), String> {
     if attribute == Attribute::Handler && super::core::figures(command, args.first())? {
         command.dir.core.shows_figures = Some(true);
+    }
+    if attribute == Attribute::Handler && reach::proxied(args.first()).is_some() && !command.is_htaccess() {
+        command.dir.reach.name(&args.first().to_ascii_lowercase());
     }
     match attribute {
         Attribute::Handler => command.name_handler(args.first()),

@@ -157,7 +157,7 @@ mod tests {
         for name in ["mod_security2.c", "mod_nothing.c", "mod_wsgi.c", "mod_phpfoo.c", "phpx", "mod_gzip.c"] {
             assert!(!is_expected(name), "{name}");
         }
-        assert_eq!(source_of("proxy_fcgi_module"), Some("mod_proxy_fcgi.c"));
+        assert_eq!(source_of("proxy_ajp_module"), Some("mod_proxy_ajp.c"));
         assert_eq!(source_of("mpm_event_module"), Some("event.c"));
     }
 }

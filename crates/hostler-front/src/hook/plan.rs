@@ -9,6 +9,7 @@ use crate::hook::registry::{Answer, Change, Effect, Filter, Finished, Handler, H
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
+use hostler_config::directives::reach;
 use std::sync::OnceLock;
 
 /// A hook, and whose it is.
@@ -114,7 +115,17 @@ impl Plan {
 
     /// The handler of this name.
     pub(crate) fn handler(&self, name: &[u8], request: &Request) -> Option<&'static Handler> {
-        let is_named = |handler: &Handler| handler.names.iter().any(|own| own.as_bytes() == name);
+        let proxied = std::str::from_utf8(name).ok().and_then(reach::proxied);
+        let is_named = |handler: &Handler| match proxied {
+            None => handler.names.iter().any(|own| own.as_bytes() == name),
+            // Whatever program they name, the protocol tells whose they are.
+            Some((_, scheme)) => {
+                let of_scheme = |own: &&str| {
+                    own.strip_prefix("proxy:").is_some_and(|own| own.eq_ignore_ascii_case(scheme))
+                };
+                handler.names.iter().any(of_scheme)
+            }
+        };
         self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
     }
 

@@ -11,6 +11,7 @@ mod run;
 
 pub(crate) use environment::{environment, lasting_signature, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
+pub(crate) use run::{AHEAD, ClientBody};
 
 use crate::hook::handler::UNRANGED;
 use crate::hook::registry::{Handler, Module};
@@ -49,7 +50,7 @@ const WHOLE: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Limits of a program's header; the line is Apache's.
-pub(super) const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
+pub(crate) const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 1000 };
 
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
@@ -158,8 +159,24 @@ async fn keep_variables(request: &mut Request) {
     }
 }
 
+/// A program that has said its header.
+pub(crate) trait Rest {
+    /// Reads the rest of its output and drops it, until it is done.
+    async fn discard(&mut self) -> Result<(), Error>;
+}
+
+impl Rest for Conversation {
+    async fn discard(&mut self) -> Result<(), Error> {
+        Conversation::discard(self).await
+    }
+}
+
 /// Carries out what the header says; true if the program's output is the answer's body.
-async fn answer(request: &mut Request, header: Header, program: &mut Conversation) -> Result<bool, Halt> {
+pub(crate) async fn answer(
+    request: &mut Request,
+    header: Header,
+    program: &mut impl Rest,
+) -> Result<bool, Halt> {
     for note in &header.notes {
         let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
         log::request(request, Severity::Error, "cgi", &message);
@@ -199,7 +216,7 @@ async fn answer(request: &mut Request, header: Header, program: &mut Conversatio
 }
 
 /// Takes over status and fields (`ap_scan_script_header`), and asks whether the client has this answer already.
-fn apply(request: &mut Request, header: Header) -> Condition {
+pub(crate) fn apply(request: &mut Request, header: Header) -> Condition {
     let conditional = header.status.is_none() && request.is_get();
     if let Some(Status { code, reason }) = header.status {
         request.status = code;
@@ -257,7 +274,7 @@ fn is_connections(name: &[u8]) -> bool {
 }
 
 /// Takes over what an `nph-` program says of its answer.
-pub(super) fn nph_fields(request: &mut Request, header: NphHeader) {
+pub(crate) fn nph_fields(request: &mut Request, header: NphHeader) {
     request.status = header.code;
     request.reason = Some(header.reason.into());
     for (name, value) in header.fields {

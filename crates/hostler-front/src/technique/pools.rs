@@ -13,7 +13,9 @@ use host::EngineHost;
 use hostler_config::pools::{self, Pools, Share};
 use hostler_config::technique::Engine;
 use hostler_config::{Config, Server};
+use hostler_gateway::backend::Backend;
 use hostler_gateway::backend::ring::Pool;
+use hostler_gateway::pool as gateway;
 use hostler_gateway::pool::{Budget, Settings, Status};
 use hostler_wire::plan::SiteId;
 use std::rc::Rc;
@@ -122,6 +124,11 @@ impl Engines {
         );
         tokio::task::spawn_local(pool.clone().maintain(host));
         pool
+    }
+
+    /// Has a pool of processes that are no engine's live on the same memory.
+    pub(crate) fn admit<B: Backend>(&self, pool: &Arc<gateway::Pool<B>>) {
+        self.budget.admit(pool);
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {

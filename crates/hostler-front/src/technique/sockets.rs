@@ -30,7 +30,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::hash::Hash;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,13 +39,13 @@ const MOST: usize = 256;
 
 /// Where a program is. Whoever makes one answers for it that the site may reach it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(dead_code, reason = "the handlers that use it come with their modules")]
 pub(crate) enum Address {
     /// A Unix socket, connected to by the site's process: whatever its user may reach.
     Unix(Box<[u8]>),
     /// Connected to by the front: only what the operator has named, or allowed.
     Tcp { host: Box<str>, port: u16 },
     /// One program that the site's process starts, with a listening socket as its descriptor 0, for all connections.
+    #[allow(dead_code, reason = "for programs that serve many requests at a time by themselves")]
     Program(Listening),
     /// The same program as often as it is needed: one for each connection, for one request at a time.
     Programs(Listening, Lives),
@@ -106,6 +106,8 @@ pub(crate) struct Sockets {
     /// Grows when some are closed: what threads remember is old then.
     epoch: AtomicU64,
     names: Arc<Names>,
+    /// Processes of programs that were started, by site.
+    running: Vec<Arc<AtomicU32>>,
 }
 
 /// Pools by what tells them apart.
@@ -122,15 +124,15 @@ const REMEMBERED: usize = 1024;
 impl Sockets {
     /// For a front of so many threads, and so many sites.
     pub(crate) fn new(threads: usize, sites: usize) -> Self {
+        let running = (0..sites).map(|_| Arc::default()).collect();
         let sites = (0..sites).map(|_| Mutex::default()).collect();
-        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names: Arc::default() }
+        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names: Arc::default(), running }
     }
 
     /// The pool of connections to a target for a virtual host's requests. On a thread's `LocalSet`.
     ///
     /// # Errors
     /// The site uses too many at the same time.
-    #[allow(dead_code, reason = "the handlers that use it come with their modules")]
     pub(crate) fn pool<P: Protocol>(
         &self,
         thread: &Rc<Thread>,
@@ -202,8 +204,9 @@ impl Sockets {
     ) -> Arc<Pool<P>> {
         let name = name::<P>(&thread.shared, server, target);
         let pool = Pool::<P>::new(name, target.settings.clone(), self.threads);
+        let running = &self.running[thread.shared.sites.of(server) as usize];
         let started =
-            |program: &Listening| Started::new::<P>(thread, server, program, target.connect_timeout);
+            |program: &Listening| Started::new::<P>(thread, server, program, target.connect_timeout, running);
         match &target.address {
             Address::Unix(_) | Address::Tcp { .. } => {
                 let reach = Reach::new::<P>(thread, server, target, &self.names);
@@ -213,6 +216,7 @@ impl Sockets {
                 tokio::task::spawn_local(pool.clone().keep_program(started(program)));
             }
             Address::Programs(program, lives) => {
+                thread.shared.engines.admit(&pool);
                 tokio::task::spawn_local(pool.clone().keep_programs(started(program), lives.clone()));
             }
         }

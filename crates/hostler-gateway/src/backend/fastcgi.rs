@@ -2,7 +2,9 @@
 //!
 //! What an answer's output means is CGI's: a header, then a body (`hostler_cgi`).
 
-use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
+pub use super::stream::Keep;
+use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol, Variables};
+use crate::Error;
 use bytes::{Buf as _, Bytes};
 use hostler_fastcgi::{
     Answer, Event as Said, ProtocolStatus, RecordType, Role, TooLong, abort, begin_request, params,
@@ -22,15 +24,6 @@ pub type Exchange = stream::Exchange<FastCgi>;
 /// The only request of a connection: applications that serve several at a time are rare, and say so only if asked
 /// (`FCGI_MPXS_CONNS`).
 const REQUEST: u16 = 1;
-
-/// What becomes of the connection after a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Another one may follow (`FCGI_KEEP_CONN`).
-    Connection,
-    /// The application closes it.
-    Nothing,
-}
 
 /// A conversation.
 pub struct Talk {
@@ -101,6 +94,21 @@ impl Protocol for FastCgi {
 
     fn closed(_: &mut Talk) -> Result<EventOf<Self>, CutOff> {
         Err(CutOff)
+    }
+}
+
+impl Variables for FastCgi {
+    fn ask(keep: Keep) -> Keep {
+        keep
+    }
+
+    fn begin<'a>(
+        variables: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
+        keep: Keep,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        begin_request(REQUEST, Role::Responder, keep == Keep::Connection, out);
+        params(REQUEST, variables, out).map_err(stream::too_long)
     }
 }
 

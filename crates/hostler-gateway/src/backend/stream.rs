@@ -10,11 +10,16 @@
 mod connection;
 mod exchange;
 mod place;
+mod program;
 mod seat;
+mod variables;
 
 pub use exchange::Exchange;
+pub use program::Program;
 pub(crate) use seat::Closed;
 pub use seat::Seat;
+pub(super) use variables::too_long;
+pub use variables::{Keep, Variables};
 
 use super::{Backend, Common, OnAbandon, Request};
 use crate::pool;

@@ -2,6 +2,7 @@
 
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
+use crate::directives::reach;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
 /// Everywhere, under FileInfo.
@@ -182,6 +183,9 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
             cmd.dir.core.shows_figures = Some(true);
         }
         return Ok(Setting::Expr(cmd.string_expr(word)?));
+    }
+    if reach::proxied(word).is_some() && !cmd.is_htaccess() {
+        cmd.dir.reach.name(word);
     }
     cmd.name_handler(word);
     let shows = figures(cmd, word)?;

@@ -38,8 +38,8 @@ pub(super) async fn script(
     let program = Program::Script { path: request.filename.clone().into(), args };
     let mut body = None;
     if !request.body.is_empty() {
-        let mut client = ClientBody { body: request.body.clone(), ahead: VecDeque::new(), ends: false, kept };
-        client.read_ahead().await?;
+        let mut client = ClientBody::new(request.body.clone(), kept);
+        client.read_ahead(AHEAD).await?;
         body = Some(client);
     }
     start(request, program, environment, body).await
@@ -101,7 +101,7 @@ fn limits(request: &Request) -> Limits {
 }
 
 /// What the client sends.
-pub(super) struct ClientBody {
+pub(crate) struct ClientBody {
     body: RequestBody,
     /// Read before the program was started.
     ahead: VecDeque<Bytes>,
@@ -112,12 +112,31 @@ pub(super) struct ClientBody {
 
 /// So much of a body is waited for before a program is started, in bytes: a client that sends slowly is to keep no
 /// program busy with a small body.
-const AHEAD: usize = 8 << 10;
+pub(crate) const AHEAD: usize = 8 << 10;
 
 impl ClientBody {
-    async fn read_ahead(&mut self) -> Result<(), Error> {
+    pub(crate) fn of(body: RequestBody) -> Self {
+        Self::new(body, None)
+    }
+
+    fn new(body: RequestBody, kept: Option<Kept>) -> Self {
+        Self { body, ahead: VecDeque::new(), ends: false, kept }
+    }
+
+    /// Whether all of it has been read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ends
+    }
+
+    /// What has been read ahead.
+    pub(crate) fn into_ahead(self) -> VecDeque<Bytes> {
+        self.ahead
+    }
+
+    /// Reads until there are so many bytes, or no more; how many there are.
+    pub(crate) async fn read_ahead(&mut self, most: usize) -> Result<usize, Error> {
         let mut length = 0;
-        while length < AHEAD && !self.ends {
+        while length < most && !self.ends {
             match self.body.chunk().await {
                 Some(chunk) => {
                     let chunk = chunk.map_err(|error| Error::from(&error))?;
@@ -127,7 +146,7 @@ impl ClientBody {
                 None => self.ends = true,
             }
         }
-        Ok(())
+        Ok(length)
     }
 }
 

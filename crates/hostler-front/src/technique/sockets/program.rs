@@ -6,10 +6,10 @@ use crate::request::thread::Thread;
 use crate::site::connection::Running;
 use hostler_config::Server;
 use hostler_config::directives::pool::NoNewPrivileges;
-use hostler_gateway::Error;
 use hostler_gateway::backend::stream::Protocol;
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::listen::{self, Host};
+use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::for_output;
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use std::fmt;
@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -35,11 +36,15 @@ pub(crate) struct Listening {
     /// Most connections that wait until the program accepts them.
     pub(crate) backlog: u32,
     pub(crate) limits: Limits,
+    /// Which file it is: device, number, and when it was last changed; one that is replaced is another program.
+    pub(crate) version: (u64, u64, i64, u32),
+    /// Most processes of the site's programs together, this one among them.
+    pub(crate) most: u32,
 }
 
 impl Hash for Listening {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.path, &self.args, &self.directory, &self.env).hash(state);
+        (&self.path, &self.args, &self.directory, &self.env, self.version).hash(state);
     }
 }
 
@@ -56,8 +61,31 @@ pub(super) struct Started {
     server: Arc<Server>,
     program: Listening,
     connect_timeout: Duration,
+    /// Processes of the site's programs.
+    running: Arc<AtomicU32>,
     /// The protocol's, for the log.
     module: &'static str,
+}
+
+/// A process's place among those of its site.
+struct Place(Arc<AtomicU32>);
+
+impl Place {
+    fn take(running: &Arc<AtomicU32>, most: u32) -> Result<Self, Error> {
+        let place = Self(running.clone());
+        if running.fetch_add(1, Relaxed) < most {
+            return Ok(place);
+        }
+        let why =
+            format!("the site's FastCGI programs have {most} processes, as many as FcgidMaxProcesses allows");
+        Err(Error::because(Kind::WorkerNotMade, why))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Started {
@@ -66,13 +94,14 @@ impl Started {
         server: &Arc<Server>,
         program: &Listening,
         connect_timeout: Duration,
+        running: &Arc<AtomicU32>,
     ) -> Self {
         let (thread, server, program) = (thread.clone(), server.clone(), program.clone());
-        Self { thread, server, program, connect_timeout, module: P::NAME }
+        Self { thread, server, program, connect_timeout, running: running.clone(), module: P::NAME }
     }
 
     fn run(&self) -> Run {
-        let Listening { path, args, directory, env, backlog, limits } = &self.program;
+        let Listening { path, args, directory, env, backlog, limits, .. } = &self.program;
         let core = &self.server.conf.core;
         let program = Program::Listener {
             path: path.to_vec().into(),
@@ -93,13 +122,14 @@ impl Started {
 
 impl Host for Started {
     async fn start(&self) -> Result<listen::Started, Error> {
+        let place = Place::take(&self.running, self.program.most)?;
         let site = self.thread.site(&self.server);
         let link = site.link().await?;
         let (output, errors) = (for_output()?, for_output()?);
         let listener = link.listen(self.run(), [output.1, errors.1], None).await?;
         Ok(listen::Started {
             pid: listener.running.pid(),
-            process: Box::new(Watched(listener.running)),
+            process: Box::new(Watched(listener.running, place)),
             output: [output.0, errors.0],
             socket: listener.path,
         })
@@ -124,7 +154,7 @@ impl Host for Started {
 }
 
 /// The site's process watches over it.
-struct Watched(Running);
+struct Watched(Running, #[allow(dead_code, reason = "it counts as long as it is there")] Place);
 
 impl Process for Watched {
     fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {

@@ -156,12 +156,15 @@ impl<P: Protocol, H: Host> Programs<P, H> {
         SeatEvent::Began(worker, pid)
     }
 
-    /// A connection is closed. The program stays if it is in a good state and may serve further requests.
+    /// A connection is closed. The program stays if it is in a good state and may serve further requests. One that is to
+    /// end tells how it has ended when it has.
     fn closed(&mut self, Closed { worker, amid }: Closed) -> SeatEvent {
-        let Some(program) = self.places.get(&worker).and_then(|place| place.program.clone()) else {
+        let Some(place) = self.places.get(&worker) else { return SeatEvent::Other };
+        let Some(program) = place.program.clone() else { return SeatEvent::Other };
+        if !program.is_up() {
             return SeatEvent::Other;
-        };
-        if amid && program.is_up() {
+        }
+        if amid {
             let events = self.events.0.clone();
             spawn_local(async move {
                 program.end_within(CAUSE).await;
@@ -169,15 +172,14 @@ impl<P: Protocol, H: Host> Programs<P, H> {
             });
             return SeatEvent::Other;
         }
-        let left = self.places.get(&worker).map_or(0, |place| place.seat.left());
-        let exit = self.leave(worker);
-        if left > 0 && program.is_up() && exit.is_none() {
-            let left = if left == u32::MAX { 0 } else { left };
-            self.free.push((program, left));
+        let left = place.seat.left();
+        self.places.remove(&worker);
+        if left > 0 {
+            self.free.push((program, if left == u32::MAX { 0 } else { left }));
         } else {
             program.kill();
         }
-        SeatEvent::Ended(worker, exit.unwrap_or(Exit::Status(0)))
+        SeatEvent::Ended(worker, Exit::Status(0))
     }
 
     /// A conversation has broken off: nobody knows what its program is at.
@@ -185,9 +187,10 @@ impl<P: Protocol, H: Host> Programs<P, H> {
         let Some(place) = self.places.get(&worker) else { return SeatEvent::Other };
         if let Some(program) = &place.program {
             program.kill();
+            return SeatEvent::Other;
         }
-        let exit = self.leave(worker);
-        SeatEvent::Ended(worker, exit.unwrap_or(Exit::Status(0)))
+        self.places.remove(&worker);
+        SeatEvent::Ended(worker, Exit::Status(0))
     }
 
     /// A program has ended: so has the worker that it was.
@@ -209,11 +212,8 @@ impl<P: Protocol, H: Host> Programs<P, H> {
         place.program.and_then(|program| program.exit())
     }
 
-    /// Has the program of a worker end.
-    fn dismiss(&mut self, worker: WorkerId) {
-        if let Some(program) = self.places.get(&worker).and_then(|place| place.program.as_ref()) {
-            program.kill();
-        }
+    /// Has the program of a worker end, which tells when it has.
+    fn dismiss(&self, worker: WorkerId) {
         let _ = self.events.0.send(Event::Settled(worker));
     }
 
@@ -245,7 +245,11 @@ impl<P: Protocol, H: Host> Programs<P, H> {
             let late =
                 late.filter(|record| over(self.lives.busy, now.saturating_duration_since(record.since)));
             let late: Vec<_> = late.map(|record| record.worker.id).collect();
-            late.into_iter().for_each(|worker| state.kill(&self.pool, worker, out));
+            for worker in late {
+                let pid = state.records.get(&worker).map_or(0, |record| record.worker.pid.load(Relaxed));
+                self.host.line(pid, b"it has been at one request for too long, and is ended");
+                state.kill(&self.pool, worker, out);
+            }
         });
     }
 }

@@ -1,0 +1,300 @@
+//! mod_fcgid's directives: FastCGI programs that the server starts, as many as it needs, as the site's user.
+//!
+//! What mod_fcgid has for its own daemon (scoring of spawns, scan intervals, tables in files) is accepted and means
+//! nothing: a pool starts programs when requests wait, and pauses when they die.
+
+mod options;
+
+pub use options::{Options, Variables};
+
+use crate::directives::core::values::number;
+use crate::{
+    Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The module.
+pub static MODULE: Module =
+    Module { name: "fcgid_module", file: "mod_fcgid.c", directives: DIRECTIVES, effect: Effect::Harmless };
+
+/// The handlers: mod_fcgid's, and mod_fastcgi's for the same.
+pub const HANDLERS: &[&str] = &["fcgid-script"];
+
+const OWN_WAY: &str = "Hostler starts programs when requests wait for them, and pauses when they die";
+const ROLES: &str = "FastCGI programs that decide who may see what (authorizers) are not implemented";
+
+/// A number that is an option of programs.
+macro_rules! option {
+    ($name:literal, $form:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::Take1, $form, $doc, |command, args| {
+            command.server.fcgid.options.$field = Some(number(args.first(), 0..=u32::MAX)?);
+            Ok(())
+        })
+    };
+}
+
+/// One that means nothing here.
+macro_rules! ignored {
+    ($name:literal) => {
+        Directive {
+            action: Action::Ignored(OWN_WAY),
+            ..Directive::new($name, Arity::RawArgs, "", "Without effect", |_, _| Ok(()))
+        }
+    };
+}
+
+/// One that would decide who may see what.
+macro_rules! role {
+    ($name:literal) => {
+        Directive::refused($name, "An authorizer", ROLES)
+            .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG)
+            .with_effect(Effect::Guards)
+    };
+}
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "FcgidWrapper",
+        Arity::Take123,
+        "command [suffix] [virtual]",
+        "The program that runs FastCGI scripts, of a suffix or of any",
+        wrapper,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+    .with_effect(Effect::HandsOver),
+    option!(
+        "FcgidBusyTimeout",
+        "seconds",
+        "How long a program may be at one request (default 300)",
+        busy_timeout
+    ),
+    option!(
+        "FcgidConnectTimeout",
+        "seconds",
+        "How long a connection to one may take (default 3)",
+        connect_timeout
+    ),
+    option!("FcgidIOTimeout", "seconds", "How long one may neither read nor write (default 40)", io_timeout),
+    option!(
+        "FcgidIdleTimeout",
+        "seconds",
+        "How long one may be idle; 0: for ever (default 300)",
+        idle_timeout
+    ),
+    option!("FcgidProcessLifeTime", "seconds", "How old one may become; 0: any age (default 3600)", lifetime),
+    option!(
+        "FcgidMaxProcessesPerClass",
+        "number",
+        "Most processes of one program (default 100)",
+        max_processes
+    ),
+    option!(
+        "FcgidMinProcessesPerClass",
+        "number",
+        "Processes of a program that stay, however long they are idle, while the program is in use (default 3)",
+        min_processes
+    ),
+    Directive::new(
+        "FcgidMaxRequestsPerProcess",
+        Arity::Take1,
+        "number",
+        "Requests that a process serves; 0 and -1: any number (default)",
+        |command, args| {
+            let count = if args.first() == "-1" { 0 } else { number(args.first(), 0..=u32::MAX)? };
+            command.server.fcgid.options.max_requests = Some(count);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FcgidMaxProcesses",
+        Arity::Take1,
+        "number",
+        "Most processes of a site's FastCGI programs together (default 1000)",
+        |command, args| {
+            command.server.fcgid.max_processes = Some(number(args.first(), 1..=u32::MAX)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FcgidMaxRequestLen",
+        Arity::Take1,
+        "bytes",
+        "Longest body of a request to one; where nothing is said, LimitRequestBody is all that counts",
+        |command, args| {
+            command.server.fcgid.max_request_len = Some(number(args.first(), 0..=u64::MAX)?);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FcgidInitialEnv",
+        Arity::Take12,
+        "name [value]",
+        "A variable that programs are started with; without a value, the server's own",
+        |command, args| {
+            let value = match args.word(1) {
+                Some(value) => Some(value.to_owned()),
+                None => command.environment(args.first()),
+            };
+            command.server.fcgid.options.env.set(args.first(), &value.unwrap_or_default());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FcgidPassHeader",
+        Arity::Iterate,
+        "field ...",
+        "Fields of the request that programs are told, Authorization say, under their own names",
+        |command, args| {
+            command.server.fcgid.pass_headers.push(args.first().into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FcgidCmdOptions",
+        Arity::RawArgs,
+        "command option [value] ...",
+        "How one program is run, beside what the other directives say",
+        options::of_command,
+    ),
+    Directive {
+        action: Action::Ignored("answers are passed on as they come"),
+        ..Directive::new("FcgidOutputBufferSize", Arity::Take1, "bytes", "Without effect", |_, _| Ok(()))
+    },
+    Directive {
+        action: Action::Ignored("bodies are passed on as they come, and never kept in files"),
+        ..Directive::new("FcgidMaxRequestInMem", Arity::Take1, "bytes", "Without effect", |_, _| Ok(()))
+    },
+    Directive {
+        action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
+        ..Directive::new("FcgidIPCDir", Arity::Take1, "directory", "Without effect", |_, _| Ok(()))
+    },
+    Directive {
+        action: Action::Ignored("PATH_INFO is what is left of the URL behind the script"),
+        ..Directive::new("FcgidFixPathinfo", Arity::Take1, "1", "Without effect", |_, _| Ok(()))
+    },
+    ignored!("FcgidBusyScanInterval"),
+    ignored!("FcgidErrorScanInterval"),
+    ignored!("FcgidIdleScanInterval"),
+    ignored!("FcgidZombieScanInterval"),
+    ignored!("FcgidProcessTableFile"),
+    ignored!("FcgidSpawnScore"),
+    ignored!("FcgidSpawnScoreUpLimit"),
+    ignored!("FcgidTerminationScore"),
+    ignored!("FcgidTimeScore"),
+    role!("FcgidAccessChecker"),
+    role!("FcgidAccessCheckerAuthoritative"),
+    role!("FcgidAuthenticator"),
+    role!("FcgidAuthenticatorAuthoritative"),
+    role!("FcgidAuthorizer"),
+    role!("FcgidAuthorizerAuthoritative"),
+];
+
+/// A program that runs scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrapper {
+    /// Its path, absolute, and its arguments.
+    pub command: Vec<Box<str>>,
+    /// Whether there need not be a file.
+    pub is_virtual: bool,
+}
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default)]
+pub struct Dir {
+    /// By the suffix of scripts, with its dot; empty: all others.
+    wrappers: BTreeMap<Box<str>, Arc<Wrapper>>,
+}
+
+impl Dir {
+    /// What runs a script; `None`: it runs by itself.
+    #[must_use]
+    pub fn wrapper(&self, script: &[u8]) -> Option<&Arc<Wrapper>> {
+        let own = script
+            .iter()
+            .rposition(|byte| *byte == b'.')
+            .and_then(|at| std::str::from_utf8(&script[at..]).ok());
+        own.and_then(|suffix| self.wrappers.get(suffix)).or_else(|| self.wrappers.get(""))
+    }
+}
+
+impl Merge for Dir {
+    fn merge(&self, other: &Self) -> Self {
+        let mut wrappers = self.wrappers.clone();
+        wrappers.extend(other.wrappers.iter().map(|(suffix, wrapper)| (suffix.clone(), wrapper.clone())));
+        Self { wrappers }
+    }
+
+    unset_part!(Dir);
+}
+
+/// What a server sets.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// How programs are run.
+    pub options: Options,
+    /// `FcgidMaxProcesses`
+    pub max_processes: Option<u32>,
+    /// `FcgidMaxRequestLen`, bytes.
+    pub max_request_len: Option<u64>,
+    /// `FcgidPassHeader`
+    pub pass_headers: Vec<Box<str>>,
+    /// `FcgidCmdOptions`, by the program's path.
+    pub of_command: BTreeMap<Box<str>, Options>,
+}
+
+impl Merge for Server {
+    fn merge(&self, other: &Self) -> Self {
+        let mut of_command = self.of_command.clone();
+        of_command.extend(other.of_command.iter().map(|(path, options)| (path.clone(), options.clone())));
+        // Quirk(apache): a virtual host that names fields takes none of the main server's.
+        let pass_headers =
+            if other.pass_headers.is_empty() { &self.pass_headers } else { &other.pass_headers };
+        Self {
+            options: self.options.merge(&other.options),
+            max_processes: over(&self.max_processes, &other.max_processes),
+            max_request_len: over(&self.max_request_len, &other.max_request_len),
+            pass_headers: pass_headers.clone(),
+            of_command,
+        }
+    }
+
+    unset_part!(Server);
+}
+
+fn wrapper(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let mut words: Vec<Box<str>> = crate::words(args.first()).into_iter().map(Into::into).collect();
+    let program = words.first_mut().filter(|word| !word.is_empty()).ok_or("the command is missing")?;
+    *program = command.server_path(program).into();
+    let (mut suffix, mut is_virtual) = ("", false);
+    for word in args.words.iter().skip(1) {
+        let names_suffix = word.starts_with('.') && !word[1..].contains(['.', '/']);
+        if word == "virtual" {
+            is_virtual = true;
+        } else if names_suffix && suffix.is_empty() {
+            suffix = word;
+        } else {
+            return Err(format!("\"{word}\" is neither a suffix, .php say, nor virtual"));
+        }
+    }
+    let wrapper = Wrapper { command: words, is_virtual };
+    command.dir.fcgid.wrappers.insert(suffix.into(), Arc::new(wrapper));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_has_the_wrapper_of_its_suffix_or_the_one_of_all() {
+        let wrapper = |program: &str| Arc::new(Wrapper { command: vec![program.into()], is_virtual: false });
+        let outer = Dir { wrappers: [("".into(), wrapper("all"))].into() };
+        let merged = outer.merge(&Dir { wrappers: [(".php".into(), wrapper("php"))].into() });
+        let of = |script: &[u8]| merged.wrapper(script).map(|wrapper| wrapper.command[0].to_string());
+        assert_eq!(of(b"/a.php").as_deref(), Some("php"));
+        assert_eq!(of(b"/a.php.x").as_deref(), Some("all"));
+        assert_eq!(of(b"/a").as_deref(), Some("all"));
+        assert!(Dir::default().wrapper(b"/a").is_none());
+    }
+}

@@ -1,0 +1,180 @@
+//! Handlers that name a program at a socket: `proxy:unix:/path|fcgi://localhost`, `proxy:fcgi://host:port`, and the same
+//! of `scgi` and `uwsgi` (mod_proxy_fcgi, mod_proxy_scgi, mod_proxy_uwsgi).
+//!
+//! Connections are not kept, as in Apache: who accepts them is somebody else's, and an idle one may keep a process of his
+//! busy.
+
+use crate::hook::registry::{Handler, Module};
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::module::cgi;
+use crate::module::socket::talk::{Ask, Redirects, respond};
+use crate::module::socket::worker::{self, Worker};
+use crate::request::Request;
+use crate::request::expr_host;
+use crate::request::flow::Halt;
+use crate::request::settings;
+use crate::technique::sockets::{Address, Target};
+use hostler_cgi::Environment;
+use hostler_config::directives::proxy_fcgi::Backend;
+use hostler_config::pools;
+use hostler_expr::{Captures, EvalError};
+use hostler_gateway::backend::fastcgi::FastCgi;
+use hostler_gateway::backend::plain::{Scgi, Uwsgi};
+use hostler_gateway::backend::stream::Keep;
+use hostler_gateway::pool::Settings;
+use hostler_gateway::{Error, Kind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The log's name of the module.
+const MODULE_NAME: &str = "proxy_fcgi";
+
+/// Most connections to one program. Those that are too many wait where they would wait at the program's own socket.
+const MOST: u32 = 256;
+
+pub(crate) static MODULE: Module = Module {
+    handlers: &[
+        Handler {
+            names: &["proxy:fcgi"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(handle(request)),
+        },
+        Handler {
+            names: &["proxy:scgi", "proxy:uwsgi"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(handle(request)),
+        },
+    ],
+    ..Module::new(MODULE_NAME, |_| false)
+};
+
+/// Where no other timeout has been given.
+async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    let name = request.handler.clone().unwrap_or_default();
+    let worker = worker::parse(name.get("proxy:".len()..).unwrap_or_default()).map_err(|why| {
+        let message = format!("the handler {:?} names no program: {why}", name.escape_ascii().to_string());
+        log::request(request, Severity::Error, MODULE_NAME, &message);
+        Halt::Status(500)
+    })?;
+    if let Address::Tcp { host, port } = &worker.address
+        && !request.dir.reach.may_reach(&name, host, *port)
+    {
+        let message = format!(
+            "the handler {:?} stands in an access file, and {host}:{port} is not allowed there: HostlerProxyAllow \
+             {host}:{port} in the server's configuration would allow it",
+            name.escape_ascii().to_string()
+        );
+        log::request(request, Severity::Error, MODULE_NAME, &message);
+        return Err(Halt::Status(403));
+    }
+    let timeout = settings::timeout(&request.server);
+    let target = Arc::new(Target {
+        address: worker.address.clone(),
+        connect_timeout: timeout,
+        settings: connections(request, MOST),
+    });
+    let path = [&worker.path[..], &request.filename].concat();
+    serve(request, &worker, target, &path, timeout).await
+}
+
+/// Connections that are made when they are needed, as many as there are requests.
+fn connections(request: &Request, most: u32) -> Settings {
+    let queue = pools::settings(&request.server);
+    Settings {
+        max_workers: most,
+        max_spare: most,
+        queue_length: queue.queue_length as usize,
+        queue_timeout: Duration::from_secs(queue.queue_timeout.into()),
+        idle: Duration::from_secs(60),
+        on_demand: true,
+        patience: Duration::ZERO,
+        pauses: (Duration::ZERO, Duration::ZERO),
+        ..Settings::default()
+    }
+}
+
+/// Has a program answer. `path`: what the program's URL and the request come to, behind the host.
+pub(crate) async fn serve(
+    request: &mut Request,
+    worker: &Worker,
+    target: Arc<Target>,
+    path: &[u8],
+    timeout: Duration,
+) -> Result<Body, Halt> {
+    let mut environment = cgi::environment(request).await;
+    let is_fastcgi = worker.scheme == "fcgi";
+    let script = match request.dir.proxy_fcgi.backend.unwrap_or_default() {
+        Backend::Generic if is_fastcgi => path.to_vec(),
+        Backend::Generic | Backend::Fpm => [b"proxy:", worker.origin.as_bytes(), path].concat(),
+    };
+    environment.set("SCRIPT_FILENAME", script);
+    if is_fastcgi {
+        set_env_if(request, &mut environment).await?;
+    } else if worker.scheme == "scgi" {
+        environment.unset("GATEWAY_INTERFACE");
+    }
+    let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
+    let ask =
+        Ask { target, environment, keep: Keep::Nothing, timeout, module: MODULE_NAME, redirects, status };
+    match &*worker.scheme {
+        "fcgi" => respond::<FastCgi>(request, ask).await,
+        "scgi" => respond::<Scgi>(request, ask).await,
+        _ => respond::<Uwsgi>(request, ask).await,
+    }
+}
+
+/// Apache has one status for a program that breaks off, and for one that can't be reached.
+fn status(error: &Error) -> u16 {
+    match error.kind {
+        Kind::ConnectionClosed | Kind::ProtocolViolation => 503,
+        _ => error.status(),
+    }
+}
+
+/// `ProxyFCGISetEnvIf`: conditions see the variables as the program would.
+async fn set_env_if(request: &mut Request, environment: &mut Environment) -> Result<(), Halt> {
+    if request.dir.proxy_fcgi.rules.is_empty() {
+        return Ok(());
+    }
+    for (name, value) in environment.iter() {
+        request.env.set(name.to_vec(), value.to_vec());
+    }
+    let dir = request.dir.clone();
+    for rule in &dir.proxy_fcgi.rules {
+        let evaluated = expr_host::with_host(request, |host| {
+            let mut captures = Captures::default();
+            if !rule.condition.test(host, &mut captures)? {
+                return Ok(None);
+            }
+            match &rule.value {
+                Some(value) => Ok(Some(Some(value.string(host, &captures)?))),
+                None => Ok(Some(None)),
+            }
+        });
+        match evaluated.await {
+            Ok(None) => {}
+            Ok(Some(Some(value))) => {
+                request.env.set(rule.name.to_string(), value.clone());
+                environment.set(rule.name.as_bytes(), value);
+            }
+            Ok(Some(None)) => {
+                request.env.unset(&*rule.name);
+                environment.unset(rule.name.as_bytes());
+            }
+            Err(error) => return Err(not_evaluated(request, &error)),
+        }
+    }
+    Ok(())
+}
+
+/// What the program would be told may be what it guards by.
+fn not_evaluated(request: &Request, error: &EvalError) -> Halt {
+    let message = format!("ProxyFCGISetEnvIf can't be carried out: {error}");
+    log::request(request, Severity::Error, MODULE_NAME, &message);
+    Halt::Status(500)
+}

@@ -1,0 +1,214 @@
+//! A request to a program at a socket, and its answer back.
+
+use crate::hook::handler::UNRANGED;
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::log::{self, Severity};
+use crate::module::cgi::{self, ClientBody};
+use crate::request::Request;
+use crate::request::conditional::Condition;
+use crate::request::flow::Halt;
+use crate::technique::sockets::Target;
+use bytes::Bytes;
+use hostler_cgi::{Environment, Header};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::cgi::Sink;
+use hostler_gateway::backend::stream::{Keep, Program, Variables, Work};
+use hostler_gateway::{Error, Kind};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+/// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// Most of a body without a length that is kept until it has one: programs ask for it.
+const MEASURED: usize = 256 << 10;
+
+/// What is asked of whom.
+pub(crate) struct Ask {
+    pub(crate) target: Arc<Target>,
+    pub(crate) environment: Environment,
+    pub(crate) keep: Keep,
+    /// How long the program may neither read nor write when it is its turn.
+    pub(crate) timeout: Duration,
+    /// Whose lines those are in the log.
+    pub(crate) module: &'static str,
+    /// What an answer's `Location` means.
+    pub(crate) redirects: Redirects,
+    /// Statuses of failures, where they are not the usual ones.
+    pub(crate) status: fn(&Error) -> u16,
+}
+
+/// What an answer's `Location` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    /// A field like any other: what status goes with it the program says (mod_proxy_fcgi).
+    Program,
+    /// As of CGI programs (RFC 3875 §6.2).
+    Cgi,
+}
+
+type Conversation<P> = Program<P, ClientBody, ErrorLines>;
+
+/// Has the program answer.
+pub(crate) async fn respond<P: Variables>(request: &mut Request, ask: Ask) -> Result<Body, Halt> {
+    let (module, status) = (ask.module, ask.status);
+    let redirects = ask.redirects;
+    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    let mut program = match begin::<P>(request, ask).await {
+        Ok(program) => program,
+        Err(error) => return Err(fail(request, module, &error, status(&error))),
+    };
+    if P::IS_HTTP {
+        return match program.http_header(cgi::LIMITS).await {
+            Ok(header) => {
+                cgi::nph_fields(request, header);
+                Ok(body(request, program).await)
+            }
+            // As Apache has it: the answer is no answer at all.
+            Err(error) => Err(fail(request, module, &error, 502)),
+        };
+    }
+    match program.header(cgi::LIMITS).await {
+        Ok(header) => answer(request, program, header, redirects, module).await,
+        Err(error) => Err(fail(request, module, &error, status(&error))),
+    }
+}
+
+async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Conversation<P>, Error> {
+    let Ask { target, mut environment, keep, timeout, module, .. } = ask;
+    let mut body = None;
+    if !request.body.is_empty() {
+        let mut client = ClientBody::of(request.body.clone());
+        measure(&mut client, &mut environment).await?;
+        body = Some(client);
+    }
+    let mut head = Vec::with_capacity(4096);
+    P::begin(&mut environment.iter(), keep, &mut head)?;
+    let (what, mut told) = (P::ask(keep), P::answer(&P::ask(keep)));
+    let mut rest = None;
+    match body {
+        Some(body) if !body.has_ended() => rest = Some(body),
+        // All of it is there: one piece with the rest.
+        whole => {
+            let pieces = whole.into_iter().flat_map(ClientBody::into_ahead);
+            pieces.for_each(|piece| P::body(&mut told, &piece, &mut head));
+            P::body_end(&mut told, &mut head);
+        }
+    }
+    let work = Work {
+        thread: request.thread.index,
+        head: head.into(),
+        has_body: rest.is_some(),
+        timeout,
+        on_abandon: OnAbandon::TakeBackOrKill(timeout),
+        ask: what,
+    };
+    let pool = request.thread.shared.sockets.pool::<P>(&request.thread, &request.server, &target)?;
+    let exchange = pool.begin(work).await?;
+    Ok(Program::new(exchange, rest, ErrorLines { request: request.for_log(), module }))
+}
+
+/// Reads the beginning of a body: a client that sends slowly is to keep no program busy with a small one. One without a
+/// length is read whole, for the program wants to know it.
+async fn measure(client: &mut ClientBody, environment: &mut Environment) -> Result<(), Error> {
+    if environment.value("CONTENT_LENGTH").is_some() {
+        client.read_ahead(cgi::AHEAD).await?;
+        return Ok(());
+    }
+    let length = client.read_ahead(MEASURED).await?;
+    if !client.has_ended() {
+        let why = format!("it has no length, and more than {MEASURED} bytes");
+        return Err(Error::because(Kind::ClientTooLarge, why));
+    }
+    environment.set("CONTENT_LENGTH", length.to_string());
+    environment.unset("HTTP_TRANSFER_ENCODING");
+    Ok(())
+}
+
+async fn answer<P: Variables>(
+    request: &mut Request,
+    mut program: Conversation<P>,
+    header: Header,
+    redirects: Redirects,
+    module: &'static str,
+) -> Result<Body, Halt> {
+    if redirects == Redirects::Cgi {
+        if !cgi::answer(request, header, &mut program).await? {
+            return Ok(Body::Empty);
+        }
+        return Ok(body(request, program).await);
+    }
+    for note in &header.notes {
+        let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
+        log::request(request, Severity::Error, module, &message);
+    }
+    match cgi::apply(request, header) {
+        Condition::Met => Ok(body(request, program).await),
+        Condition::Failed => Err(Halt::Status(412)),
+        Condition::NotModified => {
+            request.status = 304;
+            Ok(Body::Empty)
+        }
+    }
+}
+
+/// The rest of the output: as one piece if it comes at once, else as it comes.
+async fn body<P: Variables>(request: &Request, mut program: Conversation<P>) -> Body {
+    if !program.gather(WHOLE, PATIENCE).await {
+        let script = String::from_utf8_lossy(&request.filename).into_owned();
+        return Body::Stream(Box::new(Output { program, script }));
+    }
+    let whole = program.whole();
+    if whole.is_empty() { Body::Empty } else { Body::Bytes(whole) }
+}
+
+impl<P: Variables> cgi::Rest for Conversation<P> {
+    async fn discard(&mut self) -> Result<(), Error> {
+        Program::discard(self).await
+    }
+}
+
+/// The program gave no answer: the cause goes to the log.
+fn fail(request: &mut Request, module: &str, error: &Error, status: u16) -> Halt {
+    if matches!(error.kind, Kind::QueueFull | Kind::NotConnected) {
+        // There may be very many of these.
+        log::failure_soon(request, module, error, &request.filename);
+        request.is_refused = error.kind == Kind::QueueFull;
+    } else {
+        log::failure(request, module, error, &request.filename);
+    }
+    if let Some(seconds) = error.retry_after {
+        request.headers_out.set("Retry-After", seconds.to_string());
+    }
+    Halt::Status(status)
+}
+
+/// Writes a program's lines to the ErrorLog.
+struct ErrorLines {
+    /// What the log's lines need of the request, and nothing else of it.
+    request: Request,
+    module: &'static str,
+}
+
+impl Sink for ErrorLines {
+    fn line(&mut self, line: &[u8]) {
+        log::script_line(&self.request, self.module, &self.request.filename, line);
+    }
+}
+
+/// The rest of a program's output, as it comes.
+struct Output<P: Variables> {
+    program: Conversation<P>,
+    /// The program's path, for the log.
+    script: String,
+}
+
+impl<P: Variables> BodyStream for Output<P> {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let chunk = ready!(self.program.poll_chunk(context));
+        let broken = |error: Error| BodyError::Script(error.of(&self.script));
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(broken)))
+    }
+}
