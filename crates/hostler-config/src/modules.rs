@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
-    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet,
+    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet, negotiation, remoteip, speling, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -36,6 +36,11 @@ static MODULES: &[&Module] = &[
     &filter::MODULE,
     &filter::DEFLATE,
     &filter::BROTLI,
+    &negotiation::MODULE,
+    &remoteip::MODULE,
+    &speling::MODULE,
+    &usertrack::MODULE,
+    &vhost_alias::MODULE,
     &actions::MODULE,
     &include::MODULE,
     &cgi::MODULE,
@@ -68,6 +73,10 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
     ("apreq_module", "mod_apreq2.c"),
     // The filter RATE_LIMIT, which variables tell how fast to be.
     ("ratelimit_module", "mod_ratelimit.c"),
+    // The handler send-as-is.
+    ("asis_module", "mod_asis.c"),
+    // The variable UNIQUE_ID, where the module is loaded.
+    ("unique_id_module", "mod_unique_id.c"),
     // The handler server-status.
     ("status_module", "mod_status.c"),
 ];

@@ -3,17 +3,10 @@
 //! ([`crate::hook::plan`]).
 
 use crate::hook::registry::Module;
-use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl, php, proxy, proxy_fcgi, ratelimit, rewrite, servlet, ssl, status};
+use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status, unique_id, usertrack, vhost_alias, wsgi};
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 30] = [
-use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
-    php, proxy_fcgi, ratelimit, rewrite, ssl, status, wsgi,
-};
-
-/// The modules.
-pub(crate) static MODULES: [&Module; 29] = [
+pub(crate) static MODULES: [&Module; 37] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -31,7 +24,9 @@ pub(crate) static MODULES: [&Module; 29] = [
     &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
+    &negotiation::MODULE,
     &ratelimit::MODULE,
+    &remoteip::MODULE,
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
@@ -44,7 +39,11 @@ pub(crate) static MODULES: [&Module; 29] = [
     &rewrite::FORCE,
     &servlet::MODULE,
     &ssl::MODULE,
+    &speling::MODULE,
     &status::MODULE,
+    &unique_id::MODULE,
+    &usertrack::MODULE,
+    &vhost_alias::MODULE,
 ];
 
 #[cfg(test)]

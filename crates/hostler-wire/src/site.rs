@@ -27,6 +27,8 @@ pub enum ToSite {
         id: RequestId,
         /// Absolute path of the directory.
         path: ByteBuf,
+        /// What the names begin with that are asked for; empty: all.
+        prefix: ByteBuf,
     },
     /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
     /// site's end of the socket over which the parent is told of further fronts
