@@ -9,6 +9,7 @@
 pub mod check;
 pub mod client;
 pub mod differences;
+pub mod digest;
 pub mod run;
 pub mod server;
 pub mod syntax;

@@ -2,7 +2,7 @@
 //! order, and what concerns the process as a whole.
 
 use crate::directives as d;
-use crate::{Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
+use crate::{Aliases, Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -71,6 +71,8 @@ pub struct Config {
     pub facts: Arc<Facts>,
     /// RegexDefaultOptions at the end of the files: what .htaccess files begin with.
     pub regex_options: hostler_expr::RegexOptions,
+    /// Other names for providers; .htaccess files may use them.
+    pub aliases: Arc<Aliases>,
     /// What the operator should hear.
     pub warnings: Vec<Warning>,
 }

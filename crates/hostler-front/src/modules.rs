@@ -9,7 +9,7 @@ use crate::module::{
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 26] = [
+pub(crate) static MODULES: [&Module; 27] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -18,6 +18,7 @@ pub(crate) static MODULES: [&Module; 26] = [
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
+    &auth::digest::MODULE,
     &autoindex::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
