@@ -24,3 +24,4 @@ pub(crate) mod reading;
 pub mod rewrite;
 pub mod setenvif;
 pub mod ssl;
+pub mod substitute;

@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, filter, headers,
-    include, log_config, mime, pool, reading, rewrite, setenvif, ssl,
+    include, log_config, mime, pool, reading, rewrite, setenvif, ssl, substitute,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -47,6 +47,7 @@ static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
+    &substitute::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
 ];

@@ -19,3 +19,4 @@ pub(crate) mod ratelimit;
 pub(crate) mod rewrite;
 pub(crate) mod ssl;
 pub(crate) mod status;
+pub(crate) mod substitute;

@@ -5,11 +5,11 @@
 use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, perl, php,
-    ratelimit, rewrite, ssl, status,
+    ratelimit, rewrite, ssl, status, substitute,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 27] = [
+pub(crate) static MODULES: [&Module; 28] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -36,6 +36,7 @@ pub(crate) static MODULES: [&Module; 27] = [
     &rewrite::REDIRECT,
     &rewrite::FORCE,
     &ssl::MODULE,
+    &substitute::MODULE,
     &status::MODULE,
 ];
 

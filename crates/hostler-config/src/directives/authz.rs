@@ -4,7 +4,7 @@
 mod evaluate;
 mod requirement;
 
-pub use evaluate::{Decision, Facts, Need, Stop, Verdict, decide, is_in_domain};
+pub use evaluate::{Decision, Facts, Need, Owners, Stop, Verdict, decide, is_in_domain};
 pub use requirement::{Groups, Requirement, Words};
 
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, MethodSet, Module, Node, Overrides};

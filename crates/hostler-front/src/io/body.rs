@@ -28,6 +28,8 @@ pub(crate) enum BodyError {
     Read(String),
     #[error("the page can't be expanded any further")]
     Page,
+    #[error("a filter could not change it: {0}")]
+    Filter(String),
 }
 
 impl BodyError {
@@ -37,7 +39,7 @@ impl BodyError {
             Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
-            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page | Self::Filter(_) => 500,
         }
     }
 }

@@ -18,6 +18,15 @@ pub enum Verdict {
     Neutral,
 }
 
+/// The names of a file's owner and of its group, where there are a file and such names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners<'a> {
+    /// Of the user.
+    pub user: Option<Cow<'a, str>>,
+    /// Of the group.
+    pub group: Option<Cow<'a, str>>,
+}
+
 /// What rules may ask about a request.
 pub trait Facts {
     /// `GET` and so on.
@@ -38,8 +47,8 @@ pub trait Facts {
     fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>>;
     /// Whether the user is in a group; `false` without a file of groups.
     fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool>;
-    /// The names of the file's owner and of its group, where there are a file and such names.
-    fn owners(&self) -> Answer<(Option<Cow<'_, str>>, Option<Cow<'_, str>>)>;
+    /// Who owns the file.
+    fn owners(&self) -> Answer<Owners<'_>>;
     /// What a program's function says about the words of a Require line: Apache's `authz_status`.
     fn program(&self, function: &str, words: &str) -> Answer<u16>;
     /// For expressions.
@@ -266,12 +275,14 @@ impl Requirement {
                 Ok(false)
             }
             Self::FileOwner => match facts.owners() {
-                Answer::Ready((owner, _)) => Ok(owner.is_some_and(|owner| owner == user)),
+                Answer::Ready(owners) => Ok(owners.user.is_some_and(|owner| owner == user)),
                 Answer::Pending => Err(Stop::Pending(Need::Owners)),
             },
             Self::FileGroup(groups) => match facts.owners() {
-                Answer::Ready((_, Some(group))) => member(facts, &group, groups),
-                Answer::Ready((_, None)) => Ok(false),
+                Answer::Ready(owners) => match owners.group {
+                    Some(group) => member(facts, &group, groups),
+                    None => Ok(false),
+                },
                 Answer::Pending => Err(Stop::Pending(Need::Owners)),
             },
             _ => Ok(true),

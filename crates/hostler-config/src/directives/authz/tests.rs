@@ -72,8 +72,8 @@ impl Facts for Client {
         Answer::Ready(is)
     }
 
-    fn owners(&self) -> Answer<(Option<Cow<'_, str>>, Option<Cow<'_, str>>)> {
-        Answer::Ready((Some("ann".into()), Some("staff".into())))
+    fn owners(&self) -> Answer<Owners<'_>> {
+        Answer::Ready(Owners { user: Some("ann".into()), group: Some("staff".into()) })
     }
 
     fn expression_host(&self) -> &dyn Host {

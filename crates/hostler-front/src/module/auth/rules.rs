@@ -10,7 +10,7 @@ use crate::request::expr_host::RequestHost;
 use crate::request::flow::Halt;
 use crate::request::names;
 use hostler_config::directives::auth;
-use hostler_config::directives::authz::{Facts, Groups, Need, Stop};
+use hostler_config::directives::authz::{Facts, Groups, Need, Owners, Stop};
 use hostler_expr::{Answer, EvalError, Host};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(super) struct Known {
     addresses: HashMap<String, Vec<IpAddr>>,
     members: HashMap<(String, Groups), bool>,
     /// The names of the file's owner and group.
-    owners: Option<(Option<String>, Option<String>)>,
+    owners: Option<Owners<'static>>,
     /// What functions have said about words of Require; they may say something else of a user.
     programs: HashMap<(String, String), u16>,
 }
@@ -77,13 +77,13 @@ async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bo
 }
 
 /// The names of the file's owner and group. Asking for them may take the machine long.
-async fn owners(request: &Request) -> Result<(Option<String>, Option<String>), Halt> {
-    let Some(info) = request.found.info().copied() else { return Ok((None, None)) };
+async fn owners(request: &Request) -> Result<Owners<'static>, Halt> {
+    let Some(info) = request.found.info().copied() else { return Ok(Owners::default()) };
     let permit = aside::permit(request).await?;
     aside::run_free(request, permit, move || {
         let user = hostler_sys::users::user_by_id(info.uid).ok().flatten();
         let group = hostler_sys::users::group_by_id(info.gid).ok().flatten();
-        (user.map(|user| user.name), group.map(|group| group.name))
+        Owners { user: user.map(|user| user.name.into()), group: group.map(|group| group.name.into()) }
     })
     .await
 }
@@ -182,12 +182,8 @@ impl Facts for View<'_> {
         known.map_or(Answer::Pending, |member| Answer::Ready(*member))
     }
 
-    fn owners(&self) -> Answer<(Option<Cow<'_, str>>, Option<Cow<'_, str>>)> {
-        let shown = |name: &'_ Option<String>| name.clone().map(Cow::Owned);
-        self.known
-            .owners
-            .as_ref()
-            .map_or(Answer::Pending, |(owner, group)| Answer::Ready((shown(owner), shown(group))))
+    fn owners(&self) -> Answer<Owners<'_>> {
+        self.known.owners.clone().map_or(Answer::Pending, Answer::Ready)
     }
 
     fn program(&self, function: &str, words: &str) -> Answer<u16> {

@@ -46,6 +46,10 @@ my %parts = (
         [ 'psgi/guestbook.psgi, the PSGI application',             "$site/psgi/guestbook.psgi" ],
         [ 'lib/GuestBook.pm, what they share',                     "$site/lib/GuestBook.pm" ],
     ],
+    rewriting => [
+        [ 'htdocs/articles/.htaccess', "$site/htdocs/articles/.htaccess" ],
+        [ 'httpd.conf',                'conf', qr/# Rewriting:/, qr/<\/Directory>/ ],
+    ],
     status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/<\/IfModule>/ ] ],
     users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],
     access    => [ [ 'htdocs/members/.htaccess', "$site/htdocs/members/.htaccess" ] ],
