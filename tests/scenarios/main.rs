@@ -28,4 +28,5 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod wordpress;
 mod workers;

@@ -106,7 +106,8 @@ fn members_get_in_with_their_password() {
 #[test]
 fn what_is_explained_of_rewritten_addresses_is_so() {
     let server = showcase();
-    let page = server.get("/articles/").text().replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
+    let page =
+        server.get("/articles/").text().replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
     let root = server.site().root().display().to_string();
     for name in ["old-houses", "news/old-houses", "notes.bak"] {
         let config = server.site().path("httpd.conf");
