@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod install;
 mod limits;
+mod logins;
 mod logs;
 mod mason;
 mod perl;

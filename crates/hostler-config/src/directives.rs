@@ -34,3 +34,4 @@ pub mod speling;
 pub mod ssl;
 pub mod usertrack;
 pub mod vhost_alias;
+pub mod substitute;

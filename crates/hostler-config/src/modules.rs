@@ -6,8 +6,7 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
-    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet, negotiation, remoteip, speling, usertrack, vhost_alias,
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter, headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet, negotiation, remoteip, speling, usertrack, vhost_alias, substitute,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -30,6 +29,12 @@ static MODULES: &[&Module] = &[
     &auth::AUTHN_CORE,
     &auth::AUTHN_FILE,
     &auth::AUTHZ_GROUPFILE,
+    &auth::SOCACHE,
+    &auth::anon::MODULE,
+    &auth::dbm::AUTHN,
+    &auth::dbm::AUTHZ,
+    &auth::digest::MODULE,
+    &authz::OWNER,
     &log_config::MODULE,
     &expires::MODULE,
     &autoindex::MODULE,
@@ -54,6 +59,7 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[1],
     &proxy::METHODS[2],
     &servlet::MODULE,
+    &substitute::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,

@@ -34,3 +34,4 @@ pub(crate) mod status;
 pub(crate) mod unique_id;
 pub(crate) mod usertrack;
 pub(crate) mod vhost_alias;
+pub(crate) mod substitute;

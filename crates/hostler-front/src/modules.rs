@@ -3,10 +3,10 @@
 //! ([`crate::hook::plan`]).
 
 use crate::hook::registry::Module;
-use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status, unique_id, usertrack, vhost_alias, wsgi};
+use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status, substitute, unique_id, usertrack, vhost_alias, wsgi};
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 37] = [
+pub(crate) static MODULES: [&Module; 39] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -15,6 +15,7 @@ pub(crate) static MODULES: [&Module; 37] = [
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
+    &auth::digest::MODULE,
     &autoindex::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
@@ -40,6 +41,7 @@ pub(crate) static MODULES: [&Module; 37] = [
     &servlet::MODULE,
     &ssl::MODULE,
     &speling::MODULE,
+    &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,
     &usertrack::MODULE,

@@ -33,6 +33,8 @@ pub(crate) enum BodyError {
         "too much of its site, or of all together, is in memory already, and waits for clients that read slowly"
     )]
     Crowded,
+    #[error("a filter could not change it: {0}")]
+    Filter(String),
 }
 
 impl BodyError {
@@ -43,7 +45,7 @@ impl BodyError {
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
             Self::Crowded => 503,
-            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page | Self::Filter(_) => 500,
         }
     }
 }

@@ -51,6 +51,10 @@ my %parts = (
         [ 'lib/GuestBook.pm, what they share',                     "$site/lib/GuestBook.pm" ],
         [ 'php/guestbook.php, the same in PHP',                    "$site/php/guestbook.php" ],
     ],
+    rewriting => [
+        [ 'htdocs/articles/.htaccess', "$site/htdocs/articles/.htaccess" ],
+        [ 'httpd.conf',                'conf', qr/# Rewriting:/, qr/<\/Directory>/ ],
+    ],
     status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/<\/IfModule>/ ] ],
     users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],
     access    => [ [ 'htdocs/members/.htaccess', "$site/htdocs/members/.htaccess" ] ],
