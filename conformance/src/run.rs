@@ -154,8 +154,8 @@ fn observe(server: &Server, case: &Case) -> Observed {
     let bytes = tree.fill(&wire(&case.request)).into_bytes();
     let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
     let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
-    let watch = case.expect.closes.is_some();
-    let exchanged = client::exchange(server.address(case.request.port2), &bytes, answers, head, watch);
+    let how = client::How { head, watch: case.expect.closes.is_some(), half_close: case.request.half_close };
+    let exchanged = client::exchange(server.address(case.request.port2), &bytes, answers, how);
     let mut observed = Observed { exchange: exchanged.unwrap_or_default(), ..Observed::default() };
     for response in &mut observed.exchange.responses {
         response.body = tree.neutral(&response.body);
