@@ -41,6 +41,7 @@ static MODULES: &[&Module] = &[
     &cgi::MODULE,
     &cgi::CGID,
     &ssl::MODULE,
+    &ssl::CLIENTS,
     &pool::MODULE,
     &pool::HOSTLER,
 ];

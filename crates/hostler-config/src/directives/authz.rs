@@ -32,7 +32,7 @@ static DIRECTIVES: &[Directive] = &[
         "Require",
         Arity::RawArgs,
         "[not] all granted|denied | ip address ... | local | host name ... | forward-dns name ... | env name ... | \
-         method name ... | expr expression | user name ... | group name ... | valid-user | ssl",
+         method name ... | expr expression | user name ... | group name ... | valid-user | ssl | ssl-verify-client",
         "A condition for access",
         require,
     )
