@@ -47,6 +47,8 @@ pub struct FileDetails {
     /// Content.
     #[serde(default)]
     pub text: String,
+    /// Content that is no text: base 64 of gzip.
+    pub gz: Option<String>,
     /// The content is `text` this many times.
     pub repeat: Option<usize>,
     /// Permission bits.

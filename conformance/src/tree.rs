@@ -4,15 +4,25 @@
 //! lengths of answers agree.
 
 use crate::table::{FileDetails, FileSpec};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Modification time of a file that asks for none: 2024-01-02 03:04:05 GMT.
 const FIXED_TIME: u64 = 1_704_164_645;
+
+/// What base 64 of gzip stands for.
+fn unpacked(text: &str) -> io::Result<Vec<u8>> {
+    let packed = STANDARD.decode(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A tree and what its placeholders stand for.
 #[derive(Debug)]
@@ -70,7 +80,13 @@ impl Tree {
         if details.dir {
             self.folder(&path)?;
         } else {
-            fs::write(&path, self.fill(&details.text).repeat(details.repeat.unwrap_or(1)))?;
+            let bytes = details.gz.as_deref().map(unpacked).transpose()?;
+            fs::write(
+                &path,
+                bytes.unwrap_or_else(|| {
+                    self.fill(&details.text).repeat(details.repeat.unwrap_or(1)).into_bytes()
+                }),
+            )?;
             self.own(&path)?;
         }
         let usual = if details.dir || details.text.starts_with("#!") { 0o755 } else { 0o644 };

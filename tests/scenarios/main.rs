@@ -18,6 +18,7 @@ mod php;
 mod psgi;
 mod readme;
 mod rewriting;
+mod rewriting_maps;
 mod serve;
 mod service;
 mod setup;

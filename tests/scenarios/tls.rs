@@ -290,3 +290,12 @@ fn a_handshake_has_its_time() {
     let server = site().config(&virtual_host("one.test", "one", "RequestReadTimeout handshake=1")).start();
     assert!(server.connect().closes_within(Duration::from_secs(15)), "RequestReadTimeout handshake");
 }
+
+#[test]
+fn rules_look_at_the_connection() {
+    let rules = "RewriteEngine On\nRewriteCond %{SSL:SSL_PROTOCOL} ^TLSv1\\.[23]$\nRewriteCond %{SSL:NONE} ^$\n\
+                 RewriteRule ^/a$ /secure [L]";
+    let server =
+        site().file("htdocs/secure", "by TLS").config(&virtual_host("one.test", "one", rules)).start();
+    assert_eq!(curl(&server, "one.test", "one", &[]), "by TLS 200 2");
+}

@@ -41,6 +41,8 @@ pub enum Via {
     Ring(&'static Engine),
     /// The site's process starts a program for each request (CGI).
     Program,
+    /// The site's process starts programs that listen at a socket (FastCGI, say), for request after request.
+    Listener,
 }
 
 /// Which phases of a request are a technique's.
@@ -128,7 +130,7 @@ impl Via {
     pub fn engine(self) -> Option<&'static Engine> {
         match self {
             Self::Ring(engine) => Some(engine),
-            Self::Program => None,
+            Self::Program | Self::Listener => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pools         which pool serves a virtual host, and how its processes are started
+//! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
 //! head          the request, as a worker is told of it
 //! upload        its body on the way to the worker
@@ -21,5 +22,6 @@ pub(crate) mod pools;
 pub(crate) mod reply;
 pub(crate) mod respond;
 pub(crate) mod said;
+pub(crate) mod sockets;
 pub(crate) mod upload;
 pub(crate) mod warm;

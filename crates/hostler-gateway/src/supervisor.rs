@@ -1,11 +1,13 @@
-//! Where the processes come from that are spoken to: forked from a warm parent, executed for one request, or there
-//! already and connected to. A folder or file for each way.
+//! Where the processes come from that are spoken to: forked from a warm parent, executed for one request, started so that
+//! they listen at a socket, or there already and connected to. A folder or file for each way.
 //!
 //! A [`Supervisor`] is told by its pool how many workers to have and which to end; it decides nothing about requests.
 
 pub mod connect;
 pub mod exec;
 pub mod fork;
+mod lines;
+pub mod listen;
 
 use crate::Error;
 use crate::backend::Backend;

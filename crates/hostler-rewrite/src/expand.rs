@@ -175,7 +175,11 @@ impl Scene<'_> {
 
     fn map(&mut self, name: &str, key: Vec<u8>) -> Result<Option<Vec<u8>>, Stop> {
         let host = self.host;
-        if self.maps.get(name).is_some_and(|source| !matches!(source, Source::Function(_))) {
+        if self
+            .maps
+            .get(name)
+            .is_some_and(|source| !matches!(source, Source::Function(_) | Source::Program(_)))
+        {
             self.trace(6, || b"cache lookup FAILED, forcing new map lookup".to_vec());
         }
         let value = match self.maps.get(name) {
@@ -192,8 +196,9 @@ impl Scene<'_> {
             }
         };
         let kind = match self.maps.get(name) {
-            Some(Source::Function(_)) => "",
+            Some(Source::Function(_) | Source::Program(_)) => "",
             Some(Source::Random(_)) => "[rnd]",
+            Some(Source::Dbm(..)) => "[dbm]",
             _ => "[txt]",
         };
         self.trace(5, || {

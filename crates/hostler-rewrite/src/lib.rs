@@ -36,7 +36,7 @@ pub use context::{Context, Options, check_base};
 pub use expand::Maps;
 pub use finish::{Fixed, Rewriting, Translated};
 pub use host::{Explained, Host, Looked, Need};
-pub use map::{Function, Source, TextMap, part};
+pub use map::{FileMap, Function, Source, part};
 pub use rule::{Place, Rule, Rules};
 pub use template::Template;
 pub use uri::escape;

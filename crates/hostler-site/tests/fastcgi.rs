@@ -7,7 +7,7 @@ mod client;
 
 use client::*;
 use hostler_gateway::backend::OnAbandon;
-use hostler_gateway::backend::fastcgi::{Pool, head};
+use hostler_gateway::backend::fastcgi::{Keep, Pool, head};
 use hostler_gateway::backend::stream::{Event, Work};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::connect::Host;
@@ -86,8 +86,9 @@ async fn ask(pool: &Arc<Pool>, path: &str, body: &[u8], wanted: usize) -> Result
     let variables = variables.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     let timeout = Duration::from_secs(10);
     let on_abandon = OnAbandon::TakeBackOrKill(timeout);
-    let head = head(variables, !body.is_empty()).unwrap();
-    let work = Work { thread: 0, head, has_body: !body.is_empty(), timeout, on_abandon };
+    let head = head(variables, !body.is_empty(), Keep::Connection).unwrap();
+    let work =
+        Work { thread: 0, head, has_body: !body.is_empty(), timeout, on_abandon, ask: Keep::Connection };
     let mut exchange = pool.begin(work).await?;
     for piece in body.chunks(100_000) {
         exchange.send(piece);

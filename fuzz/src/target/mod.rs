@@ -16,6 +16,7 @@ targets! {
     cgi_request,
     config,
     control,
+    dbm,
     engine,
     expr,
     fastcgi,

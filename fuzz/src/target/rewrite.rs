@@ -2,7 +2,7 @@
 
 use crate::Dice;
 use hostler_expr::{Answer, Captures, FileTest, RegexOptions, Variable as Core};
-use hostler_rewrite::{Ahead, Condition, Context, Host, Looked, Place, Rewriting, Rule, Source, TextMap, Variable};
+use hostler_rewrite::{Ahead, Condition, Context, Host, Looked, Place, Rewriting, Rule, Source, FileMap, Variable};
 use std::borrow::Cow;
 
 /// The input is lines: conditions begin with `c`, maps' lines with `m`, all others are rules. The last one is the URL.
@@ -16,7 +16,7 @@ pub fn target(data: &[u8]) {
             conditions.extend(Condition::parse(line, options).ok().map(|(condition, _)| condition));
         } else if let Some(line) = line.strip_prefix('m') {
             let _ = Source::parse(line);
-            let _ = TextMap::parse(line.as_bytes(), 1 << 20).map(|map| map.get(b"a").is_some());
+            let _ = FileMap::parse(line.as_bytes(), 1 << 20).map(|map| map.get(b"a").is_some());
         } else if let Ok(rule) = Rule::parse(line, options, std::mem::take(&mut conditions), Place::default()) {
             context.rules.push(rule);
         }

@@ -175,11 +175,16 @@ fn rule(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn map(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let source = match Source::parse(args.word(1).unwrap_or_default())? {
-        Source::Text(path) => Source::Text(command.server_path(&path).into()),
-        Source::Random(path) => Source::Random(command.server_path(&path).into()),
-        function @ Source::Function(_) => function,
-    };
+    let mut source = Source::parse(args.word(1).unwrap_or_default())?;
+    if let (Source::Program(_), Some(_)) = (&source, args.word(2)) {
+        return Err(
+            "a map's program runs as the user of its site (AssignUserID), so none can be named here".into()
+        );
+    }
+    if let Some(path) = source.file() {
+        let path = command.server_path(path);
+        source = source.with_file(&path);
+    }
     let maps = &mut command.server.rewrite.context.maps;
     Arc::make_mut(maps).insert(args.first().into(), source);
     Ok(())

@@ -5,6 +5,7 @@
 
 mod fetch;
 mod maps;
+mod program;
 mod view;
 
 pub(crate) use maps::MapCache;

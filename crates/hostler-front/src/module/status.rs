@@ -89,7 +89,7 @@ impl Snapshot {
             processor: processor_time(),
             connections: shared.connections.load(Ordering::Relaxed),
             sites: shared.site_names.iter().enumerate().map(site).collect(),
-            pools: shared.engines.statuses(),
+            pools: [shared.engines.statuses(), shared.sockets.statuses()].concat(),
             draining: request.thread.draining(),
         }
     }

@@ -15,6 +15,7 @@ use crate::request::thread::{Shared, Thread};
 use crate::site::hub::{self, Hub};
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
+use crate::technique::sockets::Sockets;
 use crate::technique::warm::{self, Warming};
 use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
@@ -110,6 +111,7 @@ pub(crate) fn run() -> io::Result<()> {
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
+        sockets: Sockets::new(threads, plan.site_names.len()),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
@@ -245,6 +247,7 @@ fn run_thread(
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         shared.engines.close();
+        shared.sockets.close();
         crate::log::access_log::flush_all(&thread);
         Ok(())
     })

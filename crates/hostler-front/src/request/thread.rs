@@ -11,6 +11,7 @@ use crate::site::files::Site;
 use crate::site::hub::Hub;
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
+use crate::technique::sockets::Sockets;
 use crate::values::agents::Agents;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     /// Pools of warm workers.
     pub(crate) engines: Engines,
+    /// Pools of connections to programs.
+    pub(crate) sockets: Sockets,
     /// Programs that are started for one request each.
     pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,

@@ -3,18 +3,26 @@
 //! The process belongs to a tenant. Its frames are bounded and decoded once; an answer that nobody asked for, or
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
+mod answers;
+mod reader;
+mod running;
+
+pub(crate) use running::{Listener, Running};
+
 use crate::site::hub::{Connection, Process};
+use answers::Waiter;
 use hostler_gateway::supervisor::exec::Permit;
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;
-use hostler_wire::frame::{self, HEAD, Head};
-use hostler_wire::site::{Entry, Exit, FromSite, Run, RunError, ToSite, Walk, Walked};
+use hostler_wire::frame;
+use hostler_wire::site::{Connect, ConnectError, Entry, Run, RunError, ToSite, Walk, Walked};
+use reader::{Reader, check_hello};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -33,12 +41,15 @@ pub(crate) enum SiteError {
     OtherBuild(OtherBuild),
     #[error("{0}")]
     Run(RunError),
+    #[error("{0}")]
+    Connect(ConnectError),
 }
 
 impl From<SiteError> for Error {
     fn from(error: SiteError) -> Self {
         match error {
             SiteError::Run(error) => error.into(),
+            SiteError::Connect(error) => error.into(),
             SiteError::Spawn(why) => Self::because(Kind::WorkerNotStarted, why),
             SiteError::OtherBuild(error) => Self::because(Kind::OtherBuild, error),
             SiteError::Gone => Self::new(Kind::WorkerGone),
@@ -50,20 +61,6 @@ impl From<SiteError> for Error {
 /// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
 /// program's own time is not in it.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// More parents than these no site has.
-const MOST_PARENTS: usize = 10_000;
-
-enum Waiter {
-    Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
-    List(oneshot::Sender<Result<Vec<Entry>, i32>>),
-    /// The last: as long as the program runs, it is counted.
-    Run(Option<oneshot::Sender<Result<Begun, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
-    Parents(oneshot::Sender<Vec<String>>),
-}
-
-/// A program's process id, and whether it ran already.
-type Begun = (u32, bool);
 
 /// The connection.
 pub(crate) struct Link {
@@ -79,53 +76,6 @@ pub(crate) struct Link {
 /// A frame that has not gone out whole: its bytes, how many of them have gone, and its descriptors until the first
 /// byte has.
 type Unsent = (Vec<u8>, usize, Vec<OwnedFd>);
-
-/// A program that was started: its end, and the power to end it.
-pub(crate) struct Running {
-    link: Weak<Link>,
-    id: u64,
-    pid: u32,
-    adopted: bool,
-    exit: Option<oneshot::Receiver<Exit>>,
-    ended: bool,
-}
-
-impl Running {
-    /// Its process id, as the site's process says.
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// Whether it is a parent that another front has started.
-    pub(crate) fn is_adopted(&self) -> bool {
-        self.adopted
-    }
-
-    /// Waits for the program's end; `None` if its site's process ended first.
-    pub(crate) async fn exit(&mut self) -> Option<Exit> {
-        let exit = match &mut self.exit {
-            Some(exit) => exit.await.ok(),
-            None => None,
-        };
-        self.exit = None;
-        self.ended = true;
-        exit
-    }
-
-    /// Kills the program's process group.
-    pub(crate) fn kill(&mut self) {
-        if !self.ended {
-            self.kill_group();
-        }
-    }
-
-    /// Kills what is left of the program's process group, also when the program itself has ended.
-    pub(crate) fn kill_group(&mut self) {
-        if let Some(link) = self.link.upgrade() {
-            link.send(&ToSite::Kill { id: self.id }, Vec::new());
-        }
-    }
-}
 
 impl Link {
     /// Takes over a connection; returns it with its inotify descriptor once the site has said hello. `TimedOut`: it
@@ -211,7 +161,36 @@ impl Link {
         run.id = id;
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends)?;
         let (pid, adopted) = self.answer(told).await?.map_err(SiteError::Run)?;
-        Ok(Running { link: Rc::downgrade(self), id, pid, adopted, exit: Some(exit), ended: false })
+        Ok(Running::new(self, id, pid, adopted, exit))
+    }
+
+    /// Starts a program with a listening socket as its stdin, and these ends of its stdout and stderr
+    /// ([`Program::Listener`](hostler_wire::site::Program::Listener)).
+    pub(crate) async fn listen(
+        self: &Rc<Self>,
+        mut run: Run,
+        ends: [OwnedFd; 2],
+        permit: Option<Permit>,
+    ) -> Result<Listener, SiteError> {
+        let (tell, told) = oneshot::channel();
+        let (tell_exit, exit) = oneshot::channel();
+        let id = self.id();
+        run.id = id;
+        let waiter = Waiter::Listen(Some(tell), Some(tell_exit), permit);
+        self.ask(id, waiter, &ToSite::Run(run), ends.into())?;
+        let (pid, path) = self.answer(told).await?.map_err(SiteError::Run)?;
+        Ok(Listener { running: Running::new(self, id, pid, false, exit), path })
+    }
+
+    /// Has the site's process connect to a Unix socket, as its user. `within`: how long a place in a full backlog is
+    /// waited for, less than [`PATIENCE`].
+    pub(crate) async fn connect(&self, path: &[u8], within: Duration) -> Result<OwnedFd, SiteError> {
+        let (tell, told) = oneshot::channel();
+        let id = self.id();
+        let within = within.min(PATIENCE / 2).as_millis() as u32;
+        let connect = Connect { id, path: path.to_vec().into(), within };
+        self.ask(id, Waiter::Connect(tell), &ToSite::Connect(connect), Vec::new())?;
+        self.answer(told).await?.map_err(SiteError::Connect)
     }
 
     async fn answer<T>(&self, told: oneshot::Receiver<T>) -> Result<T, SiteError> {
@@ -300,104 +279,5 @@ impl Link {
             }
         }
         self.close();
-    }
-
-    /// Hands an answer to whoever waits for it; `None` if nobody may get it.
-    fn dispatch(&self, message: FromSite, fds: Vec<OwnedFd>) -> Option<()> {
-        let mut waiting = self.waiting.borrow_mut();
-        match message {
-            // What has not been asked is not answered.
-            FromSite::Hello(_)
-            | FromSite::Listening { .. }
-            | FromSite::Connected { .. }
-            | FromSite::ConnectFailed { .. } => return None,
-            FromSite::Walked(walked) => {
-                let Waiter::Walk(tell) = waiting.remove(&walked.id)? else { return None };
-                if walked.opened && fds.is_empty() {
-                    return None;
-                }
-                let _ = tell.send((walked, fds.into_iter().next()));
-            }
-            FromSite::Listed { id, entries } => {
-                let Waiter::List(tell) = waiting.remove(&id)? else { return None };
-                let _ = tell.send(entries);
-            }
-            FromSite::Started { id, pid } => {
-                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
-                let _ = started.take()?.send(Ok((pid, false)));
-            }
-            FromSite::Adopted { id, pid } => {
-                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
-                let _ = started.take()?.send(Ok((pid, true)));
-            }
-            FromSite::Parents { id, pools } => {
-                let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
-                let _ = tell.send(Some(pools).filter(|pools| pools.len() <= MOST_PARENTS)?);
-            }
-            FromSite::RunFailed { id, cause } => {
-                let Waiter::Run(started, ..) = waiting.remove(&id)? else { return None };
-                let _ = started?.send(Err(cause));
-            }
-            FromSite::Exited { id, exit } => {
-                let Waiter::Run(None, Some(tell), permit) = waiting.remove(&id)? else { return None };
-                let _ = tell.send(exit);
-                drop(permit);
-            }
-        }
-        Some(())
-    }
-}
-
-/// The first frame has to be a `Hello` of our build; its descriptors.
-fn check_hello(first: io::Result<(FromSite, Vec<OwnedFd>)>) -> io::Result<Vec<OwnedFd>> {
-    let (site, own) = ("hostler-site", "hostler-front");
-    match first {
-        Ok((FromSite::Hello(build), fds)) => build.check(site, own).map(|()| fds).map_err(io::Error::other),
-        Err(e) if e.kind() != io::ErrorKind::Other => Err(e),
-        // No frame of ours at all.
-        Ok(_) | Err(_) => Err(io::Error::other(OtherBuild::new(site, None, own))),
-    }
-}
-
-/// Cuts the stream into frames.
-#[derive(Default)]
-struct Reader {
-    bytes: Vec<u8>,
-    fds: VecDeque<OwnedFd>,
-}
-
-impl Reader {
-    async fn next(&mut self, link: &Link) -> io::Result<(FromSite, Vec<OwnedFd>)> {
-        loop {
-            if let Some(frame) = self.cut().map_err(io::Error::other)? {
-                return Ok(frame);
-            }
-            let mut fds = Vec::new();
-            let start = self.bytes.len();
-            let read = link.socket.async_io(Interest::READABLE, |socket| {
-                self.bytes.resize(start + (16 << 10), 0);
-                fdpass::recv(socket.as_fd(), &mut self.bytes[start..], &mut fds, Wait::No)
-            });
-            let n = read.await?;
-            self.bytes.truncate(start + n);
-            self.fds.extend(fds);
-            if n == 0 || self.fds.len() > 4 * frame::MAX_FDS {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-    }
-
-    fn cut(&mut self) -> Result<Option<(FromSite, Vec<OwnedFd>)>, frame::FrameError> {
-        let Some(head) = self.bytes.first_chunk::<HEAD>() else { return Ok(None) };
-        let head = Head::decode(*head)?;
-        if self.bytes.len() < HEAD + head.body {
-            return Ok(None);
-        }
-        if self.fds.len() < head.fds {
-            return Err(frame::FrameError::Malformed);
-        }
-        let message = frame::decode(&self.bytes[HEAD..HEAD + head.body])?;
-        self.bytes.drain(..HEAD + head.body);
-        Ok(Some((message, self.fds.drain(..head.fds).collect())))
     }
 }

@@ -4,10 +4,12 @@
 //! How the program is started, and what its answer means, is the caller's. Nothing is read ahead of whoever takes
 //! the answer but for one bounded buffer, so a slow client slows the program down.
 
+mod dialogue;
 mod pipes;
 mod stderr;
 mod stdin;
 
+pub use dialogue::{Dialogue, Unanswered};
 pub use pipes::{Ends, Pipes};
 
 use super::timer::Timer;

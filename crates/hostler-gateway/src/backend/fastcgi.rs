@@ -2,12 +2,13 @@
 //!
 //! What an answer's output means is CGI's: a header, then a body (`hostler_cgi`).
 
-use super::stream::{self, CantSay, CutOff, Event, Protocol};
+use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Buf as _, Bytes};
 use hostler_fastcgi::{
     Answer, Event as Said, ProtocolStatus, RecordType, Role, TooLong, abort, begin_request, params,
     stream as records,
 };
+use std::convert::Infallible;
 
 /// The protocol.
 #[derive(Debug)]
@@ -22,6 +23,21 @@ pub type Exchange = stream::Exchange<FastCgi>;
 /// (`FCGI_MPXS_CONNS`).
 const REQUEST: u16 = 1;
 
+/// What becomes of the connection after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Another one may follow (`FCGI_KEEP_CONN`).
+    Connection,
+    /// The application closes it.
+    Nothing,
+}
+
+/// A conversation.
+pub struct Talk {
+    answer: Answer,
+    keep: Keep,
+}
+
 /// What begins a request, for [`stream::Work::head`]: its variables (RFC 3875 §4.1), as names and values.
 ///
 /// # Errors
@@ -29,9 +45,10 @@ const REQUEST: u16 = 1;
 pub fn head<'a>(
     variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     has_body: bool,
+    keep: Keep,
 ) -> Result<Bytes, TooLong> {
     let mut head = Vec::with_capacity(2048);
-    begin_request(REQUEST, Role::Responder, true, &mut head);
+    begin_request(REQUEST, Role::Responder, keep == Keep::Connection, &mut head);
     params(REQUEST, variables, &mut head)?;
     if !has_body {
         records(RecordType::Stdin, REQUEST, &[], &mut head);
@@ -40,27 +57,31 @@ pub fn head<'a>(
 }
 
 impl Protocol for FastCgi {
-    type Answer = Answer;
+    const NAME: &'static str = "fcgi";
 
-    fn answer() -> Answer {
-        Answer::to(REQUEST)
+    type Ask = Keep;
+    type Answer = Talk;
+    type Head = Infallible;
+
+    fn answer(keep: &Keep) -> Talk {
+        Talk { answer: Answer::to(REQUEST), keep: *keep }
     }
 
-    fn body(piece: &[u8], out: &mut Vec<u8>) {
+    fn body(_: &mut Talk, piece: &[u8], out: &mut Vec<u8>) {
         records(RecordType::Stdin, REQUEST, piece, out);
     }
 
-    fn body_end(out: &mut Vec<u8>) {
+    fn body_end(_: &mut Talk, out: &mut Vec<u8>) {
         records(RecordType::Stdin, REQUEST, &[], out);
     }
 
-    fn abort(out: &mut Vec<u8>) -> Result<(), CantSay> {
+    fn abort(_: &mut Talk, out: &mut Vec<u8>) -> Result<(), CantSay> {
         abort(REQUEST, out);
         Ok(())
     }
 
-    fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<Event>, String> {
-        let (used, said) = answer.next(bytes).map_err(|error| error.to_string())?;
+    fn next(talk: &mut Talk, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
+        let (used, said) = talk.answer.next(bytes).map_err(|error| error.to_string())?;
         let event = said.map(|said| match said {
             Said::Stdout(piece) => Event::Output(bytes.slice_ref(piece)),
             Said::Stderr(piece) => Event::Log(bytes.slice_ref(piece)),
@@ -70,11 +91,15 @@ impl Protocol for FastCgi {
         Ok(event)
     }
 
-    fn is_over(answer: &Answer) -> bool {
-        answer.is_over()
+    fn is_over(talk: &Talk) -> bool {
+        talk.answer.is_over() && talk.keep == Keep::Connection
     }
 
-    fn closed(_: &mut Answer) -> Result<Event, CutOff> {
+    fn is_answered(talk: &Talk) -> bool {
+        talk.answer.is_over()
+    }
+
+    fn closed(_: &mut Talk) -> Result<EventOf<Self>, CutOff> {
         Err(CutOff)
     }
 }

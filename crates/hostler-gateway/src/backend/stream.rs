@@ -13,6 +13,7 @@ mod place;
 mod seat;
 
 pub use exchange::Exchange;
+pub(crate) use seat::Closed;
 pub use seat::Seat;
 
 use super::{Backend, Common, OnAbandon, Request};
@@ -20,44 +21,54 @@ use crate::pool;
 use crate::pool::worker::Worker;
 use bytes::Bytes;
 use place::Taken;
+use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A protocol over a stream, with one request of a connection at a time.
 pub trait Protocol: Sized + Send + Sync + 'static {
-    /// The reader of one answer.
+    /// Its name in URLs, and in the names of pools: `fcgi`.
+    const NAME: &'static str;
+    /// What it has to know of a request beyond the bytes of [`Work::head`].
+    type Ask: Clone + Debug + Send;
+    /// One conversation: the reader of its answer, and what has to be known of it to write on.
     type Answer: Send;
+    /// What an answer begins with, where the protocol has a form of its own for that: [`Event::Head`].
+    type Head: Send;
 
     /// For the answer to a request that is about to be sent.
-    fn answer() -> Self::Answer;
+    fn answer(ask: &Self::Ask) -> Self::Answer;
 
     /// Appends a piece of the request's body, not empty, as it is sent.
-    fn body(piece: &[u8], out: &mut Vec<u8>);
+    fn body(answer: &mut Self::Answer, piece: &[u8], out: &mut Vec<u8>);
 
     /// Appends what ends the request's body.
-    fn body_end(out: &mut Vec<u8>);
+    fn body_end(answer: &mut Self::Answer, out: &mut Vec<u8>);
 
     /// Appends what says that nobody waits for the answer any more, if the protocol can say so.
     ///
     /// # Errors
     /// It can't: the connection is closed instead.
-    fn abort(out: &mut Vec<u8>) -> Result<(), CantSay>;
+    fn abort(answer: &mut Self::Answer, out: &mut Vec<u8>) -> Result<(), CantSay>;
 
     /// The next event in what has come, of which it takes what it has used up; `None`: more has to come.
     ///
     /// # Errors
     /// What is said breaks the protocol: why, for the log.
-    fn next(answer: &mut Self::Answer, bytes: &mut Bytes) -> Result<Option<Event>, String>;
+    fn next(answer: &mut Self::Answer, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String>;
 
     /// Whether the answer has ended so that another request may follow on the connection.
     fn is_over(answer: &Self::Answer) -> bool;
+
+    /// Whether the answer has ended, whatever becomes of the connection.
+    fn is_answered(answer: &Self::Answer) -> bool;
 
     /// The other side has closed the connection: whether that ends the answer.
     ///
     /// # Errors
     /// It is cut off.
-    fn closed(answer: &mut Self::Answer) -> Result<Event, CutOff>;
+    fn closed(answer: &mut Self::Answer) -> Result<EventOf<Self>, CutOff>;
 }
 
 /// A protocol has no word for that.
@@ -70,7 +81,11 @@ pub struct CutOff;
 
 /// Something that the program has said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Event<H> {
+    /// What the answer begins with. Not of protocols whose answers are a CGI program's output ([`Infallible`]).
+    ///
+    /// [`Infallible`]: std::convert::Infallible
+    Head(H),
     /// A piece of the answer, never empty.
     Output(Bytes),
     /// A piece of what is for the log, never empty.
@@ -82,6 +97,9 @@ pub enum Event {
     },
 }
 
+/// What a protocol's programs say.
+pub type EventOf<P> = Event<<P as Protocol>::Head>;
+
 /// The backend of a protocol.
 #[derive(Debug)]
 pub struct Streams<P>(PhantomData<P>);
@@ -91,7 +109,7 @@ pub type Pool<P> = pool::Pool<Streams<P>>;
 
 /// A request, encoded.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct Work<A> {
     /// The submitting thread of the front: its number, below that given to [`pool::Pool::new`].
     pub thread: u32,
     /// All that goes before the request's body, and with it its end if there is none.
@@ -102,9 +120,11 @@ pub struct Work {
     pub timeout: Duration,
     /// What becomes of it when its client goes.
     pub on_abandon: OnAbandon,
+    /// [`Protocol::Ask`].
+    pub ask: A,
 }
 
-impl Request for Work {
+impl<A: Clone + Debug + Send> Request for Work<A> {
     fn thread(&self) -> u32 {
         self.thread
     }
@@ -141,7 +161,7 @@ impl Common for Nothing {
 }
 
 impl<P: Protocol> Backend for Streams<P> {
-    type Work = Work;
+    type Work = Work<P::Ask>;
     type Seat = Arc<Seat>;
     type Place = Taken<P>;
     type Common = Nothing;
@@ -150,7 +170,7 @@ impl<P: Protocol> Backend for Streams<P> {
         1
     }
 
-    fn offer(worker: &Arc<Worker<Self>>, _: usize, work: &Work, _: bool) -> Taken<P> {
-        Taken::begin(&worker.seat, work.head.clone(), !work.has_body)
+    fn offer(worker: &Arc<Worker<Self>>, _: usize, work: &Work<P::Ask>, _: bool) -> Taken<P> {
+        Taken::begin(&worker.seat, work)
     }
 }

@@ -126,7 +126,8 @@ pub(super) fn wanted<B: Backend>(
     }
     need = need.max(state.target.saturating_sub(lasting));
     if second {
-        let spare = (settings.min_spare as usize).saturating_sub(idle + starting);
+        let least = if settings.on_demand { 0 } else { settings.min_spare as usize };
+        let spare = least.saturating_sub(idle + starting);
         need = need.max(spare.min(pace.rate));
         pace.rate = if spare > 0 { (pace.rate * 2).min(FASTEST) } else { 1 };
     }
@@ -136,9 +137,9 @@ pub(super) fn wanted<B: Backend>(
     let need = need.min(room).min(AT_ONCE.saturating_sub(starting));
     if need < room && waiting > starting + need {
         // More of them than are forked at once.
-        state.growth_due = Some(now + PATIENCE);
+        state.growth_due = Some(now + settings.patience);
     }
-    if !settings.one_shot {
+    if !settings.one_shot && !settings.on_demand {
         state.target = state.target.max(lasting + need);
     }
     need
@@ -155,7 +156,7 @@ pub(super) fn too_many<B: Backend>(state: &mut State<B>, settings: &Settings) ->
         return state.idle.len() > state.target.max(most);
     }
     let many = state.idle.len() > most;
-    if many {
+    if many && !settings.on_demand {
         state.target = census(state).lasting.saturating_sub(1).max(1);
     }
     many

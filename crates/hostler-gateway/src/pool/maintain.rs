@@ -22,15 +22,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const WEIGHING: u32 = 5;
 /// How long a worker that is ending may take; how long a source may take to end one that is to be killed.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
-/// First and longest pause after an engine could not be started.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// A source that has lived for so long may be replaced at once.
 const LONG: Duration = Duration::from_secs(5);
 
 impl<B: Backend> Pool<B> {
     /// Keeps the pool's workers until it is closed. To be spawned on a thread's `LocalSet`, once for each pool.
     pub async fn supervise<S: Supervisor<B>>(self: Arc<Self>, supervisor: S) {
-        let (mut generation, mut pause, mut again) = (0, PAUSES.0, false);
+        let pauses = self.settings.pauses;
+        let (mut generation, mut pause, mut again) = (0, pauses.0, false);
         while self.wanted(again).await {
             again = false;
             generation += 1;
@@ -47,15 +46,15 @@ impl<B: Backend> Pool<B> {
                     if end.is_unasked() && lived < LONG {
                         // One that ends again and again must not be started in a circle.
                         tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(PAUSES.1);
+                        pause = (pause * 2).min(pauses.1);
                     } else {
-                        pause = PAUSES.0;
+                        pause = pauses.0;
                     }
                     again = end.is_unasked();
                 }
                 Err(error) => {
                     self.failed(&error, pause);
-                    pause = (pause * 2).min(PAUSES.1);
+                    pause = (pause * 2).min(pauses.1);
                 }
             }
         }
@@ -99,7 +98,7 @@ impl<B: Backend> Pool<B> {
         state.target = state.target.max(workers.min(self.settings.max_workers) as usize);
         state.last_use = Instant::now();
         // Those that came meanwhile may be more than the workers that it begins with.
-        state.growth_due = (state.waiting() > 0).then(|| Instant::now() + growth::PATIENCE);
+        state.growth_due = (state.waiting() > 0).then(|| Instant::now() + self.settings.patience);
     }
 
     /// The workers of a source that is no longer kept get no further requests; those that are at nothing are taken out

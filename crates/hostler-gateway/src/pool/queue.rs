@@ -1,6 +1,5 @@
 //! Requests that wait: in the queue, or placed behind one that runs.
 
-use super::growth::PATIENCE;
 use super::settings::Settings;
 use super::state::{Deliveries, Phase, State};
 use super::ticket::{Placed, Ticket};
@@ -116,7 +115,7 @@ impl<B: Backend> State<B> {
         if !matches!(self.phase, Phase::Ready) {
             pool.attention.notify_one();
         } else if self.waiting() > 0 && self.growth_due.is_none() {
-            let patience = if self.records.is_empty() { Duration::ZERO } else { PATIENCE };
+            let patience = if self.records.is_empty() { Duration::ZERO } else { pool.settings.patience };
             self.growth_due = Some(Instant::now() + patience);
             pool.attention.notify_one();
         }

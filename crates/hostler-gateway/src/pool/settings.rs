@@ -1,9 +1,10 @@
 //! How a pool behaves, in the words of Apache's configuration.
 
+use super::growth::PATIENCE;
 use std::time::Duration;
 
 /// Settings of a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// `StartServers`: workers forked at once when the pool starts.
     pub start: u32,
@@ -25,11 +26,21 @@ pub struct Settings {
     pub start_timeout: Duration,
     /// A pool without requests for so long ends its processes; zero: never.
     pub idle: Duration,
+    /// Workers are made for requests that wait, and none ahead of need: a connection that nobody uses may keep a
+    /// process of somebody else's busy. [`Self::start`] and [`Self::min_spare`] mean nothing then.
+    pub on_demand: bool,
+    /// How long a request waits for the workers that are busy before a further one is made for it.
+    pub patience: Duration,
+    /// First and longest pause after there could be no worker at all: requests that come in it are told so at once.
+    pub pauses: (Duration, Duration),
 }
 
 impl Settings {
     /// Workers to begin with.
     pub(crate) fn first(&self) -> u32 {
+        if self.on_demand {
+            return 0;
+        }
         self.start.max(self.min_spare).clamp(1, self.max_workers.max(1))
     }
 }
@@ -47,6 +58,9 @@ impl Default for Settings {
             queue_timeout: Duration::from_secs(30),
             start_timeout: Duration::from_secs(60),
             idle: Duration::from_secs(600),
+            on_demand: false,
+            patience: PATIENCE,
+            pauses: (Duration::from_secs(1), Duration::from_secs(8)),
         }
     }
 }

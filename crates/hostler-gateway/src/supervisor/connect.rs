@@ -5,7 +5,7 @@
 
 use super::{End, SeatEvent, Source, Supervisor};
 use crate::Error;
-use crate::backend::stream::{Pool, Protocol, Seat, Streams};
+use crate::backend::stream::{Closed, Pool, Protocol, Seat, Streams};
 use crate::pool::WorkerId;
 use crate::pool::maintain::FAREWELL;
 use crate::pool::worker::Worker;
@@ -30,6 +30,9 @@ pub trait Host: 'static {
 
     /// Called each second as long as the pool has connections.
     fn in_use(&self);
+
+    /// The pool has no connections any more, and none is wanted: what was started for them may end.
+    fn rest(&self) {}
 
     /// Something for the log.
     fn line(&self, line: &[u8]);
@@ -56,7 +59,7 @@ struct Connections<P: Protocol, H> {
     first: Option<OwnedFd>,
     seats: HashMap<WorkerId, Arc<Seat>>,
     made: (UnboundedSender<SeatEvent>, UnboundedReceiver<SeatEvent>),
-    closed: (UnboundedSender<WorkerId>, UnboundedReceiver<WorkerId>),
+    closed: (UnboundedSender<Closed>, UnboundedReceiver<Closed>),
 }
 
 impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Connect<H> {
@@ -89,7 +92,7 @@ impl<P: Protocol, H: Host> Connections<P, H> {
 
 impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
     async fn add(&mut self, worker: WorkerId) -> Result<io::Result<Arc<Seat>>, End> {
-        let seat = Arc::new(Seat::new(worker, self.closed.0.clone()));
+        let seat = Arc::new(Seat::new(worker, self.closed.0.clone(), 0));
         self.seats.insert(worker, seat.clone());
         let (made, place) = (self.made.0.clone(), seat.clone());
         let told = move |connected: Result<OwnedFd, Error>| {
@@ -127,11 +130,15 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
     async fn event(&mut self) -> Result<SeatEvent, End> {
         let event = tokio::select! {
             event = self.made.1.recv() => event,
-            closed = self.closed.1.recv() => closed.map(|worker| SeatEvent::Ended(worker, Exit::Status(0))),
+            closed = self.closed.1.recv() => closed.map(|closed| SeatEvent::Ended(closed.worker, Exit::Status(0))),
         };
         let event = event.ok_or(End::Gone)?;
         if let SeatEvent::Failed(worker, _) | SeatEvent::Ended(worker, _) = &event {
             self.seats.remove(worker);
+        }
+        if matches!(event, SeatEvent::Failed(..)) && self.seats.is_empty() {
+            // Nothing is there any more: whoever waits is told why at once, and not when he has waited for too long.
+            return Err(End::Gone);
         }
         Ok(event)
     }
@@ -152,13 +159,16 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
         None
     }
 
-    fn end(self, _: End) {
-        let Self { pool, generation, closed: (_, mut closed), .. } = self;
+    fn end(self, end: End) {
+        let Self { pool, host, generation, closed: (_, mut closed), .. } = self;
         pool.let_go(generation);
+        if !end.is_unasked() {
+            host.rest();
+        }
         tokio::task::spawn_local(async move {
             let all_closed = async {
                 while !pool.workers_of(generation).is_empty() {
-                    let Some(worker) = closed.recv().await else { return };
+                    let Some(Closed { worker, .. }) = closed.recv().await else { return };
                     pool.orphan_gone(worker);
                 }
             };

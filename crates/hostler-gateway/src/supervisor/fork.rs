@@ -6,7 +6,6 @@
 
 mod deaths;
 mod farewell;
-mod lines;
 mod outlets;
 mod parent;
 mod start;

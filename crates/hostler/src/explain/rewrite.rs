@@ -6,7 +6,7 @@ use hostler_config::directives::rewrite::of_server;
 use hostler_config::{Config, Server};
 use hostler_expr::{Answer, FileTest, Variable as Core};
 use hostler_rewrite::{
-    Ahead, Explained, Fixed, Host, Looked, Maps, Rewriting, Source, TextMap, Translated, Variable,
+    Ahead, Explained, FileMap, Fixed, Host, Looked, Maps, Rewriting, Source, Translated, Variable,
 };
 use std::borrow::Cow;
 use std::fs;
@@ -198,10 +198,12 @@ impl Host for About<'_> {
     }
 
     fn map(&self, map: &str, key: &[u8]) -> Answer<Option<Cow<'_, [u8]>>> {
-        let source = self.maps.get(map);
-        let Some(Source::Text(path) | Source::Random(path)) = source else { return Answer::Ready(None) };
-        let text = fs::read(&**path).unwrap_or_default();
-        let map = TextMap::parse(&text, usize::MAX).unwrap_or_default();
+        let Some(source) = self.maps.get(map) else { return Answer::Ready(None) };
+        let (Some(path), false) = (source.file(), matches!(source, Source::Program(_))) else {
+            return Answer::Pending;
+        };
+        let text = fs::read(path).unwrap_or_default();
+        let Ok(Some(map)) = FileMap::read(source, &text, usize::MAX) else { return Answer::Pending };
         Answer::Ready(map.get(key).map(|value| Cow::Owned(value.to_vec())))
     }
 
@@ -254,7 +256,8 @@ impl Host for About<'_> {
     }
 
     fn set_env(&mut self, name: &[u8], value: Option<Vec<u8>>) {
-        self.env.push((name.to_vec(), value.unwrap_or_default()));
+        self.env.retain(|(known, _)| known != name);
+        self.env.extend(value.map(|value| (name.to_vec(), value)));
     }
 
     fn has_cookie(&self, _: &[u8]) -> bool {

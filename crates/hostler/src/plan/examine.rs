@@ -48,6 +48,7 @@ pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool
 
 fn files(config: &Config, situation: &Situation) -> Vec<Found> {
     let mut found = paths::document_roots(config);
+    found.extend(paths::maps(config));
     found.extend(paths::pid_file(config, situation.root()));
     found.extend(preload::files(config));
     found.extend(rlimits::in_sections(config));

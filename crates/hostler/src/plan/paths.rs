@@ -1,4 +1,4 @@
-//! Directories that must be there before a start.
+//! Directories, and files of maps, that must be there before a start.
 
 use hostler_config::Config;
 use hostler_sys::trusted::{Trust, Untrusted, may_write, open_directory};
@@ -20,6 +20,29 @@ pub(crate) fn document_roots(config: &Config) -> Vec<Found> {
         })
     })
     .collect()
+}
+
+/// The files of maps (`RewriteMap`): as in Apache they must be there when the server starts, in virtual hosts too.
+pub(crate) fn maps(config: &Config) -> Vec<Found> {
+    let mut found = Vec::new();
+    for server in &config.servers {
+        for setting in server.settings.iter().filter(|setting| setting.directive == "RewriteMap") {
+            let Some(name) = hostler_config::first_word(&setting.args).map(|(name, _)| name) else {
+                continue;
+            };
+            let map = server.conf.rewrite.context.maps.get(&*name);
+            let Some(path) = map.and_then(hostler_rewrite::Source::file) else { continue };
+            let missing =
+                |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            if std::fs::metadata(path).is_err_and(|error| missing(&error)) {
+                let place = place::of(config, setting.origin);
+                found.push(Found::Error(format!(
+                    "{place}: RewriteMap: the file {path} of the map {name} does not exist"
+                )));
+            }
+        }
+    }
+    found
 }
 
 /// The PidFile's directory. Root writes only where nobody else does: who controls a PidFile chooses whom root signals.
@@ -79,6 +102,17 @@ mod tests {
             let found = found(lines);
             assert!(matches!(&found[..], [Found::Error(why)] if why.starts_with(line)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn the_files_of_maps_must_be_there() {
+        hostler_techniques::install().ok().unwrap();
+        let lines = "RewriteMap a txt:/etc/passwd\nRewriteMap b int:tolower\n<VirtualHost *:80>\nRewriteMap \"c\" \
+                     prg:/no/such\n</VirtualHost>";
+        let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
+        let found = maps(&Config::build(&tree).ok().unwrap());
+        let line = "configuration:4: RewriteMap: the file /no/such of the map c does not exist";
+        assert!(matches!(&found[..], [Found::Error(why)] if why == line), "{found:?}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl View<'_> {
                 self.fetched.ahead.push(Seen { how, path, variable: *variable, value });
             }
             Need::Map(name, key) => {
-                let value = maps::value(self.host.request, self.maps.get(&name), &key).await?;
+                let value = maps::value(self.host.request, &name, self.maps.get(&name), &key).await?;
                 self.fetched.maps.insert((name, key), value);
             }
         }

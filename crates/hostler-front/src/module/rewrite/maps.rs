@@ -1,12 +1,13 @@
-//! Text maps: read through the site's process, as its user, and kept until the file is another one.
+//! Maps that are files: read through the site's process, as its user, and kept until the file is another one.
 
+use super::program;
 use crate::io::open_file::OpenFile;
 use crate::limits::{aside, budget};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::site::files::AccessFiles;
-use hostler_rewrite::{Source, TextMap};
+use hostler_rewrite::{FileMap, Source};
 use hostler_wire::site::FileInfo;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,7 +22,7 @@ const MOST_KEPT: usize = 64 << 20;
 /// The maps of a site that have been read.
 #[derive(Default)]
 pub(crate) struct MapCache {
-    known: HashMap<Box<str>, (Version, Rc<TextMap>)>,
+    known: HashMap<Box<str>, (Version, Rc<FileMap>)>,
     size: usize,
 }
 
@@ -33,7 +34,7 @@ fn version(info: &FileInfo) -> Version {
 }
 
 impl MapCache {
-    fn keep(&mut self, path: &str, version: Version, map: &Rc<TextMap>) {
+    fn keep(&mut self, path: &str, version: Version, map: &Rc<FileMap>) {
         if self.size + map.size() > MOST_KEPT {
             self.known.clear();
             self.size = 0;
@@ -45,27 +46,37 @@ impl MapCache {
     }
 }
 
-/// The value of a key. A map that can't be read is told about, and the request fails: what it says may guard something.
+/// The value of a key. A map that can't be asked is told about, and the request fails: what it says may guard something.
 pub(super) async fn value(
     request: &Request,
+    name: &str,
     source: Option<&Source>,
     key: &[u8],
 ) -> Result<Option<Vec<u8>>, Halt> {
-    let Some(Source::Text(path) | Source::Random(path)) = source else { return Ok(None) };
-    let map = match read(request, path).await {
-        Ok(map) => map,
-        Err(Failure::Halt(halt)) => return Err(halt),
-        Err(Failure::Because(why)) => {
-            log::request(
-                request,
-                Severity::Error,
-                "rewrite",
-                &format!("the map {path} can't be read: {why}"),
-            );
-            return Err(Halt::Status(500));
-        }
+    let Some((source, path)) = source.and_then(|source| Some((source, source.file()?))) else {
+        return Ok(None);
     };
-    Ok(map.get(key).map(<[u8]>::to_vec))
+    let (value, what) = match source {
+        Source::Program(words) => (program::value(request, name, words, key).await?, "asked"),
+        _ => (by_file(request, source, path, key).await?, "read"),
+    };
+    value.map_err(|why| {
+        log::request(request, Severity::Error, "rewrite", &format!("the map {path} can't be {what}: {why}"));
+        Halt::Status(500)
+    })
+}
+
+async fn by_file(
+    request: &Request,
+    source: &Source,
+    path: &str,
+    key: &[u8],
+) -> Result<Result<Option<Vec<u8>>, String>, Halt> {
+    match read(request, source, path).await {
+        Ok(map) => Ok(Ok(map.get(key).map(<[u8]>::to_vec))),
+        Err(Failure::Halt(halt)) => Err(halt),
+        Err(Failure::Because(why)) => Ok(Err(why)),
+    }
 }
 
 enum Failure {
@@ -73,7 +84,7 @@ enum Failure {
     Because(String),
 }
 
-async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
+async fn read(request: &Request, source: &Source, path: &str) -> Result<Rc<FileMap>, Failure> {
     let site = request.thread.site(&request.server);
     let none = AccessFiles::none();
     let facts =
@@ -87,7 +98,12 @@ async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
         return Err(Failure::Because(why));
     };
     let version = version(&file.info);
-    if let Some((known, map)) = site.maps.borrow().known.get(path)
+    // The same file may be read in two ways; paths begin with a slash.
+    let entry = match source {
+        Source::Dbm(kind, _) => format!("{kind:?}:{path}").into(),
+        _ => std::borrow::Cow::Borrowed(path),
+    };
+    if let Some((known, map)) = site.maps.borrow().known.get(&*entry)
         && *known == version
     {
         return Ok(map.clone());
@@ -97,7 +113,9 @@ async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
     }
     let (size, descriptor) = (file.info.size, file.descriptor().try_clone());
     let descriptor = descriptor.map_err(|error| Failure::Because(error.to_string()))?;
-    let parse = move || OpenFile::whole(&descriptor, size).map(|text| TextMap::parse(&text, MOST_KEPT));
+    let source = source.clone();
+    let parse =
+        move || OpenFile::whole(&descriptor, size).map(|text| FileMap::read(&source, &text, MOST_KEPT));
     let map = if size <= SMALL {
         budget::has_read(request, size as usize);
         parse()
@@ -106,8 +124,9 @@ async fn read(request: &Request, path: &str) -> Result<Rc<TextMap>, Failure> {
         aside::run(request, permit, parse).await.map_err(Failure::Halt)?
     };
     let map = map.ok_or_else(|| Failure::Because("it ends early".to_owned()))?;
-    let too_large = || Failure::Because(format!("its lines take more than {MOST_KEPT} bytes of memory"));
+    let map = map.map_err(|error| Failure::Because(error.to_string()))?;
+    let too_large = || Failure::Because(format!("its entries take more than {MOST_KEPT} bytes of memory"));
     let map = Rc::new(map.ok_or_else(too_large)?);
-    site.maps.borrow_mut().keep(path, version, &map);
+    site.maps.borrow_mut().keep(&entry, version, &map);
     Ok(map)
 }

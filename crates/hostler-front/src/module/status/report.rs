@@ -85,7 +85,7 @@ fn report(shared: &Shared, generation: u32, started: Instant) -> Report {
         connections: shared.connections.load(std::sync::atomic::Ordering::Relaxed) as u64,
         bounds: BUCKETS.to_vec(),
         sites: shared.site_names.iter().enumerate().map(site).collect(),
-        pools: shared.engines.statuses().iter().map(pool).collect(),
+        pools: shared.engines.statuses().iter().chain(&shared.sockets.statuses()).map(pool).collect(),
     }
 }
 

@@ -359,3 +359,64 @@ async fn an_answer_that_may_have_been_cut_off_is_no_whole_one() {
         assert_eq!(error.kind, crate::Kind::WorkerLost, "{script}");
     }
 }
+
+struct NoLines;
+
+impl Sink for NoLines {
+    fn line(&mut self, _: &[u8]) {}
+}
+
+fn dialogue(script: &str) -> Dialogue<Child, NoLines> {
+    let (pipes, ends) = Pipes::open(true).unwrap();
+    Dialogue::new(pipes, Child::spawn(script, ends), NoLines).unwrap()
+}
+
+#[tokio::test]
+async fn a_line_is_answered_by_a_line_again_and_again() {
+    let mut program = dialogue("while read line; do echo \"<$line>\"; done");
+    for question in ["one", "two", ""] {
+        assert_eq!(
+            program.ask(question.as_bytes(), 100, LONG).await,
+            Ok(format!("<{question}>").into_bytes())
+        );
+    }
+    // More than a pipe holds, both ways.
+    let long = vec![b'x'; 200_000];
+    let answer = program.ask(&long, 1 << 20, LONG).await.unwrap();
+    assert_eq!(answer.len(), long.len() + 2);
+}
+
+#[tokio::test]
+async fn who_does_not_answer_a_line_with_a_line_is_found_out() {
+    let short = Duration::from_millis(200);
+    for (script, why) in [
+        ("read line; exit 3", Unanswered::Ended { how: Some(Exit::Status(3)) }),
+        ("read line; kill -9 $$", Unanswered::Ended { how: Some(Exit::Signal(9)) }),
+        ("read line; printf half; exit 0", Unanswered::Ended { how: Some(Exit::Status(0)) }),
+        ("read line; printf 'a\\nb\\n'; read line", Unanswered::OutOfStep),
+        ("yes | tr -d '\\n'", Unanswered::TooLong { longest: 100 }),
+        ("read line; read line", Unanswered::Silent { after: short }),
+    ] {
+        let mut program = dialogue(script);
+        // What comes unasked is found before the question, or is its answer.
+        let patience = if matches!(why, Unanswered::Silent { .. }) { short } else { LONG };
+        let said = program.ask(b"key", 100, patience).await;
+        let unasked = script.starts_with("yes") && said == Err(Unanswered::OutOfStep);
+        assert!(unasked || said == Err(why), "{script}: {said:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_comes_later_than_its_answer_is_nobody_s() {
+    let mut program = dialogue("read line; echo one; echo two; read line; echo three; read line");
+    let first = program.ask(b"key", 100, LONG).await;
+    if first.is_ok() {
+        // The second line may come later: it must not become the next answer.
+        while !program.stdout_has_more() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(program.ask(b"key", 100, LONG).await, Err(Unanswered::OutOfStep));
+    } else {
+        assert_eq!(first, Err(Unanswered::OutOfStep));
+    }
+}

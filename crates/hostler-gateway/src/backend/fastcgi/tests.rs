@@ -6,7 +6,7 @@ mod application;
 
 use super::*;
 use crate::backend::OnAbandon;
-use crate::backend::stream::Work;
+use crate::backend::stream;
 use crate::pool::{Settings, Status};
 use crate::supervisor::connect::Host;
 use crate::{Error, Kind};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
+
+type Work = stream::Work<Keep>;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -95,12 +97,12 @@ impl Drop for Site {
 }
 
 fn work(what: &str) -> Work {
-    let head = head([(&b"DO"[..], what.as_bytes())], false).unwrap();
+    let head = head([(&b"DO"[..], what.as_bytes())], false, Keep::Connection).unwrap();
     let on_abandon = OnAbandon::TakeBackOrKill(TIMEOUT);
-    Work { thread: 0, head, has_body: false, timeout: TIMEOUT, on_abandon }
+    Work { thread: 0, head, has_body: false, timeout: TIMEOUT, on_abandon, ask: Keep::Connection }
 }
 
-async fn next(exchange: &mut Exchange) -> Option<Result<Event, Error>> {
+async fn next(exchange: &mut Exchange) -> Option<Result<stream::EventOf<FastCgi>, Error>> {
     poll_fn(|context| exchange.poll_next(context)).await
 }
 
@@ -174,7 +176,7 @@ fn a_body_goes_in_pieces_and_stops_where_the_application_does() {
 }
 
 async fn begin_with_body(site: &Site, what: &str) -> Exchange {
-    let head = head([(&b"DO"[..], what.as_bytes())], true).unwrap();
+    let head = head([(&b"DO"[..], what.as_bytes())], true, Keep::Connection).unwrap();
     site.pool.begin(Work { head, has_body: true, ..work(what) }).await.unwrap()
 }
 

@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::place::Taken;
 use super::seat::is_silent;
-use super::{CutOff, Event, Pool, Protocol, Streams, Work};
+use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
 use crate::pool::ticket::Begun;
 use crate::{Error, Kind};
@@ -14,7 +14,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long the end of a program is waited for that has closed its connection, and how often is looked for it.
+const CAUSE: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The conversation. To be polled by one task, and read to its end.
 ///
@@ -27,6 +32,8 @@ pub struct Exchange<P: Protocol> {
     timer: Timer,
     /// Since when it has been the program's turn.
     waiting: Option<Instant>,
+    /// The connection was closed amid the answer, at this time: the cause may still come.
+    broken: Option<(Error, Instant)>,
     /// A connection is registered with its thread's event loop.
     not_send: PhantomData<Rc<()>>,
 }
@@ -46,7 +53,7 @@ impl<P: Protocol> Pool<P> {
     /// # Errors
     /// [`Kind::QueueFull`], [`Kind::QueueTimeout`] (both tell when to try again), [`Kind::NotConnected`],
     /// [`Kind::System`].
-    pub async fn begin(self: &Arc<Self>, mut work: Work) -> Result<Exchange<P>, Error> {
+    pub async fn begin(self: &Arc<Self>, mut work: Work<P::Ask>) -> Result<Exchange<P>, Error> {
         let since = std::time::Instant::now();
         loop {
             let begun = match self.take_idle(work) {
@@ -69,7 +76,7 @@ impl<P: Protocol> Pool<P> {
 impl<P: Protocol> Exchange<P> {
     /// Begins to speak. The inner error: the connection was closed while it was idle, and the request is to get another
     /// one.
-    fn open(mut begun: Begun<Streams<P>>) -> Result<Result<Self, Work>, Error> {
+    fn open(mut begun: Begun<Streams<P>>) -> Result<Result<Self, Work<P::Ask>>, Error> {
         let Some(mut taken) = begun.place.take() else { return Err(Error::new(Kind::System)) };
         if !taken.socket.as_ref().is_some_and(is_silent) {
             taken.socket = None;
@@ -90,12 +97,15 @@ impl<P: Protocol> Exchange<P> {
         begun.pool.counters.begun.fetch_add(1, Relaxed);
         let open = Some(Open { connection, answer, pending, whole });
         let (timer, not_send) = (Timer::default(), PhantomData);
-        Ok(Ok(Self { begun, open, timer, waiting: None, not_send }))
+        Ok(Ok(Self { begun, open, timer, waiting: None, broken: None, not_send }))
     }
 
     /// The next event, the last of which is [`Event::End`]; then `None`. After an error there is nothing more. What has
     /// been given to [`Self::send`] goes on its way here, too.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<EventOf<P>, Error>>> {
+        if let Some((error, since)) = self.broken.take() {
+            return self.poll_cause(error, since, context).map(|error| Some(Err(error)));
+        }
         let Some(open) = &mut self.open else { return Poll::Ready(None) };
         match open.poll_event(context, &mut self.waiting) {
             Poll::Ready(Ok(event)) => {
@@ -104,7 +114,9 @@ impl<P: Protocol> Exchange<P> {
                 }
                 Poll::Ready(Some(Ok(event)))
             }
-            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(self.fail(error)))),
+            Poll::Ready(Err(error)) => {
+                self.poll_cause(error, Instant::now(), context).map(|error| Some(Err(error)))
+            }
             Poll::Pending => {
                 let Some(since) = self.waiting else { return Poll::Pending };
                 match self.timer.poll_due(since + self.begun.work.timeout, context) {
@@ -120,14 +132,14 @@ impl<P: Protocol> Exchange<P> {
         if let Some(open) = &mut self.open
             && !piece.is_empty()
         {
-            P::body(piece, open.connection.unsent().buffer());
+            P::body(&mut open.answer, piece, open.connection.unsent().buffer());
         }
     }
 
     /// The request's body is complete.
     pub fn finish(&mut self) {
         if let Some(open) = self.open.as_mut().filter(|open| !open.whole) {
-            P::body_end(open.connection.unsent().buffer());
+            P::body_end(&mut open.answer, open.connection.unsent().buffer());
             open.whole = true;
         }
     }
@@ -152,10 +164,33 @@ impl<P: Protocol> Exchange<P> {
         }
     }
 
+    /// A program that is ours has mostly ended when its connection is closed: how, it takes a moment to learn.
+    fn poll_cause(&mut self, error: Error, since: Instant, context: &mut Context<'_>) -> Poll<Error> {
+        let worker = &self.begun.worker;
+        let death = worker.death.get().copied();
+        let now = Instant::now();
+        if death.is_none()
+            && error.kind == Kind::ConnectionClosed
+            && worker.pid.load(Relaxed) != 0
+            && now.duration_since(since) < CAUSE
+            && self.timer.poll_due(now + LOOK, context).is_pending()
+        {
+            self.broken = Some((error, since));
+            return Poll::Pending;
+        }
+        let error = match death {
+            Some(death) if error.kind == Kind::ConnectionClosed => {
+                self.begun.worker.died(death, self.begun.since)
+            }
+            _ => error,
+        };
+        Poll::Ready(self.fail(error))
+    }
+
     fn fail(&mut self, error: Error) -> Error {
         let Begun { pool, worker, index, .. } = &self.begun;
         self.open = None;
-        worker.seat.tell_closed();
+        worker.seat.tell_broken();
         pool.finished(worker.id, *index, true);
         pool.counters.failed(error.kind);
         error
@@ -175,7 +210,7 @@ impl<P: Protocol> Open<P> {
         &mut self,
         context: &mut Context<'_>,
         waiting: &mut Option<Instant>,
-    ) -> Poll<Result<Event, Error>> {
+    ) -> Poll<Result<EventOf<P>, Error>> {
         // A program need not read all of its input: what it has said counts, and how it goes on.
         let is_sent = self.poll_flush(context, waiting).is_ready();
         loop {

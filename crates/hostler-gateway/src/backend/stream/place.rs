@@ -2,7 +2,7 @@
 
 use super::connection::Unsent;
 use super::seat::Seat;
-use super::{Nothing, Protocol, Streams};
+use super::{Nothing, Protocol, Streams, Work};
 use crate::backend::{Left, Place};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
@@ -31,15 +31,15 @@ pub struct Taken<P: Protocol> {
 }
 
 impl<P: Protocol> Taken<P> {
-    pub(super) fn begin(seat: &Arc<Seat>, head: Bytes, whole: bool) -> Self {
+    pub(super) fn begin(seat: &Arc<Seat>, work: &Work<P::Ask>) -> Self {
         Self {
             socket: seat.take(),
             seat: seat.clone(),
-            unsent: Unsent::head(head),
-            answer: P::answer(),
+            unsent: Unsent::head(work.head.clone()),
+            answer: P::answer(&work.ask),
             pending: Bytes::new(),
             untouched: true,
-            whole,
+            whole: !work.has_body,
         }
     }
 
@@ -47,14 +47,19 @@ impl<P: Protocol> Taken<P> {
     pub(super) fn give_back(&mut self) -> bool {
         let is_clean =
             self.whole && self.unsent.is_empty() && self.pending.is_empty() && P::is_over(&self.answer);
-        let socket = self.socket.take().filter(|_| is_clean || self.untouched);
+        let may_stay = self.untouched || is_clean && self.seat.has_served();
+        let socket = self.socket.take().filter(|_| may_stay);
         match socket {
             Some(socket) => {
                 self.seat.put(socket);
                 false
             }
-            None => {
+            None if P::is_answered(&self.answer) || self.untouched => {
                 self.seat.tell_closed();
+                true
+            }
+            None => {
+                self.seat.tell_broken();
                 true
             }
         }
@@ -102,7 +107,8 @@ impl<P: Protocol> Place<Streams<P>> for Taken<P> {
             return;
         }
         // What has begun to be sent would have to be sent to its end before anything else.
-        if !self.whole || !self.unsent.is_empty() || P::abort(self.unsent.buffer()).is_err() {
+        if !self.whole || !self.unsent.is_empty() || P::abort(&mut self.answer, self.unsent.buffer()).is_err()
+        {
             self.socket = None;
         }
     }

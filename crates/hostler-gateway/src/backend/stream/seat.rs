@@ -4,8 +4,18 @@ use crate::pool::WorkerId;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
+
+/// A connection is closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closed {
+    pub(crate) worker: WorkerId,
+    /// Amid a conversation: what is at its other end may be in no good state.
+    pub(crate) amid: bool,
+}
 
 /// A connection's place.
 #[derive(Debug)]
@@ -13,13 +23,31 @@ pub struct Seat {
     worker: WorkerId,
     /// `None`: it is being made, somebody speaks over it, or it is closed.
     socket: Mutex<Option<OwnedFd>>,
+    /// Requests that it may still serve; `u32::MAX`: any number.
+    left: AtomicU32,
     /// Who is to hear that it is closed.
-    closed: UnboundedSender<WorkerId>,
+    closed: UnboundedSender<Closed>,
 }
 
 impl Seat {
-    pub(crate) const fn new(worker: WorkerId, closed: UnboundedSender<WorkerId>) -> Self {
-        Self { worker, socket: Mutex::new(None), closed }
+    /// `most`: requests that the connection serves, 0: any number.
+    pub(crate) const fn new(worker: WorkerId, closed: UnboundedSender<Closed>, most: u32) -> Self {
+        let left = AtomicU32::new(if most == 0 { u32::MAX } else { most });
+        Self { worker, socket: Mutex::new(None), left, closed }
+    }
+
+    /// A request has been served. Whether the connection may serve another one.
+    pub(super) fn has_served(&self) -> bool {
+        let left = self.left();
+        if left != u32::MAX {
+            self.left.store(left.saturating_sub(1), Relaxed);
+        }
+        left > 1
+    }
+
+    /// Requests that it may still serve.
+    pub(crate) fn left(&self) -> u32 {
+        self.left.load(Relaxed)
     }
 
     /// The connection is idle.
@@ -41,10 +69,15 @@ impl Seat {
         }
     }
 
-    /// Says that the connection is closed.
+    /// Says that the connection is closed, and nothing was lost by that.
     pub(crate) fn tell_closed(&self) {
         // Where nobody listens the pool has been told.
-        let _ = self.closed.send(self.worker);
+        let _ = self.closed.send(Closed { worker: self.worker, amid: false });
+    }
+
+    /// Says that the connection is closed amid a conversation.
+    pub(crate) fn tell_broken(&self) {
+        let _ = self.closed.send(Closed { worker: self.worker, amid: true });
     }
 }
 

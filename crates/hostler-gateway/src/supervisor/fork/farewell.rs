@@ -1,11 +1,11 @@
 //! The end of a parent: its workers finish what they are at, and go.
 
 use super::deaths;
-use super::lines::Lines;
 use crate::backend::ring::Pool;
 use crate::pool::WorkerId;
 use crate::pool::maintain::FAREWELL;
 use crate::supervisor::Process;
+use crate::supervisor::lines::Lines;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;

@@ -1,10 +1,10 @@
 //! The workers' standard error: a pipe for each. A worker that serves one request leaves its own to a later one: making
 //! one anew, watching it and hearing of its end costs more than all that most of them say.
 
-use super::lines::{Lines, Taken};
 use super::parent::Host;
 use crate::backend::ring::Pool;
 use crate::pool::WorkerId;
+use crate::supervisor::lines::{Lines, Taken};
 use hostler_sys::pipe::for_output;
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -2,12 +2,12 @@
 
 use super::Parent;
 use super::deaths::Watch;
-use super::lines::Lines;
 use super::outlets::Outlets;
 use super::parent::{Host, Link, Started, shortened};
 use crate::backend::ring::memories::Memories;
 use crate::backend::ring::{Pool, Worker};
 use crate::pool::worker::describe;
+use crate::supervisor::lines::Lines;
 use crate::{Error, Kind};
 use hostler_ring::Memory;
 use hostler_wire::build::OtherBuild;

@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 type Sink = Box<dyn Fn(&[u8])>;
 
 /// The reading end of a pipe.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     pipe: AsyncFd<OwnedFd>,
     lines: RefCell<lines::Lines>,
     sink: Sink,
@@ -22,7 +22,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Reads a pipe to its end, in the background. The descriptor must not block.
-    pub(super) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
+    pub(crate) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
         let pipe = register(pipe, Interest::READABLE)?;
         let lines =
             Rc::new(Self { pipe, lines: RefCell::default(), sink: Box::new(sink), ended: Cell::new(false) });
@@ -45,12 +45,12 @@ impl Lines {
     }
 
     /// Whether all writers have closed it.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended.get()
     }
 
     /// Takes what is there, as much as a pipe usually holds.
-    pub(super) fn take_now(&self) -> Taken {
+    pub(crate) fn take_now(&self) -> Taken {
         for _ in 0..LAST_READS {
             let taken = self.read_some();
             self.take_lines(usize::MAX);
@@ -98,7 +98,7 @@ impl Lines {
     }
 
     /// A line without an end is one, too, once nothing follows.
-    pub(super) fn rest(&self) {
+    pub(crate) fn rest(&self) {
         let mut lines = self.lines.take();
         lines.take_rest(&self.sink);
     }
@@ -106,7 +106,7 @@ impl Lines {
 
 /// What [`Lines::take_now`] has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// Nothing is left for now.
     Nothing,
     /// There may be more.

@@ -1,0 +1,95 @@
+//! Answers of a site's process, each to whoever waits for it. One that nobody has asked for, or of the wrong kind, is
+//! nobody's: the process belongs to a tenant.
+
+use super::Link;
+use hostler_gateway::supervisor::exec::Permit;
+use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, Walked};
+use std::os::fd::OwnedFd;
+use tokio::sync::oneshot;
+
+/// More parents than these no site has.
+const MOST_PARENTS: usize = 10_000;
+
+/// Who waits for an answer.
+pub(super) enum Waiter {
+    Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
+    List(oneshot::Sender<Result<Vec<Entry>, i32>>),
+    /// The last: as long as the program runs, it is counted.
+    Run(Option<oneshot::Sender<Result<Begun, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
+    Parents(oneshot::Sender<Vec<String>>),
+    /// As [`Self::Run`], for a program that listens.
+    Listen(
+        Option<oneshot::Sender<Result<Listening, RunError>>>,
+        Option<oneshot::Sender<Exit>>,
+        Option<Permit>,
+    ),
+    Connect(oneshot::Sender<Result<OwnedFd, ConnectError>>),
+}
+
+/// A program's process id, and whether it ran already.
+pub(super) type Begun = (u32, bool);
+
+/// A program's process id, and the path of its socket.
+pub(super) type Listening = (u32, Vec<u8>);
+
+impl Link {
+    /// Hands an answer to whoever waits for it; `None` if nobody may get it.
+    pub(super) fn dispatch(&self, message: FromSite, fds: Vec<OwnedFd>) -> Option<()> {
+        let mut waiting = self.waiting.borrow_mut();
+        match message {
+            // What has not been asked is not answered.
+            FromSite::Hello(_) => return None,
+            FromSite::Walked(walked) => {
+                let Waiter::Walk(tell) = waiting.remove(&walked.id)? else { return None };
+                if walked.opened && fds.is_empty() {
+                    return None;
+                }
+                let _ = tell.send((walked, fds.into_iter().next()));
+            }
+            FromSite::Listed { id, entries } => {
+                let Waiter::List(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(entries);
+            }
+            FromSite::Started { id, pid } => {
+                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
+                let _ = started.take()?.send(Ok((pid, false)));
+            }
+            FromSite::Adopted { id, pid } => {
+                let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
+                let _ = started.take()?.send(Ok((pid, true)));
+            }
+            FromSite::Parents { id, pools } => {
+                let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(Some(pools).filter(|pools| pools.len() <= MOST_PARENTS)?);
+            }
+            FromSite::Listening { id, pid, path } => {
+                let Waiter::Listen(started, ..) = waiting.get_mut(&id)? else { return None };
+                let _ = started.take()?.send(Ok((pid, path.into_vec())));
+            }
+            FromSite::Connected { id } => {
+                let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(Ok(fds.into_iter().next()?));
+            }
+            FromSite::ConnectFailed { id, cause } => {
+                let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(Err(cause));
+            }
+            FromSite::RunFailed { id, cause } => match waiting.remove(&id)? {
+                Waiter::Run(started, ..) => drop(started?.send(Err(cause))),
+                Waiter::Listen(started, ..) => drop(started?.send(Err(cause))),
+                _ => return None,
+            },
+            FromSite::Exited { id, exit } => {
+                let (tell, permit) = match waiting.remove(&id)? {
+                    Waiter::Run(None, Some(tell), permit) | Waiter::Listen(None, Some(tell), permit) => {
+                        (tell, permit)
+                    }
+                    _ => return None,
+                };
+                let _ = tell.send(exit);
+                drop(permit);
+            }
+        }
+        Some(())
+    }
+}

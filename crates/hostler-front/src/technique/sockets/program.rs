@@ -1,0 +1,137 @@
+//! Programs that the site's process starts, as its user, with a listening socket as their descriptor 0.
+
+use super::reach;
+use crate::log;
+use crate::request::thread::Thread;
+use crate::site::connection::Running;
+use hostler_config::Server;
+use hostler_config::directives::pool::NoNewPrivileges;
+use hostler_gateway::Error;
+use hostler_gateway::backend::stream::Protocol;
+use hostler_gateway::supervisor::Process;
+use hostler_gateway::supervisor::listen::{self, Host};
+use hostler_sys::pipe::for_output;
+use hostler_wire::site::{Exit, Limits, Program, Run};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::os::fd::OwnedFd;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A program that can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listening {
+    /// Absolute.
+    pub(crate) path: Box<[u8]>,
+    /// After its name.
+    pub(crate) args: Vec<Box<[u8]>>,
+    /// Working directory, absolute.
+    pub(crate) directory: Box<[u8]>,
+    /// The whole environment: `NAME=value`.
+    pub(crate) env: Vec<Box<[u8]>>,
+    /// Most connections that wait until the program accepts them.
+    pub(crate) backlog: u32,
+    pub(crate) limits: Limits,
+}
+
+impl Hash for Listening {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.path, &self.args, &self.directory, &self.env).hash(state);
+    }
+}
+
+impl fmt::Display for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.escape_ascii())?;
+        self.args.iter().try_for_each(|argument| write!(f, " {}", argument.escape_ascii()))
+    }
+}
+
+/// Starts it, for one pool.
+pub(super) struct Started {
+    thread: Rc<Thread>,
+    server: Arc<Server>,
+    program: Listening,
+    connect_timeout: Duration,
+    /// The protocol's, for the log.
+    module: &'static str,
+}
+
+impl Started {
+    pub(super) fn new<P: Protocol>(
+        thread: &Rc<Thread>,
+        server: &Arc<Server>,
+        program: &Listening,
+        connect_timeout: Duration,
+    ) -> Self {
+        let (thread, server, program) = (thread.clone(), server.clone(), program.clone());
+        Self { thread, server, program, connect_timeout, module: P::NAME }
+    }
+
+    fn run(&self) -> Run {
+        let Listening { path, args, directory, env, backlog, limits } = &self.program;
+        let core = &self.server.conf.core;
+        let program = Program::Listener {
+            path: path.to_vec().into(),
+            args: args.iter().map(|argument| argument.to_vec().into()).collect(),
+            directory: directory.to_vec().into(),
+            backlog: *backlog,
+        };
+        Run {
+            id: 0,
+            program,
+            env: env.iter().map(|entry| entry.to_vec().into()).collect(),
+            suexec: core.assign_user.is_some(),
+            limits: *limits,
+            no_new_privs: core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All,
+        }
+    }
+}
+
+impl Host for Started {
+    async fn start(&self) -> Result<listen::Started, Error> {
+        let site = self.thread.site(&self.server);
+        let link = site.link().await?;
+        let (output, errors) = (for_output()?, for_output()?);
+        let listener = link.listen(self.run(), [output.1, errors.1], None).await?;
+        Ok(listen::Started {
+            pid: listener.running.pid(),
+            process: Box::new(Watched(listener.running)),
+            output: [output.0, errors.0],
+            socket: listener.path,
+        })
+    }
+
+    async fn connect(&self, socket: &[u8]) -> Result<OwnedFd, Error> {
+        reach::connect(&self.thread, &self.server, socket, self.connect_timeout).await
+    }
+
+    fn in_use(&self) {
+        self.thread.touch(self.thread.shared.sites.of(&self.server));
+    }
+
+    fn line(&self, pid: u32, line: &[u8]) {
+        let program = self.program.to_string();
+        let text = match pid {
+            0 => [program.as_bytes(), b": ", line].concat(),
+            pid => [format!("{program}: process {pid}: ").as_bytes(), line].concat(),
+        };
+        log::program(&self.thread, &self.server, self.module, &text);
+    }
+}
+
+/// The site's process watches over it.
+struct Watched(Running);
+
+impl Process for Watched {
+    fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {
+        pin!(self.0.exit()).poll(context)
+    }
+
+    fn kill(&mut self) {
+        self.0.kill_group();
+    }
+}

@@ -1,0 +1,365 @@
+//! A program for each connection, which serves one request at a time (mod_fcgid's way): what the pool grows and shrinks
+//! by is programs. One that closes its connection after each request keeps its place: it is connected to again.
+
+use super::Host;
+use super::program::Program;
+use crate::Error;
+use crate::backend::stream::{Closed, Pool, Protocol, Seat, Streams};
+use crate::pool::worker::Worker;
+use crate::pool::{WorkerId, WorkerState};
+use crate::supervisor::{End, SeatEvent, Source, Supervisor};
+use hostler_wire::site::Exit;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::spawn_local;
+
+/// How long after a conversation has broken off the program's end is waited for: it is the cause, mostly.
+const CAUSE: Duration = Duration::from_millis(100);
+
+/// How long programs live.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lives {
+    /// Requests that one serves; 0: any number.
+    pub requests: u32,
+    /// One that has been idle for so long is ended; zero: never.
+    pub idle: Duration,
+    /// One that is so old is ended when it is idle; zero: never.
+    pub lifetime: Duration,
+    /// One that is at a request for longer is killed; zero: never.
+    pub busy: Duration,
+    /// So many are kept, however long they have been idle, or old.
+    pub least: u32,
+}
+
+impl<P: Protocol> Pool<P> {
+    /// Keeps programs of one kind until the pool is closed. To be spawned on a thread's `LocalSet`, once for each pool.
+    pub async fn keep_programs<H: Host>(self: Arc<Self>, host: H, lives: Lives) {
+        self.supervise(Each { host: Rc::new(host), lives }).await;
+    }
+}
+
+/// The supervisor.
+struct Each<H> {
+    host: Rc<H>,
+    lives: Lives,
+}
+
+/// A program, and how many requests it has left; 0: any number.
+type Kept = (Rc<Program>, u32);
+
+/// What happens to connections and programs.
+enum Event {
+    /// There is a connection.
+    Made(WorkerId, Rc<Program>, OwnedFd),
+    Failed(WorkerId, Error),
+    /// A program has ended.
+    Gone(Rc<Program>),
+    /// A conversation has broken off, and what could be learned of the cause has been.
+    Settled(WorkerId),
+}
+
+impl Event {
+    /// Nobody hears of it.
+    fn undo(self) {
+        if let Self::Made(_, program, _) = self {
+            program.kill();
+        }
+    }
+}
+
+/// A worker: its program is known once it has a connection.
+struct Place {
+    seat: Arc<Seat>,
+    program: Option<Rc<Program>>,
+}
+
+/// The programs.
+struct Programs<P: Protocol, H> {
+    pool: Arc<Pool<P>>,
+    host: Rc<H>,
+    lives: Lives,
+    generation: u32,
+    /// The first one, with its connection: whether it can be started has been tried before there was a worker for it.
+    first: Option<(Rc<Program>, OwnedFd)>,
+    places: HashMap<WorkerId, Place>,
+    /// Programs that run and have no connection.
+    free: Vec<Kept>,
+    events: (UnboundedSender<Event>, UnboundedReceiver<Event>),
+    closed: (UnboundedSender<Closed>, UnboundedReceiver<Closed>),
+}
+
+/// Starts a program and connects to it. The end of it goes to `events`.
+async fn make<H: Host>(
+    host: &Rc<H>,
+    events: &UnboundedSender<Event>,
+) -> Result<(Rc<Program>, OwnedFd), Error> {
+    let events = events.clone();
+    // Where nobody listens any more nobody cares.
+    let gone = move |program: &Rc<Program>| drop(events.send(Event::Gone(program.clone())));
+    let program = Program::watch(host.start().await?, host, gone)?;
+    match host.connect(&program.socket).await {
+        Ok(socket) => Ok((program, socket)),
+        Err(mut error) => {
+            program.end_within(CAUSE).await;
+            if !program.is_up() {
+                error = Error::because(error.kind, format!("the program: {}", program.how()));
+                error.last_lines = program.last_lines();
+            }
+            program.kill();
+            Err(error)
+        }
+    }
+}
+
+impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Each<H> {
+    type Source = Programs<P, H>;
+
+    async fn start(&self, pool: &Arc<Pool<P>>, generation: u32) -> Result<Programs<P, H>, Error> {
+        let events = unbounded_channel();
+        let first = Some(make(&self.host, &events.0).await?);
+        pool.ready(0);
+        Ok(Programs {
+            pool: pool.clone(),
+            host: self.host.clone(),
+            lives: self.lives.clone(),
+            generation,
+            first,
+            places: HashMap::new(),
+            free: Vec::new(),
+            events,
+            closed: unbounded_channel(),
+        })
+    }
+}
+
+impl<P: Protocol, H: Host> Programs<P, H> {
+    /// A worker has a connection.
+    fn made(&mut self, worker: WorkerId, program: Rc<Program>, socket: OwnedFd) -> SeatEvent {
+        let Some(place) = self.places.get_mut(&worker) else {
+            program.kill();
+            return SeatEvent::Other;
+        };
+        place.seat.put(socket);
+        let pid = program.pid;
+        if let Some(record) = self.pool.lock().records.get(&worker) {
+            let worker = record.worker.clone();
+            program.attend(Box::new(move |line| worker.keep_line(line)));
+        }
+        place.program = Some(program);
+        SeatEvent::Began(worker, pid)
+    }
+
+    /// A connection is closed. The program stays if it is in a good state and may serve further requests.
+    fn closed(&mut self, Closed { worker, amid }: Closed) -> SeatEvent {
+        let Some(program) = self.places.get(&worker).and_then(|place| place.program.clone()) else {
+            return SeatEvent::Other;
+        };
+        if amid && program.is_up() {
+            let events = self.events.0.clone();
+            spawn_local(async move {
+                program.end_within(CAUSE).await;
+                let _ = events.send(Event::Settled(worker));
+            });
+            return SeatEvent::Other;
+        }
+        let left = self.places.get(&worker).map_or(0, |place| place.seat.left());
+        let exit = self.leave(worker);
+        if left > 0 && program.is_up() && exit.is_none() {
+            let left = if left == u32::MAX { 0 } else { left };
+            self.free.push((program, left));
+        } else {
+            program.kill();
+        }
+        SeatEvent::Ended(worker, exit.unwrap_or(Exit::Status(0)))
+    }
+
+    /// A conversation has broken off: nobody knows what its program is at.
+    fn settled(&mut self, worker: WorkerId) -> SeatEvent {
+        let Some(place) = self.places.get(&worker) else { return SeatEvent::Other };
+        if let Some(program) = &place.program {
+            program.kill();
+        }
+        let exit = self.leave(worker);
+        SeatEvent::Ended(worker, exit.unwrap_or(Exit::Status(0)))
+    }
+
+    /// A program has ended: so has the worker that it was.
+    fn gone(&mut self, gone: &Rc<Program>) -> SeatEvent {
+        self.free.retain(|(program, _)| !Rc::ptr_eq(program, gone));
+        let is_its = |place: &Place| place.program.as_ref().is_some_and(|program| Rc::ptr_eq(program, gone));
+        let Some(worker) = self.places.iter().find(|(_, place)| is_its(place)).map(|(worker, _)| *worker)
+        else {
+            return SeatEvent::Other;
+        };
+        let exit = self.leave(worker);
+        SeatEvent::Ended(worker, exit.unwrap_or(Exit::Status(0)))
+    }
+
+    /// A worker is no more: how its program has ended, if it has.
+    fn leave(&mut self, worker: WorkerId) -> Option<Exit> {
+        let place = self.places.remove(&worker)?;
+        drop(place.seat.take());
+        place.program.and_then(|program| program.exit())
+    }
+
+    /// Has the program of a worker end.
+    fn dismiss(&mut self, worker: WorkerId) {
+        if let Some(program) = self.places.get(&worker).and_then(|place| place.program.as_ref()) {
+            program.kill();
+        }
+        let _ = self.events.0.send(Event::Settled(worker));
+    }
+
+    /// Ends programs that nobody has needed for long, or that are old, and kills those that are at one request for too
+    /// long.
+    fn look_at_lives(&mut self, now: Instant) {
+        let over = |limit: Duration, since: Duration| !limit.is_zero() && since >= limit;
+        let age = |worker: WorkerId| {
+            let program = self.places.get(&worker)?.program.as_ref()?;
+            Some(program.since.elapsed())
+        };
+        self.pool.locked(|state, out| {
+            let mut lasting = state.records.values().filter(|record| record.lasts()).count();
+            let mut idle = state.idle.clone();
+            idle.retain(|worker| {
+                let since =
+                    state.records.get(worker).map(|record| now.saturating_duration_since(record.since));
+                since.is_some_and(|since| over(self.lives.idle, since))
+                    || age(*worker).is_some_and(|age| over(self.lives.lifetime, age))
+            });
+            for worker in idle {
+                if lasting > self.lives.least as usize {
+                    state.end(&self.pool, worker);
+                    state.retired.push(worker);
+                    lasting -= 1;
+                }
+            }
+            let late = state.records.values().filter(|record| record.state == WorkerState::Busy);
+            let late =
+                late.filter(|record| over(self.lives.busy, now.saturating_duration_since(record.since)));
+            let late: Vec<_> = late.map(|record| record.worker.id).collect();
+            late.into_iter().for_each(|worker| state.kill(&self.pool, worker, out));
+        });
+    }
+}
+
+impl<P: Protocol, H: Host> Source<Streams<P>> for Programs<P, H> {
+    async fn add(&mut self, worker: WorkerId) -> Result<io::Result<Arc<Seat>>, End> {
+        let (mut most, mut free) = (self.lives.requests, None);
+        while let Some((program, left)) = self.free.pop() {
+            if program.is_up() {
+                (most, free) = (left, Some(program));
+                break;
+            }
+        }
+        let seat = Arc::new(Seat::new(worker, self.closed.0.clone(), most));
+        self.places.insert(worker, Place { seat: seat.clone(), program: None });
+        let (events, host) = (self.events.0.clone(), self.host.clone());
+        if let Some((program, socket)) = self.first.take().filter(|_| free.is_none()) {
+            let _ = events.send(Event::Made(worker, program, socket));
+            return Ok(Ok(seat));
+        }
+        spawn_local(async move {
+            let made = match free {
+                Some(program) => match host.connect(&program.socket).await {
+                    Ok(socket) => Ok((program, socket)),
+                    Err(_) => {
+                        program.kill();
+                        make(&host, &events).await
+                    }
+                },
+                None => make(&host, &events).await,
+            };
+            let event = match made {
+                Ok((program, socket)) => Event::Made(worker, program, socket),
+                Err(error) => Event::Failed(worker, error),
+            };
+            if let Err(SendError(unheard)) = events.send(event) {
+                unheard.undo();
+            }
+        });
+        Ok(Ok(seat))
+    }
+
+    async fn retire(&mut self, worker: WorkerId) -> Result<(), End> {
+        self.dismiss(worker);
+        Ok(())
+    }
+
+    async fn kill(&mut self, worker: WorkerId) -> Result<(), End> {
+        self.dismiss(worker);
+        Ok(())
+    }
+
+    async fn event(&mut self) -> Result<SeatEvent, End> {
+        let event = tokio::select! {
+            event = self.events.1.recv() => event.ok_or(End::Gone)?,
+            closed = self.closed.1.recv() => return Ok(self.closed(closed.ok_or(End::Gone)?)),
+        };
+        Ok(match event {
+            Event::Made(worker, program, socket) => self.made(worker, program, socket),
+            Event::Failed(worker, error) => {
+                self.places.remove(&worker);
+                if self.places.is_empty() && self.free.is_empty() {
+                    // None is left: whoever waits is told why at once.
+                    return Err(End::Gone);
+                }
+                SeatEvent::Failed(worker, error.to_string())
+            }
+            Event::Gone(program) => self.gone(&program),
+            Event::Settled(worker) => self.settled(worker),
+        })
+    }
+
+    fn each_second(&mut self, now: Instant) -> Result<(), End> {
+        self.host.in_use();
+        self.places.values().for_each(|place| place.seat.sweep());
+        self.look_at_lives(now);
+        Ok(())
+    }
+
+    fn crashed(&self, worker: &Arc<Worker<Streams<P>>>, _: Exit, _: bool) {
+        // The program's end is in the log.
+        worker.told.store(true, Relaxed);
+    }
+
+    fn not_made(&self, why: &str) {
+        self.host.line(0, format!("no further program can be started: {why}").as_bytes());
+    }
+
+    fn parent(&self) -> Option<u32> {
+        None
+    }
+
+    fn end(self, _: End) {
+        let Self { pool, generation, first, places, free, events: (_, mut events), .. } = self;
+        pool.let_go(generation);
+        while let Ok(event) = events.try_recv() {
+            event.undo();
+        }
+        for (program, _) in free {
+            program.kill();
+        }
+        if let Some((program, _)) = first {
+            program.kill();
+        }
+        let busy: Vec<WorkerId> = pool.workers_of(generation).into_iter().map(|(worker, _)| worker).collect();
+        for (worker, place) in places {
+            // Nobody waits for an end of the pool that was not asked for while requests run.
+            if let Some(program) = place.program {
+                program.kill();
+            }
+            if busy.contains(&worker) {
+                pool.orphan_gone(worker);
+            }
+        }
+        pool.rest();
+    }
+}

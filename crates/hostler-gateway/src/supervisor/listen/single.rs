@@ -1,0 +1,87 @@
+//! One program for all connections of a pool: started with the first of them, again when it has ended, and ended when the
+//! pool rests.
+
+use super::Host;
+use super::program::Program;
+use crate::backend::stream::{Pool, Protocol};
+use crate::supervisor::connect;
+use crate::{Error, Kind};
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// How long after a connection has failed the program's end is waited for, which is the cause.
+const CAUSE: Duration = Duration::from_millis(250);
+
+impl<P: Protocol> Pool<P> {
+    /// Keeps one program, and connections to it, until the pool is closed. To be spawned on a thread's `LocalSet`, once
+    /// for each pool.
+    pub async fn keep_program<H: Host>(self: Arc<Self>, host: H) {
+        let single = Single { host: Rc::new(host), program: RefCell::default(), starting: Mutex::new(()) };
+        self.maintain(single).await;
+    }
+}
+
+/// The program, as something to connect to.
+struct Single<H> {
+    host: Rc<H>,
+    program: RefCell<Option<Rc<Program>>>,
+    /// Held by whoever starts it: others wait for him.
+    starting: Mutex<()>,
+}
+
+impl<H: Host> Single<H> {
+    async fn program(&self) -> Result<Rc<Program>, Error> {
+        let _alone = self.starting.lock().await;
+        if let Some(program) = self.program.borrow().as_ref().filter(|program| program.is_up()) {
+            return Ok(program.clone());
+        }
+        let started = self.host.start().await?;
+        let program = Program::watch(started, &self.host, |_| ())?;
+        self.program.replace(Some(program.clone()));
+        Ok(program)
+    }
+}
+
+impl<H: Host> connect::Host for Single<H> {
+    async fn connect(&self) -> Result<OwnedFd, Error> {
+        let program = self.program().await?;
+        let error = match self.host.connect(&program.socket).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => error,
+        };
+        program.end_within(CAUSE).await;
+        if program.is_up() {
+            return Err(error);
+        }
+        let mut error = Error::because(Kind::NotConnected, format!("the program: {}", program.how()));
+        error.last_lines = program.last_lines();
+        Err(error)
+    }
+
+    fn in_use(&self) {
+        self.host.in_use();
+    }
+
+    fn rest(&self) {
+        if let Some(program) = self.program.take() {
+            program.kill();
+        }
+    }
+
+    fn line(&self, line: &[u8]) {
+        let pid = self.program.borrow().as_ref().map_or(0, |program| program.pid);
+        self.host.line(pid, line);
+    }
+}
+
+impl<H> Drop for Single<H> {
+    fn drop(&mut self) {
+        if let Some(program) = self.program.take() {
+            program.kill();
+        }
+    }
+}
