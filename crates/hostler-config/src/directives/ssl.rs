@@ -21,8 +21,7 @@ const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
-const NO_OCSP: &str =
-    "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
+const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
 
 /// A directive that is known and does nothing.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
@@ -154,7 +153,13 @@ static DIRECTIVES: &[Directive] = &[
     ignored("SSLStaplingResponseTimeSkew", NO_STAPLING),
     ignored("SSLStaplingReturnResponderErrors", NO_STAPLING),
     ignored("SSLStaplingStandardCacheTimeout", NO_STAPLING),
-    Directive::new("SSLOCSPEnable", Arity::Take1, "off", "Whether clients' certificates are looked up by OCSP", ocsp),
+    Directive::new(
+        "SSLOCSPEnable",
+        Arity::Take1,
+        "off",
+        "Whether clients' certificates are looked up by OCSP",
+        ocsp,
+    ),
     ignored("SSLOCSPDefaultResponder", NO_OCSP),
     ignored("SSLOCSPOverrideResponder", NO_OCSP),
     ignored("SSLOCSPResponderTimeout", NO_OCSP),
@@ -316,7 +321,9 @@ mod tests {
         ] {
             assert!(config(line).is_err(), "{line}");
         }
-        for line in ["SSLVerifyClient require", "SSLOCSPEnable off", "SSLCipherSuite HIGH", "SSLSessionCache none"] {
+        for line in
+            ["SSLVerifyClient require", "SSLOCSPEnable off", "SSLCipherSuite HIGH", "SSLSessionCache none"]
+        {
             assert!(config(line).is_ok(), "{line}");
         }
     }

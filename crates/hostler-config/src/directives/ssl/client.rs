@@ -49,6 +49,8 @@ pub struct Clients {
     pub depth: Option<u8>,
     /// A section may want a certificate.
     pub in_sections: bool,
+    /// A section takes certificates whoever has signed them.
+    pub any_issuer: bool,
     /// SSLCACertificateFile
     pub ca_file: Option<Box<str>>,
     /// SSLCACertificatePath
@@ -77,7 +79,9 @@ impl Clients {
 
     /// Files and folders with certificates, as [`Self`] names them.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
-        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path].into_iter().filter_map(|p| p.as_deref())
+        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path]
+            .into_iter()
+            .filter_map(|p| p.as_deref())
     }
 
     /// Files and folders with lists of revoked certificates.
@@ -92,6 +96,7 @@ impl Merge for Clients {
             verify: over(&self.verify, &other.verify),
             depth: over(&self.depth, &other.depth),
             in_sections: self.in_sections || other.in_sections,
+            any_issuer: self.any_issuer || other.any_issuer,
             ca_file: over(&self.ca_file, &other.ca_file),
             ca_path: over(&self.ca_path, &other.ca_path),
             names_file: over(&self.names_file, &other.names_file),
@@ -144,12 +149,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     file!("SSLCACertificateFile", "Certificates of those who may sign clients' certificates", ca_file),
-    folder!(
-        "SSLCACertificatePath",
-        "The same, in a folder as openssl rehash leaves it",
-        ca_path
+    folder!("SSLCACertificatePath", "The same, in a folder as openssl rehash leaves it", ca_path),
+    file!(
+        "SSLCADNRequestFile",
+        "Certificates whose names clients are told when they are asked for theirs",
+        names_file
     ),
-    file!("SSLCADNRequestFile", "Certificates whose names clients are told when they are asked for theirs", names_file),
     folder!("SSLCADNRequestPath", "The same, as a folder", names_path),
     file!("SSLCARevocationFile", "Lists of revoked certificates", revoked_file),
     folder!("SSLCARevocationPath", "The same, in a folder as openssl rehash leaves it", revoked_path),
@@ -184,6 +189,7 @@ fn verify(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if command.is_in_section() {
         command.dir.ssl.verify = Some(verify);
         command.server.ssl.clients.in_sections |= verify != Verify::None;
+        command.server.ssl.clients.any_issuer |= verify == Verify::OptionalNoCa;
     } else {
         command.server.ssl.clients.verify = Some(verify);
     }
@@ -237,9 +243,12 @@ mod tests {
 
     #[test]
     fn slips_are_refused() {
-        for line in
-            ["SSLVerifyClient maybe", "SSLVerifyDepth many", "SSLCARevocationCheck all", "SSLCARevocationCheck leaf ok"]
-        {
+        for line in [
+            "SSLVerifyClient maybe",
+            "SSLVerifyDepth many",
+            "SSLCARevocationCheck all",
+            "SSLCARevocationCheck leaf ok",
+        ] {
             let parsed = crate::read_text(line, "/").unwrap();
             assert!(Config::build(&parsed).is_err(), "{line}");
         }

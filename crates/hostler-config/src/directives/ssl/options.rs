@@ -116,7 +116,10 @@ impl Options {
                 "compatenvvars" | "optrenegotiate" => Word::Other,
                 "legacydnstringformat" if sign == Some('-') => Word::Other,
                 "legacydnstringformat" => {
-                    return Err("LegacyDNStringFormat is not possible here: names are written as RFC 2253 has it".into());
+                    return Err(
+                        "LegacyDNStringFormat is not possible here: names are written as RFC 2253 has it"
+                            .into(),
+                    );
                 }
                 _ => return Err(format!("there is no option \"{name}\"")),
             };
