@@ -55,11 +55,16 @@ test|pc:libpq|libpq-dev|the same on PostgreSQL
 test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
 test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
+test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE
 }
+
+# WordPress, what it links to, and MariaDB with the libraries that only it needs.
+WORDPRESS="wordpress wordpress-theme-twentytwentythree php-getid3 libjs-underscore libjs-cropper php8.2-mysql mariadb-server \
+mariadb-server-core mariadb-client-core mariadb-common libmariadb3 libaio1 liburing2"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -115,10 +120,14 @@ can_link_perl() {
 unpack() { # unpack NAME: a copy of the package below target/oracle; needs no root, runs no maintainer script
   local work package=$1
   if [ "$package" = postgresql ]; then package=$(server_package); fi
+  if [ "$package" = wordpress ]; then package=$WORDPRESS; fi
   command -v dpkg-deb >/dev/null || return 1
   mkdir -p target/oracle
   work=$(mktemp -d target/oracle/.new.XXXXXX)
-  if (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb tree); then
+  # Several packages make one copy.
+  # shellcheck disable=SC2086
+  if (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download $package &&
+    for file in ./*.deb; do dpkg-deb -x "$file" tree; done); then
     mv "$work/tree" "target/oracle/$1"
   fi
   rm -rf "$work"

@@ -27,4 +27,5 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod wordpress;
 mod workers;

@@ -4,17 +4,24 @@
 //! pools         which pool serves a virtual host, and how its processes are started
 //! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
+//! directories   configurations, as workers are told of them
 //! head          the request, as a worker is told of it
+//! begin         how it comes to a worker
 //! upload        its body on the way to the worker
 //! reply         the answer's head
 //! gathered      the beginning of its body
 //! framed        bodies that a program has framed in chunks itself
 //! said          lines for the ErrorLog
-//! conversation  one trip of a request that is only answered, without questions
+//! dialect       what workers say and ask in words of their technique
+//! conversation  one trip of a request
 //! respond       such a trip, from the request to the answer's body
+//! short         URLs whose phases come to the same for every request
 //! ```
 
+pub(crate) mod begin;
 pub(crate) mod conversation;
+pub(crate) mod dialect;
+pub(crate) mod directories;
 pub(crate) mod framed;
 pub(crate) mod gathered;
 pub(crate) mod head;
@@ -22,6 +29,7 @@ pub(crate) mod pools;
 pub(crate) mod reply;
 pub(crate) mod respond;
 pub(crate) mod said;
+pub(crate) mod short;
 pub(crate) mod sockets;
 pub(crate) mod upload;
 pub(crate) mod warm;

@@ -12,6 +12,7 @@
 mod abandoned;
 mod budget;
 mod counters;
+mod figures;
 mod gather;
 mod growth;
 pub(crate) mod maintain;
@@ -27,6 +28,7 @@ mod weight;
 pub(crate) mod worker;
 
 pub use budget::Budget;
+pub use figures::{Figure, Figures, Measure};
 pub use hostler_wire::engine::WorkerId;
 pub use settings::Settings;
 pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
@@ -67,6 +69,7 @@ pub(crate) struct Facts {
     pub(crate) pid: Option<u32>,
     pub(crate) version: String,
     memory: u64,
+    figures: Figures,
 }
 
 /// How soon an abandoned request is looked at again; the pauses grow.
@@ -323,7 +326,17 @@ impl<B: Backend> Pool<B> {
             idled: self.counters.idled.load(Relaxed),
             latency: self.counters.latency.read(),
             waits: self.counters.waits.read(),
+            // They are of processes that are there.
+            figures: if facts.pid.is_some() { facts.figures.clone() } else { Figures::default() },
         }
+    }
+
+    /// Keeps what an engine tells of its pool; whether it has an advice that it had not before.
+    pub fn tell_figures(&self, figures: Figures) -> bool {
+        let mut facts = self.facts();
+        let is_new = figures.advice.is_some() && figures.advice != facts.figures.advice;
+        facts.figures = figures;
+        is_new
     }
 }
 

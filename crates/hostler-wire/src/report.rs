@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 4;
+pub const FORM: u32 = 5;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -134,6 +134,10 @@ pub struct Pool {
     pub latency: Distribution,
     /// Times that requests waited for a worker; those that did not wait are not in it.
     pub waits: Distribution,
+    /// Numbers that the engine tells of it: names as in metrics, words for people, values.
+    pub figures: Vec<(String, String, u64)>,
+    /// What should be changed, as a sentence.
+    pub advice: Option<String>,
 }
 
 /// A worker.

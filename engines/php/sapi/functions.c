@@ -23,6 +23,10 @@ ZEND_BEGIN_ARG_INFO_EX(takes_note, 0, 0, 1)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, note_value, IS_STRING, 1, "null")
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_INFO_EX(takes_uri, 0, 0, 1)
+    ZEND_ARG_TYPE_INFO(0, uri, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
 static ZEND_FUNCTION(apache_request_headers)
 {
     hp_pairs fields = {NULL, 0};
@@ -163,6 +167,8 @@ const zend_function_entry hp_functions[] = {
     ZEND_FE(apache_setenv, takes_variable)
     ZEND_FE(apache_getenv, takes_name)
     ZEND_FE(apache_note, takes_note)
+    ZEND_FE(virtual, takes_uri)
+    ZEND_FE(apache_lookup_uri, takes_uri)
     ZEND_FE(apache_get_version, takes_nothing)
     ZEND_FE(apache_get_modules, takes_nothing)
     ZEND_FE(fastcgi_finish_request, takes_nothing)
@@ -194,13 +200,43 @@ static PHP_MSHUTDOWN_FUNCTION(hostler)
     return SUCCESS;
 }
 
+/* The texts of a table, as many as fit; how many they are. */
+static size_t texts(HashTable *held, hp_pair *into, size_t most)
+{
+    size_t count = 0;
+    zend_string *name;
+    zval *value;
+    if (!held)
+        return 0;
+    ZEND_HASH_FOREACH_STR_KEY_VAL(held, name, value)
+    {
+        if (name && count < most)
+            into[count++] = (hp_pair){ZSTR_VAL(name), ZSTR_LEN(name), Z_STRVAL_P(value), Z_STRLEN_P(value)};
+    }
+    ZEND_HASH_FOREACH_END();
+    return count;
+}
+
+/* Variables and notes that the log is told of. */
+#define MOST_LOGGED 64
+
+static void tell_logged(const hp_state *state)
+{
+    hp_pair set[MOST_LOGGED], notes[MOST_LOGGED];
+    size_t set_count = texts(state->set, set, MOST_LOGGED), note_count = texts(state->notes, notes, MOST_LOGGED);
+    if (set_count || note_count)
+        hp_calls->logged(state->trip, set, set_count, notes, note_count);
+}
+
 /* Output has ended, and whatever is called from now on has nothing for it. */
 static PHP_RSHUTDOWN_FUNCTION(hostler)
 {
     (void)type;
     (void)module_number;
-    if (hp_current)
+    if (hp_current) {
         hp_current->is_ending = true;
+        tell_logged(hp_current);
+    }
     return SUCCESS;
 }
 

@@ -57,6 +57,23 @@ typedef struct {
     const hp_settings *settings;
 } hp_request;
 
+/* A request that another URL would be, as apache_lookup_uri() tells it. Texts end with NUL, and stay until the host is
+ * asked again; NULL: there is none. */
+typedef struct {
+    int status;
+    const char *the_request, *method, *content_type, *handler, *unparsed_uri, *uri, *filename, *path_info, *args;
+    int64_t mtime, request_time; /* seconds since the epoch */
+} hp_found;
+
+/* The cache of compiled scripts. Sizes in bytes. */
+typedef struct {
+    uint64_t memory, used, wasted; /* all of it; of it used; of it lost to scripts that have changed */
+    uint64_t scripts, keys, most_keys;
+    uint64_t hits, misses;
+    uint64_t restarts; /* how often it was emptied for want of room, by hand, or as its lock was lost */
+    bool full; /* it takes nothing more */
+} hp_cache;
+
 /* What became of a request. */
 typedef struct {
     bool failed; /* ended by a fatal error, before anything was written: there was no head */
@@ -85,6 +102,15 @@ typedef struct {
     hp_pairs (*variables)(void *trip);
     /* The request's header fields. */
     hp_pairs (*fields)(void *trip);
+    /* What the program has set for the server's logs: variables and notes. */
+    void (*logged)(void *trip, const hp_pair *variables, size_t variable_count, const hp_pair *notes,
+                   size_t note_count);
+    /* How the cache of compiled scripts stands. */
+    void (*cache)(void *trip, const hp_cache *cache);
+    /* What another URL would be; false: nobody can be asked. */
+    bool (*look_up)(void *trip, const char *target, size_t length, hp_found *found);
+    /* Another URL's answer becomes a part of this one's; its status, 0: nobody can be asked. */
+    int (*include)(void *trip, const char *target, size_t length);
 } hp_host;
 
 /* What is loaded in a pool's parent. */
@@ -105,6 +131,9 @@ const char *hostler_php_ini_file(void);
 const char *hostler_php_ini_folder(void);
 /* The first of what a forked worker does. */
 void hostler_php_begin_worker(void);
+/* Runs a script in the parent before it forks, for what stays of it: the cache, and what PHP has set up for the first
+ * time. Its output goes nowhere. false: it could not be run, or has ended by a fatal error. */
+bool hostler_php_warm(const char *document_root, const char *script, const char *uri);
 /* Serves a request. */
 hp_served hostler_php_serve(void *trip, const hp_request *request);
 /* Ends PHP. */

@@ -49,6 +49,7 @@ const char *hostler_php_load(const hp_setup *setup)
     if (other)
         return other;
     hp_directory_watch();
+    hp_cache_watch();
     return NULL;
 }
 

@@ -56,6 +56,14 @@ void hp_directory_enter(const char *script);
 void hp_variables_register(zval *server);
 char *hp_variable(const char *name, size_t length);
 
+/* cache.c */
+void hp_cache_watch(void);
+void hp_cache_tell(void);
+
+/* asked.c */
+ZEND_FUNCTION(virtual);
+ZEND_FUNCTION(apache_lookup_uri);
+
 /* sapi.c: a line for the log. */
 void hp_log(int severity, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 

@@ -53,6 +53,15 @@ static void show(const hp_request *request)
     highlight_file(request->script, &colours);
 }
 
+/* Without a body there is no input to wait for, so one timer is enough: PHP would set one for the input, and then another
+ * for the script. What programs read of the setting stays as it is. */
+static zend_result start_up(const hp_request *request)
+{
+    if (request->content_length <= 0 && !request->content_type)
+        PG(max_input_time) = -1;
+    return php_request_startup();
+}
+
 /* The script and what it has registered for its end. */
 static void execute(hp_state *state)
 {
@@ -64,11 +73,12 @@ static void execute(hp_state *state)
         tell_credentials(request);
         hp_ini_apply(request->settings);
         hp_directory_enter(request->script);
-        if (php_request_startup() == SUCCESS) {
+        if (start_up(request) == SUCCESS) {
             if (request->source)
                 show(request);
             else
                 run(request);
+            hp_cache_tell();
         }
     }
     zend_end_try();
@@ -78,9 +88,11 @@ hp_served hostler_php_serve(void *trip, const hp_request *request)
 {
     hp_served served = {0};
     hp_state state = {.trip = trip, .request = request};
+    zend_long input_time = PG(max_input_time);
     hp_current = &state;
     execute(&state);
     php_request_shutdown(NULL);
+    PG(max_input_time) = input_time;
     served.failed = !state.has_head && !state.has_finished;
     served.terminate = state.terminate;
     hp_current = NULL;

@@ -14,6 +14,8 @@ pub(crate) struct Directory {
     pub(crate) signature: Vec<u8>,
     /// `CGIPassAuth`
     pub(crate) pass_auth: bool,
+    /// `HostlerPHPRealpath`
+    pub(crate) real_paths: bool,
     pub(crate) settings: Settings,
     /// What the settings point into.
     _texts: Box<Arena>,
@@ -36,6 +38,7 @@ impl Directory {
             server: directory.server,
             signature: directory.signature.into(),
             pass_auth: own.pass_auth,
+            real_paths: own.real_paths,
             settings,
             _texts: texts,
             _kinds: kinds,

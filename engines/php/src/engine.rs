@@ -7,6 +7,7 @@ use std::ffi::CStr;
 
 use crate::loaded::Loaded;
 use crate::php;
+use crate::temporary;
 use crate::worker::{Server, Worker};
 
 /// PHP, started.
@@ -26,7 +27,9 @@ impl Engine for Php {
         let own = Setup::decode(&setup.own).map_err(|e| e.to_string())?;
         let servers: Vec<Server> = setup.servers.iter().map(Server::new).collect();
         let software = servers.first().map_or("Hostler", |server| &server.software);
+        temporary::choose();
         php::load(own.ini.as_deref(), software, &own.modules)?;
+        warm(&own.warm);
         let loaded = Loaded::of(php::ini_file().as_deref(), php::ini_folder().as_deref());
         Ok(Self { loaded, servers })
     }
@@ -43,5 +46,15 @@ impl Engine for Php {
     fn begin_worker(&mut self) -> Result<Worker, String> {
         php::begin_worker();
         Ok(Worker::new(std::mem::take(&mut self.servers)))
+    }
+}
+
+/// `PHPWarm`. A script that does not run is no reason to serve nothing: its first visitor would see the same.
+fn warm(scripts: &[(String, String)]) {
+    for (document_root, path) in scripts {
+        if !php::warm(document_root, path) {
+            let why = format!("PHPWarm {path}: the script did not run to its end; the lines above say why");
+            hostler_engine::process::complain(why.as_bytes());
+        }
     }
 }

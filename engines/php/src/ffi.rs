@@ -60,6 +60,38 @@ pub(crate) struct Served {
     pub(crate) terminate: bool,
 }
 
+/// `hp_found`
+#[repr(C)]
+pub(crate) struct Found {
+    pub(crate) status: c_int,
+    pub(crate) the_request: *const c_char,
+    pub(crate) method: *const c_char,
+    pub(crate) content_type: *const c_char,
+    pub(crate) handler: *const c_char,
+    pub(crate) unparsed_uri: *const c_char,
+    pub(crate) uri: *const c_char,
+    pub(crate) filename: *const c_char,
+    pub(crate) path_info: *const c_char,
+    pub(crate) args: *const c_char,
+    pub(crate) mtime: i64,
+    pub(crate) request_time: i64,
+}
+
+/// `hp_cache`
+#[repr(C)]
+pub(crate) struct Cache {
+    pub(crate) memory: u64,
+    pub(crate) used: u64,
+    pub(crate) wasted: u64,
+    pub(crate) scripts: u64,
+    pub(crate) keys: u64,
+    pub(crate) most_keys: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    pub(crate) restarts: u64,
+    pub(crate) full: bool,
+}
+
 /// `hp_host`
 #[repr(C)]
 pub(crate) struct Host {
@@ -72,6 +104,10 @@ pub(crate) struct Host {
     pub(crate) log: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, size_t),
     pub(crate) variables: unsafe extern "C" fn(*mut c_void) -> Pairs,
     pub(crate) fields: unsafe extern "C" fn(*mut c_void) -> Pairs,
+    pub(crate) logged: unsafe extern "C" fn(*mut c_void, *const Pair, size_t, *const Pair, size_t),
+    pub(crate) cache: unsafe extern "C" fn(*mut c_void, *const Cache),
+    pub(crate) look_up: unsafe extern "C" fn(*mut c_void, *const c_char, size_t, *mut Found) -> bool,
+    pub(crate) include: unsafe extern "C" fn(*mut c_void, *const c_char, size_t) -> c_int,
 }
 
 /// `hp_setup`
@@ -89,6 +125,11 @@ unsafe extern "C" {
     pub(crate) fn hostler_php_ini_file() -> *const c_char;
     pub(crate) fn hostler_php_ini_folder() -> *const c_char;
     pub(crate) fn hostler_php_begin_worker();
+    pub(crate) fn hostler_php_warm(
+        document_root: *const c_char,
+        script: *const c_char,
+        uri: *const c_char,
+    ) -> bool;
     pub(crate) fn hostler_php_serve(trip: *mut c_void, request: *const Request) -> Served;
     pub(crate) fn hostler_php_unload();
 }

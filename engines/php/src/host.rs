@@ -1,6 +1,7 @@
 //! The functions that PHP's side calls ([`ffi::Host`]): each takes, gives and returns, and none is ever unwound.
 
 use hostler_engine::Gone;
+use hostler_php_frames::{Cache, FromPhp, ToPhp};
 use hostler_wire::work::{FromWorker, Outcome, ReplyHead, RequestHead, Severity};
 use libc::{c_char, c_int, c_void, size_t, ssize_t};
 use std::ffi::CStr;
@@ -16,16 +17,33 @@ pub(crate) struct Exchange<'a> {
     pub(crate) trip: &'a mut Trip,
     pub(crate) head: &'a RequestHead<'a>,
     pub(crate) server: &'a Server,
+    /// As programs are told of it.
+    pub(crate) document_root: &'a str,
     pub(crate) directory: &'a Directory,
     pub(crate) variables: &'a mut Arena,
     pub(crate) fields: &'a mut Arena,
+    /// What the server has answered last to a question.
+    pub(crate) answered: &'a mut Arena,
     /// The request's body did not come whole.
     pub(crate) broke_off: bool,
 }
 
 /// What C is given.
-pub(crate) static HOST: ffi::Host =
-    ffi::Host { read_body, head, write, flush, finish, is_gone, log, variables, fields };
+pub(crate) static HOST: ffi::Host = ffi::Host {
+    read_body,
+    head,
+    write,
+    flush,
+    finish,
+    is_gone,
+    log,
+    variables,
+    fields,
+    logged,
+    cache,
+    look_up,
+    include,
+};
 
 /// # Safety
 /// What [`ffi::hostler_php_serve`] was given, and it has not returned.
@@ -160,9 +178,9 @@ fn severity_of(number: c_int) -> Severity {
 
 unsafe extern "C" fn variables(trip: *mut c_void) -> Pairs {
     // SAFETY: by host.h, C gives its trip.
-    let Exchange { head, server, directory, variables, .. } = unsafe { exchange(trip) };
+    let Exchange { head, server, document_root, directory, variables, .. } = unsafe { exchange(trip) };
     if variables.is_empty() {
-        variables::write(variables, head, server, directory);
+        variables::write(variables, head, (server, document_root), directory);
     }
     variables.pairs()
 }
@@ -174,6 +192,100 @@ unsafe extern "C" fn fields(trip: *mut c_void) -> Pairs {
         head.headers_in.iter().for_each(|(name, value)| fields.put(name, value));
     }
     fields.pairs()
+}
+
+unsafe extern "C" fn logged(
+    trip: *mut c_void,
+    variables: *const Pair,
+    variable_count: size_t,
+    notes: *const Pair,
+    note_count: size_t,
+) {
+    // SAFETY: by host.h, C gives its trip and lists of so many texts, which stay during the call.
+    let (exchange, variables, notes) =
+        unsafe { (exchange(trip), texts(variables, variable_count), texts(notes, note_count)) };
+    exchange.trip.say_own(|e| FromPhp::Logged { variables, notes }.encode(e));
+}
+
+/// # Safety
+/// So many pairs of texts can be read there.
+unsafe fn texts<'a>(list: *const Pair, count: size_t) -> Vec<(&'a [u8], &'a [u8])> {
+    // SAFETY: as the caller says.
+    let list = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } };
+    // SAFETY: as the caller says.
+    let text =
+        |pair: &Pair| unsafe { (bytes(pair.name, pair.name_length), bytes(pair.value, pair.value_length)) };
+    list.iter().map(text).collect()
+}
+
+unsafe extern "C" fn cache(trip: *mut c_void, cache: *const ffi::Cache) {
+    // SAFETY: by host.h, C gives its trip and a record.
+    let (exchange, cache) = unsafe { (exchange(trip), &*cache) };
+    let told = Cache {
+        memory: cache.memory,
+        used: cache.used,
+        wasted: cache.wasted,
+        scripts: cache.scripts,
+        keys: cache.keys,
+        most_keys: cache.most_keys,
+        hits: cache.hits,
+        misses: cache.misses,
+        restarts: cache.restarts,
+        full: cache.full,
+    };
+    exchange.trip.say_own(|e| FromPhp::Cache(told).encode(e));
+}
+
+/// Asks the server, and waits for what it says.
+fn ask<'a>(trip: &'a mut Trip, question: &FromPhp<'_>) -> Option<ToPhp<'a>> {
+    trip.say_own(|e| question.encode(e));
+    trip.publish();
+    trip.await_own().ok()?;
+    ToPhp::decode(trip.own()).ok()
+}
+
+unsafe extern "C" fn look_up(
+    trip: *mut c_void,
+    target: *const c_char,
+    length: size_t,
+    into: *mut ffi::Found,
+) -> bool {
+    // SAFETY: by host.h, C gives its trip, so many bytes, and a record to be filled.
+    let (exchange, target, into) = unsafe { (exchange(trip), bytes(target, length), &mut *into) };
+    let Some(ToPhp::Found(found)) = ask(exchange.trip, &FromPhp::LookUp(target)) else { return false };
+    let texts = &mut *exchange.answered;
+    texts.clear();
+    let mut put = |text: Option<&[u8]>| text.filter(|text| !text.is_empty()).map(|text| texts.push(text));
+    let (the_request, method) = (put(Some(found.the_request)), put(Some(found.method)));
+    let (content_type, handler) = (put(found.content_type), put(found.handler));
+    let (unparsed_uri, uri) = (put(Some(found.unparsed_uri)), put(Some(found.uri)));
+    let (filename, path_info) = (put(Some(found.filename)), put(Some(found.path_info)));
+    let args = put(found.args);
+    let at = |text: Option<_>| text.map_or(std::ptr::null(), |text| texts.pointer(text));
+    *into = ffi::Found {
+        status: found.status.into(),
+        the_request: at(the_request),
+        method: at(method),
+        content_type: at(content_type),
+        handler: at(handler),
+        unparsed_uri: at(unparsed_uri),
+        uri: at(uri),
+        filename: at(filename),
+        path_info: at(path_info),
+        args: at(args),
+        mtime: found.mtime.cast_signed(),
+        request_time: found.request_time.cast_signed(),
+    };
+    true
+}
+
+unsafe extern "C" fn include(trip: *mut c_void, target: *const c_char, length: size_t) -> c_int {
+    // SAFETY: by host.h, C gives its trip and so many bytes.
+    let (exchange, target) = unsafe { (exchange(trip), bytes(target, length)) };
+    match ask(exchange.trip, &FromPhp::Include(target)) {
+        Some(ToPhp::Included(status)) => status.into(),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ mod php;
 #[cfg(with_php)]
 mod request;
 #[cfg(with_php)]
+mod temporary;
+#[cfg(with_php)]
 mod variables;
 #[cfg(with_php)]
 mod worker;

@@ -43,6 +43,15 @@ pub(crate) fn ini_folder() -> Option<String> {
     unsafe { owned(ffi::hostler_php_ini_folder()) }
 }
 
+/// Runs a script once, whose path is below its document root, for what stays of it.
+pub(crate) fn warm(document_root: &str, path: &str) -> bool {
+    let script = format!("{}/{}", document_root.trim_end_matches('/'), path.trim_start_matches('/'));
+    let all = [document_root, &script, path].map(CString::new);
+    let [Ok(document_root), Ok(script), Ok(uri)] = all else { return false };
+    // SAFETY: PHP has been started, and no request is being served; the texts stay during the call.
+    unsafe { ffi::hostler_php_warm(document_root.as_ptr(), script.as_ptr(), uri.as_ptr()) }
+}
+
 /// The first of what a worker does.
 pub(crate) fn begin_worker() {
     // SAFETY: PHP has been started in the parent, of which this process is a copy.

@@ -7,13 +7,12 @@ use libc::c_char;
 use crate::arena::Arena;
 use crate::directory::Directory;
 use crate::ffi::Request;
-use crate::worker::Server;
 
 /// Fills the arena with the request's texts, and points there. `None`: it is not a request for a file.
 pub(crate) fn convert(
     texts: &mut Arena,
     head: &RequestHead<'_>,
-    server: &Server,
+    document_root: &str,
     directory: &Directory,
 ) -> Request {
     texts.clear();
@@ -22,7 +21,7 @@ pub(crate) fn convert(
     let query = optional(Some(head.args.unwrap_or_default()));
     let uri = optional(Some(head.unparsed_uri));
     let script = optional(Some(head.filename));
-    let document_root = optional(Some(server.document_root.as_bytes()));
+    let document_root = optional(Some(document_root.as_bytes()));
     let host_name = optional(head.hostname);
     let content_type = optional(field(head, b"content-type"));
     let authorization = optional(field(head, b"authorization"));

@@ -10,7 +10,9 @@ use crate::directory::Directory;
 use crate::worker::Server;
 
 /// Writes all of them.
-pub(crate) fn write(to: &mut Arena, head: &RequestHead<'_>, server: &Server, directory: &Directory) {
+///
+/// `server`: with its document root.
+pub(crate) fn write(to: &mut Arena, head: &RequestHead<'_>, server: (&Server, &str), directory: &Directory) {
     for (name, value) in &head.subprocess_env {
         to.put(name, value);
     }
@@ -52,7 +54,12 @@ fn is_exported(name: &[u8], pass_auth: bool) -> bool {
     is_plain && !is_same(name, b"proxy") && (pass_auth || !is_credential())
 }
 
-fn write_server(to: &mut Arena, head: &RequestHead<'_>, server: &Server, directory: &Directory) {
+fn write_server(
+    to: &mut Arena,
+    head: &RequestHead<'_>,
+    (server, document_root): (&Server, &str),
+    directory: &Directory,
+) {
     if !head.subprocess_env.iter().any(|(name, _)| *name == b"PATH") {
         to.put(b"PATH", &server.path);
     }
@@ -67,7 +74,7 @@ fn write_server(to: &mut Arena, head: &RequestHead<'_>, server: &Server, directo
     to.put(b"SERVER_ADDR", head.local_ip);
     put_number(to, b"SERVER_PORT", head.server_port);
     to.put(b"REMOTE_ADDR", head.remote_ip);
-    to.put(b"DOCUMENT_ROOT", server.document_root.as_bytes());
+    to.put(b"DOCUMENT_ROOT", document_root.as_bytes());
     let tls = head.flags & request_flag::TLS != 0;
     to.put(b"REQUEST_SCHEME", if tls { b"https" } else { b"http" });
     if tls {

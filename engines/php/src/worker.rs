@@ -3,7 +3,10 @@
 use hostler_engine::{Next, Serve};
 use hostler_wire::codec::Decoder;
 use hostler_wire::engine::ServerFacts;
-use hostler_wire::work::{self, Outcome, RequestHead};
+use hostler_wire::work::{self, FileFacts, Outcome, RequestHead};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::arena::Arena;
 use crate::directory::Directory;
@@ -52,6 +55,9 @@ pub(crate) struct Worker {
     texts: Arena,
     variables: Arena,
     fields: Arena,
+    answered: Arena,
+    /// The document root and the script of a request, where links in them are followed.
+    real: RealPaths,
 }
 
 impl Serve for Worker {
@@ -79,13 +85,21 @@ impl Serve for Worker {
 impl Worker {
     pub(crate) fn new(servers: Vec<Server>) -> Self {
         let arena = Arena::default;
-        Self { servers, head: Vec::new(), texts: arena(), variables: arena(), fields: arena() }
+        Self {
+            servers,
+            head: Vec::new(),
+            texts: arena(),
+            variables: arena(),
+            fields: arena(),
+            answered: arena(),
+            real: RealPaths::default(),
+        }
     }
 
     fn run(&mut self, trip: &mut Trip) {
         self.head.clear();
         self.head.extend_from_slice(trip.request());
-        let Ok(head) = RequestHead::decode(&mut Decoder(&self.head)) else {
+        let Ok(mut head) = RequestHead::decode(&mut Decoder(&self.head)) else {
             trip.malformed();
             return;
         };
@@ -95,7 +109,12 @@ impl Worker {
             trip.malformed();
             return;
         };
-        let request = request::convert(&mut self.texts, &head, server, &directory);
+        if directory.real_paths {
+            self.real.follow(head.filename, &server.document_root);
+            self.real.apply(&mut head);
+        }
+        let document_root = self.real.document_root(&directory, server);
+        let request = request::convert(&mut self.texts, &head, document_root, &directory);
         self.variables.clear();
         self.fields.clear();
         let mut exchange = Exchange {
@@ -105,6 +124,8 @@ impl Worker {
             directory: &directory,
             variables: &mut self.variables,
             fields: &mut self.fields,
+            answered: &mut self.answered,
+            document_root,
             broke_off: false,
         };
         // SAFETY: the request's texts stay as they are until it has been served; the exchange is what the host's
@@ -116,6 +137,36 @@ impl Worker {
         }
         let outcome = if served.failed { Outcome::Status(500) } else { Outcome::Done };
         trip.finish(&outcome);
+    }
+}
+
+/// Where files really are (`HostlerPHPRealpath`): a release that a link leads to keeps its own name in PHP's caches.
+#[derive(Default)]
+struct RealPaths {
+    script: Option<Vec<u8>>,
+    document_root: Option<String>,
+}
+
+impl RealPaths {
+    /// Follows the links now. What can't be followed stays what it is.
+    fn follow(&mut self, script: &[u8], document_root: &str) {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        self.script =
+            real(Path::new(OsStr::from_bytes(script))).map(|path| path.into_os_string().into_encoded_bytes());
+        self.document_root = real(Path::new(document_root)).and_then(|path| path.to_str().map(str::to_owned));
+    }
+
+    fn apply<'a>(&'a self, head: &mut RequestHead<'a>) {
+        if let Some(script) = &self.script {
+            head.filename = script;
+            // They are those of what the link led to when the front has looked.
+            head.finfo = FileFacts::default();
+        }
+    }
+
+    fn document_root<'a>(&'a self, directory: &Directory, server: &'a Server) -> &'a str {
+        let real = self.document_root.as_deref().filter(|_| directory.real_paths);
+        real.unwrap_or(&server.document_root)
     }
 }
 

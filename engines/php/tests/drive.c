@@ -7,7 +7,9 @@
  *   type TEXT, length N, body TEXT, authorization TEXT, root PATH, status N   of the next request; in a body \r and \n
  *                   are what they are in C
  *   chunks N        the body comes in pieces of N bytes
+ *   cache           how the cache stands is printed
  *   gone            the client of the next request is gone when something is written
+ *   warm ROOT PATH  before anything is forked: a script is run for what stays of it
  *   get PATH, post PATH, head PATH, show PATH     a request
  */
 #include "host.h"
@@ -95,7 +97,52 @@ static hp_pairs give_fields(void *at)
     return (hp_pairs){fields, field_count};
 }
 
-static const hp_host host = {read_body, head, write_body, flush, finish, is_gone, log_line, give_variables, give_fields};
+static void print_pairs(const char *word, const hp_pair *list, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        printf("%s %.*s=%.*s\n", word, (int)list[i].name_length, list[i].name, (int)list[i].value_length, list[i].value);
+}
+
+static void logged(void *at, const hp_pair *set, size_t set_count, const hp_pair *notes, size_t note_count)
+{
+    (void)at;
+    print_pairs("variable", set, set_count);
+    print_pairs("note", notes, note_count);
+}
+
+static bool shows_cache;
+
+static void cache(void *at, const hp_cache *now)
+{
+    (void)at;
+    if (shows_cache)
+        printf("cache %s %s\n", now->memory > now->used && now->used ? "used" : "unused", now->scripts ? "scripts" : "empty");
+}
+
+/* There is one other URL. */
+static bool look_up(void *at, const char *target, size_t length, hp_found *found)
+{
+    (void)at;
+    if (length == 5 && memcmp(target, "/none", 5) == 0)
+        return false;
+    *found = (hp_found){.status = length == 6 && memcmp(target, "/other", 6) == 0 ? 200 : 404,
+                        .method = "GET",
+                        .uri = "/other",
+                        .filename = "/srv/other",
+                        .mtime = 7};
+    return true;
+}
+
+static int include(void *at, const char *target, size_t length)
+{
+    (void)at;
+    printf("include %.*s\n", (int)length, target);
+    return 200;
+}
+
+static const hp_host host = {read_body,      head,        write_body, flush, finish,  is_gone, log_line,
+                             give_variables, give_fields, logged,     cache, look_up, include};
 
 static const char *const modules[] = {"core", "mod_rewrite", NULL};
 static hp_setup setup = {NULL, "Hostler (Apache-compatible)", modules, &host};
@@ -216,11 +263,19 @@ static void obey(char *line)
     load();
     if (strcmp(line, "fork") == 0)
         in_worker();
+    else if (strcmp(line, "warm") == 0) {
+        hp_pair both[1];
+        size_t count = 0;
+        add(both, &count, rest);
+        puts(hostler_php_warm(both[0].name, both[0].value, "/warm.php") ? "warmed" : "not warmed");
+    }
     else if (strcmp(line, "value") == 0 || strcmp(line, "admin") == 0) {
         kinds[setting_count] = *line == 'a' ? HP_ADMIN : 0;
         add(settings, &setting_count, rest);
     } else if (strcmp(line, "plain") == 0)
         setting_count = 0;
+    else if (strcmp(line, "cache") == 0)
+        shows_cache = true;
     else if (strcmp(line, "field") == 0)
         add(fields, &field_count, rest);
     else if (strcmp(line, "var") == 0)

@@ -63,7 +63,7 @@ impl Host for Php {
     fn setup(&self) -> Setup {
         let mut own = Vec::new();
         let ini = Some(format!("{}/php.ini", self.folder));
-        frames::Setup { ini, modules: vec!["core".into()] }.encode(&mut Encoder(&mut own));
+        frames::Setup { ini, modules: vec!["core".into()], warm: Vec::new() }.encode(&mut Encoder(&mut own));
         let server = ServerFacts {
             document_root: self.folder.clone(),
             software: "Hostler/0.1 (Unix)".into(),

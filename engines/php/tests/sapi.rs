@@ -48,7 +48,12 @@ impl Site {
 
     /// What a worker does that is given these commands; `@` is the folder.
     fn drive(&self, commands: &str) -> String {
-        let commands = format!("ini @/php.ini\nfork\n{commands}\n").replace('@', self.path());
+        self.drive_after("", commands)
+    }
+
+    /// The same of one that is forked when its parent has been given `first`.
+    fn drive_after(&self, first: &str, commands: &str) -> String {
+        let commands = format!("ini @/php.ini\n{first}fork\n{commands}\n").replace('@', self.path());
         let mut child = Command::new(&*DRIVE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -350,4 +355,66 @@ fn an_error_document_begins_with_its_status() {
     let site = Site::new(&[("a.php", "<?php echo http_response_code();")]);
     let said = site.drive("status 404\nget @/a.php");
     assert!(said.contains("head 404") && said.contains("body 3 404"), "{said}");
+}
+
+#[test]
+fn the_log_is_told_what_a_program_has_set() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php apache_setenv('A', 'b'); register_shutdown_function(fn() => apache_note('n', 'late'));";
+    let site = Site::new(&[("a.php", text), ("b.php", "<?php echo 1;")]);
+    let said = site.drive("get @/a.php\nget @/b.php");
+    assert!(said.contains("variable A=b\nnote n=late\n"), "{said}");
+    assert_eq!(said.matches("note ").count(), 1, "{said}");
+}
+
+#[test]
+fn the_server_is_asked_about_other_urls() {
+    if is_without_php() {
+        return;
+    }
+    let look = "<?php $f = apache_lookup_uri($_GET['u']); echo $f ? $f->uri . $f->mtime . ($f->handler ?? '-') : 'no';";
+    let virtual_ = "<?php header('X-A: b'); ob_start(); echo 'before'; virtual('/other'); echo 'after', var_export(virtual('/no'), true);";
+    let site = Site::new(&[("look.php", look), ("virtual.php", virtual_)]);
+    let said = site
+        .drive("get @/look.php?u=/other\nget @/look.php?u=/no\nget @/look.php?u=/none\nget @/virtual.php");
+    assert!(said.contains("body 8 /other7-"), "{said}");
+    assert!(said.contains("Unable to include '/no' - error finding URI"), "{said}");
+    assert!(said.contains("Unable to include '/none' - URI lookup failed"), "{said}");
+    let order = ["field X-A: b", "body 6 before", "include /other", "body 5 after", "body 5 false"];
+    let at: Vec<_> = order.iter().map(|part| said.find(part)).collect();
+    assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{said}");
+}
+
+#[test]
+fn how_the_cache_stands_is_told_now_and_then() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[("a.php", "<?php echo 1;")]);
+    let said = site.drive("cache\nget @/a.php\nget @/a.php\nget @/a.php");
+    assert_eq!(said.matches("cache used scripts\n").count(), 1, "{said}");
+}
+
+#[test]
+fn what_a_parent_has_run_is_there_for_its_workers_and_nothing_else() {
+    if is_without_php() {
+        return;
+    }
+    let warm = "<?php define('SET', 1); chdir('/'); ini_set('precision', 3); echo $_SERVER['DOCUMENT_ROOT'] === __DIR__ ? 'root' : 'none';
+                error_log($_SERVER['REQUEST_URI']); include 'part.php';";
+    let text = "<?php echo count(array_filter(opcache_get_status()['scripts'], fn($s) => str_ends_with($s['full_path'], 'part.php'))), \
+                (int) defined('SET'), ini_get('precision'), (int) (getcwd() === __DIR__);";
+    let site = Site::new(&[
+        ("warm.php", warm),
+        ("part.php", "<?php return 1;"),
+        ("a.php", text),
+        ("bad.php", "<?php no();"),
+    ]);
+    let said = site.drive_after("warm @ @/warm.php\nwarm @ @/bad.php\n", "get @/a.php");
+    assert!(said.contains("warmed\n") && said.contains("not warmed\n"), "{said}");
+    // Its output goes nowhere, what it logs does not.
+    assert!(said.contains("log 5 (no request) /warm.php") && !said.contains("root"), "{said}");
+    assert!(said.contains("body 1 1\nbody 1 0\nbody 2 14\nbody 1 1\n"), "{said}");
 }

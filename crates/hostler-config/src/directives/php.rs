@@ -81,7 +81,37 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "HostlerPHPRealpath",
+        Arity::Flag,
+        "On|Off",
+        "Whether scripts are told where they and their document root really are, links followed: for sites whose new \
+         releases a link is turned to (default Off)",
+        |command, args| {
+            command.dir.php.real_paths = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "PHPWarm",
+        Arity::Iterate,
+        "URL-path [URL-path] ...",
+        "Scripts below the document root that are run once before workers are forked, so that first visitors find them \
+         compiled; their output goes nowhere",
+        warm,
+    ),
 ];
+
+fn warm(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let path = args.first();
+    let is_inside = path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    if !is_inside || path.contains(['?', '#']) {
+        return Err(format!("{path} is no path of a script below the document root, as /index.php"));
+    }
+    command.server.php.warm.push(path.into());
+    Ok(())
+}
 
 /// One of PHP's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +133,8 @@ pub struct Dir {
     pub settings: Vec<Setting>,
     /// `HostlerPHPUserIni`.
     pub user_ini: Option<bool>,
+    /// `HostlerPHPRealpath`.
+    pub real_paths: Option<bool>,
 }
 
 impl Dir {
@@ -144,6 +176,7 @@ impl Merge for Dir {
             }
         }
         merged.user_ini = over(&self.user_ini, &other.user_ini);
+        merged.real_paths = over(&self.real_paths, &other.real_paths);
         merged
     }
 
@@ -155,11 +188,14 @@ impl Merge for Dir {
 pub struct Server {
     /// `PHPINIDir`, absolute.
     pub ini: Option<Box<str>>,
+    /// `PHPWarm`: paths below the document root.
+    pub warm: Vec<Box<str>>,
 }
 
 impl Merge for Server {
     fn merge(&self, other: &Self) -> Self {
-        Self { ini: over(&self.ini, &other.ini) }
+        let warm = if other.warm.is_empty() { &self.warm } else { &other.warm };
+        Self { ini: over(&self.ini, &other.ini), warm: warm.clone() }
     }
 
     unset_part!(Server);

@@ -13,10 +13,10 @@ use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
 use crate::memory::fast::{self, Fast};
-use crate::module::perl::short::{self, Begun};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use crate::technique::short::{self, Begun};
 use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive};
 use hostler_http1::head::{self, Head, HeadError, Limits};
@@ -249,8 +249,7 @@ async fn go_on(
     answer: short::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
-    let request = begun.request(thread, peer);
-    let Some(reply) = wire.while_there(short::go_on(request, answer)).await else {
+    let Some(reply) = wire.while_there(begun.go_on(thread, peer, answer)).await else {
         abandoned(thread, peer, buffer, head, head.length as u64).await;
         return After::Linger;
     };

@@ -9,7 +9,7 @@ mod include;
 mod record;
 mod run;
 
-pub(crate) use environment::{environment, signature, told};
+pub(crate) use environment::{environment, lasting_signature, signature, told};
 pub(crate) use include::{Included, exec_cgi, exec_cmd};
 
 use crate::hook::handler::UNRANGED;

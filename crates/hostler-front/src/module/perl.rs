@@ -33,7 +33,7 @@ mod questions;
 mod raw;
 mod redirect;
 mod script;
-pub(crate) mod short;
+mod short;
 mod state;
 
 use held::Held;
@@ -50,27 +50,25 @@ use crate::module::include;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::settings;
-use crate::request::thread::Thread;
+use crate::technique::begin::{self, Begin};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::respond;
+use crate::technique::short::{self as short_way, Taken};
 use bytes::Bytes;
 use conversation::{Conversation, End, Event};
 use directory::Programs;
 use head::{Task, Texts};
-use hostler_config::Server;
 use hostler_config::directives::pool::Isolation;
 use hostler_config::technique::{self, Engine, Phases, Technique};
 use hostler_gateway::backend::OnAbandon;
-use hostler_gateway::backend::ring::{Exchange, Pool, Work};
+use hostler_gateway::backend::ring::Work;
 use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{Phase, PhaseSet};
 use hostler_perl_technique::{PERL, PSGI};
 use hostler_techniques::CGI;
 use output::Output;
 use std::future::poll_fn;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
@@ -230,16 +228,15 @@ async fn respond(
 }
 
 /// Goes on with an answer that has turned out not to be plain.
-async fn go_on(request: &mut Request, answer: short::Answer) -> Result<Body, Halt> {
+async fn go_on(request: &mut Request, answer: Result<Taken, Error>) -> Result<Body, Halt> {
     let before = request.handler.clone();
     let answer = match answer {
-        short::Answer::Plain(plain) => Ok(Answer::Body(Body::Bytes(plain.body))),
-        short::Answer::Other(conversation) => {
+        Ok(taken) => {
             let logs = request.progress().logged;
             let stays = Stays { asked: false, whole: false, logs };
-            converse(request, *conversation, stays).await
+            converse(request, Conversation::taken_over(taken), stays).await
         }
-        short::Answer::Failed(error) => Err(error),
+        Err(error) => Err(error),
     };
     if answer.is_ok()
         && let Some(stopped) = request.perl_mut().progress.stopped.take()
@@ -319,13 +316,16 @@ async fn trip(
     let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
-        directory: (known.id, known.message.clone()),
+        directory: known.definition(),
         request: head::encoded_with(head, request, within.as_ref()),
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
     };
     if task.phases.contains(Phase::Response) {
-        short::remember(request, &known, task, isolation, texts);
+        let (engine, one_shot) = (engine(request), isolation == Isolation::Fork);
+        let (directory, texts) = (known.definition(), texts.common);
+        let remembered = short_way::Task { engine, one_shot, directory, texts, handler: task.handler };
+        short::remember(request, remembered, task.phases);
     }
     let conversation = match within {
         Some(within) => {
@@ -377,7 +377,8 @@ async fn started(
     if let Some(held) = held::take(request, isolation) {
         return Ok(held.again(&work, body));
     }
-    let exchange = match begin(&request.thread, &request.server, engine(request), isolation, work) {
+    let one_shot = isolation == Isolation::Fork;
+    let exchange = match begin::begin(&request.thread, &request.server, engine(request), one_shot, work) {
         Begin::Now(exchange) => exchange,
         Begin::Never(refusal) => return Err(refusal),
         Begin::Later(pool, work) => pool.begin(work).await?,
@@ -388,29 +389,6 @@ async fn started(
 /// Whether these phases are what is left after an answer.
 fn logs(phases: PhaseSet) -> bool {
     phases.contains(Phase::Log) || phases.contains(Phase::Cleanup)
-}
-
-/// How a request comes to a worker.
-#[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
-enum Begin {
-    Now(Exchange),
-    /// Too many wait already.
-    Never(Error),
-    /// Nobody is idle.
-    Later(Arc<Pool>, Work),
-}
-
-/// Why a request that comes now would get no worker, so that none is to be told of it.
-fn refusal(thread: &Rc<Thread>, server: &Server, engine: &Engine, isolation: Isolation) -> Option<Error> {
-    thread.shared.engines.pool(thread, server, engine, isolation == Isolation::Fork).refusal()
-}
-
-fn begin(thread: &Rc<Thread>, server: &Server, engine: &Engine, isolation: Isolation, work: Work) -> Begin {
-    let pool = thread.shared.engines.pool(thread, server, engine, isolation == Isolation::Fork);
-    match pool.try_begin(work) {
-        Ok(exchange) => Begin::Now(exchange),
-        Err(work) => Begin::Later(pool.clone(), work),
-    }
 }
 
 async fn converse(

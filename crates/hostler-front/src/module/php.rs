@@ -5,6 +5,8 @@
 //! **Diagnostics**: everything goes to the virtual host's ErrorLog under `php`: what PHP and its programs log, and for each
 //! 5xx one line with the cause and the id that the error page shows.
 
+mod said;
+
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -12,20 +14,19 @@ use crate::module::core::file;
 use crate::module::{alias, cgi};
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::technique::dialect::{Dialect, Late};
+use crate::technique::directories::{Directories, Known, tell_limits};
 use crate::technique::respond::{Ask, respond};
 use bytes::Bytes;
-use hashbrown::HashMap;
-use hostler_config::DirConfig;
 use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
 use hostler_php_frames as frames;
 use hostler_php_frames::handler;
 use hostler_php_technique::{ENGINE, PHP};
 use hostler_wire::codec::Encoder;
-use hostler_wire::work::{Directory, ToWorker};
+use hostler_wire::work::Directory;
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::rc::Rc;
 
 /// The handlers of mod_php. Without the engine there are none: such a script is not sent as a text either.
 pub(crate) static MODULE: Module = Module {
@@ -45,6 +46,7 @@ pub(crate) static MODULE: Module = Module {
             run: |request| Box::pin(handle(request, handler::SOURCE.as_bytes())),
         },
     ],
+    before_log: Some(Late::apply),
     ..Module::new(php::ENGINE, |_| false)
 };
 
@@ -71,51 +73,34 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         alias::translate_only(request, &path_info).await
     };
     let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
-    let directory = known(request);
-    respond(request, Ask { engine: &ENGINE, one_shot, directory, translated, handler }).await
+    let directory = known(request).definition();
+    let dialect = Some(&said::Said as &dyn Dialect);
+    respond(request, Ask { engine: &ENGINE, dialect, one_shot, directory, translated, handler }).await
 }
 
-/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+/// Configurations remembered per thread, and the bytes of their messages.
 const MAX: usize = 4096;
-
-/// An encoded configuration.
-struct Known {
-    /// Unique within the front's life, and the encoded `Define` message.
-    directory: (u32, Arc<[u8]>),
-    /// Keeps the address in the key taken.
-    _dir: Arc<DirConfig>,
-}
+const MAX_BYTES: usize = 16 << 20;
 
 thread_local! {
-    static KNOWN: RefCell<HashMap<(usize, u32), Known, foldhash::fast::RandomState>> = RefCell::default();
+    static KNOWN: RefCell<Directories<()>> = RefCell::new(Directories::new(MAX, MAX_BYTES));
 }
 
-/// The configuration of a request, encoded once.
-fn known(request: &Request) -> (u32, Arc<[u8]>) {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id);
-    KNOWN.with_borrow_mut(|known| {
-        if let Some(found) = known.get(&key) {
-            return found.directory.clone();
-        }
-        if known.len() >= MAX {
-            known.clear();
-        }
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let directory = (id, define(request, id).into());
-        known.insert(key, Known { directory: directory.clone(), _dir: request.dir.clone() });
-        directory
-    })
+/// The configuration of a request.
+fn known(request: &Request) -> Rc<Known> {
+    KNOWN.with_borrow_mut(|known| known.of(&request.dir, request.server.id, (), || directory(request)))
 }
 
-fn define(request: &Request, id: u32) -> Vec<u8> {
+fn directory(request: &Request) -> Vec<u8> {
+    tell_limits(request);
     let dir = &request.dir;
-    let (mut own, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own, mut encoded) = (Vec::new(), Vec::new());
     let settings = dir.php.settings.iter().map(told).collect();
     let pass_auth = dir.core.cgi_pass_auth == Some(true);
     let user_ini = dir.php.user_ini.unwrap_or(true);
-    frames::Directory { settings, user_ini, pass_auth }.encode(&mut Encoder(&mut own));
-    let signature = signature(request);
+    let real_paths = dir.php.real_paths.unwrap_or(false);
+    frames::Directory { settings, user_ini, pass_auth, real_paths }.encode(&mut Encoder(&mut own));
+    let signature = cgi::lasting_signature(request);
     let directory = Directory {
         server: request.thread.shared.engines.place(&request.server, &ENGINE),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
@@ -124,20 +109,10 @@ fn define(request: &Request, id: u32) -> Vec<u8> {
         ..Directory::default()
     };
     directory.encode(&mut Encoder(&mut encoded));
-    ToWorker::Define { id, directory: &encoded }.encode(&mut message);
-    message
+    encoded
 }
 
 fn told(setting: &php::Setting) -> frames::Setting<'_> {
     let php::Setting { name, value, admin, access_file } = setting;
     frames::Setting { name, value, admin: *admin, access_file: *access_file }
-}
-
-/// `ServerSignature`'s line for everybody who meets this configuration: with the virtual host's own name, never
-/// one that some client has made up.
-fn signature(request: &Request) -> String {
-    let mut anybody = Request::new(&request.thread, &request.peer);
-    anybody.server = request.server.clone();
-    anybody.dir = request.dir.clone();
-    String::from_utf8_lossy(&cgi::signature(&anybody)).into_owned()
 }

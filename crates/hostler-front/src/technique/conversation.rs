@@ -1,15 +1,19 @@
-//! A conversation with a worker about one request, which only answers: the request's body goes to it while its answer
-//! comes, and its log lines are written.
+//! A conversation with a worker about one request, in one trip: the request's body goes to it while its answer comes, its
+//! log lines are written, and what it asks is answered ([`super::dialect`]).
 
-use crate::io::body::RequestBody;
+use crate::io::body::{BodyStream, RequestBody};
 use crate::request::Request;
+use crate::technique::dialect::{Answered, Asked, Dialect, Logged, Own};
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
+use crate::technique::short::Taken;
 use crate::technique::upload::Upload;
 use bytes::Bytes;
+use hostler_config::technique::Engine;
 use hostler_gateway::backend::ring::{Exchange, Frame};
 use hostler_gateway::{Error, Kind};
-use hostler_wire::work::{FromWorker, Outcome};
+use hostler_wire::work::{FromWorker, Outcome, ToWorker};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -20,6 +24,8 @@ const LONGEST_CAUSE: usize = 8 << 10;
 pub(crate) enum Event {
     Head(Box<Head>),
     Body(Bytes),
+    /// For the logs.
+    Logged(Box<Logged>),
     Finished(End),
 }
 
@@ -35,12 +41,47 @@ pub(crate) struct Conversation {
     exchange: Exchange,
     upload: Upload,
     said: Said,
+    /// Messages that somebody else has taken, still to be looked at.
+    taken: VecDeque<Frame>,
+    /// What came after those.
+    failed: Option<Error>,
+    dialect: Option<&'static dyn Dialect>,
+    /// What it has asked, while the answer is being found, and what of that goes into its own answer.
+    question: Option<Asked>,
+    part: Option<Part>,
+}
+
+/// What goes into the request's own answer, and what the worker is told when it has, or has broken off.
+struct Part {
+    body: Box<dyn BodyStream>,
+    told: Vec<u8>,
+    broken: Vec<u8>,
 }
 
 impl Conversation {
-    /// `module`: whose lines those are which the worker writes to the log.
-    pub(crate) fn new(exchange: Exchange, body: Option<RequestBody>, module: &'static str) -> Self {
-        Self { exchange, upload: Upload::of(body), said: Said::by(module) }
+    /// With a worker of this engine.
+    pub(crate) fn new(
+        exchange: Exchange,
+        body: Option<RequestBody>,
+        engine: &Engine,
+        dialect: Option<&'static dyn Dialect>,
+    ) -> Self {
+        Self {
+            exchange,
+            upload: Upload::of(body),
+            said: Said::by(engine.log),
+            taken: VecDeque::new(),
+            failed: None,
+            dialect,
+            question: None,
+            part: None,
+        }
+    }
+
+    /// Goes on with one that the short way has begun.
+    pub(crate) fn taken_over(taken: Taken, engine: &Engine, dialect: Option<&'static dyn Dialect>) -> Self {
+        let Taken { exchange, frames, failed } = taken;
+        Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None, engine, dialect) }
     }
 
     /// Whether nothing has come only because it is the others' turn.
@@ -56,14 +97,50 @@ impl Conversation {
     ) -> Poll<Result<Event, Error>> {
         loop {
             self.upload.poll(&mut self.exchange, context)?;
-            let frame = match ready!(self.exchange.poll_next(context)) {
-                Some(frame) => frame?,
-                None => return Poll::Ready(Err(lied("it ended a request that it had not answered"))),
+            if let Some(piece) = ready!(self.poll_question(context)) {
+                return Poll::Ready(Ok(Event::Body(piece)));
+            }
+            let frame = match self.taken.pop_front() {
+                Some(frame) => frame,
+                None => ready!(self.poll_frame(context))?,
             };
             if let Some(event) = self.take(request, frame)? {
                 return Poll::Ready(Ok(event));
             }
         }
+    }
+
+    /// Gives what of the answer to a question becomes a part of the request's own; `None`: nothing is asked.
+    fn poll_question(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(part) = &mut self.part {
+                let piece = ready!(part.body.poll_chunk(context));
+                if let Some(Ok(piece)) = piece {
+                    if piece.is_empty() {
+                        continue;
+                    }
+                    return Poll::Ready(Some(piece));
+                }
+                let Some(Part { told, broken, .. }) = self.part.take() else { continue };
+                self.exchange.tell(&ToWorker::Own(if piece.is_some() { &broken } else { &told }));
+                continue;
+            }
+            let Some(question) = &mut self.question else { return Poll::Ready(None) };
+            let Answered { part, told, broken } = ready!(question.as_mut().poll(context));
+            self.question = None;
+            match part {
+                Some(body) => self.part = Some(Part { body, told, broken }),
+                None => self.exchange.tell(&ToWorker::Own(&told)),
+            }
+        }
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Result<Frame, Error>> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Err(error));
+        }
+        let unanswered = || Err(lied("it ended a request that it had not answered"));
+        Poll::Ready(ready!(self.exchange.poll_next(context)).unwrap_or_else(unanswered))
     }
 
     fn take(&mut self, request: &Request, frame: Frame) -> Result<Option<Event>, Error> {
@@ -83,35 +160,58 @@ impl Conversation {
                 return Ok(None);
             }
             FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
-            FromWorker::ReadBody(_) | FromWorker::Own(_) => {
-                return Err(lied("it has asked what it may not ask"));
+            FromWorker::Own(own) => {
+                let own = message.slice_ref(own);
+                match self.dialect.ok_or_else(forbidden)?.meaning(request, &own)? {
+                    Own::Told => return Ok(None),
+                    Own::Logged(logged) => Event::Logged(logged),
+                    Own::Asked(question) => {
+                        self.question = Some(question);
+                        return Ok(None);
+                    }
+                }
             }
+            FromWorker::ReadBody(_) => return Err(forbidden()),
         }))
     }
 
     /// The answer is there; the worker may still be at what comes after it. What it writes is logged.
-    pub(crate) fn part(mut self, request: &Request) {
-        let mut context = Context::from_waker(Waker::noop());
-        loop {
-            match self.exchange.poll_next(&mut context) {
-                Poll::Ready(Some(Ok(frame))) => self.write_rest(request, &frame),
-                Poll::Ready(_) => return,
-                Poll::Pending => break,
-            }
-        }
-        let request = request.for_log();
-        tokio::task::spawn_local(async move {
-            while let Some(Ok(frame)) = poll_fn(|context| self.exchange.poll_next(context)).await {
-                self.write_rest(&request, &frame);
-            }
-        });
+    pub(crate) fn part(self, request: &Request) {
+        let Self { mut exchange, said, .. } = self;
+        part_with(move |context| exchange.poll_next(context), request, said);
     }
+}
 
-    fn write_rest(&self, request: &Request, frame: &Frame) {
-        let said = FromWorker::decode(frame.kind, &frame.body);
-        if let Ok(FromWorker::Log { severity, virtual_host, text }) = said {
-            self.said.log(request, severity, virtual_host, text);
+/// The same, of one that had not become a conversation; `module`: whose lines those are that the worker writes.
+pub(crate) fn part(mut exchange: Exchange, request: &Request, module: &'static str) {
+    part_with(move |context| exchange.poll_next(context), request, Said::by(module));
+}
+
+/// The same, of whatever gives its messages.
+pub(crate) fn part_with<F>(mut next: F, request: &Request, said: Said)
+where
+    F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
+{
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        match next(&mut context) {
+            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame, &said),
+            Poll::Ready(_) => return,
+            Poll::Pending => break,
         }
+    }
+    let request = request.for_log();
+    tokio::task::spawn_local(async move {
+        while let Some(Ok(frame)) = poll_fn(&mut next).await {
+            write_rest(&request, &frame, &said);
+        }
+    });
+}
+
+fn write_rest(request: &Request, frame: &Frame, said: &Said) {
+    let message = FromWorker::decode(frame.kind, &frame.body);
+    if let Ok(FromWorker::Log { severity, virtual_host, text }) = message {
+        said.log(request, severity, virtual_host, text);
     }
 }
 
@@ -126,6 +226,10 @@ fn end(outcome: &Outcome<'_>) -> Result<End, Error> {
             return Err(lied("it has answered what nobody has asked"));
         }
     })
+}
+
+fn forbidden() -> Error {
+    lied("it has asked what it may not ask")
 }
 
 fn lied(how: &'static str) -> Error {

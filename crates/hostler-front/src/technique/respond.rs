@@ -6,33 +6,49 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::settings;
+use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
+use crate::technique::dialect::{Dialect, Late};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::head::{self, Texts};
+use crate::technique::short::{self, Taken};
 use bytes::Bytes;
 use hostler_config::technique::Engine;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::Work;
 use hostler_gateway::{Error, Kind};
 use hostler_wire::codec::Encoder;
-use hostler_wire::work::{ToWorker, message, request_flag};
+use hostler_wire::work::{RequestHead, ToWorker, message, request_flag};
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
-const WHOLE: usize = 64 << 10;
+pub(crate) const WHOLE: usize = 64 << 10;
 
 /// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
 /// (WordPress' cron).
 const LONGEST_ALONE: Duration = Duration::from_secs(600);
 
+/// Has the engine answer.
+pub(crate) fn respond(request: &mut Request, ask: Ask) -> Later<'_, Result<Body, Halt>> {
+    Box::pin(async move {
+        let engine = ask.engine;
+        let answer = trip(request, ask).await;
+        let body = outcome(request, engine, answer)?;
+        Ok(framed::take_off(request, body))
+    })
+}
+
 /// What is asked of whom.
 pub(crate) struct Ask {
     /// The engine, which is also the module whose lines stand in the log.
     pub(crate) engine: &'static Engine,
+    /// What its workers may say beyond an answer; `None`: nothing.
+    pub(crate) dialect: Option<&'static dyn Dialect>,
     /// A process for this request alone.
     pub(crate) one_shot: bool,
     /// The number of the configuration, and the message that defines it.
@@ -43,28 +59,23 @@ pub(crate) struct Ask {
     pub(crate) handler: &'static [u8],
 }
 
-/// Has the engine answer.
-pub(crate) fn respond(request: &mut Request, ask: Ask) -> Later<'_, Result<Body, Halt>> {
-    Box::pin(async move {
-        let engine = ask.engine.log;
-        let body = match trip(request, ask).await {
-            Ok(Answer::Body(body)) => body,
-            // These have no body, and describe what would have been one with the program's fields.
-            Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
-                request.status = status;
-                Body::Empty
-            }
-            Ok(Answer::Ended(End::Done)) => Body::Empty,
-            Ok(Answer::Ended(End::Status(status))) => return Err(Halt::Status(status)),
-            Ok(Answer::Ended(End::Broken(why))) => {
-                let said = format!("the answer broke off before it was sent: {why}");
-                log::request(request, Severity::Error, engine, &said);
-                return Err(Halt::Status(500));
-            }
-            Err(error) => return Err(fail(request, engine, &error)),
-        };
-        Ok(framed::take_off(request, body))
-    })
+fn outcome(request: &mut Request, engine: &Engine, answer: Result<Answer, Error>) -> Result<Body, Halt> {
+    match answer {
+        Ok(Answer::Body(body)) => Ok(body),
+        // These have no body, and describe what would have been one with the program's fields.
+        Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
+            request.status = status;
+            Ok(Body::Empty)
+        }
+        Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
+        Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
+        Ok(Answer::Ended(End::Broken(why))) => {
+            let said = format!("the answer broke off before it was sent: {why}");
+            log::request(request, Severity::Error, engine.log, &said);
+            Err(Halt::Status(500))
+        }
+        Err(error) => Err(fail(request, engine.log, &error)),
+    }
 }
 
 enum Answer {
@@ -75,25 +86,64 @@ enum Answer {
 }
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
+    let Ask { engine, dialect, one_shot, directory, translated, handler } = ask;
     let body = (!request.body.is_empty()).then(|| request.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
-    let texts = Texts::of(request, ask.translated);
-    let head = head::common(request, ask.engine, &texts, ask.directory.0, flags, Some(ask.handler));
-    let mut encoded = Vec::with_capacity(1024);
-    message(&mut encoded, ToWorker::REQUEST, |e: &mut Encoder<'_>| head.encode(e));
+    let texts = Texts::of(request, translated);
+    let head = head::common(request, engine, &texts, directory.0, flags, Some(handler));
+    let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
-        directory: ask.directory,
-        request: encoded,
-        timeout: settings::timeout(&request.server),
+        directory: directory.clone(),
+        request: encoded(&head),
+        timeout,
         on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
     };
-    let pool = request.thread.shared.engines.pool(&request.thread, &request.server, ask.engine, ask.one_shot);
-    let exchange = match pool.try_begin(work) {
-        Ok(exchange) => exchange,
-        Err(work) => pool.clone().begin(work).await?,
+    let task = short::Task { engine, one_shot, directory, texts, handler: Some(handler) };
+    short::remember(request, task, Rc::new(Answering { engine, dialect }));
+    let exchange = match begin::begin(&request.thread, &request.server, engine, one_shot, work) {
+        Begin::Now(exchange) => exchange,
+        Begin::Never(refusal) => return Err(refusal),
+        Begin::Later(pool, work) => pool.begin(work).await?,
     };
-    converse(request, Conversation::new(exchange, body, ask.engine.log)).await
+    converse(request, Conversation::new(exchange, body, engine, dialect)).await
+}
+
+fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(1024);
+    message(&mut encoded, ToWorker::REQUEST, |e: &mut Encoder<'_>| head.encode(e));
+    encoded
+}
+
+/// The short way of these techniques.
+struct Answering {
+    engine: &'static Engine,
+    dialect: Option<&'static dyn Dialect>,
+}
+
+impl short::Way for Answering {
+    fn encoded(&self, _: &Request, head: RequestHead<'_>) -> Vec<u8> {
+        encoded(&head)
+    }
+
+    fn on_abandon(&self, _: Duration) -> OnAbandon {
+        OnAbandon::RunToEnd(LONGEST_ALONE)
+    }
+
+    fn go_on<'a>(
+        &self,
+        request: &'a mut Request,
+        answer: Result<Taken, Error>,
+    ) -> Later<'a, Result<Body, Halt>> {
+        let (engine, dialect) = (self.engine, self.dialect);
+        Box::pin(async move {
+            let answer = match answer {
+                Ok(taken) => converse(request, Conversation::taken_over(taken, engine, dialect)).await,
+                Err(error) => Err(error),
+            };
+            outcome(request, engine, answer)
+        })
+    }
 }
 
 async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
@@ -116,6 +166,7 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
                     return Ok(stream(request, conversation, gathered));
                 }
             }
+            Some(Event::Logged(logged)) => logged.apply(request),
             Some(Event::Finished(end)) => {
                 conversation.part(request);
                 return Ok(finished(end, gathered));
@@ -135,9 +186,10 @@ fn finished(end: End, gathered: Gathered) -> Answer {
     }
 }
 
-fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Answer {
+fn stream(request: &mut Request, conversation: Conversation, gathered: Gathered) -> Answer {
+    let late = request.slots.find_mut::<Late>().clone();
     let request = Box::new(request.clone());
-    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request })))
+    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
 }
 
 /// No worker has answered: the cause goes to the log.
@@ -164,6 +216,7 @@ struct Output {
     gathered: Gathered,
     /// The request, for the log.
     request: Box<Request>,
+    late: Late,
 }
 
 impl BodyStream for Output {
@@ -174,6 +227,10 @@ impl BodyStream for Output {
         let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
         match ready!(conversation.poll_event(&self.request, context)) {
             Ok(Event::Body(piece)) => Poll::Ready(Some(Ok(piece))),
+            Ok(Event::Logged(logged)) => {
+                self.late.put(logged);
+                self.poll_chunk(context)
+            }
             Ok(Event::Head(_)) => self.break_off("it sent a second head".to_owned()),
             Ok(Event::Finished(end)) => {
                 if let Some(conversation) = self.conversation.take() {

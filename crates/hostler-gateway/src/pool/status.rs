@@ -1,5 +1,6 @@
 //! What a pool is at, for the status page and for metrics: a copy that needs no lock to be read.
 
+use super::Figures;
 use crate::Kind;
 use hostler_wire::engine::WorkerId;
 use std::time::Duration;
@@ -57,6 +58,8 @@ pub struct Status {
     pub latency: Histogram,
     /// Times that requests waited for a worker; those that did not wait are not in it.
     pub waits: Histogram,
+    /// What the engine has told of it.
+    pub figures: Figures,
 }
 
 /// A worker.

@@ -97,6 +97,7 @@ fn pool(pool: &Pool, rate: f64, bounds: &[u64]) -> Value {
         })
         .collect();
     let errors = pool.errors.iter().map(|(kind, _, count)| (kind.clone(), json!(count)));
+    let figures = pool.figures.iter().map(|(name, _, value)| (name.clone(), json!(value)));
     json!({
         "name": pool.name,
         "engine": pool.version,
@@ -121,6 +122,8 @@ fn pool(pool: &Pool, rate: f64, bounds: &[u64]) -> Value {
         "errors": errors.collect::<Map<_, _>>(),
         "latency": times(&pool.latency, bounds),
         "waits": times(&pool.waits, bounds),
+        "figures": figures.collect::<Map<_, _>>(),
+        "advice": pool.advice,
     })
 }
 

@@ -157,6 +157,14 @@ fn troubles(out: &mut String, pool: &Pool) {
     for (_, cause, count) in &pool.errors {
         let _ = writeln!(out, "{name}: {count} × {}", tame(cause));
     }
+    let figures: Vec<String> =
+        pool.figures.iter().map(|(_, title, value)| format!("{} {value}", tame(title))).collect();
+    if !figures.is_empty() {
+        let _ = writeln!(out, "{name}: {}", figures.join(", "));
+    }
+    if let Some(advice) = &pool.advice {
+        let _ = writeln!(out, "{name}: {}", tame(advice));
+    }
 }
 
 #[cfg(test)]

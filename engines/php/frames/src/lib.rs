@@ -3,6 +3,10 @@
 //!
 //! This crate moves no bytes; it only says what they mean.
 
+mod said;
+
+pub use said::{Cache, Found, FromPhp, ToPhp};
+
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 
 /// Names of handlers, as `SetHandler` and `AddHandler` say them, and as media types that mean the same.
@@ -24,6 +28,8 @@ pub struct Setup {
     pub ini: Option<String>,
     /// Names for `apache_get_modules()`, as `mod_rewrite`.
     pub modules: Vec<String>,
+    /// Scripts that the parent runs before it forks: document roots, and paths below them (`PHPWarm`).
+    pub warm: Vec<(String, String)>,
 }
 
 impl Setup {
@@ -31,6 +37,7 @@ impl Setup {
     pub fn encode(&self, e: &mut Encoder<'_>) {
         e.optional_text(self.ini.as_deref());
         e.texts(&self.modules);
+        e.pairs(&self.warm);
     }
 
     /// Reads it.
@@ -39,7 +46,8 @@ impl Setup {
     /// [`Malformed`], also when bytes are left over.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut d = Decoder(bytes);
-        let setup = Self { ini: d.optional_text()?.map(str::to_owned), modules: d.texts()? };
+        let setup =
+            Self { ini: d.optional_text()?.map(str::to_owned), modules: d.texts()?, warm: d.pairs()? };
         d.end().map(|()| setup)
     }
 }
@@ -66,6 +74,8 @@ pub struct Directory<'a> {
     pub user_ini: bool,
     /// `CGIPassAuth`: programs are told of Authorization.
     pub pass_auth: bool,
+    /// Programs are told where their files really are, links followed (`HostlerPHPRealpath`).
+    pub real_paths: bool,
 }
 
 impl<'a> Directory<'a> {
@@ -76,6 +86,7 @@ impl<'a> Directory<'a> {
     pub fn encode(&self, e: &mut Encoder<'_>) {
         e.bool(self.user_ini);
         e.bool(self.pass_auth);
+        e.bool(self.real_paths);
         e.list(&self.settings, |e, setting| {
             e.bool(setting.admin);
             e.bool(setting.access_file);
@@ -90,12 +101,12 @@ impl<'a> Directory<'a> {
     /// [`Malformed`], also when bytes are left over.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut d = Decoder(bytes);
-        let (user_ini, pass_auth) = (d.bool()?, d.bool()?);
+        let (user_ini, pass_auth, real_paths) = (d.bool()?, d.bool()?, d.bool()?);
         let settings = d.list(Self::LEAST, |d| {
             let (admin, access_file) = (d.bool()?, d.bool()?);
             Ok(Setting { admin, access_file, name: d.text()?, value: d.text()? })
         })?;
-        d.end().map(|()| Self { settings, user_ini, pass_auth })
+        d.end().map(|()| Self { settings, user_ini, pass_auth, real_paths })
     }
 }
 
@@ -105,7 +116,11 @@ mod tests {
 
     #[test]
     fn what_a_pool_loads_comes_back() {
-        let setup = Setup { ini: Some("/etc/php".into()), modules: vec!["core".into()] };
+        let setup = Setup {
+            ini: Some("/etc/php".into()),
+            modules: vec!["core".into()],
+            warm: vec![("/srv".into(), "/a.php".into())],
+        };
         let mut bytes = Vec::new();
         setup.encode(&mut Encoder(&mut bytes));
         assert_eq!(Setup::decode(&bytes), Ok(setup));
@@ -116,7 +131,8 @@ mod tests {
     fn the_settings_of_a_directory_come_back() {
         let memory = Setting { name: "memory_limit", value: "64M", admin: true, access_file: false };
         let errors = Setting { name: "display_errors", value: "0", admin: false, access_file: true };
-        let directory = Directory { settings: vec![memory, errors], user_ini: true, pass_auth: false };
+        let directory =
+            Directory { settings: vec![memory, errors], user_ini: true, pass_auth: false, real_paths: true };
         let mut bytes = Vec::new();
         directory.encode(&mut Encoder(&mut bytes));
         assert_eq!(Directory::decode(&bytes), Ok(directory));

@@ -8,7 +8,7 @@ use crate::LOG;
 use hostler_config::{Config, DirConfig, Section, Server, pools};
 use hostler_php_frames as frames;
 use hostler_wire::codec::Encoder;
-use hostler_wire::engine::Setup;
+use hostler_wire::engine::{ServerFacts, Setup};
 use std::sync::Arc;
 
 /// Whether two virtual hosts can't share what is compiled.
@@ -47,18 +47,26 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     let mut own = Vec::new();
     let modules = MODULES.map(str::to_owned).to_vec();
     let ini = first.conf.php.ini.as_deref().map(str::to_owned);
-    frames::Setup { ini, modules }.encode(&mut Encoder(&mut own));
+    let facts: Vec<ServerFacts> = pools::members(config, &members)
+        .map(|(place, server)| pools::facts(config, server, place, LOG))
+        .collect();
+    let warm =
+        members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
+    frames::Setup { ini, modules, warm }.encode(&mut Encoder(&mut own));
     Setup {
         server_root: config.facts.server_root.clone(),
-        servers: pools::members(config, &members)
-            .map(|(place, server)| pools::facts(config, server, place, LOG))
-            .collect(),
+        servers: facts,
         one_shot,
         max_requests: pools::settings(first).max_requests,
         cpu: pools::limits(first).cpu,
         own,
         ..Setup::default()
     }
+}
+
+/// `PHPWarm`: the virtual host's document root, and scripts below it.
+fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
+    server.conf.php.warm.iter().map(|path| (facts.document_root.clone(), path.to_string())).collect()
 }
 
 /// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files.

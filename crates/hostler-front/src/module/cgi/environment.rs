@@ -145,6 +145,15 @@ pub(crate) fn signature(request: &Request) -> Vec<u8> {
     format!("<address>{product} Server at {name} Port {port}</address>\n").into_bytes()
 }
 
+/// The same for everybody who meets this configuration: with the virtual host's own name, never one that some client has
+/// made up.
+pub(crate) fn lasting_signature(request: &Request) -> String {
+    let mut anybody = Request::new(&request.thread, &request.peer);
+    anybody.server = request.server.clone();
+    anybody.dir = request.dir.clone();
+    String::from_utf8_lossy(&signature(&anybody)).into_owned()
+}
+
 /// The server's own `PATH`.
 fn path() -> &'static [u8] {
     static PATH: OnceLock<Vec<u8>> = OnceLock::new();

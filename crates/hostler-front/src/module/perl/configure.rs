@@ -6,10 +6,11 @@
 
 use super::conversation::Wish;
 use super::directory;
-use super::directory::{Known, Programs};
+use super::directory::Programs;
 use super::state::HasPerl;
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::technique::directories::Known;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::directives::core::{Allow, OptionBits};

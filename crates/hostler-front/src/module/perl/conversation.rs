@@ -3,22 +3,23 @@
 
 use super::NAME;
 use super::apply::Changes;
-use super::directory::Known;
 use super::nested::{Line, Turn, Within};
 use super::questions;
 use super::questions::{Answered, Asked, Sub};
 use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
+use crate::technique::conversation::part_with;
+use crate::technique::directories::Known;
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
+use crate::technique::short::Taken;
 use bytes::Bytes;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_perl_frames::{FromPerl, Phase, PhaseSet, ToPerl};
 use hostler_wire::work::{FromWorker, Outcome, ToWorker};
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -86,7 +87,7 @@ pub(crate) struct Conversation {
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
     /// What came after those.
-    pub(super) failed: Option<Error>,
+    failed: Option<Error>,
 }
 
 impl Conversation {
@@ -120,9 +121,10 @@ impl Conversation {
         Self { is_inside: true, turn: Some(turn), ..Self::on(line) }
     }
 
-    /// Goes on with one that somebody else has begun, who has taken these messages.
-    pub(super) fn taken_over(exchange: Exchange, taken: impl IntoIterator<Item = Frame>) -> Self {
-        Self { taken: taken.into_iter().collect(), ..Self::new(exchange, None) }
+    /// Goes on with one that the short way has begun.
+    pub(super) fn taken_over(taken: Taken) -> Self {
+        let Taken { exchange, frames, failed } = taken;
+        Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None) }
     }
 
     /// Another trip of a request that stays with its worker.
@@ -363,41 +365,8 @@ impl Conversation {
     pub(super) fn part(self, request: &Request) {
         if !self.is_inside {
             let line = self.line;
-            part_with(move |context| line.exchange().poll_next(context), request);
+            part_with(move |context| line.exchange().poll_next(context), request, Said::by(NAME));
         }
-    }
-}
-
-/// The same, of one that nobody else has taken part in.
-pub(super) fn part(mut exchange: Exchange, request: &Request) {
-    part_with(move |context| exchange.poll_next(context), request);
-}
-
-fn part_with<F>(mut next: F, request: &Request)
-where
-    F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
-{
-    let said = Said::by(NAME);
-    let mut context = Context::from_waker(std::task::Waker::noop());
-    loop {
-        match next(&mut context) {
-            Poll::Ready(Some(Ok(frame))) => write_rest(request, &frame, &said),
-            Poll::Ready(_) => return,
-            Poll::Pending => break,
-        }
-    }
-    let request = request.for_log();
-    tokio::task::spawn_local(async move {
-        while let Some(Ok(frame)) = poll_fn(&mut next).await {
-            write_rest(&request, &frame, &said);
-        }
-    });
-}
-
-fn write_rest(request: &Request, frame: &Frame, said: &Said) {
-    if let Ok(FromWorker::Log { severity, virtual_host, text }) = FromWorker::decode(frame.kind, &frame.body)
-    {
-        said.log(request, severity, virtual_host, text);
     }
 }
 

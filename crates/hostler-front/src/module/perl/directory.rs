@@ -1,11 +1,10 @@
 //! The configuration that applies to a request, as a worker is told of it: encoded once, then named by number.
 
 use super::state::HasPerl;
-use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::request::Request;
 use crate::request::settings;
-use hashbrown::HashMap;
+use crate::technique::directories::{Directories, Known, tell_limits};
 use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
@@ -14,14 +13,12 @@ use hostler_config::{DirConfig, Server};
 use hostler_expr::Captures;
 use hostler_perl_frames::{Directory, Phase, directory_flag};
 use hostler_perl_technique::psgi;
-use hostler_wire::work::ToWorker;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+/// Configurations remembered per thread, and the bytes of their messages.
 const MAX: usize = 4096;
+const MAX_BYTES: usize = 16 << 20;
 
 /// Which programs answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,71 +32,25 @@ pub(super) enum Programs {
 /// The function that runs a script in a process of its own.
 const SCRIPT: &str = "Hostler::Script";
 
-/// An encoded configuration.
-pub(super) struct Known {
-    /// Unique within the front's life.
-    pub(super) id: u32,
-    /// The encoded `Define` message with it.
-    pub(super) message: Arc<[u8]>,
-    /// Keeps the address in the key taken.
-    _dir: Arc<DirConfig>,
-}
-
-type Key = (usize, u32, Programs);
-
 /// The same of configurations to which programs have added something: there may be as many as requests.
 const MAX_ADDED: usize = 64;
 
-type All = RefCell<HashMap<Key, Rc<Known>, foldhash::fast::RandomState>>;
+type All = RefCell<Directories<Programs>>;
 
 thread_local! {
-    static KNOWN: All = RefCell::default();
-    static ADDED: All = RefCell::default();
+    static KNOWN: All = RefCell::new(Directories::new(MAX, MAX_BYTES));
+    static ADDED: All = RefCell::new(Directories::new(MAX_ADDED, MAX_BYTES));
 }
 
 /// The configuration of a request.
 pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, programs);
-    let (all, most) = if request.progress().additions > 0 { (&ADDED, MAX_ADDED) } else { (&KNOWN, MAX) };
+    let all = if request.progress().additions > 0 { &ADDED } else { &KNOWN };
     all.with_borrow_mut(|known| {
-        if let Some(found) = known.get(&key) {
-            return found.clone();
-        }
-        if known.len() >= most {
-            known.clear();
-        }
-        tell_limits(request);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let message = define(id, &directory(request, programs).encode()).into();
-        let made = Rc::new(Known { id, message, _dir: request.dir.clone() });
-        known.insert(key, made.clone());
-        made
+        known.of(&request.dir, request.server.id, programs, || {
+            tell_limits(request);
+            directory(request, programs).encode()
+        })
     })
-}
-
-/// Says, when a configuration is used for the first time, that its limits are not those of the pool's processes: they
-/// come from a section, which `hostler check` has told, or from an `.htaccess` file.
-fn tell_limits(request: &Request) {
-    let (own, of_pool) = (&request.dir.core, &request.server.defaults.core);
-    let differing = [
-        ("RLimitCPU", own.rlimit_cpu != of_pool.rlimit_cpu),
-        ("RLimitMEM", own.rlimit_mem != of_pool.rlimit_mem),
-        ("RLimitNPROC", own.rlimit_nproc != of_pool.rlimit_nproc),
-    ];
-    for (directive, _) in differing.into_iter().filter(|(_, differs)| *differs) {
-        let message = format!(
-            "{directive} of a section or an access file holds for CGI programs, not for the warm worker that serves \
-             this: its limits stand outside of sections"
-        );
-        log::request(request, Severity::Warn, "core", &message);
-    }
-}
-
-fn define(id: u32, directory: &[u8]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(directory.len() + 32);
-    ToWorker::Define { id, directory }.encode(&mut message);
-    message
 }
 
 fn directory(request: &Request, programs: Programs) -> Directory {
@@ -127,7 +78,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         requires: dir.authz.root.as_deref().map(requires).unwrap_or_default(),
         satisfy_any: dir.access_compat.satisfies_any(&method),
         psgi_app: psgi.app.as_deref().map(str::to_owned),
-        signature: signature(request),
+        signature: cgi::lasting_signature(request),
         server: request.thread.shared.engines.place(server, super::engine(request)),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         default_charset: settings::default_charset(dir).map(str::to_owned),
@@ -192,13 +143,4 @@ fn text(requirement: &Requirement) -> String {
         Requirement::SslVerifyClient => "ssl-verify-client".to_owned(),
         Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
     }
-}
-
-/// `ServerSignature`'s line for everybody who meets this configuration: with the virtual host's own name, never
-/// one that some client has made up.
-fn signature(request: &Request) -> String {
-    let mut anybody = Request::new(&request.thread, &request.peer);
-    anybody.server = request.server.clone();
-    anybody.dir = request.dir.clone();
-    String::from_utf8_lossy(&cgi::signature(&anybody)).into_owned()
 }

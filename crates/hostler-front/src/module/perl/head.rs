@@ -1,9 +1,10 @@
 //! A request as a worker is told of it. No CGI environment is made here: an engine makes what its programs look at.
 
 use super::directory;
-use super::directory::{Known, Programs};
+use super::directory::Programs;
 use super::nested::Within;
 use crate::request::Request;
+use crate::technique::directories::Known;
 use crate::technique::head;
 use crate::technique::head::fields;
 use crate::values::{status, text};
@@ -12,7 +13,7 @@ use hostler_wire::work::request_flag;
 
 /// What has to be made for a head, which only borrows.
 pub(super) struct Texts {
-    common: head::Texts,
+    pub(super) common: head::Texts,
     /// Of an answer that has been sent.
     status_line: Option<Vec<u8>>,
 }
@@ -66,6 +67,25 @@ pub(super) fn head<'a>(
         headers_out: fields(&request.headers_out),
         err_headers_out: fields(&request.err_headers_out),
         notes: fields(&request.notes),
+    }
+}
+
+/// The head of a request that takes the short way: what is its own is in `common`, the rest as in the one remembered.
+pub(super) fn alike<'a>(
+    remembered: &'a Request,
+    common: hostler_wire::work::RequestHead<'a>,
+    phases: PhaseSet,
+) -> RequestHead<'a> {
+    RequestHead {
+        common,
+        phases,
+        status: remembered.status,
+        status_line: None,
+        bytes_sent: 0,
+        provider: None,
+        headers_out: fields(&remembered.headers_out),
+        err_headers_out: fields(&remembered.err_headers_out),
+        notes: fields(&remembered.notes),
     }
 }
 

@@ -143,7 +143,7 @@ impl Sub {
         head.status = self.status;
         let mut message = Vec::with_capacity(1024);
         ToPerl::Answer { id: self.id(), head: Box::new(head) }.encode(&mut message);
-        exchange.again(&(known.id, known.message.clone()), &message);
+        exchange.again(&known.definition(), &message);
     }
 }
 
@@ -191,7 +191,7 @@ pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
     let head = head::head(next, &texts, &known, &Task::default());
     let mut message = Vec::with_capacity(1024);
     ToPerl::Answer { id: within.id, head: Box::new(head) }.encode(&mut message);
-    exchange.again(&(known.id, known.message.clone()), &message);
+    exchange.again(&known.definition(), &message);
 }
 
 async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {

@@ -131,6 +131,14 @@ fn one_pool(out: &mut String, pool: &Status) {
     if !errors.is_empty() {
         let _ = writeln!(out, "<p class=\"bad\">Errors: {}</p>", escaped(&errors.join(", ")));
     }
+    let figures: Vec<String> =
+        pool.figures.all.iter().map(|figure| format!("{}: {}", figure.title, figure.value)).collect();
+    if !figures.is_empty() {
+        let _ = writeln!(out, "<p>{}</p>", escaped(&figures.join(", ")));
+    }
+    if let Some(advice) = &pool.figures.advice {
+        let _ = writeln!(out, "<p class=\"bad\">{}</p>", escaped(advice));
+    }
     out.push_str(
         "<div><table><tr><th>Srv</th><th>PID</th><th>M</th><th>Acc</th><th>SS</th><th>kB</th></tr>\n",
     );

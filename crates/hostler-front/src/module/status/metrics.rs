@@ -1,7 +1,7 @@
 //! Metrics in Prometheus's text format. Names follow its conventions: base units, `_total` for counters.
 
 use super::Snapshot;
-use hostler_gateway::pool::{BUCKETS, Histogram, Status, WorkerState};
+use hostler_gateway::pool::{BUCKETS, Figure, Histogram, Measure, Status, WorkerState};
 use std::fmt::Write;
 
 /// The text.
@@ -38,6 +38,7 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
         u64::from(p.parent.is_some())
     });
     errors(&mut out, pools);
+    figures(&mut out, pools);
     let latency = |pool: &Status| pool.latency;
     histograms(&mut out, "hostler_pool_request_seconds", "Time in the worker.", pools, latency);
     let waits = |pool: &Status| pool.waits;
@@ -110,6 +111,27 @@ fn errors(out: &mut String, pools: &[Status]) {
     for pool in pools {
         for (kind, count) in &pool.errors {
             let _ = writeln!(out, "{name}{{pool=\"{}\",cause=\"{kind:?}\"}} {count}", label(&pool.name));
+        }
+    }
+}
+
+/// What engines tell of their pools.
+fn figures(out: &mut String, pools: &[Status]) {
+    let mut all: Vec<&Figure> = pools.iter().flat_map(|pool| &pool.figures.all).collect();
+    all.sort_unstable_by_key(|figure| figure.name);
+    all.dedup_by_key(|figure| figure.name);
+    for figure in all {
+        let name = format!("hostler_pool_{}", figure.name);
+        let kind = match figure.measure {
+            Measure::Gauge => "gauge",
+            Measure::Counter => "counter",
+        };
+        head(out, &name, kind, figure.title);
+        for pool in pools {
+            let values = pool.figures.all.iter().filter(|other| other.name == figure.name);
+            for value in values.map(|figure| figure.value) {
+                let _ = writeln!(out, "{name}{{pool=\"{}\"}} {value}", label(&pool.name));
+            }
         }
     }
 }

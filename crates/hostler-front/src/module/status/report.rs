@@ -7,7 +7,7 @@ use crate::request::counters;
 use crate::request::thread::Shared;
 use crate::site::hub::Told;
 use hostler_gateway::Kind;
-use hostler_gateway::pool::{BUCKETS, Histogram, Status, WorkerState};
+use hostler_gateway::pool::{BUCKETS, Figure, Histogram, Status, WorkerState};
 use hostler_wire::frame;
 use hostler_wire::report::{Distribution, FORM, MAX_REPORT, Pool, Report, Site, State, Worker};
 use std::io;
@@ -120,7 +120,13 @@ fn pool(status: &Status) -> Pool {
         idled: status.idled,
         latency: distribution(&status.latency),
         waits: distribution(&status.waits),
+        figures: status.figures.all.iter().map(figure).collect(),
+        advice: status.figures.advice.as_deref().map(text),
     }
+}
+
+fn figure(figure: &Figure) -> (String, String, u64) {
+    (figure.name.to_owned(), figure.title.to_owned(), figure.value)
 }
 
 fn distribution(histogram: &Histogram) -> Distribution {

@@ -1,35 +1,44 @@
 //! URLs whose phases come to the same for every request.
 
-use super::super::directory::Known;
-use super::super::head::{Task, Texts};
-use super::super::state::HasPerl;
+use super::Way;
 use crate::hook::plan::plan;
 use crate::log::access_log;
 use crate::request::connection::Peer;
 use crate::request::looks::{Looks, looks};
 use crate::request::{Origin, Request};
 use crate::site::files::Site;
+use crate::technique::head::Texts;
 use hashbrown::HashMap;
-use hostler_config::directives::pool::Isolation;
+use hostler_config::technique::Engine;
 use hostler_http1::head::{HTTP_10, HTTP_11};
-use hostler_perl_frames::PhaseSet;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// URLs remembered per thread; beyond this all are forgotten.
+/// URLs remembered per thread, and bytes of what clients have made of them; beyond this all are forgotten.
 const MAX: usize = 4096;
+const MAX_BYTES: usize = 4 << 20;
+
+/// What is asked of whom.
+pub(crate) struct Task {
+    pub(crate) engine: &'static Engine,
+    /// A process for each request.
+    pub(crate) one_shot: bool,
+    /// The number of the configuration, and the message that defines it.
+    pub(crate) directory: (u32, Arc<[u8]>),
+    pub(crate) texts: Texts,
+    /// The handler's name, where it is not the request's own.
+    pub(crate) handler: Option<&'static [u8]>,
+}
 
 /// What every request for a URL comes to before its handler.
-pub(in super::super) struct Remembered {
+pub(super) struct Remembered {
     pub(super) site: Rc<Site>,
     pub(super) epoch: u64,
     /// As the phases left it, without what is one client's alone.
     pub(super) request: Request,
-    pub(super) texts: Texts,
-    pub(super) known: Rc<Known>,
-    pub(super) phases: PhaseSet,
-    pub(super) isolation: Isolation,
-    pub(super) handler: Option<&'static [u8]>,
+    pub(super) task: Task,
+    pub(super) way: Rc<dyn Way>,
     /// For the access log; `None`: nothing is logged.
     pub(super) facts: Option<access_log::Facts>,
 }
@@ -37,6 +46,8 @@ pub(in super::super) struct Remembered {
 #[derive(Default)]
 struct Cache {
     known: HashMap<Box<[u8]>, Rc<Remembered>, foldhash::fast::RandomState>,
+    /// Of paths and what they come to, which are as long as clients make them.
+    bytes: usize,
     /// Space to put keys together in.
     key: Vec<u8>,
 }
@@ -66,16 +77,10 @@ pub(super) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`.
-pub(in super::super) fn remember(
-    request: &Request,
-    known: &Rc<Known>,
-    task: &Task<'_>,
-    isolation: Isolation,
-    texts: Texts,
-) {
+pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     let site = request.thread.site(&request.server);
     let Some(host) = request.headers_in.find("Host") else { return };
-    if !is_same_for_all(request) || site.epoch() != request.epoch {
+    if !is_same_for_all(request, task.engine) || site.epoch() != request.epoch {
         return;
     }
     let facts = if access_log::is_wanted(&request.thread, &request.server) {
@@ -88,32 +93,25 @@ pub(in super::super) fn remember(
     kept.headers_in.clear();
     kept.args = None;
     kept.slots.clear();
-    let remembered = Remembered {
-        site,
-        epoch: request.epoch,
-        texts,
-        request: kept,
-        known: known.clone(),
-        phases: task.phases,
-        isolation,
-        handler: task.handler,
-        facts,
-    };
-    CACHE.with_borrow_mut(|Cache { known, key }| {
-        if known.len() >= MAX {
+    let remembered = Remembered { site, epoch: request.epoch, task, request: kept, way, facts };
+    // The path stands in the key, in the request's line and target, and in what it maps to.
+    let size = 8 * request.target.len() + host.len();
+    CACHE.with_borrow_mut(|Cache { known, bytes, key }| {
+        if known.len() >= MAX || *bytes + size > MAX_BYTES {
             known.clear();
+            *bytes = 0;
         }
+        *bytes += size;
         write_key(key, &request.peer, host, split(&request.target).0);
         known.insert(key.as_slice().into(), Rc::new(remembered));
     });
 }
 
 /// Whether nothing on the way to the handler has looked at more than host and path.
-fn is_same_for_all(request: &Request) -> bool {
-    let (dir, server) = (&request.dir, &request.server.conf);
+fn is_same_for_all(request: &Request, engine: &Engine) -> bool {
+    let dir = &request.dir;
     request.origin == Origin::Client
         && request.prev.is_none()
-        && !request.progress().asked
         && matches!(request.version, HTTP_10 | HTTP_11)
         && &*request.method == b"GET"
         && request.target.starts_with(b"/")
@@ -129,8 +127,7 @@ fn is_same_for_all(request: &Request) -> bool {
         && !dir.actions.is_set()
         && !dir.filter.is_set()
         && !(request.peer.tls.is_some() && dir.ssl.is_set())
-        && server.perl.handlers.is_empty()
-        && !plan().another_has_say("perl", request)
+        && !plan().another_has_say(engine.name, request)
         && looks(request) == Looks::Nothing
 }
 
@@ -141,7 +138,7 @@ pub(super) fn is_empty() -> bool {
 
 /// What is remembered of a URL, if it still holds.
 pub(super) fn find(peer: &Peer, host: &[u8], path: &[u8]) -> Option<Rc<Remembered>> {
-    CACHE.with_borrow_mut(|Cache { known, key }| {
+    CACHE.with_borrow_mut(|Cache { known, key, .. }| {
         write_key(key, peer, host, path);
         let remembered = known.get(key.as_slice())?;
         if remembered.epoch != remembered.site.epoch() {

@@ -1,0 +1,214 @@
+//! What PHP's workers say and ask beyond an answer: how their cache stands, what the logs show, what other URLs would be
+//! (`apache_lookup_uri`) and answer (`virtual`). Questions walk the real phases, so that all rules hold.
+
+use crate::hook::{follow, handler, walk};
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::module::include;
+use crate::request::flow::{Continue, Halt};
+use crate::request::{Origin, Request};
+use crate::technique::dialect::{Answered, Asked, Dialect, Logged, Own};
+use crate::technique::reply::table;
+use bytes::Bytes;
+use hostler_config::directives::php;
+use hostler_config::directives::pool::Isolation;
+use hostler_gateway::pool::{Figure, Figures, Measure};
+use hostler_gateway::{Error, Kind};
+use hostler_php_frames::{Cache, Found, FromPhp, ToPhp};
+use hostler_php_technique::{ENGINE, PHP};
+use std::time::UNIX_EPOCH;
+
+/// The words of PHP's workers.
+pub(super) struct Said;
+
+impl Dialect for Said {
+    fn meaning(&self, request: &Request, message: &Bytes) -> Result<Own, Error> {
+        let said = FromPhp::decode(message);
+        let said = said.map_err(|_| Error::because(Kind::WorkerLied, "a message is malformed"))?;
+        Ok(match said {
+            FromPhp::Cache(cache) => {
+                tell(request, cache);
+                Own::Told
+            }
+            FromPhp::Logged { variables, notes } => {
+                let (variables, notes) = (table(message, &variables), table(message, &notes));
+                Own::Logged(Box::new(Logged { variables, notes }))
+            }
+            FromPhp::LookUp(target) => Own::Asked(look_up(request, target)),
+            FromPhp::Include(target) => Own::Asked(included(request, target)),
+        })
+    }
+}
+
+/// Keeps how the pool's cache stands, and says once what should be changed.
+fn tell(request: &Request, cache: Cache) {
+    let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
+    let pool = request.thread.shared.engines.pool(&request.thread, &request.server, &ENGINE, one_shot);
+    let advice = advice(&cache);
+    if pool.tell_figures(Figures { all: figures(&cache), advice: advice.clone() })
+        && let Some(advice) = advice
+    {
+        log::request(request, Severity::Warn, php::ENGINE, &advice);
+    }
+}
+
+fn figures(cache: &Cache) -> Vec<Figure> {
+    let row = |name, title, measure, value| Figure { name, title, measure, value };
+    let gauge = |name, title, value| row(name, title, Measure::Gauge, value);
+    let counter = |name, title, value| row(name, title, Measure::Counter, value);
+    vec![
+        gauge("opcache_memory_bytes", "opcache: bytes", cache.memory),
+        gauge("opcache_used_bytes", "bytes used", cache.used),
+        gauge("opcache_wasted_bytes", "bytes wasted", cache.wasted),
+        gauge("opcache_scripts", "scripts", cache.scripts),
+        gauge("opcache_keys", "keys", cache.keys),
+        gauge("opcache_keys_max", "keys at most", cache.most_keys),
+        counter("opcache_hits_total", "hits", cache.hits),
+        counter("opcache_misses_total", "misses", cache.misses),
+        counter("opcache_restarts_total", "restarts", cache.restarts),
+        gauge("opcache_full", "full", u64::from(cache.full)),
+    ]
+}
+
+/// What whoever runs the site should change, if anything. Numbers that change all the time are not in it.
+fn advice(cache: &Cache) -> Option<String> {
+    // What was compiled once and has changed since takes room until the cache is emptied.
+    if cache.most_keys > 0 && cache.keys >= cache.most_keys {
+        return Some(format!(
+            "the cache of compiled scripts has no room for more than {} names, so that others are compiled with each \
+             request: raise opcache.max_accelerated_files in php.ini",
+            cache.most_keys
+        ));
+    }
+    (cache.full || cache.restarts > 0 && cache.used * 10 > cache.memory * 9).then(|| {
+        format!(
+            "the cache of compiled scripts is too small with {} MiB, so that scripts are compiled again and again: raise \
+             opcache.memory_consumption in php.ini",
+            cache.memory >> 20
+        )
+    })
+}
+
+/// A relative target is taken from where the request is, as Apache does.
+fn absolute(request: &Request, target: &[u8]) -> Vec<u8> {
+    if target.starts_with(b"/") {
+        return target.to_vec();
+    }
+    let end = memchr::memrchr(b'/', &request.uri).map_or(0, |at| at + 1);
+    [&request.uri[..end], target].concat()
+}
+
+fn look_up(request: &Request, target: &[u8]) -> Asked {
+    let (parent, target) = (request.clone(), absolute(request, target));
+    Box::pin(async move {
+        let (sub, phases) = find(&parent, &target).await;
+        let status = if phases.is_ok() { sub.status } else { status_of(&phases) };
+        let info = sub.found.info();
+        let found = Found {
+            status,
+            the_request: &sub.line,
+            method: &sub.method,
+            content_type: sub.content_type.as_deref(),
+            handler: sub.handler.as_deref(),
+            unparsed_uri: &sub.target,
+            uri: &sub.uri,
+            filename: &sub.filename,
+            path_info: &sub.path_info,
+            args: sub.args.as_deref(),
+            mtime: info.map_or(0, |info| u64::try_from(info.mtime).unwrap_or(0)),
+            request_time: sub.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        };
+        told(&ToPhp::Found(found))
+    })
+}
+
+fn told(answer: &ToPhp<'_>) -> Answered {
+    Answered { part: None, told: answer.to_bytes(), broken: Vec::new() }
+}
+
+/// The request that a URL would be; redirects within the server are followed.
+async fn find(parent: &Request, target: &[u8]) -> (Request, Continue) {
+    let (mut sub, mut phases) = walk::look_up(parent, target).await;
+    while let Err(Halt::Redirect { method, target }) = &phases {
+        match follow::next(sub, method.clone(), target) {
+            Ok(next) => {
+                sub = next;
+                phases = Box::pin(walk::prepare(&mut sub)).await;
+            }
+            Err(last) => return (*last, Err(Halt::Status(500))),
+        }
+    }
+    (sub, phases)
+}
+
+fn status_of(phases: &Continue) -> u16 {
+    match phases {
+        // One whose answer is there before its handler is none that could be run.
+        Ok(()) | Err(Halt::Done(_)) => 200,
+        Err(Halt::Status(status)) => *status,
+        Err(Halt::Redirect { .. }) => 302,
+    }
+}
+
+/// Another URL's answer, which goes into this one's.
+fn included(request: &Request, target: &[u8]) -> Asked {
+    let (parent, target) = (request.clone(), absolute(request, target));
+    Box::pin(async move {
+        let (sub, phases) = find(&parent, &target).await;
+        let (body, status) = match phases {
+            Ok(()) if waits_for_itself(&parent, &sub) => (Body::Empty, 500),
+            Ok(()) => answered(sub).await,
+            Err(Halt::Done(body)) => (body, 200),
+            Err(_) => (Body::Empty, status_of(&phases)),
+        };
+        let part = (!matches!(body, Body::Empty)).then(|| body.into_stream());
+        let broken = ToPhp::Included(500).to_bytes();
+        Answered { part, told: ToPhp::Included(status).to_bytes(), broken }
+    })
+}
+
+/// Whether the part would need the only worker of the pool, which waits for it.
+fn waits_for_itself(parent: &Request, sub: &Request) -> bool {
+    let is_php =
+        sub.handler.as_deref().is_some_and(|name| PHP.handlers.iter().any(|own| own.as_bytes() == name));
+    let most = hostler_config::pools::settings(&parent.server).max_workers;
+    if is_php && most == 1 {
+        let message = "virtual() of another script needs a worker beside the one that waits for it: MaxRequestWorkers is 1";
+        log::request(parent, Severity::Error, php::ENGINE, message);
+    }
+    is_php && most == 1
+}
+
+/// The answer of a part.
+async fn answered(mut sub: Request) -> (Body, u16) {
+    // Includes in it are expanded in place: nobody else would do it.
+    let depth = std::mem::replace(&mut sub.origin, Origin::Redirect);
+    let outcome = Box::pin(handler::invoke(&mut sub)).await;
+    if outcome.is_err() {
+        sub.origin = depth;
+    }
+    let (mut sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
+    match outcome {
+        Ok(body) | Err(Halt::Done(body)) => (Box::pin(include::filter(&mut sub, body)).await, 200),
+        Err(Halt::Status(status)) => (Body::Empty, status),
+        Err(Halt::Redirect { .. }) => (Body::Empty, 500),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_is_too_small_is_told_of() {
+        let cache = Cache { memory: 8 << 20, used: 4 << 20, most_keys: 10, keys: 3, ..Cache::default() };
+        assert_eq!(advice(&cache), None);
+        let has = |cache: Cache, word: &str| advice(&cache).is_some_and(|advice| advice.contains(word));
+        assert!(has(Cache { full: true, ..cache }, "memory_consumption"));
+        assert!(has(Cache { full: true, ..cache }, "8 MiB"));
+        assert!(has(Cache { keys: 10, full: true, ..cache }, "max_accelerated_files"));
+        // Somebody has emptied it by hand.
+        assert_eq!(advice(&Cache { restarts: 1, ..cache }), None);
+        assert!(has(Cache { restarts: 1, used: 8 << 20, ..cache }, "memory_consumption"));
+    }
+}

@@ -1,0 +1,337 @@
+//! The short way to a worker: a URL whose phases come to the same for every request, so that a request for it only
+//! needs its own line, fields and time beside what is remembered. The long way makes what is remembered
+//! ([`remember`]); it holds while the site's epoch does.
+//!
+//! Plain answers go out with one write. Whatever is not plain is taken over by the long way in mid-conversation, which is
+//! the technique's own ([`Way`]).
+
+mod plain;
+mod remembered;
+
+pub(crate) use remembered::{Task, remember};
+
+use crate::hook::registry::Later;
+use crate::hook::reply::Reply;
+use crate::hook::serve;
+use crate::io::body::{Body, RequestBody};
+use crate::log::access_log::{self, FastRecord};
+use crate::request::Request;
+use crate::request::connection::Peer;
+use crate::request::flow::Halt;
+use crate::request::id;
+use crate::request::settings;
+use crate::request::thread::Thread;
+use crate::technique::begin::{self, Begin};
+use crate::technique::conversation;
+use crate::technique::framed;
+use crate::technique::head;
+use crate::technique::respond::WHOLE;
+use crate::values::table::Table;
+use bytes::Bytes;
+use hostler_gateway::Error;
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ring::{Exchange, Frame, Work};
+use hostler_http1::framing::{After, KeepAlive};
+use hostler_http1::head::{HTTP_10, HTTP_11, Head};
+use hostler_wire::work::{Fields, FromWorker, Outcome, RequestHead};
+use remembered::Remembered;
+use smallvec::SmallVec;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// What a technique has of its own in requests that take the short way.
+pub(crate) trait Way {
+    /// The message that begins a request; `remembered`: what every request for the URL comes to.
+    fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8>;
+
+    /// What becomes of one whose client goes.
+    fn on_abandon(&self, timeout: Duration) -> OnAbandon;
+
+    /// Prepares a request that goes on by the long way.
+    fn resume(&self, _request: &mut Request) {}
+
+    /// Goes on with an answer that is not plain, or with why there is none.
+    fn go_on<'a>(
+        &self,
+        request: &'a mut Request,
+        answer: Result<Taken, Error>,
+    ) -> Later<'a, Result<Body, Halt>>;
+}
+
+/// What the fields of a request mean for the short way; `None`: it is not for it.
+fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fields<'a>)> {
+    let (mut host, mut connection) = (None, None);
+    let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
+    for field in &head.fields {
+        let (name, value) = (field.name.of(buffer), field.value.of(buffer));
+        let again = all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        if field.folded || again {
+            return None;
+        }
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => host = Some(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => connection = Some(value),
+            6 if name.eq_ignore_ascii_case(b"expect") => return None,
+            7 if name.eq_ignore_ascii_case(b"upgrade") => return None,
+            14 if name.eq_ignore_ascii_case(b"content-length") => return None,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return None,
+            _ => {}
+        }
+        all.push((name, value));
+    }
+    Some((host?, KeepAlive::of_field(head.version, connection)?, all))
+}
+
+/// A request on the short way.
+pub(crate) struct Begun {
+    remembered: Rc<Remembered>,
+    start: Option<Begin>,
+    head: Head,
+    buffer: Bytes,
+    wish: KeepAlive,
+    received: SystemTime,
+    started: Instant,
+    number: u64,
+}
+
+/// Gives the request to a worker, if its URL is known.
+pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Begun> {
+    if !matches!(head.version, HTTP_10 | HTTP_11)
+        || head.method.of(buffer) != b"GET"
+        || thread.draining()
+        || remembered::is_empty()
+    {
+        return None;
+    }
+    let (host, wish, headers_in) = fields(head, buffer)?;
+    let (path, _) = remembered::split(head.target.of(buffer));
+    let remembered = remembered::find(peer, host, path)?;
+    thread.shared.traffic.may_ask(remembered.site.id, &remembered.request.server).ok()?;
+    thread.touch(remembered.site.id);
+    let (received, number) = (SystemTime::now(), thread.next_request());
+    let (server, task) = (&remembered.request.server, &remembered.task);
+    let start = match begin::refusal(thread, server, task.engine, task.one_shot) {
+        Some(refusal) => Begin::Never(refusal),
+        None => {
+            let work = work(thread, peer, &remembered, (head, buffer), headers_in, (received, number));
+            begin::begin(thread, server, task.engine, task.one_shot, work)
+        }
+    };
+    let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
+    let head = head.clone();
+    Some(Begun {
+        remembered,
+        start: Some(start),
+        head,
+        buffer,
+        wish,
+        received,
+        started: Instant::now(),
+        number,
+    })
+}
+
+/// What a worker is told of the request.
+fn work(
+    thread: &Thread,
+    peer: &Peer,
+    remembered: &Remembered,
+    (head, buffer): (&Head, &[u8]),
+    headers_in: Fields<'_>,
+    (received, number): (SystemTime, u64),
+) -> Work {
+    let target = head.target.of(buffer);
+    let (remote, log_id) = (peer.remote.ip().to_string(), id::id_of(number));
+    let Remembered { request, task, way, .. } = remembered;
+    let Task { engine, directory, texts, handler, .. } = task;
+    let mut message = head::common(request, engine, texts, directory.0, head::flags(request), *handler);
+    message.number = number;
+    message.protocol = head.version;
+    message.time = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
+    message.remote_port = peer.remote.port();
+    message.the_request = head.line.of(buffer);
+    message.unparsed_uri = target;
+    message.args = remembered::split(target).1;
+    message.remote_ip = remote.as_bytes();
+    message.log_id = log_id.as_bytes();
+    message.headers_in = headers_in;
+    let timeout = settings::timeout(&request.server);
+    Work {
+        thread: thread.index,
+        directory: directory.clone(),
+        request: way.encoded(request, message),
+        timeout,
+        on_abandon: way.on_abandon(timeout),
+    }
+}
+
+/// Messages that the short way has taken of a conversation before it gave that up.
+pub(crate) struct Taken {
+    pub(crate) exchange: Exchange,
+    pub(crate) frames: Frames,
+    /// What came after them.
+    pub(crate) failed: Option<Error>,
+}
+
+/// What a worker's answer has come to.
+pub(crate) enum Answer {
+    /// Head and body are there to be sent as they are.
+    Plain(Plain),
+    /// It is for the long way, see [`Begun::go_on`].
+    Other(Box<Taken>),
+    /// There is none.
+    Failed(Error),
+}
+
+/// A plain answer.
+pub(crate) struct Plain {
+    pub(crate) out: Vec<u8>,
+    pub(crate) body: Bytes,
+    pub(crate) after: After,
+    headers_out: Option<Table>,
+}
+
+impl Begun {
+    /// Waits for the answer.
+    pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
+        let exchange = match self.start.take() {
+            Some(Begin::Now(exchange)) => exchange,
+            Some(Begin::Never(refusal)) => return Answer::Failed(refusal),
+            Some(Begin::Later(pool, work)) => match pool.begin(work).await {
+                Ok(exchange) => exchange,
+                Err(error) => return Answer::Failed(error),
+            },
+            None => return Answer::Failed(Error::new(hostler_gateway::Kind::System)),
+        };
+        let (mut exchange, mut frames) = (exchange, Frames::new());
+        match gather(&mut exchange, &mut frames).await {
+            Ok(true) => {}
+            Ok(false) => return Answer::Other(Box::new(Taken { exchange, frames, failed: None })),
+            Err(error) if frames.is_empty() => return Answer::Failed(error),
+            Err(error) => return Answer::Other(Box::new(Taken { exchange, frames, failed: Some(error) })),
+        }
+        let Some(plain) = self.plain(peer, &frames) else {
+            return Answer::Other(Box::new(Taken { exchange, frames, failed: None }));
+        };
+        conversation::part(exchange, &self.remembered.request, self.remembered.task.engine.log);
+        Answer::Plain(plain)
+    }
+
+    /// The answer as bytes, if it has nothing that the long way would have to look at.
+    fn plain(&self, peer: &Peer, frames: &Frames) -> Option<Plain> {
+        let (first, pieces) = frames.split_first()?;
+        let (_, pieces) = pieces.split_last()?;
+        let Ok(FromWorker::Head(head)) = FromWorker::decode(first.kind, &first.body) else { return None };
+        let body = match pieces {
+            [] => Bytes::new(),
+            [only] => only.body.clone(),
+            _ => pieces.iter().flat_map(|piece| piece.body.iter().copied()).collect(),
+        };
+        let mut out = Vec::with_capacity(512);
+        plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
+        let after = peer.tell_connection(self.wish, &mut out);
+        out.extend_from_slice(b"\r\n");
+        let logged = || plain::logged_fields(&first.body, &head);
+        Some(Plain { out, body, after, headers_out: self.remembered.facts.is_some().then(logged) })
+    }
+
+    /// Goes on with a request whose answer is not plain.
+    pub(crate) async fn go_on(&self, thread: &Rc<Thread>, peer: &Rc<Peer>, answer: Answer) -> Reply {
+        let way = self.remembered.way.clone();
+        serve::serve_from(self.request(thread, peer), async move |request| {
+            let answer = match answer {
+                Answer::Plain(plain) => return Ok(Body::Bytes(plain.body)),
+                Answer::Other(taken) => Ok(*taken),
+                Answer::Failed(error) => Err(error),
+            };
+            let body = way.go_on(request, answer).await?;
+            Ok(framed::take_off(request, body))
+        })
+        .await
+    }
+
+    /// The request, for the long way.
+    fn request(&self, thread: &Rc<Thread>, peer: &Rc<Peer>) -> Request {
+        let mut request = Request::from_http1(thread, peer, &self.buffer, &self.head, RequestBody::Empty);
+        request.number = self.number;
+        request.received = self.received;
+        request.started = self.started;
+        request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
+        request.resume(&self.remembered.request);
+        self.remembered.way.resume(&mut request);
+        request
+    }
+
+    /// The request's head as it came.
+    pub(crate) fn head(&self) -> (&Head, &Bytes) {
+        (&self.head, &self.buffer)
+    }
+
+    /// Logs a plain answer.
+    pub(crate) fn log(&self, thread: &Thread, peer: &Peer, plain: &Plain, whole: bool) {
+        let server = &self.remembered.request.server;
+        let sent = (plain.out.len() + plain.body.len()) as u64;
+        thread.answered(server, 200, sent, self.started.elapsed());
+        let Some(facts) = &self.remembered.facts else { return };
+        let record = FastRecord {
+            peer,
+            server,
+            facts,
+            head: &self.head,
+            buffer: &self.buffer,
+            received: self.received,
+            elapsed: self.started.elapsed(),
+            body: plain.body.len() as u64,
+            sent,
+            whole,
+            headers_out: plain.headers_out.as_ref(),
+        };
+        access_log::write_fast(thread, &record);
+    }
+}
+
+/// Frames that a plain answer may come in.
+const MOST: usize = 64;
+
+/// Frames of an answer: most have a head, a body and an end.
+pub(crate) type Frames = SmallVec<[Frame; 4]>;
+
+/// Takes frames until the answer is complete (`true`), or is one for the long way (`false`).
+async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Error> {
+    let mut length = 0;
+    poll_fn(|context| {
+        loop {
+            let frame = match exchange.poll_next(context) {
+                Poll::Pending if length > 0 && !exchange.rests() => return Poll::Ready(Ok(false)),
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+                Poll::Ready(None) => return Poll::Ready(Ok(false)),
+            };
+            let kind = frame.kind;
+            length += if kind == FromWorker::BODY { frame.body.len() } else { 0 };
+            let first = frames.is_empty();
+            frames.push(frame);
+            match kind {
+                FromWorker::FINISHED => return Poll::Ready(Ok(is_done(frames))),
+                FromWorker::BODY if first || length > WHOLE || frames.len() > MOST => {
+                    return Poll::Ready(Ok(false));
+                }
+                FromWorker::BODY => {}
+                FromWorker::HEAD if first => {}
+                // A question, among others, whose answer the worker waits for.
+                _ => return Poll::Ready(Ok(false)),
+            }
+        }
+    })
+    .await
+}
+
+fn is_done(frames: &Frames) -> bool {
+    frames.len() > 1
+        && frames.last().is_some_and(|frame| {
+            matches!(FromWorker::decode(frame.kind, &frame.body), Ok(FromWorker::Finished(Outcome::Done)))
+        })
+}
