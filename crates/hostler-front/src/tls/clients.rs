@@ -23,8 +23,8 @@ use webpki::{
     RawPublicKeyEntity, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
     anchor_from_trusted_cert,
 };
-use x509_parser::prelude::FromDer;
 use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
 /// What a virtual host asks of clients' certificates.
@@ -197,7 +197,8 @@ impl Policy {
         let issued = |root: &X509Certificate<'_>, list: &CertificateRevocationList<'_>| {
             root.subject().as_raw() == issuer && list.verify_signature(root.public_key()).is_ok()
         };
-        let roots: Vec<_> = self.roots.iter().filter_map(|root| X509Certificate::from_der(root).ok()).collect();
+        let roots: Vec<_> =
+            self.roots.iter().filter_map(|root| X509Certificate::from_der(root).ok()).collect();
         for der in &self.revoked_der {
             let Ok((_, list)) = CertificateRevocationList::from_der(der) else { continue };
             if list.issuer().as_raw() != issuer || !roots.iter().any(|(_, root)| issued(root, &list)) {
