@@ -4,18 +4,13 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, headers, include, negotiation,
-    perl, php, ratelimit, remoteip, rewrite, speling, ssl, status, unique_id, usertrack, vhost_alias,
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
+    negotiation, perl, php, proxy_fcgi, ratelimit, remoteip, rewrite, speling, ssl, status, unique_id,
+    usertrack, vhost_alias,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 32] = [
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
-    php, proxy_fcgi, ratelimit, rewrite, ssl, status,
-};
-
-/// The modules.
-pub(crate) static MODULES: [&Module; 28] = [
+pub(crate) static MODULES: [&Module; 34] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
