@@ -1,6 +1,7 @@
 //! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
 
 use crate::backends::Backends;
+use crate::scripted::{Answers, Scripted};
 use crate::table::{FileSpec, Subject};
 use crate::tree::Tree;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -110,6 +111,8 @@ pub struct Server {
     pub tree: Tree,
     child: Child,
     _backends: Backends,
+    /// They live as long.
+    _servers: Vec<Scripted>,
 }
 
 impl Server {
@@ -119,7 +122,8 @@ impl Server {
     /// A sentence with what the server printed, where it does not come up.
     pub fn start(kind: Kind, subject: &Subject, parent: &Path) -> Result<Self, String> {
         let root = parent.join(format!("{}-{}", kind.letter(), subject.name));
-        let tree = Tree { root, ports: [free_port()?, free_port()?], owner: unprivileged() };
+        let (listeners, named) = servers(subject)?;
+        let tree = Tree { root, ports: [free_port()?, free_port()?], named, owner: unprivileged() };
         let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
         tree.populate(&subject.files).map_err(failed)?;
         let types = FileSpec::Text(include_str!("mime.types").to_owned());
@@ -127,9 +131,14 @@ impl Server {
         link_modules(&tree.root).map_err(failed)?;
         let configuration = tree.root.join("conf/httpd.conf");
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
+        let start = |(name, listener, answers): (String, TcpListener, &Answers)| {
+            let answers = answers.iter().map(|(path, answer)| (path.clone(), tree.fill(answer))).collect();
+            Scripted::start(name, listener, answers)
+        };
+        let servers = listeners.into_iter().map(start).collect::<Result<_, _>>().map_err(failed)?;
         let backends = Backends::start(subject, &tree)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
-        let mut server = Self { tree, child, _backends: backends };
+        let mut server = Self { tree, child, _backends: backends, _servers: servers };
         server.await_ready(kind, &subject.name)?;
         Ok(server)
     }
@@ -205,7 +214,8 @@ fn configured(tree: &Tree, subject: &Subject) -> String {
 
 /// A whole configuration for a folder and two ports that nobody is going to open.
 pub(crate) fn configuration(root: &Path, config: &str) -> String {
-    let tree = Tree { root: root.to_owned(), ports: [65_534, 65_535], owner: unprivileged() };
+    let tree =
+        Tree { root: root.to_owned(), ports: [65_534, 65_535], named: Vec::new(), owner: unprivileged() };
     tree.fill(&format!("{}\n{config}", prologue(&[], tree.owner.is_some())))
 }
 
@@ -235,6 +245,27 @@ fn prologue(extra: &[String], as_root: bool) -> String {
 /// www-data's ids, as Debian fixes them, when run by root.
 fn unprivileged() -> Option<(u32, u32)> {
     rustix::process::geteuid().is_root().then_some((33, 33))
+}
+
+/// A server behind the one that is tested, before it is started: its name, where it listens, what it says.
+type Behind<'s> = (String, TcpListener, &'s Answers);
+
+/// Names and ports.
+type Ports = Vec<(String, u16)>;
+
+/// The listeners of the servers behind, and all ports; at `@DEAD@` nobody listens.
+fn servers(subject: &Subject) -> Result<(Vec<Behind<'_>>, Ports), String> {
+    let (mut listeners, mut ports) = (Vec::new(), Vec::new());
+    for (name, answers) in &subject.servers {
+        let port = free_port()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
+        listeners.push((name.clone(), listener, answers));
+        ports.push((name.clone(), port));
+    }
+    if !ports.is_empty() {
+        ports.push(("DEAD".to_owned(), free_port()?));
+    }
+    Ok((listeners, ports))
 }
 
 /// A free port of five digits which this process has not handed out before.

@@ -29,6 +29,9 @@ pub struct Subject {
     /// Path below the tree -> content.
     #[serde(default)]
     pub files: BTreeMap<String, FileSpec>,
+    /// Servers behind the one that is tested, by the names of their ports: `ONE` listens at `@ONE@`.
+    #[serde(default)]
+    pub servers: BTreeMap<String, crate::scripted::Answers>,
     /// The cases, run in this order.
     #[serde(rename = "case", deserialize_with = "cases")]
     pub cases: Vec<Case>,
@@ -99,12 +102,16 @@ pub struct Request {
     pub body_times: Option<usize>,
     /// A body in chunks.
     pub chunked: Option<Vec<String>>,
+    /// The client says that it sends no more (it closes its sending side) as soon as the request is out.
+    pub half_close: bool,
     /// The second port instead of the first.
     pub port2: bool,
     /// Files to write (or, empty detail, replace) before the request.
     pub write: BTreeMap<String, FileSpec>,
     /// Files to remove before the request.
     pub remove: Vec<String>,
+    /// A login by digest: the request is sent once for its nonce, then with what is signed.
+    pub digest: Option<crate::digest::Login>,
     /// Milliseconds to wait before the request, for what the server does after the answer before (log handlers).
     pub after_ms: u64,
 }
@@ -174,7 +181,8 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 13] = [
+const REQUEST_KEYS: [&str; 15] = [
+    "digest",
     "get",
     "request",
     "raw",
@@ -186,6 +194,7 @@ const REQUEST_KEYS: [&str; 13] = [
     "port2",
     "write",
     "remove",
+    "half_close",
     "after_ms",
     "body_times",
 ];

@@ -31,6 +31,8 @@ pub struct Tree {
     pub root: PathBuf,
     /// The ports `@PORT@` and `@PORT2@`.
     pub ports: [u16; 2],
+    /// Ports of other servers, by their placeholders.
+    pub named: Vec<(String, u16)>,
     /// Unprivileged ids that the files are given, when run by root.
     pub owner: Option<(u32, u32)>,
 }
@@ -120,17 +122,25 @@ impl Tree {
     /// Puts this tree's values in the place of the placeholders.
     #[must_use]
     pub fn fill(&self, text: &str) -> String {
-        text.replace("@ROOT@", &self.root.to_string_lossy())
+        let text = text
+            .replace("@ROOT@", &self.root.to_string_lossy())
             .replace("@PORT@", &self.ports[0].to_string())
-            .replace("@PORT2@", &self.ports[1].to_string())
+            .replace("@PORT2@", &self.ports[1].to_string());
+        self.named
+            .iter()
+            .fold(text, |text, (name, port)| text.replace(&format!("@{name}@"), &port.to_string()))
     }
 
     /// Puts the placeholders back into what a server said, so that two servers can be compared.
     #[must_use]
     pub fn neutral(&self, text: &str) -> String {
-        text.replace(&*self.root.to_string_lossy(), "@ROOT@")
+        let text = text
+            .replace(&*self.root.to_string_lossy(), "@ROOT@")
             .replace(&self.ports[0].to_string(), "@PORT@")
-            .replace(&self.ports[1].to_string(), "@PORT2@")
+            .replace(&self.ports[1].to_string(), "@PORT2@");
+        self.named
+            .iter()
+            .fold(text, |text, (name, port)| text.replace(&port.to_string(), &format!("@{name}@")))
     }
 }
 
@@ -140,9 +150,14 @@ mod tests {
 
     #[test]
     fn neutral_undoes_fill() {
-        let tree = Tree { root: PathBuf::from("/t/x"), ports: [31_111, 31_222], owner: None };
-        let text = "@ROOT@/htdocs http://h:@PORT@/ @PORT2@";
-        assert_eq!(tree.fill(text), "/t/x/htdocs http://h:31111/ 31222");
+        let tree = Tree {
+            root: PathBuf::from("/t/x"),
+            ports: [31_111, 31_222],
+            named: vec![("ONE".to_owned(), 31_333)],
+            owner: None,
+        };
+        let text = "@ROOT@/htdocs http://h:@PORT@/ @PORT2@ @ONE@";
+        assert_eq!(tree.fill(text), "/t/x/htdocs http://h:31111/ 31222 31333");
         assert_eq!(tree.neutral(&tree.fill(text)), text);
     }
 }

@@ -1,6 +1,8 @@
 //! What the commands of one run share: what the tree knows besides its lines, what has been found wrong, and what is
 //! being filled. Which directives there are it does not know; it is told how to find one ([`Language`]).
 
+use crate::directives::auth::Alias;
+use crate::directives::authz::Requirement;
 use crate::directives::core::Allow;
 use crate::error::{ConfigError, Warning};
 use crate::raw::RawServer;
@@ -8,7 +10,7 @@ use crate::section::Setting;
 use crate::table::Directive;
 use crate::{Command, Facts, Node, Origin};
 use hostler_expr::{RegexOptions, effort};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,6 +24,14 @@ pub(crate) struct Language {
     pub(crate) run: fn(&mut Command<'_>, &[Node]),
     /// The directive of a name, without regard to case.
     pub(crate) find: fn(&str) -> Option<&'static Directive>,
+}
+
+/// Other names for providers (`AuthnProviderAlias`, `AuthzProviderAlias`), for lines that come after them and for .htaccess
+/// files.
+#[derive(Clone, Debug, Default)]
+pub struct Aliases {
+    pub(crate) authn: HashMap<String, Arc<Alias>>,
+    pub(crate) authz: HashMap<String, Requirement>,
 }
 
 /// What is shared by all commands of one run.
@@ -60,6 +70,7 @@ pub(crate) struct Builder {
     pub(crate) handlers: Vec<(Origin, &'static str, String)>,
     /// Handlers and types that an Action serves, lower case.
     pub(crate) actions: HashSet<String>,
+    pub(crate) aliases: Arc<Aliases>,
 }
 
 impl Builder {
@@ -85,6 +96,7 @@ impl Builder {
             filters: HashSet::new(),
             handlers: Vec::new(),
             actions: HashSet::new(),
+            aliases: Arc::default(),
         }
     }
 
@@ -143,9 +155,27 @@ impl Builder {
     }
 }
 
-/// A path made absolute.
+/// A path made absolute; `.` and `..` in it are taken out by their words, as Apache does (`apr_filepath_merge`).
 pub(crate) fn server_path(root: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
+    let whole = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", root.trim_end_matches('/'))
+    };
+    if !whole.split('/').any(|part| matches!(part, "." | "..")) {
+        return whole;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/').skip(1) {
+        match part {
+            "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// The host part of an address of VirtualHost.
@@ -153,5 +183,24 @@ pub(crate) fn vhost_host(word: &str) -> &str {
     match word.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') && !host.is_empty() => host,
         _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_path;
+
+    #[test]
+    fn paths_are_absolute_and_without_dots() {
+        for (path, whole) in [
+            ("conf/users", "/etc/apache2/conf/users"),
+            ("../users", "/etc/users"),
+            ("/a/b/../c/./d", "/a/c/d"),
+            ("/../../x", "/x"),
+            ("/a/..b/c", "/a/..b/c"),
+            ("/a/", "/a/"),
+        ] {
+            assert_eq!(server_path("/etc/apache2", path), whole, "{path}");
+        }
     }
 }

@@ -15,6 +15,8 @@ pub enum Kind {
     Location,
     /// `<If>`, `<ElseIf>`, `<Else>`.
     If,
+    /// `<Proxy>`, `<ProxyMatch>`: of requests that another server answers, in the place of Directory.
+    Proxy,
 }
 
 /// What a section applies to.

@@ -171,7 +171,7 @@ fn ifmodule_answers_truthfully_under_both_spellings() {
 fn iffile_ifdirective_and_ifsection_look() {
     assert_eq!(text("<IfFile /etc/passwd>\nX\n</IfFile>\n<IfFile !/etc/passwd>\nY\n</IfFile>"), ["X "]);
     assert_eq!(
-        text("<IfDirective DocumentRoot>\nX\n</IfDirective>\n<IfDirective ProxyPass>\nY\n</IfDirective>"),
+        text("<IfDirective DocumentRoot>\nX\n</IfDirective>\n<IfDirective CacheEnable>\nY\n</IfDirective>"),
         ["X "]
     );
     assert_eq!(
@@ -194,9 +194,9 @@ fn loadmodule_of_what_is_built_in_or_harmless_is_fine() {
     // A module that is a handler and little else.
     let status = "<IfModule mod_status.c>\nLoadModule status_module x.so\nServerName there\n</IfModule>";
     assert_eq!(text(status), ["ServerName there"]);
-    let tree = read_text("LoadModule proxy_module a.so\nLoadModule cache_module b.so", "/nowhere").unwrap();
+    let tree = read_text("LoadModule dav_module a.so\nLoadModule cache_module b.so", "/nowhere").unwrap();
     assert_eq!(tree.warnings.len(), 1);
-    assert!(tree.warnings[0].1.contains("proxy_module cache_module"));
+    assert!(tree.warnings[0].1.contains("dav_module cache_module"));
 }
 
 #[test]

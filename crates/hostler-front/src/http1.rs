@@ -6,5 +6,6 @@
 pub(crate) mod conn;
 pub(crate) mod incoming;
 pub(crate) mod send;
+mod tunnel;
 mod watch;
 pub(crate) mod wire;

@@ -6,3 +6,4 @@ pub(crate) mod descriptors;
 pub(crate) mod open_file;
 pub(crate) mod sent;
 pub(crate) mod stream;
+pub(crate) mod tunnel;

@@ -1,6 +1,7 @@
 //! Warm workers, whatever language they speak: their pools, and what their answers have in common.
 //!
 //! ```text
+//! container     a request to a servlet container, from its facts to the answer's body
 //! pools         which pool serves a virtual host, and how its processes are started
 //! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
@@ -16,9 +17,11 @@
 //! conversation  one trip of a request
 //! respond       such a trip, from the request to the answer's body
 //! short         URLs whose phases come to the same for every request
+//! upstreams     other servers that the configuration names
 //! ```
 
 pub(crate) mod begin;
+pub(crate) mod container;
 pub(crate) mod conversation;
 pub(crate) mod dialect;
 pub(crate) mod directories;
@@ -32,4 +35,5 @@ pub(crate) mod said;
 pub(crate) mod short;
 pub(crate) mod sockets;
 pub(crate) mod upload;
+pub(crate) mod upstreams;
 pub(crate) mod warm;

@@ -9,6 +9,7 @@ mod lines;
 pub mod pool;
 mod register;
 pub mod supervisor;
+pub mod upstream;
 
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};

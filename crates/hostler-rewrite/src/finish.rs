@@ -19,6 +19,13 @@ pub enum Translated {
     BelowDocumentRoot(Vec<u8>),
     /// A path of the file system.
     File(Vec<u8>),
+    /// Another server answers for this URL; `raw`: it is not to be escaped, and the query is in it.
+    Proxy {
+        /// The URL.
+        url: Vec<u8>,
+        /// `NE`
+        raw: bool,
+    },
     /// A redirect.
     Redirect(u16, Vec<u8>),
     /// An answer of this status.
@@ -34,6 +41,8 @@ pub enum Fixed {
     Same,
     /// The request goes on as one for this target: path and query, not escaped.
     Internal(Vec<u8>),
+    /// Another server answers for this URL, which is escaped, with the query.
+    Proxy(Vec<u8>),
     /// A redirect.
     Redirect(u16, Vec<u8>),
     /// An answer of this status.
@@ -97,6 +106,14 @@ impl Rewriting {
     fn translated(&self, run: &Run<'_>, context: &Context, host: &mut dyn Host) -> Result<Translated, Need> {
         if let Some(status) = self.unsafe_query(host) {
             return Ok(Translated::Status(status));
+        }
+        if self.progress.proxy {
+            let raw = self.progress.changed == Changed::NoEscape;
+            run.line(host, 1, |host| {
+                [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
+            });
+            let url = if raw { with_query(host) } else { host.filename().to_vec() };
+            return Ok(Translated::Proxy { url, raw });
         }
         if self.progress.pass_through {
             return Ok(Translated::PassThrough(host.filename().to_vec()));
@@ -166,6 +183,12 @@ impl Rewriting {
         if let Some(status) = self.unsafe_query(host) {
             return Fixed::Status(status);
         }
+        if self.progress.proxy {
+            run.line(host, 1, |host| {
+                [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
+            });
+            return Fixed::Proxy(with_query(host));
+        }
         if let Some((length, _)) = uri::scheme(host.filename()) {
             if let Some(base) = &context.base {
                 replace_in_url(run, length, directory, base, host);
@@ -227,6 +250,16 @@ impl Rewriting {
         });
         (status, location)
     }
+}
+
+/// The file name, and the query behind it.
+fn with_query(host: &dyn Host) -> Vec<u8> {
+    let mut url = host.filename().to_vec();
+    if let Some(query) = host.query() {
+        url.push(b'?');
+        url.extend_from_slice(query);
+    }
+    url
 }
 
 /// A location, unless it has in it what would begin a field of its own.

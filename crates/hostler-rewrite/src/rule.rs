@@ -46,9 +46,6 @@ impl Rule {
     ) -> Result<Self, String> {
         let arguments = arguments(line).ok_or_else(|| format!("bad argument line '{line}'"))?;
         let mut flags = arguments.third.map_or_else(|| Ok(RuleFlags::default()), RuleFlags::parse)?;
-        if flags.proxy {
-            return Err("the flag 'P' is not implemented yet: Hostler has no proxy".into());
-        }
         let (negated, pattern) = match arguments.first.strip_prefix('!') {
             Some(rest) => (true, rest),
             None => (false, arguments.first),
@@ -82,6 +79,12 @@ impl Rule {
     #[must_use]
     pub fn pattern(&self) -> &str {
         self.regex.pattern()
+    }
+
+    /// Whether another server is to answer (`P`).
+    #[must_use]
+    pub fn is_proxy(&self) -> bool {
+        self.flags.proxy
     }
 
     /// Where it stands.
@@ -200,7 +203,6 @@ mod tests {
             ("a b L", "bad flag delimiters"),
             ("a b [X]", "unknown flag 'X'"),
             ("( b", "cannot compile regular expression '('"),
-            ("a b [P]", "no proxy"),
         ] {
             let error = rule(line).unwrap_err();
             assert!(error.contains(why), "{line}: {error}");

@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     pub(crate) redirect: Option<u16>,
     /// `PT` has ended the list.
     pub(crate) pass_through: bool,
+    /// `P` has ended the list: another server answers for the URL.
+    pub(crate) proxy: bool,
     /// `END` has ended the list.
     pub(crate) ended: bool,
     /// A result that named this very server was taken for a local one.
@@ -183,7 +185,7 @@ impl Run<'_> {
         progress.last = Some(progress.at);
         let output = rule.substitution.as_ref().map_or("", |text| text.source());
         self.line(host, 2, |_| format!("setting lastsub to rule with output {output}").into_bytes());
-        if progress.redirect.is_none() {
+        if progress.redirect.is_none() && !progress.proxy {
             self.force(evaluated.mime_type, evaluated.handler, host);
         }
         if flags.pass_through {
@@ -226,6 +228,11 @@ impl Run<'_> {
             host.discard_path_info();
         }
         self.split_query(result, flags, host)?;
+        if flags.proxy {
+            self.proxy(flags, host);
+            progress.proxy = true;
+            return Ok(());
+        }
         if flags.redirect {
             self.qualify(host);
             self.line(host, 2, |host| [b"explicitly forcing redirect with ", host.filename()].concat());
@@ -241,6 +248,21 @@ impl Run<'_> {
             progress.redirect = Some(flags.status);
         }
         Ok(())
+    }
+
+    /// Makes the URL of another server of the result. In a directory it is escaped here: nobody does it later.
+    fn proxy(&self, flags: &RuleFlags, host: &mut dyn Host) {
+        if self.directory.is_some() && !flags.no_escape {
+            let old = host.filename().to_vec();
+            let start = uri::scheme(&old).map_or(0, |(length, _)| length);
+            let escaped = [&old[..start], &uri::escape(&old[start..])].concat();
+            self.line(host, 2, |_| {
+                [b"escaped URI in per-dir context for proxy, ", &old[..], b" -> ", &escaped].concat()
+            });
+            host.set_filename(escaped);
+        }
+        self.qualify(host);
+        self.line(host, 2, |host| [b"forcing proxy-throughput with ", host.filename()].concat());
     }
 
     /// What a `?` in a result begins becomes the query (`QSA`, `QSD`, `QSL`).
@@ -356,7 +378,7 @@ fn after(progress: &mut Progress, flags: &RuleFlags, directory: Option<&str>, ho
         progress.ended = true;
         return Then::End;
     }
-    if flags.last {
+    if flags.last || flags.proxy {
         return Then::End;
     }
     match flags.next {
@@ -397,6 +419,7 @@ fn did(progress: &Progress, rule: &Rule, then: &Then, host: &dyn Host) -> String
             target = format!("{target}?{}", String::from_utf8_lossy(query));
         }
         words.push(match progress.redirect {
+            None if progress.proxy => format!("has {target} answer"),
             Some(status) => format!("redirects ({status}) to {target}"),
             None => format!("becomes {target}"),
         });

@@ -221,6 +221,9 @@ fn of(rules: &str, target: &str) -> String {
         Translated::PassThrough(path) => format!("through {}{query}", text(path)),
         Translated::BelowDocumentRoot(path) => format!("{}{query}", text(path)),
         Translated::File(path) => format!("file {}{query}", text(path)),
+        Translated::Proxy { url, raw } => {
+            format!("proxy {}{}{query}", if raw { "raw " } else { "" }, text(url))
+        }
         Translated::Redirect(status, location) => format!("{status} {}", text(location)),
         Translated::Status(status) => status.to_string(),
     }

@@ -10,6 +10,7 @@ macro_rules! targets {
 }
 
 targets! {
+    ajp,
     authority,
     byte_range,
     cgi_header,
@@ -21,6 +22,7 @@ targets! {
     expr,
     fastcgi,
     htaccess,
+    http1_answer,
     http1_chunked,
     http1_head,
     legacy_expr,

@@ -117,13 +117,15 @@ fn a_program_that_is_asked_for_indirectly_runs_too() {
     }
 }
 
-/// What is not there yet must not be ignored: such lines decide who may see what.
+/// What can't be carried out must not be ignored: such lines decide who may see what. And no tenant chooses where
+/// requests go.
 #[test]
 fn proxying_fails_closed() {
     for line in [
-        "RewriteEngine on\nRewriteRule ^/a/(.*) http://x/$1 [P]",
-        "<Location /a>\nProxyPass unix:/run/x|http://localhost/\n</Location>",
-        "ProxyPass /a http://127.0.0.1:1/",
+        "<Location /a>\nProxyPass https://localhost/\n</Location>",
+        "ProxyPass /a ajp13://127.0.0.1:1/",
+        "ProxyPass /a http://127.0.0.1:1/ hcmethod=GET",
+        "ProxyRequests On",
     ] {
         let refused = Site::new().config(line).try_start();
         let refused = refused.err().unwrap_or_else(|| panic!("{line} is accepted"));

@@ -1,7 +1,8 @@
 //! What cannot go together, found before a start: handlers and isolations, and what engines find wrong with their groups.
 
 use crate::directives::core::Setting as Handler;
-use crate::section::{Section, Setting};
+use crate::directives::servlet;
+use crate::section::{Pattern, Section, Setting};
 use crate::{Config, ConfigError, DirConfig, Origin, Server, technique};
 use std::sync::Arc;
 
@@ -24,11 +25,39 @@ fn check_server(config: &Config, server: &Server, errors: &mut Vec<ConfigError>)
     // What a virtual host inherits was found where it stands, unless the host adds the other half.
     let settings = || config.main().settings.iter().chain(&server.settings);
     check(config, &none, &server.defaults, settings, errors);
+    check_servlets(config, server, errors);
     for section in server.directories.iter().chain(&*server.locations) {
         check_section(config, &server.defaults, section, errors);
     }
     for section in server.defaults.core.files.iter().chain(&server.defaults.core.ifs) {
         check_section(config, &server.defaults, section, errors);
+    }
+}
+
+/// Applications of servlets have no handler that a line names: what holds for their paths is looked at.
+fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError>) {
+    let apps = &server.conf.servlet.apps;
+    let is_theirs = |section: &&Arc<Section>| {
+        // Of a pattern nobody knows what it matches.
+        let Pattern::Plain(path) = &section.pattern else { return false };
+        apps.iter().any(|app| {
+            let rest = path.strip_prefix(app.context.as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
+    };
+    let whole = (!apps.is_empty()).then(|| {
+        (
+            server.defaults.pool.isolation,
+            config.main().settings.iter().chain(&server.settings).collect::<Vec<_>>(),
+        )
+    });
+    let parts = server.locations.iter().filter(is_theirs);
+    let parts = parts.map(|section| (section.conf.pool.isolation, section.settings.iter().collect()));
+    for (isolation, settings) in whole.into_iter().chain(parts) {
+        let Some(why) = isolation.and_then(servlet::why_not) else { continue };
+        if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
+            errors.push(error(config, setting.origin, setting.directive, why));
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod values;
 
 pub(in crate::directives) use content::figures;
 pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options, Permissions};
+pub(in crate::directives) use sections::{make, pattern};
 pub use types::{
     AcceptPathInfo, AssignUser, CanonicalName, DefaultCharset, EncodedSlashes, ErrorDocument, EtagParts,
     FileEtag, HostnameLookups, Http2, HttpProtocol, IdRange, RangeLimit, ReadTimeout, ReadTimeouts, Rlimit,

@@ -168,9 +168,16 @@ fn condition(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 fn rule(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let options = command.regex_options();
     let at = hostler_rewrite::Place { file: command.builder.file(command.origin), line: command.origin.line };
+    let is_htaccess = command.is_htaccess();
     let (context, conditions) = place(command);
     let conditions = std::mem::take(conditions);
-    context.rules.push(Rule::parse(&args.raw, options, conditions, at)?);
+    let rule = Rule::parse(&args.raw, options, conditions, at)?;
+    if rule.is_proxy() && is_htaccess {
+        return Err("the flag 'P' is not possible in .htaccess files: which other servers answer for a site is what the \
+                    server's configuration says (ProxyPass, or RewriteRule in <Directory>)"
+            .into());
+    }
+    context.rules.push(rule);
     Ok(())
 }
 

@@ -16,6 +16,9 @@ pub(crate) const RAW: &str = "raw-answer";
 /// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
 pub(crate) const UNRANGED: &str = "unranged";
 
+/// The note of an answer of another server's, which has its own `Server` field.
+pub(crate) const KEEPS_SERVER: &str = "keeps-server";
+
 /// What answers where nothing else is named.
 const DEFAULT: &[u8] = b"default-handler";
 

@@ -117,10 +117,16 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     if !request.headers_out.contains("Date") {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
-    headers.add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
+    if !request.notes.contains(handler::KEEPS_SERVER) || !request.headers_out.contains("Server") {
+        headers
+            .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
+    }
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
     for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
         headers.add(name.clone(), value.clone());
+    }
+    if request.is_uncacheable && !headers.contains("Expires") {
+        headers.set("Expires", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
     let about_no_body: &[&str] = match request.status {
         304 => &["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"],

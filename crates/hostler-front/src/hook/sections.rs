@@ -53,7 +53,8 @@ pub(crate) async fn locations(request: &mut Request) -> Continue {
 /// `<Files>`, `<FilesMatch>`, for everything that has a file name.
 async fn files(request: &mut Request) -> Continue {
     let dir = request.dir.clone();
-    if dir.core.files.is_empty() || request.filename.is_empty() {
+    // What another server answers has a URL there, and no file here.
+    if dir.core.files.is_empty() || request.filename.first() != Some(&b'/') {
         return Ok(());
     }
     let name = request.basename().to_vec();

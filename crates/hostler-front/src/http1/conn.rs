@@ -6,9 +6,10 @@
 use super::incoming::{Incoming, discard};
 use super::send;
 use super::send::Outgoing;
+use super::tunnel;
 use super::wire::{Wire, with_scratch};
 use crate::hook::reply::Reply;
-use crate::io::body::RequestBody;
+use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
@@ -82,6 +83,11 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         };
         first = false;
         peer.requests.set(peer.requests.get() + 1);
+        let upgraded = wire.tunnel.take();
+        if let Some(upgraded) = upgraded {
+            Box::pin(tunnel::run(&thread, &wire, upgraded)).await;
+            break;
+        }
         match after {
             After::Stay => {}
             // A close with unread bytes would reset the connection; TLS has its own last words.
@@ -119,6 +125,7 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
             }
             let next = with_scratch(|scratch| {
                 let n = match ready!(wire.io.borrow_mut().poll_read(cx, scratch)) {
+                    Ok(0) if known.has_begun() => return Poll::Ready(Some(cut(wire))),
                     Ok(0) | Err(_) => return Poll::Ready(Some(Next::Closed(false))),
                     Ok(n) => n,
                 };
@@ -150,6 +157,12 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
     .await;
     wire.deadline.active();
     next
+}
+
+/// The client sends no more, in the middle of a head: it may still read that this is too little.
+fn cut(wire: &Wire) -> Next {
+    let line = wire.pending.borrow();
+    Next::Bad(HeadError::Cut, Bytes::copy_from_slice(&line[..line.len().min(256)]))
 }
 
 /// A head at the start of `buffer`, answered at once if that can be; what follows it goes to `pending`. `known`: what
@@ -270,10 +283,16 @@ async fn deliver(
     mut reply: Reply,
 ) -> After {
     let Asked { head, wish, both, expect, incoming } = asked;
+    if let Body::Tunnel(tunnel) = reply.body {
+        reply.body = Body::Empty;
+        // It may last for long: what the request has taken is given up first.
+        *wire.tunnel.borrow_mut() = Some(Box::new((reply, *tunnel, head.length as u64)));
+        return After::Linger;
+    }
     let unread = !incoming.borrow().is_complete();
     // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
     // not been asked for (100 Continue) may come or not.
-    let taken = unread && (matches!(reply.body, crate::io::body::Body::Stream(_)) || expect);
+    let taken = unread && (matches!(reply.body, Body::Stream(_)) || expect);
     let keep =
         wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {

@@ -52,7 +52,7 @@ pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent)
         return wire.write(&[&head]).await;
     }
     match answer.body {
-        Body::Empty => wire.write(&[&head]).await,
+        Body::Empty | Body::Tunnel(_) => wire.write(&[&head]).await,
         Body::Bytes(bytes) => {
             sent.total += bytes.len() as u64;
             sent.body += bytes.len() as u64;
@@ -88,7 +88,9 @@ fn write_head(out: &mut Vec<u8>, answer: &Outgoing<'_>, length: Option<u64>, chu
     if chunked {
         field(out, b"Transfer-Encoding", b"chunked");
     }
-    connection(out, answer.connection);
+    if answer.status != 101 {
+        connection(out, answer.connection);
+    }
     out.extend_from_slice(b"\r\n");
 }
 

@@ -1,6 +1,7 @@
 //! A connection's bytes: read into the thread's scratch space, written in pieces, each with its timeout. What the
 //! reader of a body and the writer of an answer share.
 
+use super::tunnel::Upgraded;
 use super::watch::Watch;
 use crate::io::body::BodyError;
 use crate::io::deadline::Deadline;
@@ -23,6 +24,8 @@ pub(crate) struct Wire {
     /// `Timeout`: how long the client may neither send nor receive.
     pub(super) timeout: Cell<Duration>,
     pub(super) watch: Watch,
+    /// What the connection becomes when its request is done with.
+    pub(super) tunnel: RefCell<Option<Box<Upgraded>>>,
     tls: bool,
 }
 
@@ -35,6 +38,7 @@ impl Wire {
             deadline: Deadline::new(client),
             timeout: Cell::new(timeout),
             watch: Watch::default(),
+            tunnel: RefCell::default(),
             tls,
         }
     }

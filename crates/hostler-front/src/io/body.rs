@@ -1,6 +1,7 @@
 //! Bodies: what a handler answers with, and what a client sends.
 
 use crate::io::open_file::OpenFile;
+use crate::io::tunnel::Tunnel;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
@@ -28,16 +29,23 @@ pub(crate) enum BodyError {
     Read(String),
     #[error("the page can't be expanded any further")]
     Page,
+    #[error(
+        "too much of its site, or of all together, is in memory already, and waits for clients that read slowly"
+    )]
+    Crowded,
+    #[error("a filter could not change it: {0}")]
+    Filter(String),
 }
 
 impl BodyError {
     /// The status when nothing has been answered yet.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
+            Self::TooLarge | Self::Chunk(ChunkError::TooLong | ChunkError::Overflow) => 413,
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
-            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
+            Self::Crowded => 503,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page | Self::Filter(_) => 500,
         }
     }
 }
@@ -48,7 +56,7 @@ impl From<&BodyError> for Error {
         match error {
             BodyError::Timeout => Self::new(Kind::ClientTimeout),
             BodyError::TooLarge => Self::new(Kind::ClientTooLarge),
-            BodyError::Chunk(error @ ChunkError::TooLong) => {
+            BodyError::Chunk(error @ (ChunkError::TooLong | ChunkError::Overflow)) => {
                 Self::because(Kind::ClientTooLarge, error.to_string())
             }
             BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),
@@ -87,13 +95,15 @@ pub(crate) enum Body {
     Bytes(Bytes),
     Segments(Vec<Segment>),
     Stream(Box<dyn BodyStream>),
+    /// None: the connection speaks another protocol after the head.
+    Tunnel(Box<Tunnel>),
 }
 
 impl Body {
     /// Length in bytes, where it is known.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
-            Self::Empty => Some(0),
+            Self::Empty | Self::Tunnel(_) => Some(0),
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Segments(segments) => Some(segments.iter().map(Segment::len).sum()),
             Self::Stream(_) => None,
@@ -103,28 +113,11 @@ impl Body {
     /// The body as a stream of pieces, for filters, includes and HTTP/2.
     pub(crate) fn into_stream(self) -> Box<dyn BodyStream> {
         match self {
-            Self::Empty => Box::new(Pieces(Vec::new().into_iter(), None)),
+            Self::Empty | Self::Tunnel(_) => Box::new(Pieces(Vec::new().into_iter(), None)),
             Self::Bytes(bytes) => Box::new(Pieces(vec![Segment::Bytes(bytes)].into_iter(), None)),
             Self::Segments(segments) => Box::new(Pieces(segments.into_iter(), None)),
             Self::Stream(stream) => stream,
         }
-    }
-
-    /// All of the body, if it has no more than `limit` bytes.
-    pub(crate) async fn collect(self, limit: usize) -> Result<Bytes, BodyError> {
-        if let Self::Bytes(bytes) = self {
-            return if bytes.len() > limit { Err(BodyError::TooLarge) } else { Ok(bytes) };
-        }
-        let mut stream = self.into_stream();
-        let mut out = Vec::new();
-        while let Some(chunk) = poll_fn(|cx| stream.poll_chunk(cx)).await {
-            let chunk = chunk?;
-            if out.len() + chunk.len() > limit {
-                return Err(BodyError::TooLarge);
-            }
-            out.extend_from_slice(&chunk);
-        }
-        Ok(out.into())
     }
 }
 

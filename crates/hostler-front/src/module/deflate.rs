@@ -232,7 +232,7 @@ fn whole(body: &Body) -> Option<Bytes> {
             }
             Some(all.into())
         }
-        Body::Stream(_) => None,
+        Body::Stream(_) | Body::Tunnel(_) => None,
     }
 }
 

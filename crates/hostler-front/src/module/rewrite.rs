@@ -14,6 +14,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
 use crate::log::{self, Severity};
+use crate::module::proxy;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::looks::{Looks, looks, mark};
 use crate::request::{Request, settings, variables};
@@ -139,6 +140,10 @@ async fn translate(request: &mut Request) -> Result<bool, Halt> {
             request.filename = clean_path(path);
             Ok(true)
         }
+        Translated::Proxy { url, raw } => {
+            proxy::aim(request, &url, raw);
+            Ok(true)
+        }
         Translated::Redirect(status, location) => Err(redirected(request, status, location)),
         Translated::Status(status) => {
             request.filename = filename;
@@ -196,6 +201,10 @@ async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
     match fixed {
         Fixed::Declined | Fixed::Same => Ok(None),
         Fixed::Internal(target) => Ok(Some(target)),
+        Fixed::Proxy(url) => {
+            proxy::aim(request, &url, true);
+            Ok(None)
+        }
         Fixed::Redirect(status, location) => Err(redirected(request, status, location)),
         Fixed::Status(status) => Err(Halt::Status(status)),
     }
@@ -252,9 +261,10 @@ fn redirected(request: &mut Request, status: u16, location: Vec<u8>) -> Halt {
 
 /// A path below DocumentRoot as a file name. One that climbs out of it is refused.
 fn below_document_root(request: &Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
-    let root = settings::document_root(&request.server).trim_end_matches('/');
-    let filename = clean_path([root.as_bytes(), path].concat());
-    if filename.strip_prefix(root.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
+    let root = settings::root_of(request);
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    let filename = clean_path([root, path].concat());
+    if filename.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
         return Ok(filename);
     }
     let message = format!("Cannot map {} to file", String::from_utf8_lossy(&request.line));

@@ -4,6 +4,7 @@
 use crate::hook::{self, plan};
 use crate::io::descriptors::Descriptors;
 use crate::limits::clients::{Clients, Told, Traffic};
+use crate::limits::kept::Kept;
 use crate::log::{Logs, Quota};
 use crate::module::status::report;
 use crate::modules;
@@ -16,6 +17,7 @@ use crate::site::hub::{self, Hub};
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
 use crate::technique::sockets::Sockets;
+use crate::technique::upstreams::Upstreams;
 use crate::technique::warm::{self, Warming};
 use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
@@ -112,10 +114,12 @@ pub(crate) fn run() -> io::Result<()> {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
         sockets: Sockets::new(threads, plan.site_names.len()),
+        upstreams: Upstreams::new(&config),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
         clients: Clients::new(&config, descriptors.connections()),
+        kept: Kept::new(plan.site_names.len()),
         traffic: Traffic::new(&config, plan.site_names.len(), descriptors.connections()),
         told: Told::default(),
         told_connections: Told::default(),

@@ -3,11 +3,14 @@
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
+use hostler_config::directives::ssl::client::Verify;
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,6 +72,46 @@ pub(crate) struct Tls {
     pub(crate) resumed: bool,
     /// The certificate of the virtual host that the handshake was for.
     pub(crate) certificate: Arc<CertificateFacts>,
+    /// The handshake asked the client for a certificate.
+    pub(crate) asked: bool,
+    /// The certificate that the client has shown.
+    pub(crate) client: Option<Arc<ClientCertificate>>,
+}
+
+/// A client's certificate.
+#[derive(Debug)]
+pub(crate) struct ClientCertificate {
+    pub(crate) facts: CertificateFacts,
+    /// Those that came along with it.
+    pub(crate) chain: Vec<CertificateFacts>,
+    pub(crate) validity: Validity,
+    /// Somewhere in the virtual host it does not matter who has signed it (`optional_no_ca`).
+    pub(crate) any_issuer: bool,
+}
+
+/// What has been found out about a client's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Validity {
+    /// Good; so many certificates stand above it.
+    Valid(usize),
+    /// Nobody whom we trust has signed it.
+    UnknownIssuer,
+    /// It can't be relied upon, in OpenSSL's words.
+    Invalid(String),
+}
+
+impl Validity {
+    /// Why it is not good enough for this `SSLVerifyClient` and `SSLVerifyDepth`.
+    pub(crate) fn refusal(&self, verify: Verify, depth: u8) -> Option<Cow<'_, str>> {
+        match self {
+            _ if verify == Verify::None => None,
+            Self::Valid(above) if *above <= usize::from(depth) => None,
+            Self::Valid(_) => Some("certificate chain too long (SSLVerifyDepth)".into()),
+            Self::UnknownIssuer if verify == Verify::OptionalNoCa => None,
+            Self::UnknownIssuer => Some("unable to get local issuer certificate".into()),
+            Self::Invalid(why) => Some(why.into()),
+        }
+    }
 }
 
 /// The other side of a connection.
@@ -76,7 +119,10 @@ pub(crate) struct Peer {
     /// Unique within the front's life (`%L` is made of it).
     pub(crate) id: u64,
     pub(crate) local: SocketAddr,
+    /// The client.
     pub(crate) remote: SocketAddr,
+    /// Who has made the connection: the client, or a proxy that is believed.
+    pub(crate) connected: SocketAddr,
     /// Virtual hosts that this address and port may reach.
     pub(crate) hosts: Arc<AddressHosts>,
     pub(crate) settings: Settings,
@@ -84,7 +130,7 @@ pub(crate) struct Peer {
     pub(crate) tls: Option<Tls>,
     pub(crate) names: Names,
     /// Requests answered so far (`%k`).
-    pub(crate) requests: Cell<u32>,
+    pub(crate) requests: Rc<Cell<u32>>,
 }
 
 /// An IPv4 address that came in over an IPv6 socket is shown and compared as IPv4.
@@ -99,6 +145,22 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
 }
 
 impl Peer {
+    /// The same connection, for a request that a proxy hands on for this client.
+    pub(crate) fn of_client(known: &Self, client: IpAddr) -> Self {
+        Self {
+            id: known.id,
+            local: known.local,
+            remote: SocketAddr::new(client, known.remote.port()),
+            connected: known.connected,
+            hosts: known.hosts.clone(),
+            settings: known.settings,
+            limits: known.limits,
+            tls: known.tls.clone(),
+            names: Names::default(),
+            requests: known.requests.clone(),
+        }
+    }
+
     /// Whether a further request may follow the one being answered.
     pub(crate) fn may_continue(&self) -> bool {
         self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() + 1 < max)

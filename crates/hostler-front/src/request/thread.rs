@@ -12,6 +12,7 @@ use crate::site::hub::Hub;
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
 use crate::technique::sockets::Sockets;
+use crate::technique::upstreams::Upstreams;
 use crate::values::agents::Agents;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) engines: Engines,
     /// Pools of connections to programs.
     pub(crate) sockets: Sockets,
+    /// Other servers that answer for this one.
+    pub(crate) upstreams: Upstreams,
     /// Programs that are started for one request each.
     pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,
@@ -53,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     /// What sites have of clients.
     pub(crate) traffic: Arc<Traffic>,
+    /// What is kept whole for requests.
+    pub(crate) kept: Arc<crate::limits::kept::Kept>,
     /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: Told,
     pub(crate) told_connections: Told,

@@ -13,6 +13,7 @@ mod program;
 mod reach;
 
 pub(crate) use program::Listening;
+pub(crate) use reach::connect;
 
 use crate::request::thread::{Shared, Thread};
 use hashbrown::HashMap;

@@ -291,9 +291,14 @@ pub(super) fn answer(translated: &Translated) -> Option<String> {
         Translated::Redirect(status, location) => {
             Some(format!("a redirect ({status}) to {}, by rewriting", String::from_utf8_lossy(location)))
         }
+        Translated::Proxy { url, .. } => Some(other_server(url)),
         Translated::Status(status) => Some(format!("{status}, by rewriting")),
         _ => None,
     }
+}
+
+fn other_server(url: &[u8]) -> String {
+    format!("another server, as {}, by rewriting", String::from_utf8_lossy(url))
 }
 
 /// The same for a directory.
@@ -302,6 +307,7 @@ pub(super) fn answer_of_directory(fixed: &Fixed) -> Option<String> {
         Fixed::Redirect(status, location) => {
             Some(format!("a redirect ({status}) to {}, by rewriting", String::from_utf8_lossy(location)))
         }
+        Fixed::Proxy(url) => Some(other_server(url)),
         Fixed::Status(status) => Some(format!("{status}, by rewriting")),
         Fixed::Internal(target) => {
             Some(format!("as {} does, by rewriting; ask about that", String::from_utf8_lossy(target)))

@@ -2,6 +2,7 @@
 //! what runs programs is `hostler-perl`, and what a request has to do with them is the front's.
 
 pub mod psgi;
+mod registries;
 mod setup;
 
 use hostler_config::directives::perl;

@@ -44,6 +44,10 @@ impl Facts for Client {
         false
     }
 
+    fn has_valid_certificate(&self) -> bool {
+        false
+    }
+
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>> {
         self.name.map_or(Answer::Pending, |name| Answer::Ready(name.map(Cow::Borrowed)))
     }
@@ -63,8 +67,17 @@ impl Facts for Client {
         }
     }
 
-    fn is_member(&self, group: &str) -> Answer<bool> {
-        Answer::Ready(group == "staff" && self.user == Some("ann"))
+    fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool> {
+        let is = match groups {
+            Groups::File => group == "staff" && self.user == Some("ann"),
+            Groups::OwnFile(path) => &**path == "/etc/own" && group == "own",
+            Groups::Dbm | Groups::OwnDbm(_) => group == "dbm",
+        };
+        Answer::Ready(is)
+    }
+
+    fn owners(&self) -> Answer<Owners<'_>> {
+        Answer::Ready(Owners { user: Some("ann".into()), group: Some("staff".into()) })
     }
 
     fn expression_host(&self) -> &dyn Host {

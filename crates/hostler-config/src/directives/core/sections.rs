@@ -62,7 +62,10 @@ fn is_glob(path: &str) -> bool {
 }
 
 /// The words of a section line: the pattern, and whether it is a regular expression.
-fn pattern<'a>(cmd: &Command<'_>, args: &'a Args) -> Result<(&'a str, Option<Regex>), String> {
+pub(in crate::directives) fn pattern<'a>(
+    cmd: &Command<'_>,
+    args: &'a Args,
+) -> Result<(&'a str, Option<Regex>), String> {
     let matches = cmd.directive.name.ends_with("Match");
     let mut words = args.words.iter().map(String::as_str);
     let mut path = words.next().filter(|path| !path.is_empty()).ok_or("needs a path or pattern")?;
@@ -78,7 +81,7 @@ fn pattern<'a>(cmd: &Command<'_>, args: &'a Args) -> Result<(&'a str, Option<Reg
 }
 
 /// Runs the contents and makes the section.
-fn make(
+pub(in crate::directives) fn make(
     cmd: &mut Command<'_>,
     args: &Args,
     place: Option<&Place>,
@@ -92,6 +95,7 @@ fn make(
         Kind::Location => inside.location = true,
         Kind::Files => inside.files = true,
         Kind::If => inside.condition = true,
+        Kind::Proxy => inside.proxy = true,
     }
     let id = cmd.builder.section_id();
     let origin = cmd.origin;

@@ -61,7 +61,7 @@ fn cut(body: &Body, range: ByteRange) -> Vec<Segment> {
     let segments = match body {
         Body::Bytes(bytes) => vec![Segment::Bytes(bytes.clone())],
         Body::Segments(segments) => segments.clone(),
-        Body::Empty | Body::Stream(_) => Vec::new(),
+        Body::Empty | Body::Stream(_) | Body::Tunnel(_) => Vec::new(),
     };
     let (mut skip, mut left) = (range.first, range.length());
     let mut out = Vec::new();

@@ -4,6 +4,7 @@ use super::auto::{date, duration};
 use super::{Snapshot, key, mean, rate, unix_seconds};
 use hostler_cgi::escape_html;
 use hostler_gateway::pool::{BUCKETS, Histogram, Status};
+use hostler_gateway::upstream::{Balancer, Health};
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}\
@@ -16,8 +17,8 @@ pub(super) fn page(snapshot: &Snapshot) -> String {
     let name = escaped(&snapshot.server_name);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Server Status</title>\
-         <style>{STYLE}</style></head>\n<body>\n<h1>Server Status for {name}</h1>\n"
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Apache Status</title>\
+         <style>{STYLE}</style></head>\n<body>\n<h1>Apache Server Status for {name}</h1>\n"
     );
     summary(&mut out, snapshot);
     scoreboard(&mut out, snapshot);
@@ -25,8 +26,41 @@ pub(super) fn page(snapshot: &Snapshot) -> String {
     for pool in &snapshot.pools {
         one_pool(&mut out, pool);
     }
+    for balancer in &snapshot.balancers {
+        one_balancer(&mut out, balancer);
+    }
     out.push_str("</body></html>\n");
     out
+}
+
+/// A balancer's members, in mod_proxy_balancer's words.
+fn one_balancer(out: &mut String, balancer: &Balancer) {
+    let _ = write!(
+        out,
+        "<h2>Proxy LoadBalancer Status for balancer://{}</h2>\n<div><table><tr><th>Worker URL</th><th>Route</th>\
+         <th>Factor</th><th>Set</th><th>Status</th><th>Busy</th><th>Elected</th><th>Failed</th><th>To</th><th>From</th></tr>\n",
+        escaped(balancer.name())
+    );
+    for member in balancer.members() {
+        let [busy, chosen, failures, sent, received] = member.figures();
+        let mut states = member.states().words();
+        states.push(match member.health() {
+            Health::Fine => "Ok",
+            Health::Failed(_) => "Err",
+        });
+        let settings = member.settings();
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{busy}</td><td>{chosen}</td>\
+             <td>{failures}</td><td>{sent}</td><td>{received}</td></tr>",
+            escaped(member.name()),
+            escaped(&settings.route),
+            f64::from(settings.load_factor) / 100.0,
+            settings.set,
+            states.join(" "),
+        );
+    }
+    out.push_str("</table></div>\n");
 }
 
 fn summary(out: &mut String, snapshot: &Snapshot) {

@@ -65,7 +65,7 @@ async fn stream(address: std::net::SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// Has the site's process connect to a Unix socket.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     thread: &Rc<Thread>,
     server: &Arc<Server>,
     path: &[u8],

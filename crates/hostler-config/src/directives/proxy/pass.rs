@@ -1,0 +1,148 @@
+//! Which URLs another server answers for, and what they are called there (`ap_proxy_trans_match`).
+
+use super::Dir;
+use crate::directives::alias::{prefix_length, substitute};
+use hostler_expr::{Captures, Regex, RegexError};
+
+/// `ProxyPass`, `ProxyPassMatch`.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    /// What the URL's path begins with; the Location's path where it stands in one.
+    pub prefix: Box<str>,
+    /// What the path is compared with instead (`ProxyPassMatch`).
+    pub regex: Option<Regex>,
+    /// Where to; `!`: nowhere, this server answers itself.
+    pub target: Box<str>,
+    /// `nocanon`: the path is handed on as the client sent it.
+    pub raw: bool,
+    /// `interpolate`: variables of the environment are put in, with `ProxyPassInterpolateEnv`.
+    pub interpolate: bool,
+    /// `noquery`: the query stays here.
+    pub no_query: bool,
+}
+
+/// A URL, as far as `ProxyPass` looks at it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The decoded path.
+    pub path: &'a [u8],
+    /// Path and query, as the client sent them.
+    pub raw: &'a [u8],
+    /// The value of a variable.
+    pub variable: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Asked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asked").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What becomes of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// This rule has nothing to say.
+    No,
+    /// This server answers itself, whatever rules follow.
+    Never,
+    /// Another server answers.
+    To {
+        /// The URL there; its path is decoded, unless `raw`.
+        url: Vec<u8>,
+        /// The path, and the query with it, is what the client sent.
+        raw: bool,
+        /// The query stays here.
+        no_query: bool,
+    },
+}
+
+impl Pass {
+    /// What becomes of a URL by this rule.
+    ///
+    /// # Errors
+    /// The regular expression gave up.
+    pub fn apply(&self, dir: &Dir, asked: Asked<'_>) -> Result<Passed, RegexError> {
+        let interpolates = self.interpolate && dir.interpolate == Some(true);
+        let text = |text: &str| -> Vec<u8> {
+            if interpolates { interpolate(text, asked.variable) } else { text.as_bytes().to_vec() }
+        };
+        let target = text(&self.target);
+        let found = match &self.regex {
+            Some(regex) => self.by_regex(regex, &target, asked)?,
+            None => self.by_prefix(&text(&self.prefix), &target, asked),
+        };
+        let Some((rest, raw)) = found else { return Ok(Passed::No) };
+        if target == b"!" {
+            return Ok(Passed::Never);
+        }
+        Ok(Passed::To { url: rest, raw, no_query: self.no_query })
+    }
+
+    fn by_prefix(&self, prefix: &[u8], target: &[u8], asked: Asked<'_>) -> Option<(Vec<u8>, bool)> {
+        let length = prefix_length(asked.path, prefix)?;
+        // What is encoded may hide where the prefix ends: then the path is not handed on as it is.
+        let raw = self.raw && prefix_length(asked.raw, prefix) == Some(length);
+        let rest = if raw { &asked.raw[length..] } else { &asked.path[length..] };
+        Some(([target, rest].concat(), raw))
+    }
+
+    fn by_regex(
+        &self,
+        regex: &Regex,
+        target: &[u8],
+        asked: Asked<'_>,
+    ) -> Result<Option<(Vec<u8>, bool)>, RegexError> {
+        let mut captures = Captures::new();
+        if !regex.capture(asked.path, &mut captures)? {
+            return Ok(None);
+        }
+        let mut of_raw = Captures::new();
+        let raw = self.raw && regex.capture(asked.raw, &mut of_raw)?;
+        let (path, captures) = if raw { (asked.raw, of_raw) } else { (asked.path, captures) };
+        let found = substitute(target, &captures);
+        // Without a group in it, all of the path is meant.
+        let url = if found == target { [target, path].concat() } else { found };
+        Ok(Some((url, raw)))
+    }
+}
+
+/// Puts the values of variables in a text, for `${NAME}`; what has none is empty.
+#[must_use]
+pub fn interpolate(text: &str, variable: &dyn Fn(&str) -> Option<Vec<u8>>) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else { break };
+        out.extend_from_slice(&rest.as_bytes()[..start]);
+        out.extend(variable(&rest[start + 2..start + length]).unwrap_or_default());
+        rest = &rest[start + length + 1..];
+    }
+    out.extend_from_slice(rest.as_bytes());
+    out
+}
+
+/// Encodes a path as another server gets it (`ap_proxy_canonenc`): what may not stand in one, and what means more than
+/// itself there. `slashes`: an escaped slash stays one (`AllowEncodedSlashes NoDecode`).
+///
+/// `None`: an escape in it is none.
+#[must_use]
+pub fn encoded(path: &[u8], slashes: bool) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(path.len() + 16);
+    let mut at = 0;
+    while let Some(&byte) = path.get(at) {
+        at += 1;
+        if slashes && byte == b'%' {
+            let code = path.get(at..at + 2).filter(|code| code.iter().all(u8::is_ascii_hexdigit))?;
+            if code.eq_ignore_ascii_case(b"2f") {
+                out.extend_from_slice(&path[at - 1..at + 2]);
+                at += 2;
+                continue;
+            }
+        }
+        if byte.is_ascii_alphanumeric() || b"/~$-_.+!*'(),;:@&=".contains(&byte) {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,168 @@
+//! URLs of other servers, as `ProxyPass`, `BalancerMember` and `<Proxy>` have them, and as a request comes to have one.
+
+use std::fmt;
+
+/// Schemes that Hostler speaks, and their usual ports.
+const SCHEMES: &[(&str, u16)] = &[("http", 80), ("ws", 80)];
+
+/// Schemes of Apache's that are refused, each with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("https", "TLS to other servers is not implemented; what would have been encrypted must not go in clear"),
+    ("wss", "TLS to other servers is not implemented; what would have been encrypted must not go in clear"),
+    ("h2", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
+    ("h2c", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
+    ("ftp", "Hostler speaks no FTP"),
+    ("fdpass", "Hostler hands no connections to other servers"),
+    ("connect", "Hostler is no forward proxy"),
+];
+
+/// What stands for a server of several.
+pub const BALANCER: &str = "balancer";
+
+/// A URL of another server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Url {
+    /// The socket's path, absolute (`unix:/path|http://host/`).
+    pub unix: Option<Box<str>>,
+    /// In lower case.
+    pub scheme: Box<str>,
+    /// In lower case, without the brackets of an IPv6 address; of a balancer its name.
+    pub host: Box<str>,
+    /// The port, if one is written.
+    pub port: Option<u16>,
+    /// With the slash that it begins with; empty if there is none.
+    pub path: Box<str>,
+}
+
+impl Url {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (unix, rest) = match text.get(..5).filter(|start| start.eq_ignore_ascii_case("unix:")) {
+            Some(_) => {
+                let (path, rest) = text[5..].split_once('|').ok_or_else(|| {
+                    format!(
+                        "\"{text}\" has no | between the socket's path and the URL (unix:/path|http://host/)"
+                    )
+                })?;
+                if !path.starts_with('/') {
+                    return Err(format!("the socket's path \"{path}\" is not absolute"));
+                }
+                (Some(path.into()), rest)
+            }
+            None => (None, text),
+        };
+        let (scheme, rest) = rest.split_once("://").ok_or_else(|| {
+            format!("\"{text}\" is no URL: what is expected begins as http://host/, or balancer://name/")
+        })?;
+        let (authority, path) = match rest.find(['/', '?']) {
+            Some(at) => (&rest[..at], &rest[at..]),
+            None => (rest, ""),
+        };
+        let (host, port) = host_and_port(authority).map_err(|why| format!("\"{text}\": {why}"))?;
+        Ok(Self {
+            unix,
+            scheme: scheme.to_ascii_lowercase().into(),
+            host: host.to_ascii_lowercase().into(),
+            port,
+            path: path.into(),
+        })
+    }
+
+    /// Whether Hostler can speak to such a server.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some((_, why)) = REFUSED.iter().find(|(scheme, _)| **scheme == *self.scheme) {
+            return Err(format!("{}:// is not possible: {why}", self.scheme));
+        }
+        if !self.is_balancer() && self.usual_port().is_none() {
+            return Err(format!(
+                "{}:// is not possible: Hostler does not speak this protocol here",
+                self.scheme
+            ));
+        }
+        if self.is_balancer() && self.unix.is_some() {
+            return Err("a balancer has no socket: its members may have one each".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether it names a balancer.
+    #[must_use]
+    pub fn is_balancer(&self) -> bool {
+        &*self.scheme == BALANCER
+    }
+
+    /// The port that the scheme usually has.
+    #[must_use]
+    pub fn usual_port(&self) -> Option<u16> {
+        SCHEMES.iter().find(|(scheme, _)| **scheme == *self.scheme).map(|(_, port)| *port)
+    }
+
+    /// The port to connect to.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port.or_else(|| self.usual_port()).unwrap_or(80)
+    }
+
+    /// Whether it is one of a server's URLs: the same server, and a path that begins as its.
+    #[must_use]
+    pub fn begins_with(&self, other: &Self) -> bool {
+        self.unix == other.unix
+            && self.scheme == other.scheme
+            && self.host == other.host
+            && self.port() == other.port()
+            && self.path.starts_with(&*other.path)
+    }
+
+    /// Scheme, host and port, the latter if it is not the usual one.
+    #[must_use]
+    pub fn base(&self) -> String {
+        let port = self.port.filter(|port| Some(*port) != self.usual_port());
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.to_string() };
+        match port {
+            Some(port) => format!("{}://{host}:{port}", self.scheme),
+            None => format!("{}://{host}", self.scheme),
+        }
+    }
+}
+
+impl fmt::Display for Url {
+    /// As Apache names a worker: the path without a slash at its end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(unix) = &self.unix {
+            write!(f, "unix:{unix}|")?;
+        }
+        write!(f, "{}{}", self.base(), self.path)
+    }
+}
+
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
+    if authority.contains('@') {
+        return Err("names and passwords in it are not possible".to_owned());
+    }
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if host.bytes().any(|b| b <= b' ' || b == 0x7f || b"/\\\"<>|^`{}".contains(&b)) {
+        return Err("the host's name has a character that none may have".to_owned());
+    }
+    let port = match port {
+        None | Some("") => None,
+        Some(port) => Some(
+            port.parse::<u16>()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or("the port is no number from 1 to 65535")?,
+        ),
+    };
+    Ok((host, port))
+}

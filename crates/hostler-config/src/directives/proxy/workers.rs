@@ -1,0 +1,104 @@
+//! The servers that a configuration names, and balancers of several of them.
+
+use super::Server;
+use super::parameters::{BalancerParameters, Parameters};
+use super::url::Url;
+use crate::Origin;
+use std::sync::Arc;
+
+/// A server that lines name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worker {
+    /// What its URLs begin with.
+    pub url: Url,
+    /// What is said of it.
+    pub parameters: Parameters,
+    /// Where it is named first.
+    pub origin: Origin,
+}
+
+/// A member of a balancer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// The server.
+    pub worker: Worker,
+}
+
+/// `balancer://name`: several servers that do the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Balancer {
+    /// In lower case.
+    pub name: Box<str>,
+    /// In the order in which they are named.
+    pub members: Vec<Member>,
+    /// What is said of it.
+    pub parameters: BalancerParameters,
+    /// Where it is named first.
+    pub origin: Origin,
+}
+
+/// A word `name=value`.
+pub(super) fn split(word: &str) -> Result<(String, &str), String> {
+    let (name, value) = word
+        .split_once('=')
+        .ok_or_else(|| format!("\"{word}\" is no parameter: what is expected is name=value"))?;
+    Ok((name.to_ascii_lowercase(), value))
+}
+
+fn unknown(name: &str, of: &str) -> String {
+    format!("there is no parameter {name} of a {of}")
+}
+
+impl Worker {
+    pub(super) fn set(&mut self, word: &str) -> Result<(), String> {
+        let (name, value) = split(word)?;
+        match self.parameters.set(&name, value) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(unknown(&name, "server")),
+            Err(why) => Err(format!("{name}: {why}")),
+        }
+    }
+}
+
+impl Balancer {
+    pub(super) fn set(&mut self, word: &str) -> Result<(), String> {
+        let (name, value) = split(word)?;
+        match self.parameters.set(&name, value) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(unknown(&name, "balancer")),
+            Err(why) => Err(format!("{name}: {why}")),
+        }
+    }
+
+    /// Adds a member, or says more of one that is there.
+    pub(super) fn member(&mut self, url: Url, origin: Origin) -> &mut Worker {
+        let at = self.members.iter().position(|member| member.worker.url == url).unwrap_or_else(|| {
+            let worker = Worker { url, parameters: Parameters::default(), origin };
+            self.members.push(Member { worker });
+            self.members.len() - 1
+        });
+        &mut self.members[at].worker
+    }
+}
+
+impl Server {
+    /// The server of a URL, to be said more of.
+    pub(super) fn worker_mut(&mut self, url: Url, origin: Origin) -> &mut Worker {
+        let at = self.workers.iter().position(|worker| worker.url == url).unwrap_or_else(|| {
+            self.workers.push(Arc::new(Worker { url, parameters: Parameters::default(), origin }));
+            self.workers.len() - 1
+        });
+        Arc::make_mut(&mut self.workers[at])
+    }
+
+    /// The balancer of a name, to be said more of.
+    pub(super) fn balancer_mut(&mut self, name: &str, origin: Origin) -> &mut Balancer {
+        let name = name.to_ascii_lowercase();
+        let at = self.balancers.iter().position(|balancer| *balancer.name == *name).unwrap_or_else(|| {
+            let (members, parameters) = (Vec::new(), BalancerParameters::default());
+            self.balancers.push(Arc::new(Balancer { name: name.into(), members, parameters, origin }));
+            self.balancers.len() - 1
+        });
+        Arc::make_mut(&mut self.balancers[at])
+    }
+}

@@ -1,0 +1,175 @@
+//! Requests that another server answers (mod_proxy, mod_proxy_http, mod_proxy_balancer, mod_proxy_wstunnel).
+//!
+//! - `target`: which URL a request has there, and whose it is;
+//! - `outgoing`, `upload`: what that server is sent;
+//! - `run`: whom it is sent to, and what becomes of it if that fails;
+//! - `answer`, `output`: what comes back.
+//!
+//! A request is another server's only by the configuration: what a tenant's program sets of handler and file name makes
+//! none of it.
+//!
+//! **Diagnostics**: under `proxy`: for each 502, 503 and 504 one line with the server and the cause.
+
+mod answer;
+mod outgoing;
+mod output;
+mod run;
+mod target;
+mod upload;
+
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
+use crate::hook::sections;
+use crate::log::{self, Severity};
+use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::slots::{Relation, State};
+use crate::request::{Found, Request};
+use bytes::Bytes;
+use hostler_config::directives::proxy::pass::{Asked, Passed};
+use hostler_config::{Pattern, Section};
+use hostler_expr::{GlobMode, RegexError, glob_matches};
+
+/// The module.
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::Translate,
+            after: &["rewrite"],
+            before: &["alias"],
+            when: |request| !request.server.conf.proxy.passes.is_empty() || request.dir.proxy.pass.is_some(),
+            effect: Effect::Decides,
+            run: Run::Now(translate),
+        },
+        Hook {
+            phase: Phase::MapToStorage,
+            after: &["perl"],
+            before: &["core"],
+            when: is_proxied,
+            effect: Effect::Decides,
+            run: Run::Later(|request| Box::pin(map(request))),
+        },
+    ],
+    handlers: &[Handler {
+        names: &[HANDLER],
+        types: &[],
+        when: is_proxied,
+        settles: false,
+        run: |request| Box::pin(run::handle(request)),
+    }],
+    ..Module::new("proxy", is_proxied)
+};
+
+/// The handler of what another server answers.
+const HANDLER: &str = "proxy-server";
+/// What the file name of such a request begins with; its URL there follows.
+const PREFIX: &[u8] = b"proxy:";
+
+/// A request is another server's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Proxied {
+    /// The path, and the query with it, is as the client sent it (`nocanon`).
+    raw: bool,
+}
+
+impl State for Proxied {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(*self)
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
+}
+
+fn is_proxied(request: &Request) -> bool {
+    request.slots.find::<Proxied>().is_some()
+}
+
+/// `ProxyPass` and its kin: the Location's, else the first of the server's that has something to say.
+fn translate(request: &mut Request) -> Outcome {
+    if request.uri.first() != Some(&b'/') {
+        return Ok(Flow::Declined);
+    }
+    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let raw = raw_target(request);
+    let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
+    let asked = Asked { path: &request.uri, raw: &raw, variable: &variable };
+    let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
+    let mut found = Passed::No;
+    for pass in passes {
+        found = pass.apply(&dir.proxy, asked).map_err(|error| gave_up(request, &error))?;
+        if found != Passed::No {
+            break;
+        }
+    }
+    let Passed::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
+    begin(request, &url, Proxied { raw });
+    Ok(Flow::Ok)
+}
+
+fn gave_up(request: &Request, error: &RegexError) -> Halt {
+    log::request(request, Severity::Error, "proxy", &format!("a pattern of ProxyPassMatch gave up: {error}"));
+    Halt::Status(500)
+}
+
+/// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is.
+pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
+    request.path_info.clear();
+    request.found = Found::Nothing;
+    begin(request, url, Proxied { raw });
+}
+
+/// From here on the request is that of another server.
+fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
+    request.filename = [PREFIX, url].concat();
+    request.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
+    request.slots.put(proxied);
+    // Its type is what the other server says.
+    request.is_typed = true;
+}
+
+/// Path and query as the client sent them; of a request that goes on for another, that one's.
+fn raw_target(request: &Request) -> Vec<u8> {
+    if request.prev.is_some() || request.is_sub() {
+        let mut whole = hostler_config::directives::alias::escape_path(&request.uri);
+        if let Some(args) = &request.args {
+            whole.push(b'?');
+            whole.extend_from_slice(args);
+        }
+        return whole;
+    }
+    let target = &*request.target;
+    let start = match memchr::memmem::find(target, b"://").filter(|_| !target.starts_with(b"/")) {
+        Some(at) => at + 3 + target[at + 3..].iter().position(|b| *b == b'/').unwrap_or(0),
+        None => 0,
+    };
+    target[start..].to_vec()
+}
+
+/// `<Proxy>`: in the place of the directories that a file would have.
+async fn map(request: &mut Request) -> Outcome {
+    request.path_info.clear();
+    request.found = Found::Nothing;
+    let server = request.server.clone();
+    let url = request.filename[PREFIX.len()..].to_vec();
+    let mut overs = sections::Overs::new();
+    for section in &server.conf.proxy.sections {
+        if applies(section, &url).map_err(|error| sections::gave_up(request, &error))? {
+            sections::set_matches(request, section, &url);
+            overs.push(section.conf.clone());
+        }
+    }
+    sections::merge(request, &overs).await?;
+    Ok(Flow::Ok)
+}
+
+fn applies(section: &Section, url: &[u8]) -> Result<bool, RegexError> {
+    match &section.pattern {
+        Pattern::Plain(beginning) => {
+            Ok(url.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning)))
+        }
+        Pattern::Glob(glob) => Ok(glob_matches(glob, url, GlobMode::Anything)),
+        Pattern::Regex(regex) => regex.is_match(url),
+        Pattern::Condition { .. } => Ok(false),
+    }
+}

@@ -1,0 +1,97 @@
+//! What another server has answered, as this one's answer (`ap_proxy_http_process_response`).
+
+use super::outgoing;
+use super::target::Destination;
+use crate::hook::handler::KEEPS_SERVER;
+use crate::request::{Request, variables};
+use crate::values::table::Table;
+use bytes::Bytes;
+use hostler_config::directives::proxy::{Via, reverse};
+use hostler_gateway::backend::http::Said;
+use hostler_http1::head::HTTP_11;
+
+/// Fields about the connection to that server.
+const HOP_BY_HOP: [&[u8]; 8] = [
+    b"connection",
+    b"proxy-connection",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
+    b"upgrade",
+];
+
+/// Fields that have URLs of that server.
+const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
+
+/// Makes the head the request's answer.
+pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
+    request.status = said.head.status;
+    let reason = said.bytes.slice(said.head.reason.start as usize..said.head.reason.end as usize);
+    request.reason = (!reason.is_empty()).then_some(reason);
+    let is_chunked = said.head.all(&said.bytes, "transfer-encoding").next().is_some();
+    let connection: Vec<&[u8]> =
+        said.head.all(&said.bytes, "connection").flat_map(|value| value.split(|b| *b == b',')).collect();
+    let mut fields = Table::with_capacity(said.head.fields.len() + 2);
+    for (name, value) in &said.head.fields {
+        let piece =
+            |span: hostler_http1::head::Span| said.bytes.slice(span.start as usize..span.end as usize);
+        let (name, mut value) = (piece(*name), piece(*value));
+        let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
+        let is_named = connection.iter().any(|token| token.trim_ascii().eq_ignore_ascii_case(&name));
+        if is(&HOP_BY_HOP) || is_named || (is_chunked && is(&[b"content-length"])) {
+            continue;
+        }
+        if value.contains(&b'\n') {
+            // As Apache does: the blanks stay.
+            value = value.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect::<Vec<u8>>().into();
+        }
+        fields.add(name, value);
+    }
+    map(request, to, &mut fields);
+    let via = request.server.conf.proxy.via.unwrap_or_default();
+    if matches!(via, Via::On | Via::Full) {
+        fields.merge("Via", &outgoing::via(request, via, said.head.version.min(HTTP_11)).into());
+    }
+    request.content_type = fields.take(b"Content-Type");
+    request.headers_out = fields;
+    request.notes.set(KEEPS_SERVER, "1");
+}
+
+/// URLs and cookies in this server's words.
+fn map(request: &Request, to: &Destination, fields: &mut Table) {
+    let dir = &request.dir.proxy;
+    if dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty() {
+        return;
+    }
+    let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
+    let absolute = |path: &[u8]| variables::absolute_url(request, path);
+    let member = to.upstream.name();
+    let asked = reverse::Asked { variable: &variable, absolute: &absolute, member: Some(member) };
+    let mut mapped = Table::with_capacity(fields.len());
+    for (name, value) in fields.iter() {
+        let new = if URLS.iter().any(|url| name.eq_ignore_ascii_case(url)) {
+            reverse::location(dir, &request.server.conf.proxy, value, asked).map(Bytes::from)
+        } else if name.eq_ignore_ascii_case(b"set-cookie") {
+            Some(reverse::cookie(dir, value, asked).into())
+        } else {
+            None
+        };
+        mapped.add(name.clone(), new.unwrap_or_else(|| value.clone()));
+    }
+    *fields = mapped;
+}
+
+/// The head of an answer that changes the protocol: what it says of the connection stays, as it is this one's too.
+pub(super) fn apply_upgrade(request: &mut Request, to: &Destination, said: &Said) {
+    apply(request, to, said);
+    let upgrade = said.head.all(&said.bytes, "upgrade").next().map(Bytes::copy_from_slice);
+    if let Some(upgrade) = upgrade {
+        request.headers_out.set("Upgrade", upgrade);
+    }
+    request.headers_out.set("Connection", "Upgrade");
+    if let Some(content_type) = request.content_type.take() {
+        request.headers_out.set("Content-Type", content_type);
+    }
+}

@@ -1,0 +1,167 @@
+//! The head of a request as another server gets it (`ap_proxy_create_hdrbrgd`).
+
+use super::target::Destination;
+use crate::request::{Request, settings, variables};
+use bytes::Bytes;
+use hostler_config::directives::proxy::Via;
+use hostler_gateway::backend::http::Sending;
+use hostler_http1::framing::has_token;
+use hostler_http1::head::Version;
+use hostler_http1::response::field;
+
+/// Fields about one connection, which are not handed on (RFC 9110 §7.6.1).
+const HOP_BY_HOP: [&[u8]; 8] = [
+    b"connection",
+    b"proxy-connection",
+    b"keep-alive",
+    b"te",
+    b"trailer",
+    b"upgrade",
+    b"transfer-encoding",
+    b"content-length",
+];
+
+/// Fields that make an answer depend on what somebody has already; not for a part of another answer.
+const CONDITIONS: [&[u8]; 5] =
+    [b"if-match", b"if-modified-since", b"if-range", b"if-unmodified-since", b"if-none-match"];
+
+/// What is said of the connection and the body.
+#[derive(Clone, Copy)]
+pub(super) struct Framing<'a> {
+    pub(super) sending: Sending,
+    /// The body's length, where it is known.
+    pub(super) length: Option<u64>,
+    /// The protocol that the client wants to change to.
+    pub(super) upgrade: Option<&'a Bytes>,
+    /// The server is asked to say whether it wants the body.
+    pub(super) expect: bool,
+    /// The connection ends with the answer.
+    pub(super) close: bool,
+}
+
+/// The head.
+pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) -> Bytes {
+    let is_old = request.env.contains("force-proxy-request-1.0");
+    let mut out = Vec::with_capacity(1024);
+    out.extend_from_slice(&request.method);
+    out.push(b' ');
+    out.extend_from_slice(&to.path);
+    out.extend_from_slice(if is_old { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    field(&mut out, b"Host", &host(request, to));
+    let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
+    let is_named =
+        |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
+    let own = own_fields(request);
+    let is_own = |name: &[u8]| own.iter().any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name));
+    for (name, value) in request.headers_in.iter() {
+        let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
+        let stays = is(&HOP_BY_HOP)
+            || is(&[b"host", b"expect"])
+            || is_named(name)
+            || is_own(name)
+            || (request.is_sub() && is(&CONDITIONS));
+        if !stays {
+            field(&mut out, name, value);
+        }
+    }
+    for (name, value) in &own {
+        if let Some(value) = value {
+            field(&mut out, name.as_bytes(), value);
+        }
+    }
+    about_body(&mut out, framing, is_old);
+    out.extend_from_slice(b"\r\n");
+    out.into()
+}
+
+fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
+    if framing.expect && !is_old {
+        field(out, b"Expect", b"100-continue");
+    }
+    match (framing.sending, framing.length) {
+        (Sending::Chunked, _) => field(out, b"Transfer-Encoding", b"chunked"),
+        (_, Some(length)) => field(out, b"Content-Length", length.to_string().as_bytes()),
+        (_, None) => {}
+    }
+    match framing.upgrade {
+        _ if is_old => {}
+        Some(protocol) => {
+            field(out, b"Upgrade", protocol);
+            field(out, b"Connection", b"Upgrade");
+        }
+        None => field(out, b"Connection", if framing.close { b"close" } else { b"Keep-Alive" }),
+    }
+}
+
+/// Which of its names the server is called by.
+fn host(request: &Request, to: &Destination) -> Vec<u8> {
+    if request.dir.proxy.preserve_host == Some(true) {
+        let own = || variables::virtual_host(&request.server, &request.peer).into_owned();
+        return request.headers_in.find("Host").map_or_else(own, |host| host.to_vec());
+    }
+    let base = to.url.base();
+    base.split_once("://").map_or_else(Vec::new, |(_, host)| host.as_bytes().to_vec())
+}
+
+/// Fields that this server sets or adds to, and those that it takes out.
+fn own_fields(request: &Request) -> Vec<(&'static str, Option<Vec<u8>>)> {
+    let mut own = Vec::new();
+    let conf = &request.server.conf.proxy;
+    let joined = |name: &str, value: &[u8]| match request.headers_in.joined(name.as_bytes()) {
+        Some(known) if !is_hop(request, name) => [&known[..], b", ", value].concat(),
+        _ => value.to_vec(),
+    };
+    match conf.via.unwrap_or_default() {
+        Via::Off => {}
+        Via::Block => own.push(("Via", None)),
+        via => own.push(("Via", Some(joined("Via", &self::via(request, via, request.version))))),
+    }
+    if request.dir.proxy.add_headers != Some(false) {
+        let client = request.peer.remote.ip().to_string();
+        own.push(("X-Forwarded-For", Some(joined("X-Forwarded-For", client.as_bytes()))));
+        if let Some(host) = request.headers_in.find("Host") {
+            own.push(("X-Forwarded-Host", Some(joined("X-Forwarded-Host", host))));
+        }
+        let server = variables::virtual_host(&request.server, &request.peer);
+        own.push(("X-Forwarded-Server", Some(joined("X-Forwarded-Server", &server))));
+    }
+    if let Some(most) = max_forwards(request) {
+        own.push(("Max-Forwards", Some(most.to_string().into_bytes())));
+    }
+    own
+}
+
+/// Whether the client has said that a field is for this connection only.
+fn is_hop(request: &Request, name: &str) -> bool {
+    request.headers_in.all(b"Connection").any(|value| has_token(value, name.as_bytes()))
+}
+
+/// `Max-Forwards` for the next server; `None`: it is not told.
+fn max_forwards(request: &Request) -> Option<i64> {
+    match asked_forwards(request) {
+        Some(asked) => Some((asked - 1).max(0)),
+        None => request.server.conf.proxy.max_forwards.filter(|most| *most >= 0),
+    }
+}
+
+/// What the client says of how many servers may hand its request on.
+pub(super) fn asked_forwards(request: &Request) -> Option<i64> {
+    let text = std::str::from_utf8(request.headers_in.find("Max-Forwards")?).ok()?.trim();
+    Some(text.parse().unwrap_or(0))
+}
+
+/// What `Via` says of this server.
+pub(super) fn via(request: &Request, via: Via, version: Version) -> Vec<u8> {
+    let name = variables::virtual_host(&request.server, &request.peer);
+    let port = variables::server_port(request);
+    let usual = if request.peer.tls.is_some() { 443 } else { 80 };
+    let mut out = format!("{}.{} ", version / 1000, version % 1000).into_bytes();
+    out.extend_from_slice(&name);
+    if port != usual {
+        out.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    if via == Via::Full {
+        out.extend_from_slice(format!(" ({})", settings::product(&request.server)).as_bytes());
+    }
+    out
+}

@@ -1,0 +1,95 @@
+//! An exchange with another server on its way: the request's body goes there while the answer comes back.
+
+use super::upload::Upload;
+use crate::io::body::{BodyError, BodyStream};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::technique::gathered::Gathered;
+use bytes::Bytes;
+use hostler_gateway::backend::http::Event;
+use hostler_gateway::upstream::{Exchange, Failure, Upstream, Usage};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// What has ended an exchange before its time.
+pub(super) enum Broken {
+    /// The client's body.
+    Client(BodyError),
+    /// The server.
+    Server(Failure),
+}
+
+/// An exchange.
+pub(super) struct Conversation {
+    pub(super) exchange: Exchange,
+    pub(super) upload: Upload,
+    pub(super) upstream: Arc<Upstream>,
+    /// It counts among those that the server is at.
+    pub(super) usage: Usage,
+    pub(super) received: u64,
+}
+
+impl Conversation {
+    pub(super) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Broken>> {
+        self.upload.poll(&mut self.exchange, context).map_err(Broken::Client)?;
+        let event = ready!(self.exchange.poll_next(context)).map_err(Broken::Server)?;
+        if let Event::Body(piece) = &event {
+            self.received += piece.len() as u64;
+        }
+        Poll::Ready(Ok(event))
+    }
+
+    /// The answer is complete: the connection is the next request's, if that can be.
+    pub(super) fn end(self) {
+        self.upstream.count(self.upload.sent, self.received);
+        if let Some(connection) = self.exchange.into_kept() {
+            self.upstream.keep(connection);
+        }
+    }
+}
+
+/// An answer's body on its way.
+pub(super) struct Output {
+    /// `None`: the answer is complete, or has broken off.
+    pub(super) conversation: Option<Conversation>,
+    /// What came before anybody took it.
+    pub(super) gathered: Gathered,
+    /// For the log.
+    pub(super) request: Box<Request>,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        loop {
+            let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+            match ready!(conversation.poll_event(context)) {
+                Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Ok(Event::End) => {
+                    if let Some(conversation) = self.conversation.take() {
+                        conversation.end();
+                    }
+                    return Poll::Ready(None);
+                }
+                Ok(Event::Interim(_) | Event::Head(_) | Event::Upgraded) => {}
+                Err(broken) => return Poll::Ready(Some(Err(self.break_off(broken)))),
+            }
+        }
+    }
+}
+
+impl Output {
+    fn break_off(&mut self, broken: Broken) -> BodyError {
+        let name = self.conversation.take().map(|conversation| conversation.upstream.name().to_owned());
+        match broken {
+            Broken::Client(error) => error,
+            Broken::Server(failure) => {
+                let why = format!("{}: {}", name.unwrap_or_default(), failure.kind);
+                log::request(&self.request, Severity::Error, "proxy", &why);
+                BodyError::Script(why)
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Sends a request to another server, and to another one of a balancer's where that can't be connected to.
+
+use super::answer;
+use super::outgoing::{self, Framing};
+use super::output::{Broken, Conversation, Output};
+use super::target::{self, Aim, Destination, Whose};
+use super::upload::Upload;
+use crate::io::body::Body;
+use crate::io::tunnel::Tunnel;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::{Continue, Halt};
+use crate::technique::gathered::Gathered;
+use crate::technique::sockets;
+use bytes::Bytes;
+use hostler_config::directives::proxy::parameters::BalancerParameters;
+use hostler_config::directives::proxy::{BadHeader, ErrorOverride};
+use hostler_gateway::backend::http::{Asked, Event, Said};
+use hostler_gateway::upstream::Request as Outgoing;
+use hostler_gateway::upstream::{
+    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Session, Target, Upstream, Usage,
+    route_of,
+};
+use hostler_http1::answer::{BadLine, Limits};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// An answer that has come so far is sent in one piece.
+const WHOLE: usize = 64 << 10;
+/// How long a server that is asked whether it wants a body may think about it, before it is sent all the same.
+const ASKED: Duration = Duration::from_secs(1);
+/// How often it is looked whether a balancer has a member again (`timeout=`).
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why there is no answer of a server.
+enum Missed {
+    /// It could not be connected to: another one may.
+    NotConnected(String),
+    /// Its name has no address: another one's may have.
+    NoAddress(String),
+    /// The answer to the client.
+    Halt(Halt),
+}
+
+/// What a balancer's request is chosen by.
+struct Balanced {
+    parameters: BalancerParameters,
+    session: Option<Session>,
+    tried: Vec<usize>,
+    since: Instant,
+}
+
+/// Answers.
+pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    check_forwards(request)?;
+    let aim = target::aim(request)?;
+    let whose = target::whose(request, &aim)?;
+    let mut upload = Upload::begin(request).await.map_err(|error| {
+        log::request(request, Severity::Info, "proxy", &format!("the request's body is incomplete: {error}"));
+        Halt::Status(error.status())
+    })?;
+    let mut balanced = Balanced::of(request, &aim, &whose);
+    loop {
+        let to = choose(request, &whose, &aim, &mut balanced).await?;
+        let (missed, rest) = match attempt(request, &to, upload).await {
+            Ok(body) => return Ok(body),
+            Err(missed) => missed,
+        };
+        let why = match missed {
+            Missed::Halt(halt) => return Err(halt),
+            // Quirk(apache): without a balancer that is a 500, and asked again the next time.
+            Missed::NoAddress(why) if matches!(whose, Whose::One(_)) => {
+                log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
+                return Err(Halt::Status(500));
+            }
+            Missed::NotConnected(why) | Missed::NoAddress(why) => why,
+        };
+        to.upstream.fail();
+        log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
+        let Some(another) = rest.filter(|_| balanced.may_go_on(&whose)) else {
+            return Err(Halt::Status(503));
+        };
+        upload = another;
+    }
+}
+
+/// `Max-Forwards`: a request that has come through too many servers goes in a circle.
+fn check_forwards(request: &Request) -> Continue {
+    if outgoing::asked_forwards(request).is_some_and(|most| most < 1) {
+        log::request(request, Severity::Error, "proxy", "Max-Forwards has reached zero - proxy loop?");
+        return Err(Halt::Status(502));
+    }
+    Ok(())
+}
+
+impl Balanced {
+    fn of(request: &Request, aim: &Aim, whose: &Whose) -> Self {
+        let parameters = match whose {
+            Whose::Balancer(_, said) => said.parameters.clone(),
+            Whose::One(_) => BalancerParameters::default(),
+        };
+        let session = parameters.sticky.as_ref().and_then(|(cookie, path)| {
+            let cookies = request.headers_in.joined(b"Cookie").unwrap_or_default();
+            route_of(&aim.path, &cookies, (cookie, path), parameters.semicolon == Some(true))
+        });
+        Self { parameters, session, tried: Vec::new(), since: Instant::now() }
+    }
+
+    /// Whether another member may be tried.
+    fn may_go_on(&self, whose: &Whose) -> bool {
+        let Whose::Balancer(balancer, _) = whose else { return false };
+        let most = self.parameters.max_attempts.map_or(balancer.members().len(), |most| most as usize + 1);
+        self.tried.len() < most
+    }
+}
+
+/// Who is to answer.
+async fn choose(
+    request: &mut Request,
+    whose: &Whose,
+    aim: &Aim,
+    balanced: &mut Balanced,
+) -> Result<Destination, Halt> {
+    let (balancer, said) = match whose {
+        Whose::Balancer(balancer, said) => (balancer, said),
+        Whose::One(destination) => return one(request, destination),
+    };
+    loop {
+        let choice = Choice { session: balanced.session.as_ref(), tried: &balanced.tried };
+        match balancer.choose(choice) {
+            Ok(chosen) => {
+                balanced.tried.push(chosen.index);
+                let to = target::member(chosen.member, said, chosen.index, aim);
+                tell(request, balancer.name(), &to, balanced, chosen.route_changed);
+                return Ok(to);
+            }
+            Err(_) if balanced.parameters.timeout.is_some_and(|wait| balanced.since.elapsed() < wait) => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(_) => {
+                let message = format!("balancer://{}: no member can take the request now", balancer.name());
+                log::request(request, Severity::Error, "proxy", &message);
+                return Err(Halt::Status(503));
+            }
+        }
+    }
+}
+
+/// A server of its own, unless it is to be left alone.
+fn one(request: &Request, destination: &Destination) -> Result<Destination, Halt> {
+    if !destination.upstream.is_usable() {
+        let message = format!(
+            "{}: it is left alone (retry=, status=), as it could not be connected to, or is disabled",
+            destination.upstream.name()
+        );
+        log::request(request, Severity::Error, "proxy", &message);
+        return Err(Halt::Status(503));
+    }
+    Ok(destination.clone())
+}
+
+/// The environment tells who was chosen, and why.
+fn tell(request: &mut Request, balancer: &str, to: &Destination, balanced: &Balanced, changed: bool) {
+    let route = to.upstream.settings().route.as_bytes().to_vec();
+    request.env.set("BALANCER_NAME", format!("balancer://{balancer}"));
+    request.env.set("BALANCER_WORKER_NAME", to.upstream.name().to_owned());
+    request.env.set("BALANCER_WORKER_ROUTE", route);
+    if balanced.parameters.sticky.is_some() && changed {
+        request.env.set("BALANCER_ROUTE_CHANGED", "1");
+    }
+    if let Some(session) = &balanced.session
+        && let Some(route) = &session.route
+    {
+        request.env.set("BALANCER_SESSION_ROUTE", route.clone());
+        request.env.set("BALANCER_SESSION_STICKY", session.name.clone());
+    }
+}
+
+type Attempted = Result<Body, (Missed, Option<Upload>)>;
+
+/// Sends the request to a server. What is left of its body comes back where another one may get it.
+async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) -> Attempted {
+    let halt = |halt| (Missed::Halt(halt), None);
+    let mut usage = match to.upstream.enter().await {
+        Ok(usage) => usage,
+        Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
+    };
+    let outgoing = outgoing(request, to, &upload);
+    let mut kept = to.upstream.kept();
+    loop {
+        let connection = match kept.take() {
+            Some(connection) => connection,
+            None => match connect(request, to).await {
+                Ok(connection) => connection,
+                Err(why @ NotConnected::Name(_)) => {
+                    return Err((Missed::NoAddress(why.to_string()), Some(upload)));
+                }
+                Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
+            },
+        };
+        let exchange = begin(request, to, connection, &outgoing, &upload);
+        let conversation =
+            Conversation { exchange, upload, upstream: to.upstream.clone(), usage, received: 0 };
+        match converse(request, to, conversation).await {
+            Ok(body) => return body.map_err(halt),
+            Err((Broken::Client(error), _)) => {
+                let message = format!("the request's body is incomplete: {error}");
+                log::request(request, Severity::Info, "proxy", &message);
+                return Err(halt(Halt::Status(error.status())));
+            }
+            Err((Broken::Server(failure), conversation)) => {
+                let must_ask = conversation.exchange.must_be_asked();
+                (upload, usage) = parts(conversation);
+                if must_ask {
+                    upload.rewind();
+                    return Err((Missed::NotConnected(failure.kind.to_string()), Some(upload)));
+                }
+                if !may_repeat(request, &failure, &mut upload) {
+                    return Err(halt(failed(request, to, &failure)));
+                }
+            }
+        }
+    }
+}
+
+fn parts(conversation: Conversation) -> (Upload, Usage) {
+    (conversation.upload, conversation.usage)
+}
+
+/// Whether the server may have seen nothing of the request, so that it is sent once more on a new connection.
+fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool {
+    let unsent = upload.is_some() && upload.sent == 0;
+    let idempotent =
+        matches!(&*request.method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE");
+    failure.is_stale && (unsent || idempotent) && upload.rewind()
+}
+
+/// The request as it is sent.
+fn outgoing(request: &Request, to: &Destination, upload: &Upload) -> Outgoing {
+    let upgrade = to.upgrade(request);
+    let is_old =
+        ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));
+    let framing = Framing {
+        sending: upload.sending,
+        length: upload.length,
+        upgrade,
+        expect: upload.is_some() && (expects(request) || to.parameters.ping.is_some()),
+        close: is_old || to.is_unknown || to.parameters.reuse == Some(false),
+    };
+    let bad_line = match request.server.conf.proxy.bad_header.unwrap_or_default() {
+        BadHeader::IsError => BadLine::Refuse,
+        BadHeader::Ignore => BadLine::Skip,
+        BadHeader::StartBody => BadLine::Body,
+    };
+    let limits = Limits::default();
+    Outgoing {
+        head: outgoing::head(request, to, framing),
+        sending: upload.sending,
+        asked: Asked { head: request.is_head(), upgrades: upgrade.is_some() },
+        limits: Limits { bad_line, line: to.parameters.field_size.unwrap_or(limits.line), ..limits },
+        timeout: to.timeout(request),
+    }
+}
+
+/// Whether the client waits for the server's word before it sends its body, and the server is to be asked.
+fn expects(request: &Request) -> bool {
+    let said =
+        request.headers_in.find("Expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+    said && request.dir.proxy.forward_continue != Some(false)
+}
+
+async fn connect(request: &Request, to: &Destination) -> Result<Connection, NotConnected> {
+    match to.upstream.target() {
+        Target::Tcp(..) => {
+            let from = request.server.conf.proxy.source_address;
+            to.upstream.connect(from, to.connect_timeout(request)).await
+        }
+        Target::Unix(path) => {
+            let (thread, within) = (&request.thread, to.connect_timeout(request));
+            let socket = sockets::connect(thread, &request.server, path.as_bytes(), within).await;
+            let socket =
+                socket.map_err(|error| NotConnected::Failed(std::io::Error::other(error.to_string())))?;
+            Connection::unix(socket).map_err(NotConnected::Failed)
+        }
+    }
+}
+
+fn begin(
+    request: &Request,
+    to: &Destination,
+    connection: Connection,
+    outgoing: &Outgoing,
+    upload: &Upload,
+) -> Exchange {
+    let mut exchange = Exchange::begin(connection, outgoing);
+    match to.parameters.ping {
+        Some(limit) if upload.is_some() => exchange.hold(limit, true),
+        _ if upload.is_some() && expects(request) => exchange.hold(ASKED, false),
+        _ => {}
+    }
+    exchange
+}
+
+type Conversed = Result<Result<Body, Halt>, (Broken, Conversation)>;
+
+/// Waits for the answer's head, and as much of its body as comes with it.
+async fn converse(request: &mut Request, to: &Destination, mut conversation: Conversation) -> Conversed {
+    let said = loop {
+        match poll_fn(|context| conversation.poll_event(context)).await {
+            Ok(Event::Head(said)) => break said,
+            Ok(_) => {}
+            Err(broken) => return Err((broken, conversation)),
+        }
+    };
+    if to.fails_on.0.contains(&said.head.status) {
+        let message =
+            format!("{}: it is left alone after a {} (failonstatus=)", to.upstream.name(), said.head.status);
+        log::request(request, Severity::Error, "proxy", &message);
+        to.upstream.fail();
+    }
+    if said.head.status == 101 {
+        return Ok(Ok(upgraded(request, to, &said, conversation)));
+    }
+    answer::apply(request, to, &said);
+    if let Some(halt) = overridden(request) {
+        return Ok(Err(halt));
+    }
+    let mut gathered = Gathered::default();
+    loop {
+        let event = poll_fn(|context| match conversation.poll_event(context) {
+            // What has come is passed on before more is waited for.
+            Poll::Pending => Poll::Ready(None),
+            polled => polled.map(Some),
+        });
+        match event.await {
+            Some(Ok(Event::Body(piece))) => {
+                gathered.push(piece);
+                if gathered.length() > WHOLE {
+                    break;
+                }
+            }
+            Some(Ok(Event::End)) => {
+                conversation.end();
+                return Ok(Ok(gathered.into_body()));
+            }
+            Some(Ok(_)) => {}
+            Some(Err(broken)) if gathered.length() == 0 => return Err((broken, conversation)),
+            Some(Err(broken)) => return Ok(Ok(cut(request, &to.upstream, gathered, broken))),
+            None => break,
+        }
+    }
+    let request = Box::new(request.for_log());
+    Ok(Ok(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))))
+}
+
+/// An answer that has broken off after some of it has come.
+fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broken) -> Body {
+    let why = match broken {
+        Broken::Client(error) => error.to_string(),
+        Broken::Server(failure) => format!("{}: {}", upstream.name(), failure.kind),
+    };
+    log::request(request, Severity::Error, "proxy", &why);
+    Body::Stream(Box::new(crate::technique::gathered::Truncated { gathered, why: Some(why) }))
+}
+
+/// The connection speaks another protocol from here on.
+fn upgraded(request: &mut Request, to: &Destination, said: &Said, conversation: Conversation) -> Body {
+    answer::apply_upgrade(request, to, said);
+    let timeout = to.parameters.timeout.or(request.server.conf.proxy.timeout);
+    let Conversation { exchange, usage, upstream, .. } = conversation;
+    Body::Tunnel(Box::new(Tunnel::new(exchange.into_tunnel(), (upstream, usage), timeout)))
+}
+
+/// `ProxyErrorOverride`: a page of this server's in the place of the answer.
+fn overridden(request: &mut Request) -> Option<Halt> {
+    let status = request.status;
+    if !request.dir.proxy.error_override.as_ref().is_some_and(|which: &ErrorOverride| which.has(status)) {
+        return None;
+    }
+    // Who is to log in has to know how.
+    let challenges: Vec<Bytes> = request.headers_out.all(b"WWW-Authenticate").cloned().collect();
+    request.headers_out.clear();
+    challenges.into_iter().for_each(|challenge| request.err_headers_out.add("WWW-Authenticate", challenge));
+    (request.content_type, request.reason, request.status) = (None, None, 200);
+    Some(Halt::Status(status))
+}
+
+/// Why a server that was connected to has not answered.
+fn failed(request: &Request, to: &Destination, failure: &Failure) -> Halt {
+    log::request(request, Severity::Error, "proxy", &format!("{}: {}", to.upstream.name(), failure.kind));
+    let is_late = matches!(failure.kind, FailureKind::Timeout);
+    if is_late && to.fails_on.1 {
+        to.upstream.fail();
+    }
+    Halt::Status(if is_late { 504 } else { 502 })
+}

@@ -1,0 +1,170 @@
+//! Which URL a request has at another server (`proxy_http_canon`), and which server that is.
+
+use super::{PREFIX, Proxied};
+use crate::log::{self, Severity};
+use crate::request::flow::Halt;
+use crate::request::{Request, settings};
+use crate::technique::upstreams::target;
+use hostler_config::directives::core::EncodedSlashes;
+use hostler_config::directives::proxy::parameters::Parameters;
+use hostler_config::directives::proxy::url::Url;
+use hostler_config::directives::proxy::{Balancer as Said, pass};
+use hostler_gateway::upstream::{Balancer, Upstream, UpstreamSettings};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request's URL at another server.
+pub(super) struct Aim {
+    /// Server or balancer, without the path.
+    pub(super) url: Url,
+    /// Path and query, as they are sent.
+    pub(super) path: Vec<u8>,
+}
+
+/// Who may answer.
+pub(super) enum Whose {
+    One(Box<Destination>),
+    Balancer(Arc<Balancer>, Arc<Said>),
+}
+
+/// A server, and what is said of it.
+#[derive(Clone)]
+pub(super) struct Destination {
+    pub(super) upstream: Arc<Upstream>,
+    /// Its own URL, to which the path belongs.
+    pub(super) url: Url,
+    pub(super) parameters: Parameters,
+    /// Nobody has said anything of it: nothing is kept for it.
+    pub(super) is_unknown: bool,
+    /// Path and query.
+    pub(super) path: Vec<u8>,
+    /// Answers after which it is left alone (`failonstatus`), and whether it is after none in time (`failontimeout`).
+    pub(super) fails_on: (Vec<u16>, bool),
+}
+
+fn refused(request: &Request, status: u16, why: &str) -> Halt {
+    let url = String::from_utf8_lossy(&request.filename).into_owned();
+    log::request(request, Severity::Error, "proxy", &format!("{url}: {why}"));
+    Halt::Status(status)
+}
+
+/// The request's URL there, as it is sent.
+pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
+    let proxied = request.slots.find::<Proxied>().copied().unwrap_or_default();
+    let whole = request.filename.strip_prefix(PREFIX).ok_or_else(|| refused(request, 500, "it is no URL"))?;
+    let (base, path) = split(whole);
+    let base = std::str::from_utf8(base).map_err(|_| refused(request, 400, "its host is malformed"))?;
+    let url = Url::parse(base).map_err(|why| refused(request, 400, &why))?;
+    // A name that a request has brought may be anything.
+    url.check().map_err(|why| refused(request, 500, &why))?;
+    let mut sent = if proxied.raw {
+        path.to_vec()
+    } else {
+        let slashes = request.server.conf.core.encoded_slashes == Some(EncodedSlashes::NoDecode);
+        pass::encoded(path, slashes)
+            .ok_or_else(|| refused(request, 400, "an escape in its path is malformed"))?
+    };
+    if sent.first() != Some(&b'/') {
+        sent.insert(0, b'/');
+    }
+    // Quirk(apache): noquery concerns FastCGI's variables, and no URL.
+    if let Some(args) = request.args.as_ref().filter(|_| !proxied.raw) {
+        sent.push(b'?');
+        sent.extend_from_slice(args);
+    }
+    // It would end the request line, or begin another one.
+    if sent.iter().any(|b| *b <= b' ' || *b == 0x7f) {
+        return Err(refused(request, 403, "it has blanks or control characters in it"));
+    }
+    Ok(Aim { url, path: sent })
+}
+
+/// Scheme, host and port, and what follows them.
+fn split(url: &[u8]) -> (&[u8], &[u8]) {
+    let socket = if url.starts_with(b"unix:") {
+        url.iter().position(|b| *b == b'|').map_or(0, |at| at + 1)
+    } else {
+        0
+    };
+    let host = memchr::memmem::find(&url[socket..], b"://").map_or(url.len(), |at| socket + at + 3);
+    let end = url[host..].iter().position(|b| matches!(b, b'/' | b'?')).map_or(url.len(), |at| host + at);
+    url.split_at(end)
+}
+
+/// Who may answer it.
+pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
+    let (conf, shared) = (&request.server.conf.proxy, &request.thread.shared);
+    if aim.url.is_balancer() {
+        let found = conf.balancer(&aim.url.host);
+        let made = found.and_then(|said| Some((shared.upstreams.balancer(said)?, said)));
+        let (balancer, said) = made.ok_or_else(|| refused(request, 500, "there is no such balancer"))?;
+        return Ok(Whose::Balancer(balancer.clone(), said.clone()));
+    }
+    let whole = Url { path: String::from_utf8_lossy(&aim.path).into(), ..aim.url.clone() };
+    let known = conf.worker(&whole).and_then(|worker| Some((shared.upstreams.worker(worker)?, worker)));
+    let destination = match known {
+        Some((upstream, worker)) => Destination {
+            upstream: upstream.clone(),
+            url: aim.url.clone(),
+            parameters: worker.parameters.clone(),
+            is_unknown: false,
+            path: aim.path.clone(),
+            fails_on: Default::default(),
+        },
+        None => {
+            let settings = UpstreamSettings { reuse: false, ..UpstreamSettings::default() };
+            Destination {
+                upstream: Upstream::new(&aim.url.base(), target(&aim.url), settings),
+                url: aim.url.clone(),
+                parameters: Parameters::default(),
+                is_unknown: true,
+                path: aim.path.clone(),
+                fails_on: Default::default(),
+            }
+        }
+    };
+    Ok(Whose::One(Box::new(destination)))
+}
+
+/// A member of a balancer: its path comes before the request's.
+pub(super) fn member(upstream: Arc<Upstream>, said: &Said, index: usize, aim: &Aim) -> Destination {
+    let worker = &said.members[index].worker;
+    let path = [worker.url.path.as_bytes(), &aim.path].concat();
+    let fails_on = (
+        said.parameters.fail_on_status.clone().unwrap_or_default(),
+        said.parameters.fail_on_timeout == Some(true),
+    );
+    let (url, parameters) = (worker.url.clone(), worker.parameters.clone());
+    Destination { upstream, url, parameters, is_unknown: false, path, fails_on }
+}
+
+impl Destination {
+    /// How long it may be silent.
+    pub(super) fn timeout(&self, request: &Request) -> Duration {
+        let usual =
+            || request.server.conf.proxy.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+        self.parameters.timeout.unwrap_or_else(usual)
+    }
+
+    /// How long connecting to it may take.
+    pub(super) fn connect_timeout(&self, request: &Request) -> Duration {
+        self.parameters.connect_timeout.unwrap_or_else(|| self.timeout(request))
+    }
+
+    /// What the client wants the connection to change to, if that is wanted here (`upgrade=`, `ws://`).
+    pub(super) fn upgrade<'r>(&self, request: &'r Request) -> Option<&'r bytes::Bytes> {
+        let asked = request.headers_in.find("Upgrade")?;
+        let connection = request.headers_in.find("Connection")?;
+        if !hostler_http1::framing::has_token(connection, b"upgrade") {
+            return None;
+        }
+        let is = |name: &str| name == "*" || asked.eq_ignore_ascii_case(name.as_bytes());
+        let may = match &self.parameters.upgrade {
+            Some(protocols) => protocols.iter().any(|name| is(name)),
+            None => &*self.url.scheme == "ws" && is("websocket"),
+        };
+        let is_plain =
+            request.version == hostler_http1::head::HTTP_11 && request.body.is_empty() && !request.is_sub();
+        (may && is_plain).then_some(asked)
+    }
+}

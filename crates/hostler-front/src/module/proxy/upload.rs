@@ -1,0 +1,133 @@
+//! A request's body on its way to another server. Its beginning is kept, so that a server that has not read it does not
+//! cost the request.
+
+use crate::io::body::{BodyError, RequestBody};
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_gateway::backend::http::Sending;
+use hostler_gateway::upstream::Exchange;
+use hostler_http1::framing;
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
+/// A body without a length that is no longer than this is given one: not all servers know chunks.
+const GATHERED: usize = 16 << 10;
+
+/// A request's body.
+pub(super) struct Upload {
+    body: RequestBody,
+    /// What has been read before it was sent.
+    first: Vec<Bytes>,
+    /// What of that is still to be sent.
+    next: VecDeque<Bytes>,
+    /// All of the body is in `first`.
+    is_whole: bool,
+    /// Some of it was sent that is not kept.
+    has_passed: bool,
+    /// Bytes that were sent.
+    pub(super) sent: u64,
+    pub(super) sending: Sending,
+    pub(super) length: Option<u64>,
+}
+
+impl Upload {
+    /// Finds out how the body will be sent, for which the beginning of one without a length is read.
+    pub(super) async fn begin(request: &Request) -> Result<Self, BodyError> {
+        let mut upload = Self {
+            body: request.body.clone(),
+            first: Vec::new(),
+            next: VecDeque::new(),
+            is_whole: false,
+            has_passed: false,
+            sent: 0,
+            sending: Sending::None,
+            length: None,
+        };
+        let said = request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
+        if request.body.is_empty() {
+            upload.is_whole = true;
+            upload.length = said.filter(|length| *length == 0);
+            return Ok(upload);
+        }
+        upload.length = said;
+        upload.sending = Sending::Plain;
+        if said.is_none() && !request.headers_in.contains("Expect") {
+            upload.gather().await?;
+        }
+        if upload.length.is_none() {
+            upload.sending = Sending::Chunked;
+        }
+        Ok(upload)
+    }
+
+    async fn gather(&mut self) -> Result<(), BodyError> {
+        let mut length = 0;
+        while length < GATHERED {
+            match self.body.chunk().await {
+                Some(piece) => {
+                    let piece = piece?;
+                    length += piece.len();
+                    self.first.push(piece);
+                }
+                None => {
+                    (self.is_whole, self.length) = (true, Some(length as u64));
+                    break;
+                }
+            }
+        }
+        self.next = self.first.iter().cloned().collect();
+        Ok(())
+    }
+
+    /// Whether there is one.
+    pub(super) fn is_some(&self) -> bool {
+        self.sending != Sending::None
+    }
+
+    /// Makes all of it ready to be sent once more; false: some of it is gone.
+    pub(super) fn rewind(&mut self) -> bool {
+        if self.has_passed {
+            return false;
+        }
+        self.next = self.first.iter().cloned().collect();
+        self.sent = 0;
+        true
+    }
+
+    /// Passes on what has come, as long as the server has room.
+    ///
+    /// # Errors
+    /// What is wrong with the client's body.
+    pub(super) fn poll(
+        &mut self,
+        exchange: &mut Exchange,
+        context: &mut Context<'_>,
+    ) -> Result<(), BodyError> {
+        while exchange.wants_body() && exchange.poll_room(context).is_ready() && exchange.wants_body() {
+            if let Some(piece) = self.next.pop_front() {
+                self.pass(exchange, piece);
+            } else if self.is_whole {
+                exchange.finish();
+            } else {
+                match self.body.poll_chunk(context) {
+                    Poll::Pending => break,
+                    Poll::Ready(Some(piece)) => {
+                        let piece = piece?;
+                        self.has_passed = true;
+                        self.pass(exchange, piece);
+                    }
+                    Poll::Ready(None) => {
+                        self.is_whole = true;
+                        exchange.finish();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, exchange: &mut Exchange, piece: Bytes) {
+        self.sent += piece.len() as u64;
+        exchange.send(piece);
+    }
+}

@@ -1,0 +1,99 @@
+//! Other servers that the configuration names, and balancers of several of them, as all threads share them.
+
+use hostler_config::Config;
+use hostler_config::directives::proxy::parameters::{Method as Said, Parameters};
+use hostler_config::directives::proxy::{self, Worker, url::Url};
+use hostler_gateway::upstream::{Balancer, Method, States, Target, Upstream, UpstreamSettings};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// All of them. Virtual hosts that say nothing of a server themselves share it with the main server.
+#[derive(Debug, Default)]
+pub(crate) struct Upstreams {
+    /// By the address of what the configuration says, which lives as long.
+    workers: HashMap<usize, Arc<Upstream>>,
+    balancers: HashMap<usize, Arc<Balancer>>,
+    /// The balancers in the configuration's order.
+    order: Vec<Arc<Balancer>>,
+}
+
+impl Upstreams {
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut all = Self::default();
+        for server in &config.servers {
+            for worker in &server.conf.proxy.workers {
+                all.workers.entry(address(worker)).or_insert_with(|| upstream(worker));
+            }
+            for balancer in &server.conf.proxy.balancers {
+                let key = address(balancer);
+                if !all.balancers.contains_key(&key) {
+                    let made = Arc::new(balanced(balancer));
+                    all.order.push(made.clone());
+                    all.balancers.insert(key, made);
+                }
+            }
+        }
+        all
+    }
+
+    /// A server that lines name.
+    pub(crate) fn worker(&self, worker: &Arc<Worker>) -> Option<&Arc<Upstream>> {
+        self.workers.get(&address(worker))
+    }
+
+    pub(crate) fn balancer(&self, balancer: &Arc<proxy::Balancer>) -> Option<&Arc<Balancer>> {
+        self.balancers.get(&address(balancer))
+    }
+
+    /// All balancers.
+    pub(crate) fn balancers(&self) -> &[Arc<Balancer>] {
+        &self.order
+    }
+}
+
+fn address<T>(value: &Arc<T>) -> usize {
+    Arc::as_ptr(value) as usize
+}
+
+fn balanced(balancer: &proxy::Balancer) -> Balancer {
+    let members = balancer.members.iter().map(|member| upstream(&member.worker)).collect();
+    let method = match balancer.parameters.method.unwrap_or_default() {
+        Said::ByRequests => Method::ByRequests,
+        Said::ByTraffic => Method::ByTraffic,
+        Said::ByBusyness => Method::ByBusyness,
+    };
+    let no_failover = balancer.parameters.no_failover == Some(true);
+    let recovery = balancer.parameters.force_recovery.unwrap_or(true);
+    Balancer::new(&balancer.name, members, method, no_failover, recovery)
+}
+
+fn upstream(worker: &Worker) -> Arc<Upstream> {
+    Upstream::new(&worker.url.to_string(), target(&worker.url), settings(&worker.parameters))
+}
+
+/// Where a URL's server is.
+pub(crate) fn target(url: &Url) -> Target {
+    match &url.unix {
+        Some(path) => Target::Unix(path.clone()),
+        None => Target::Tcp(url.host.clone(), url.port()),
+    }
+}
+
+fn settings(said: &Parameters) -> UpstreamSettings {
+    let usual = UpstreamSettings::default();
+    UpstreamSettings {
+        load_factor: said.load_factor.unwrap_or(usual.load_factor),
+        route: said.route.clone().unwrap_or_default(),
+        redirect: said.redirect.clone().unwrap_or_default(),
+        states: States(said.states.unwrap_or_default().bits()),
+        retry: said.retry.unwrap_or(usual.retry),
+        set: said.set.unwrap_or(usual.set),
+        max: said.max,
+        acquire: said.acquire.unwrap_or(usual.acquire),
+        idle: said.ttl.unwrap_or(usual.idle),
+        keep: said.soft_max.or(said.max).map_or(usual.keep, |most| most as usize),
+        reuse: said.reuse.unwrap_or(true),
+        address_ttl: said.address_ttl.unwrap_or(usual.address_ttl),
+        keep_alive: said.keep_alive == Some(true),
+    }
+}

@@ -1,0 +1,21 @@
+//! Other servers that answer for this one, over HTTP/1.1: connections that are kept, how they fare, and which of several
+//! takes a request.
+//!
+//! Not a pool of workers: a server says itself how much it takes, and each thread of the front has connections of its
+//! own, which no lock guards. What the threads share of a server is a few counters ([`Upstream`]).
+
+mod balancer;
+mod connection;
+mod exchange;
+mod idle;
+mod member;
+mod resolve;
+mod session;
+mod stream;
+
+pub use balancer::{Balancer, Choice, Chosen, Method, NoMember};
+pub use connection::Connection;
+pub use exchange::{Exchange, Failure, FailureKind, Request};
+pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
+pub use resolve::{NotConnected, Target};
+pub use session::{Session, route_of};

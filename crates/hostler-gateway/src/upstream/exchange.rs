@@ -1,0 +1,222 @@
+//! One request over a connection, and its answer.
+
+use super::Connection;
+use crate::backend::http::{Answer, Asked, Event, Sending};
+use crate::backend::timer::Timer;
+use bytes::Bytes;
+use hostler_http1::answer::Limits;
+use std::fmt;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A request, as far as its exchange has to know it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// All that goes before its body.
+    pub head: Bytes,
+    /// How its body is sent.
+    pub sending: Sending,
+    /// What makes its answer understood.
+    pub asked: Asked,
+    /// What its answer's head may have.
+    pub limits: Limits,
+    /// How long the server may neither read nor write when it is its turn.
+    pub timeout: Duration,
+}
+
+/// Why there is no answer, or not all of one.
+#[derive(Debug)]
+pub struct Failure {
+    /// What has happened.
+    pub kind: FailureKind,
+    /// The server has closed a connection that had been kept, before it had said anything: it may not have seen the
+    /// request.
+    pub is_stale: bool,
+}
+
+/// What has happened to an exchange.
+#[derive(Debug)]
+pub enum FailureKind {
+    /// The server has closed the connection.
+    Closed,
+    /// The connection is broken.
+    Broken(io::Error),
+    /// The server has neither read nor written anything for too long.
+    Timeout,
+    /// What it has said is no answer.
+    Malformed(crate::backend::http::Malformed),
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("it closed the connection before its answer was complete"),
+            Self::Broken(error) => write!(f, "the connection broke: {error}"),
+            Self::Timeout => f.write_str("it neither read nor wrote anything for too long"),
+            Self::Malformed(error) => write!(f, "what it said is no proper answer: {error}"),
+        }
+    }
+}
+
+/// An exchange. To be polled by one task.
+#[derive(Debug)]
+pub struct Exchange {
+    connection: Connection,
+    answer: Answer,
+    sending: Sending,
+    timeout: Duration,
+    timer: Timer,
+    /// Since when it has been the server's turn.
+    waiting: Option<Instant>,
+    /// All of the request has been said.
+    whole: bool,
+    /// Nothing can be sent any more; what there is of an answer counts.
+    deaf: Option<io::Error>,
+    was_used: bool,
+    /// The body is not sent before the server has asked for it (100 Continue): how long it may think, and whether it has
+    /// failed if it does not.
+    holds: Option<(Duration, bool)>,
+}
+
+impl Exchange {
+    /// Begins a request.
+    #[must_use]
+    pub fn begin(mut connection: Connection, request: &Request) -> Self {
+        connection.push(request.head.clone());
+        let was_used = std::mem::replace(&mut connection.is_used, true);
+        Self {
+            connection,
+            answer: Answer::to(request.asked, request.limits),
+            sending: request.sending,
+            timeout: request.timeout,
+            timer: Timer::default(),
+            waiting: None,
+            whole: request.sending == Sending::None,
+            deaf: None,
+            was_used,
+            holds: None,
+        }
+    }
+
+    /// Says a piece of the request's body, not empty. What there is no room for is kept: see [`Self::poll_room`].
+    pub fn send(&mut self, piece: Bytes) {
+        if self.deaf.is_none() {
+            self.sending.piece(piece).into_iter().for_each(|bytes| self.connection.push(bytes));
+        }
+    }
+
+    /// The request's body is complete.
+    pub fn finish(&mut self) {
+        if !std::mem::replace(&mut self.whole, true) {
+            self.connection.push(self.sending.end());
+        }
+    }
+
+    /// The body waits until the server asks for it, so long at most: after that the server has failed if `must_ask`, and
+    /// gets the body all the same if not.
+    pub fn hold(&mut self, limit: Duration, must_ask: bool) {
+        if !self.whole {
+            self.holds = Some((limit, must_ask));
+        }
+    }
+
+    /// Whether the body waits until the server asks for it, who has failed if it does not.
+    #[must_use]
+    pub const fn must_be_asked(&self) -> bool {
+        matches!(self.holds, Some((_, true)))
+    }
+
+    /// Whether more of the request's body is wanted.
+    #[must_use]
+    pub const fn wants_body(&self) -> bool {
+        !self.whole && self.deaf.is_none() && self.holds.is_none()
+    }
+
+    /// Ready when all that was said has gone.
+    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.deaf.is_some() {
+            return Poll::Ready(());
+        }
+        let before = self.connection.unsent();
+        match self.connection.poll_flush(context) {
+            Poll::Ready(Ok(())) => {
+                if before > 0 {
+                    self.waiting = None;
+                }
+                Poll::Ready(())
+            }
+            Poll::Ready(Err(error)) => {
+                self.connection.forget_output();
+                self.deaf = Some(error);
+                Poll::Ready(())
+            }
+            Poll::Pending => {
+                if self.connection.unsent() < before {
+                    self.waiting = None;
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next event; after [`Event::End`] and [`Event::Upgraded`], and after a failure, there is nothing more.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
+        let is_sent = self.poll_room(context).is_ready();
+        loop {
+            match self.answer.next(&mut self.connection.input) {
+                Ok(Some(event)) => {
+                    (self.waiting, self.holds) = (None, None);
+                    return Poll::Ready(Ok(event));
+                }
+                Ok(None) => {}
+                Err(error) => return Poll::Ready(Err(self.failed(FailureKind::Malformed(error)))),
+            }
+            match self.connection.poll_fill(context) {
+                Poll::Ready(Ok(0)) if self.answer.closed() => return Poll::Ready(Ok(Event::End)),
+                Poll::Ready(Ok(0)) => {
+                    let kind = self.deaf.take().map_or(FailureKind::Closed, FailureKind::Broken);
+                    return Poll::Ready(Err(self.failed(kind)));
+                }
+                Poll::Ready(Ok(_)) => self.waiting = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(FailureKind::Broken(error)))),
+                Poll::Pending => break,
+            }
+        }
+        if is_sent && self.wants_body() {
+            // All that has come of the body is the server's: it is the client's turn.
+            self.waiting = None;
+            return Poll::Pending;
+        }
+        let since = *self.waiting.get_or_insert_with(Instant::now);
+        let limit = self.holds.map_or(self.timeout, |(limit, _)| limit);
+        match self.timer.poll_due(since + limit, context) {
+            Poll::Ready(()) if matches!(self.holds, Some((_, false))) => {
+                self.holds = None;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(()) => Poll::Ready(Err(self.failed(FailureKind::Timeout))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn failed(&self, kind: FailureKind) -> Failure {
+        let is_gone = matches!(kind, FailureKind::Closed | FailureKind::Broken(_));
+        Failure { kind, is_stale: is_gone && self.was_used && !self.answer.has_begun() }
+    }
+
+    /// The connection, if another request may follow on it.
+    #[must_use]
+    pub fn into_kept(self) -> Option<Connection> {
+        let is_clean = self.whole && self.deaf.is_none() && self.connection.unsent() == 0;
+        (is_clean && self.answer.keeps() && self.connection.input.is_empty()).then_some(self.connection)
+    }
+
+    /// The connection, which speaks another protocol now.
+    #[must_use]
+    pub fn into_tunnel(self) -> Connection {
+        self.connection
+    }
+}

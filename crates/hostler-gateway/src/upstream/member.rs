@@ -1,0 +1,287 @@
+//! A server, as all threads see it: what the configuration says of it, how it fares, and what it is at.
+
+use super::balancer::Method;
+use super::resolve::{Known, NotConnected, Target};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// States that an operator sets (`status=`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States(pub u8);
+
+impl States {
+    /// It takes no requests.
+    pub const DISABLED: Self = Self(1);
+    /// It takes no requests, not even those of its own sessions.
+    pub const STOPPED: Self = Self(2);
+    /// Errors are no reason to leave it alone.
+    pub const IGNORE_ERRORS: Self = Self(4);
+    /// It takes requests where all the others can't.
+    pub const HOT_STANDBY: Self = Self(8);
+    /// It takes requests of its own sessions only.
+    pub const DRAIN: Self = Self(16);
+    /// It takes requests in the place of others of its set that can't.
+    pub const HOT_SPARE: Self = Self(32);
+    /// It begins in error.
+    pub const ERROR: Self = Self(64);
+
+    /// Whether all of these hold.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// In words, as Apache's status page has them.
+    #[must_use]
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [
+            (Self::IGNORE_ERRORS, "Ign"),
+            (Self::DRAIN, "Drn"),
+            (Self::DISABLED, "Dis"),
+            (Self::STOPPED, "Stop"),
+            (Self::HOT_STANDBY, "Stby"),
+            (Self::HOT_SPARE, "Spar"),
+        ];
+        all.into_iter().filter(|(state, _)| self.has(*state)).map(|(_, word)| word).collect()
+    }
+}
+
+/// What the configuration says of a server.
+#[derive(Clone, Debug)]
+pub struct UpstreamSettings {
+    /// `loadfactor`, times 100.
+    pub load_factor: u32,
+    /// `route`
+    pub route: Box<str>,
+    /// `redirect`
+    pub redirect: Box<str>,
+    /// `status`
+    pub states: States,
+    /// `retry`
+    pub retry: Duration,
+    /// `lbset`
+    pub set: u32,
+    /// `max`
+    pub max: Option<u32>,
+    /// `acquire`
+    pub acquire: Duration,
+    /// `ttl`
+    pub idle: Duration,
+    /// `smax`: most idle connections of a thread.
+    pub keep: usize,
+    /// `enablereuse`
+    pub reuse: bool,
+    /// `addressttl`
+    pub address_ttl: Duration,
+    /// `keepalive`
+    pub keep_alive: bool,
+}
+
+impl Default for UpstreamSettings {
+    fn default() -> Self {
+        Self {
+            load_factor: 100,
+            route: "".into(),
+            redirect: "".into(),
+            states: States::default(),
+            retry: Duration::from_secs(60),
+            set: 0,
+            max: None,
+            acquire: Duration::ZERO,
+            idle: Duration::from_secs(60),
+            keep: 256,
+            reuse: true,
+            address_ttl: Duration::from_secs(60),
+            keep_alive: false,
+        }
+    }
+}
+
+/// How a server fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing is known against it.
+    Fine,
+    /// It has failed, so long ago.
+    Failed(Duration),
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Upstream {
+    pub(super) id: u64,
+    name: Box<str>,
+    target: Target,
+    pub(super) settings: UpstreamSettings,
+    pub(super) known: Mutex<Known>,
+    states: AtomicU8,
+    /// Milliseconds from `since` to its last failure, and 1; 0: it fares well.
+    failed: AtomicU64,
+    since: Instant,
+    pub(super) busy: AtomicU32,
+    pub(super) chosen: AtomicU64,
+    pub(super) sent: AtomicU64,
+    pub(super) received: AtomicU64,
+    failures: AtomicU64,
+    pub(super) score: AtomicI64,
+    limit: Option<Arc<Semaphore>>,
+}
+
+/// A request that a server is at.
+#[derive(Debug)]
+pub struct Usage {
+    upstream: Arc<Upstream>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Usage {
+    fn drop(&mut self) {
+        self.upstream.busy.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Upstream {
+    /// A server that is called so.
+    #[must_use]
+    pub fn new(name: &str, target: Target, settings: UpstreamSettings) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let limit = settings.max.map(|max| Arc::new(Semaphore::new(max as usize)));
+        let failed = u64::from(settings.states.has(States::ERROR));
+        Arc::new(Self {
+            id: NEXT.fetch_add(1, Relaxed),
+            name: name.into(),
+            target,
+            known: Mutex::default(),
+            states: AtomicU8::new(settings.states.0),
+            settings,
+            failed: AtomicU64::new(failed),
+            since: Instant::now(),
+            busy: AtomicU32::new(0),
+            chosen: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            score: AtomicI64::new(0),
+            limit,
+        })
+    }
+
+    /// Its URL.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What the configuration says of it.
+    #[must_use]
+    pub const fn settings(&self) -> &UpstreamSettings {
+        &self.settings
+    }
+
+    /// What the operator has set.
+    #[must_use]
+    pub fn states(&self) -> States {
+        States(self.states.load(Relaxed))
+    }
+
+    /// Sets what the operator wants.
+    pub fn set_states(&self, states: States) {
+        self.states.store(states.0, Relaxed);
+    }
+
+    /// How it fares.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        match self.failed.load(Relaxed) {
+            0 => Health::Fine,
+            at => Health::Failed(self.since.elapsed().saturating_sub(Duration::from_millis(at - 1))),
+        }
+    }
+
+    /// Whether requests may go to it. One that has failed `retry` ago fares well again until it fails again.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        let states = self.states();
+        if states.has(States::DISABLED) || states.has(States::STOPPED) {
+            return false;
+        }
+        match self.health() {
+            Health::Fine => true,
+            Health::Failed(_) if states.has(States::IGNORE_ERRORS) => true,
+            Health::Failed(ago) if ago >= self.settings.retry => {
+                self.recover();
+                true
+            }
+            Health::Failed(_) => false,
+        }
+    }
+
+    /// It has failed: it is left alone for a while.
+    pub fn fail(&self) {
+        self.failures.fetch_add(1, Relaxed);
+        if !self.states().has(States::IGNORE_ERRORS) {
+            self.failed.store(self.since.elapsed().as_millis() as u64 + 1, Relaxed);
+        }
+    }
+
+    /// It may be asked again.
+    pub fn recover(&self) {
+        self.failed.store(0, Relaxed);
+    }
+
+    /// Begins a request with it.
+    ///
+    /// # Errors
+    /// As many as it may have are being served, and that has not changed while one waited.
+    pub async fn enter(self: &Arc<Self>) -> Result<Usage, NotConnected> {
+        let permit = match &self.limit {
+            None => None,
+            Some(limit) => match limit.clone().try_acquire_owned() {
+                Ok(permit) => Some(permit),
+                Err(_) => {
+                    let waited = timeout(self.settings.acquire, limit.clone().acquire_owned()).await;
+                    Some(waited.ok().and_then(Result::ok).ok_or(NotConnected::Full)?)
+                }
+            },
+        };
+        self.busy.fetch_add(1, Relaxed);
+        self.chosen.fetch_add(1, Relaxed);
+        Ok(Usage { upstream: self.clone(), _permit: permit })
+    }
+
+    /// Counts bytes of bodies.
+    pub fn count(&self, sent: u64, received: u64) {
+        self.sent.fetch_add(sent, Relaxed);
+        self.received.fetch_add(received, Relaxed);
+    }
+
+    /// Requests that it is at, that it has had, that failed; bytes sent to it and received.
+    #[must_use]
+    pub fn figures(&self) -> [u64; 5] {
+        let busy = u64::from(self.busy.load(Relaxed));
+        let [chosen, failures] = [&self.chosen, &self.failures].map(|all| all.load(Relaxed));
+        [busy, chosen, failures, self.sent.load(Relaxed), self.received.load(Relaxed)]
+    }
+
+    /// How much it has to do, in the eyes of a balancer: the lowest is chosen.
+    pub(super) fn load(&self, method: Method) -> u64 {
+        match method {
+            Method::ByRequests => 0,
+            Method::ByTraffic => {
+                let bytes = self.sent.load(Relaxed) + self.received.load(Relaxed);
+                bytes.saturating_mul(100) / u64::from(self.settings.load_factor.max(1))
+            }
+            Method::ByBusyness => u64::from(self.busy.load(Relaxed)),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Where a server is, and connecting to it.
+
+use super::{Connection, Upstream};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpSocket, lookup_host};
+use tokio::time::timeout;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// At a host's port, by its name or address.
+    Tcp(Box<str>, u16),
+    /// At a Unix socket, absolute. Who connects to it is not decided here.
+    Unix(Box<str>),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{path}"),
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum NotConnected {
+    /// The name has no address.
+    Name(String),
+    /// It could not be made.
+    Failed(io::Error),
+    /// It took too long.
+    Timeout(Duration),
+    /// As many as may be are in use (`max`).
+    Full,
+}
+
+impl fmt::Display for NotConnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(why) => write!(f, "DNS lookup failure: {why}"),
+            Self::Failed(error) => write!(f, "it can't be connected to: {error}"),
+            Self::Timeout(limit) => write!(f, "it could not be connected to within {limit:?}"),
+            Self::Full => f.write_str("as many connections as may be (max=) are in use"),
+        }
+    }
+}
+
+/// Addresses of a name, and since when.
+pub(super) type Known = Option<(Instant, Arc<[SocketAddr]>)>;
+
+impl Upstream {
+    /// Connects by TCP.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn connect(&self, from: Option<IpAddr>, limit: Duration) -> Result<Connection, NotConnected> {
+        let Target::Tcp(host, port) = self.target() else {
+            return Err(NotConnected::Failed(io::ErrorKind::Unsupported.into()));
+        };
+        let addresses = match timeout(limit, self.addresses(host, *port)).await {
+            Ok(addresses) => addresses?,
+            Err(_) => return Err(NotConnected::Name("it took too long".to_owned())),
+        };
+        let mut last = NotConnected::Name("it has no address".to_owned());
+        for address in &*addresses {
+            match timeout(limit, connect(*address, from, self.settings.keep_alive)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => last = NotConnected::Failed(error),
+                Err(_) => last = NotConnected::Timeout(limit),
+            }
+        }
+        Err(last)
+    }
+
+    async fn addresses(&self, host: &str, port: u16) -> Result<Arc<[SocketAddr]>, NotConnected> {
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(Arc::from([SocketAddr::from((ip, port))]));
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, addresses)) = &known
+            && since.elapsed() < self.settings.address_ttl
+        {
+            return Ok(addresses.clone());
+        }
+        match lookup_host((host, port)).await {
+            Ok(found) => {
+                let addresses: Arc<[SocketAddr]> = found.collect();
+                *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some((Instant::now(), addresses.clone()));
+                Ok(addresses)
+            }
+            // What was true is better than nothing.
+            Err(error) => {
+                known.map(|(_, addresses)| addresses).ok_or_else(|| NotConnected::Name(error.to_string()))
+            }
+        }
+    }
+}
+
+async fn connect(address: SocketAddr, from: Option<IpAddr>, keep_alive: bool) -> io::Result<Connection> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_keepalive(keep_alive)?;
+    if let Some(from) = from.filter(|from| from.is_ipv4() == address.is_ipv4()) {
+        socket.bind(SocketAddr::from((from, 0)))?;
+    }
+    let stream = socket.connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(Connection::tcp(stream))
+}

@@ -1,0 +1,268 @@
+//! Requests that another server answers. What mod_proxy does with each directive is in `conformance/cases/proxy-*.toml`;
+//! here is what takes time, breaks, or is no request and answer any more.
+
+use hostler_tests::{Server, Site};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// The head of a request, without the rest of what has come.
+fn head(stream: &mut impl Read) -> Option<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).ok()
+}
+
+/// A server that does this with each of its connections; its port, and how many it has had.
+fn backend(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (port, count) = (listener.local_addr().expect("its address").port(), Arc::new(AtomicUsize::new(0)));
+    let (seen, serve) = (count.clone(), Arc::new(serve));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            seen.fetch_add(1, SeqCst);
+            let serve = serve.clone();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    (port, count)
+}
+
+/// Answers each request of a connection with the same bytes.
+fn always(bytes: &'static [u8]) -> impl Fn(TcpStream) + Send + Sync + 'static {
+    move |mut stream| {
+        while head(&mut stream).is_some() {
+            if stream.write_all(bytes).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn proxied(port: u16) -> Server {
+    Site::new().config(&format!("ProxyPass /p/ http://127.0.0.1:{port}/ retry=0\n")).start()
+}
+
+const UPGRADE: &str = "GET /p/chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+
+/// Changes the protocol, and says everything again in capitals.
+fn shout(mut stream: TcpStream) {
+    let asked = head(&mut stream).unwrap_or_default();
+    assert!(asked.contains("Upgrade: websocket\r\n") && asked.contains("Connection: Upgrade\r\n"), "{asked}");
+    let _ = stream.write_all(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n<");
+    let mut bytes = [0; 1024];
+    while let Ok(read @ 1..) = stream.read(&mut bytes) {
+        let _ = stream.write_all(&bytes[..read].to_ascii_uppercase());
+    }
+    let _ = stream.write_all(b">");
+}
+
+#[test]
+fn a_connection_changes_to_another_protocol_where_that_is_wanted() {
+    let (port, _) = backend(shout);
+    for line in
+        ["ProxyPass /p/ ws://127.0.0.1:PORT/", "ProxyPass /p/ http://127.0.0.1:PORT/ upgrade=websocket"]
+    {
+        let server = Site::new().config(&line.replace("PORT", &port.to_string())).start();
+        let mut connection = server.connect();
+        connection.send(format!("{UPGRADE}early "));
+        let answer = connection.any_response(true);
+        assert_eq!((answer.status, answer.field("Upgrade")), (101, Some("websocket")), "{line}");
+        connection.send("late");
+        connection.finish();
+        assert_eq!(String::from_utf8_lossy(&connection.rest()), "<EARLY LATE>", "{line}");
+        assert!(server.access_log().contains("101"), "it is logged when it has ended");
+    }
+}
+
+#[test]
+fn nobody_changes_the_protocol_unasked() {
+    let answer = b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    let (port, _) = backend(always(answer));
+    let server = proxied(port);
+    assert_eq!(server.request(UPGRADE.as_bytes()).status, 502);
+    server.await_error("changes the protocol, which nobody has asked for");
+}
+
+#[test]
+fn a_socket_of_the_file_system_is_reached_as_the_site() {
+    let site = Site::new();
+    let path = site.path("app.sock");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("its mode");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            while let Some(asked) = head(&mut stream) {
+                let line = asked.lines().next().unwrap_or_default();
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len());
+            }
+        }
+    });
+    let config = "ProxyPass /p/ unix:@ROOT@/app.sock|http://localhost/x/\nProxyPass /q/ unix:@ROOT@/none.sock|http://localhost/";
+    let server = site.config(config).start();
+    assert_eq!(server.get("/p/a").text(), "GET /x/a HTTP/1.1");
+    assert_eq!(server.get("/p/b").text(), "GET /x/b HTTP/1.1");
+    assert_eq!(server.get("/q/b").status, 503);
+    server.await_error("none.sock");
+}
+
+#[test]
+fn connections_are_used_again_but_not_after_more_than_an_answer() {
+    let (port, count) = backend(always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"));
+    let server = proxied(port);
+    let mut connection = server.connect();
+    for _ in 0..20 {
+        connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(connection.response().text(), "hi");
+    }
+    assert_eq!(count.load(SeqCst), 1);
+    let (port, count) =
+        backend(always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n\r\n"));
+    let server = proxied(port);
+    for _ in 0..5 {
+        assert_eq!(server.get("/p/a").text(), "hi");
+    }
+    assert_eq!(count.load(SeqCst), 5);
+}
+
+#[test]
+fn an_answer_is_sent_on_as_it_comes() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let (port, _) = backend(move |mut stream| {
+        head(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none");
+        let _ = wait.lock().expect("one connection").recv();
+        let _ = stream.write_all(b"two");
+    });
+    let server = proxied(port);
+    let mut connection = server.connect();
+    connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(connection.head_response().status, 200);
+    let first: Vec<u8> = (0..3).filter_map(|_| connection.byte()).collect();
+    assert_eq!(first, b"one");
+    go.send(()).expect("it waits");
+    assert_eq!(connection.rest(), b"two");
+}
+
+#[test]
+fn an_answer_that_breaks_off_does_not_look_whole() {
+    for bytes in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"[..],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ] {
+        let (port, _) = backend(move |mut stream| {
+            head(&mut stream);
+            let _ = stream.write_all(bytes);
+        });
+        let server = proxied(port);
+        let mut connection = server.connect();
+        connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\n\r\n");
+        let all = String::from_utf8_lossy(&connection.rest()).into_owned();
+        assert!(all.contains("half") && !all.contains("\r\n0\r\n"), "{all}");
+        server.await_error("it closed the connection before its answer was complete");
+    }
+}
+
+#[test]
+fn the_log_has_the_bytes_that_are_no_answer() {
+    let (port, _) = backend(|mut stream| {
+        head(&mut stream);
+        let _ = stream.write_all(b"220 mail.example ESMTP\r\n");
+    });
+    let server = proxied(port);
+    assert_eq!(server.get("/p/a").status, 502);
+    let line = server.await_error("220 mail.example ESMTP");
+    assert!(line.contains(&format!("http://127.0.0.1:{port}")), "{line}");
+}
+
+#[test]
+fn who_leaves_ends_the_other_server_s_work() {
+    let (ended, end) = mpsc::channel();
+    let ended = std::sync::Mutex::new(ended);
+    let (begun, begin) = mpsc::channel();
+    let begun = std::sync::Mutex::new(begun);
+    let (port, _) = backend(move |mut stream| {
+        head(&mut stream);
+        let _ = begun.lock().expect("one at a time").send(());
+        let gone = matches!(stream.read(&mut [0]), Ok(0) | Err(_));
+        let _ = ended.lock().expect("one at a time").send(gone);
+    });
+    let server = proxied(port);
+    let mut connection = server.connect();
+    connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\n\r\n");
+    begin.recv_timeout(Duration::from_secs(20)).expect("it is asked");
+    drop(connection);
+    assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(true));
+}
+
+#[test]
+fn a_member_that_dies_costs_no_request() {
+    let answer = &b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"[..];
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let alive = Arc::new(AtomicUsize::new(1));
+    let life = alive.clone();
+    let dying = thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            if life.load(SeqCst) == 0 {
+                return;
+            }
+            let life = life.clone();
+            thread::spawn(move || {
+                while head(&mut stream).is_some()
+                    && life.load(SeqCst) == 1
+                    && stream.write_all(answer).is_ok()
+                {}
+            });
+        }
+    });
+    let ports = [address.port(), backend(always(answer)).0, backend(always(answer)).0];
+    let members = ports.map(|port| format!("BalancerMember http://127.0.0.1:{port}\n")).concat();
+    let config = format!("<Proxy balancer://b>\n{members}</Proxy>\nProxyPass /p/ balancer://b/\n");
+    let server = Site::new().config(&config).start();
+    let mut connection = server.connect();
+    let mut ask = || {
+        connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\n\r\n");
+        connection.response().status
+    };
+    assert!((0..30).all(|_| ask() == 200));
+    alive.store(0, SeqCst);
+    drop(TcpStream::connect(address));
+    dying.join().expect("it ends");
+    // Kept connections to it are closed with the next request, and nobody listens any more.
+    assert!((0..60).all(|_| ask() == 200), "{}", server.error_log());
+    server.await_error("it can't be connected to");
+}
+
+#[test]
+fn large_bodies_go_both_ways() {
+    let (port, _) = backend(|mut stream| {
+        let asked = head(&mut stream).unwrap_or_default();
+        let length =
+            asked.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse::<usize>().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        let _ = stream.read_exact(&mut body);
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        let _ = stream.write_all(&body);
+    });
+    let server = proxied(port);
+    let body: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let head = format!(
+        "POST /p/a HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let answer = server.request(&[head.as_bytes(), &body].concat());
+    assert!(answer.status == 200 && answer.body == body);
+}
