@@ -1,6 +1,7 @@
 //! Requests that another server answers. What mod_proxy does with each directive is in `conformance/cases/proxy-*.toml`;
 //! here is what takes time, breaks, or is no request and answer any more.
 
+use crate::faults::await_that;
 use hostler_tests::{Server, Site};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -82,7 +83,7 @@ fn a_connection_changes_to_another_protocol_where_that_is_wanted() {
         connection.send("late");
         connection.finish();
         assert_eq!(String::from_utf8_lossy(&connection.rest()), "<EARLY LATE>", "{line}");
-        assert!(server.access_log().contains("101"), "it is logged when it has ended");
+        await_that("it is logged when it has ended", || server.access_log().contains(" 101 "));
     }
 }
 
@@ -103,10 +104,13 @@ fn a_socket_of_the_file_system_is_reached_as_the_site() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("its mode");
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            while let Some(asked) = head(&mut stream) {
-                let line = asked.lines().next().unwrap_or_default();
-                let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len());
-            }
+            // Each thread of the front has a connection of its own.
+            thread::spawn(move || {
+                while let Some(asked) = head(&mut stream) {
+                    let line = asked.lines().next().unwrap_or_default();
+                    let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len());
+                }
+            });
         }
     });
     let config = "ProxyPass /p/ unix:@ROOT@/app.sock|http://localhost/x/\nProxyPass /q/ unix:@ROOT@/none.sock|http://localhost/";
