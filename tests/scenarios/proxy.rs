@@ -93,7 +93,7 @@ fn nobody_changes_the_protocol_unasked() {
     let (port, _) = backend(always(answer));
     let server = proxied(port);
     assert_eq!(server.request(UPGRADE.as_bytes()).status, 502);
-    server.await_error("changes the protocol, which nobody has asked for");
+    let _ = server.await_error("changes the protocol, which nobody has asked for");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_socket_of_the_file_system_is_reached_as_the_site() {
     assert_eq!(server.get("/p/a").text(), "GET /x/a HTTP/1.1");
     assert_eq!(server.get("/p/b").text(), "GET /x/b HTTP/1.1");
     assert_eq!(server.get("/q/b").status, 503);
-    server.await_error("none.sock");
+    let _ = server.await_error("none.sock");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn an_answer_that_breaks_off_does_not_look_whole() {
         connection.send("GET /p/a HTTP/1.1\r\nHost: a\r\n\r\n");
         let all = String::from_utf8_lossy(&connection.rest()).into_owned();
         assert!(all.contains("half") && !all.contains("\r\n0\r\n"), "{all}");
-        server.await_error("it closed the connection before its answer was complete");
+        let _ = server.await_error("it closed the connection before its answer was complete");
     }
 }
 
@@ -247,7 +247,7 @@ fn a_member_that_dies_costs_no_request() {
     dying.join().expect("it ends");
     // Kept connections to it are closed with the next request, and nobody listens any more.
     assert!((0..60).all(|_| ask() == 200), "{}", server.error_log());
-    server.await_error("it can't be connected to");
+    let _ = server.await_error("it can't be connected to");
 }
 
 #[test]
