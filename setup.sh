@@ -31,6 +31,7 @@ build|opcache|php8.2-opcache|PHP's cache of compiled scripts
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
+run|file:/usr/lib/php/20220829/pdo_sqlite.so|php8.2-sqlite3|the guest book in PHP keeps its entries in SQLite
 test|cmd:curl|curl|the README's commands are run as tests
 test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache first
 test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
@@ -38,6 +39,11 @@ test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as
 test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
 test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's own answers, before ours
 test|file:/usr/lib/apache2/modules/libphp8.2.so|libapache2-mod-php8.2|mod_php's own answers, before ours
+test|cmd:javac|openjdk-17-jdk-headless|the servlet container's own program is compiled with it, and the tests' servlets (without this the other techniques are built)
+test|file:/usr/share/java/tomcat10-embed-core.jar|libtomcat10-embed-java|Tomcat, in which servlets run (the same)
+test|file:/usr/share/java/tomcat10-annotations-api.jar|libtomcat10-java|the rest of Tomcat: annotations, pools of database connections (the same)
+test|file:/usr/share/java/eclipse-jdt-core.jar|libeclipse-jdt-core-java|compiles pages of JSP (the same)
+test|file:/usr/lib/apache2/modules/mod_wsgi.so|libapache2-mod-wsgi-py3|mod_wsgi's own answers, before ours
 test|perl:Plack|libplack-perl|PSGI's own table of cases is run against the engine
 test|perl:HTML::Mason|libhtml-mason-perl|a real application in mod_perl
 test|perl:Apache::DBI|libapache-dbi-perl|an application's way of keeping database connections

@@ -14,7 +14,7 @@ prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}$prefix
 built=${CARGO_TARGET_DIR:-target}/release
 
-programs="hostler hostler-master hostler-front hostler-site hostler-perl hostler-php"
+programs="hostler hostler-master hostler-front hostler-site hostler-perl hostler-php hostler-python hostler-servlet"
 for program in $programs; do
   if [ ! -x "$built/$program" ]; then
     echo "install: $built/$program is missing: run 'make build' first" >&2

@@ -64,11 +64,13 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 14] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
     ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
     ("programs", |options, report| lab::scenario("programs", options, report)),
+    ("tails", |options, report| lab::scenario("tails", options, report)),
+    ("tails-perl", |options, report| lab::scenario("tails-perl", options, report)),
     ("limit", limit::run),
     ("users", users::run),
     ("steady", steady::run),

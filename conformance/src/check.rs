@@ -7,7 +7,7 @@ use crate::table::Expect;
 use pcre2::bytes::RegexBuilder;
 
 /// Fields in which Hostler must agree with Apache even where a case does not name them.
-const COMPARED: [&str; 15] = [
+const COMPARED: [&str; 19] = [
     "Content-Type",
     "Content-Encoding",
     "Content-Language",
@@ -23,6 +23,10 @@ const COMPARED: [&str; 15] = [
     "Allow",
     "Set-Cookie",
     "Accept-Ranges",
+    "Alternates",
+    "Content-Location",
+    "TCN",
+    "Variant-Vary",
 ];
 
 /// An exchange with the new parts of the logs.

@@ -10,6 +10,7 @@ mod backends;
 pub mod check;
 pub mod client;
 pub mod differences;
+pub mod digest;
 pub mod run;
 pub mod scripted;
 pub mod server;

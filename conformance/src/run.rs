@@ -155,7 +155,15 @@ fn observe(server: &Server, case: &Case) -> Observed {
     let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
     let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
     let watch = case.expect.closes.is_some();
-    let exchanged = client::exchange(server.address(case.request.port2), &bytes, answers, head, watch);
+    let address = server.address(case.request.port2);
+    let bytes = match &case.request.digest {
+        Some(login) => signed(address, login, case, &bytes),
+        None => bytes,
+    };
+    for _ in 1..case.request.digest.as_ref().and_then(|login| login.times).unwrap_or(1) {
+        let _ = client::exchange(address, &bytes, answers, head, false);
+    }
+    let exchanged = client::exchange(address, &bytes, answers, head, watch);
     let mut observed = Observed { exchange: exchanged.unwrap_or_default(), ..Observed::default() };
     for response in &mut observed.exchange.responses {
         response.body = tree.neutral(&response.body);
@@ -166,6 +174,22 @@ fn observe(server: &Server, case: &Case) -> Observed {
     observed.access_log = logged(server, &access_log, before.0, &case.expect, case.expect.log.as_ref());
     observed.error_log = logged(server, &error_log, before.1, &case.expect, case.expect.error_log.as_ref());
     observed
+}
+
+/// The request with its login, after the challenge that it gets without one.
+fn signed(to: std::net::SocketAddr, login: &crate::digest::Login, case: &Case, bytes: &[u8]) -> Vec<u8> {
+    let first = client::exchange(to, bytes, 1, false, false).unwrap_or_default();
+    let challenge =
+        first.responses.first().and_then(|answer| answer.field("WWW-Authenticate")).unwrap_or_default();
+    let line = case
+        .request
+        .request
+        .clone()
+        .unwrap_or_else(|| format!("GET {}", case.request.get.as_deref().unwrap_or("/")));
+    let (method, target) = line.split_once(' ').unwrap_or((&line, "/"));
+    let mut request = case.request.clone();
+    request.headers.push(login.field(&challenge, method, target));
+    wire(&request).into_bytes()
 }
 
 /// Numbers of Apache's messages about its own start.

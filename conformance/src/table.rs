@@ -108,6 +108,8 @@ pub struct Request {
     pub write: BTreeMap<String, FileSpec>,
     /// Files to remove before the request.
     pub remove: Vec<String>,
+    /// A login by digest: the request is sent once for its nonce, then with what is signed.
+    pub digest: Option<crate::digest::Login>,
     /// Milliseconds to wait before the request, for what the server does after the answer before (log handlers).
     pub after_ms: u64,
 }
@@ -177,7 +179,8 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 13] = [
+const REQUEST_KEYS: [&str; 14] = [
+    "digest",
     "get",
     "request",
     "raw",

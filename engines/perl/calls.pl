@@ -62,7 +62,7 @@ print <<'EOT';
 | `$s->server_admin($text)`, `server_hostname`, `port`, `loglevel`, `timeout`, `$s->dir_config($name, $value)` | set what Perl in this process sees; what the front does by them stays. |
 | `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |
-| `$r->prev` | after an internal redirect: the request before it as it was left, but not its `pnotes`. |
+| `$r->prev` | after an internal redirect: the request before it as it was left; with its `pnotes` where Perl has named the redirect or the error, and answers what it leads to. |
 | `$r->lookup_uri` ... | the front is asked. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |

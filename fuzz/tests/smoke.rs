@@ -33,7 +33,7 @@ macro_rules! smoke {
 }
 
 smoke! {
-    authority, byte_range, cgi_header, cgi_request, config, control, dbm, engine, expr, fastcgi, htaccess, http1_answer,
+    authority, byte_range, cgi_header, cgi_request, config, control, dbm, engine, expr, fastcgi, htaccess, http1_answer, ajp,
     http1_chunked, http1_head, legacy_expr, nph_header, rewrite, ring, ssi, tree, uri, wire,
 }
 

@@ -117,8 +117,8 @@ fn a_process_that_dies_costs_one_request_which_says_how() {
     let (other, count) = told(&server);
     assert!(other != pid && count == 1);
     assert_eq!(server.get("/a.fcgi?exit").status, 500);
-    server.await_error("before the end");
-    server.await_error("status 3");
+    let _ = server.await_error("before the end");
+    let _ = server.await_error("status 3");
     assert_eq!(told(&server).1, 1);
 }
 
@@ -129,13 +129,13 @@ fn one_that_cannot_begin_says_why_and_is_not_started_in_a_circle() {
         "",
     );
     assert_eq!(server.get("/a.fcgi").status / 100, 5);
-    server.await_error("no library");
+    let _ = server.await_error("no library");
     for _ in 0..4 {
         assert_eq!(server.get("/a.fcgi").status / 100, 5);
     }
     let missing = managed_with("#!/no/such/interpreter\n", "");
     assert_eq!(missing.get("/a.fcgi").status, 500);
-    missing.await_error("/no/such/interpreter");
+    let _ = missing.await_error("/no/such/interpreter");
 }
 
 #[test]
@@ -150,10 +150,10 @@ fn processes_have_their_number_of_requests_and_their_time() {
     assert_eq!(told(&server).1, 1);
     let server = managed("FcgidBusyTimeout 1\nFcgidIOTimeout 20");
     assert_eq!(server.get("/a.fcgi?hang").status, 500);
-    server.await_error("at one request for too long");
+    let _ = server.await_error("at one request for too long");
     let server = managed("FcgidIOTimeout 1");
     assert_eq!(server.get("/a.fcgi?hang").status, 504);
-    server.await_error("neither read nor wrote");
+    let _ = server.await_error("neither read nor wrote");
     assert_eq!(told(&server).1, 1);
 }
 
@@ -168,6 +168,19 @@ fn a_script_that_is_replaced_is_run_by_new_processes() {
     fs::rename(&new, &path).expect("in its place");
     until("the new one", || told(&server).1 > 100);
     assert!(told(&server).0 != pid);
+}
+
+#[test]
+fn a_program_that_ends_by_itself_after_some_requests_costs_none() {
+    needs_fcgi!();
+    let ends = PROGRAM.replace(" $>\";\n", " $>\";\n    last if $count == 2;\n");
+    assert!(ends.contains("last if"));
+    let server = managed_with(&ends, "");
+    let counts: Vec<u32> = (0..30).map(|_| told(&server).1).collect();
+    assert!(
+        counts.contains(&1) && counts.contains(&2) && counts.iter().all(|count| *count <= 2),
+        "{counts:?}"
+    );
 }
 
 /// Closes its connection after each answer, whatever it is asked to.
@@ -238,7 +251,7 @@ fn one_that_accepts_and_never_answers_is_not_waited_for_for_ever() {
     let server = site.start();
     let kept = thread::spawn(move || listener.incoming().take(1).collect::<Vec<_>>());
     assert_eq!(server.get("/x").status, 504);
-    server.await_error("neither read nor wrote");
+    let _ = server.await_error("neither read nor wrote");
     drop(kept.join());
 }
 
@@ -257,7 +270,7 @@ fn an_answer_that_breaks_off_is_not_made_to_look_complete() {
     let answer = server.get("/x");
     assert!(answer.status != 200 || answer.truncated, "{answer:?}");
     said.join().expect("it has been asked");
-    server.await_error("closed the connection");
+    let _ = server.await_error("closed the connection");
 }
 
 /// Reads a request to its end, says something, and closes.
@@ -307,7 +320,7 @@ fn an_access_file_reaches_no_address_that_is_not_allowed() {
     );
     let server = site.start();
     assert_eq!(server.get("/a/x").status, 403);
-    server.await_error("HostlerProxyAllow 127.0.0.1:1");
+    let _ = server.await_error("HostlerProxyAllow 127.0.0.1:1");
     // It may be reached, and nobody is there.
     assert_eq!(server.get("/b/x").status, 503);
 }
@@ -399,4 +412,9 @@ fn check_knows_the_handlers() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    let file = site.path("httpd.conf");
+    let explained =
+        Command::new(hostler()).arg("explain").arg("-f").arg(file).arg("http://localhost:8080/x").output();
+    let told = String::from_utf8_lossy(&explained.expect("hostler explain").stdout).into_owned();
+    assert!(told.contains("the program at unix:/run/x|fcgi://localhost"), "{told}");
 }

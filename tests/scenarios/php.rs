@@ -1,14 +1,18 @@
 //! PHP in warm workers, configured as mod_php is. What PHP itself does is tested in `engines/php`.
 
-use crate::faults::await_that;
-use hostler_tests::{Server, Site, needs_program};
+use hostler_tests::{Server, Site};
 
 /// The library that the engine takes.
 macro_rules! needs_php {
     () => {
-        needs_program!("/usr/lib/libphp8.2.so")
+        hostler_tests::needs_program!("/usr/lib/libphp8.2.so")
     };
 }
+
+mod asked;
+mod cache;
+mod faults;
+mod remembered;
 
 /// Debian's own configuration of mod_php.
 const DEBIAN: &str = r#"
@@ -238,211 +242,6 @@ fn programs_know_that_the_module_is_there() {
     let text = "<IfModule mod_php.c>\nphp_value precision 3\n</IfModule>\n<IfModule !php_module>\nphp_value precision 4\n</IfModule>\n";
     let server = serve(&[("a.php", "<?php echo ini_get('precision');"), (".htaccess", text)]);
     assert_eq!(server.get("/a.php").text(), "3");
-}
-
-/// A URL whose way through the phases is known needs none of them again; what differs between requests does, and what holds
-/// for all of them holds from the moment on in which it changes.
-#[test]
-fn what_is_remembered_of_a_url_is_nobody_s_own() {
-    needs_php!();
-    let text = "<?php echo $_SERVER['QUERY_STRING'], ' ', $_COOKIE['c'] ?? '-', ' ', $_SERVER['PHP_AUTH_USER'] ?? '-', ' ', \
-                $_SERVER['PATH_INFO'] ?? '-', ' ', $_SERVER['MARK'] ?? '-', ' ', $_SERVER['REQUEST_URI'];";
-    let server =
-        site(&[("a.php", text), ("index.php", text), (".htaccess", "DirectoryIndex index.php\n")]).start();
-    let ask = |target: &str, field: &str| {
-        let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n");
-        server.request(head.as_bytes()).text()
-    };
-    for round in 0..3 {
-        assert_eq!(ask("/a.php", ""), " - - - - /a.php", "{round}");
-        assert_eq!(ask("/a.php?q=1", "Cookie: c=2\r\n"), "q=1 2 - - - /a.php?q=1", "{round}");
-        assert_eq!(ask("/a.php", "Authorization: Basic dTpw\r\n"), " - u - - /a.php", "{round}");
-        assert_eq!(ask("/a.php/x?y", ""), "y - - /x - /a.php/x?y", "{round}");
-        assert_eq!(ask("/?z", ""), "z - - - - /?z", "{round}");
-    }
-    let rules = [
-        ("SetEnvIf Cookie c=2 MARK=cookie\n", "q=1 2 - - cookie /a.php?q=1", " - - - - /a.php"),
-        (
-            "<If \"%{QUERY_STRING} == 'q=1'\">\nSetEnv MARK query\n</If>\n",
-            "q=1 2 - - query /a.php?q=1",
-            " - - - - /a.php",
-        ),
-        ("SetEnv MARK all\n", "q=1 2 - - all /a.php?q=1", " - - - all /a.php"),
-    ];
-    for (rule, with, without) in rules {
-        std::fs::write(server.site().path("htdocs/.htaccess"), rule).expect("ours");
-        await_that("it is so", || ask("/a.php?q=1", "Cookie: c=2\r\n") == with);
-        assert_eq!(ask("/a.php", ""), without, "{rule}");
-        assert_eq!(ask("/a.php?q=1", "Cookie: c=2\r\n"), with, "{rule}");
-    }
-    std::fs::write(server.site().path("htdocs/.htaccess"), "Require all denied\n").expect("ours");
-    await_that("it is so", || server.get("/a.php").status == 403);
-    assert_eq!(server.get("/a.php?q=1").status, 403);
-}
-
-#[test]
-fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
-    needs_php!();
-    let server = serve(&[
-        ("status.php", "<?php http_response_code(404); echo 'none';"),
-        ("long.php", "<?php for ($i = 0; $i < 100; $i++) echo str_repeat('x', 10000);"),
-        ("fatal.php", "<?php nothing();"),
-        ("die.php", "<?php posix_kill(getmypid(), 9); sleep(9);"),
-        ("log.php", "<?php error_log('noted ' . $_GET['n']); echo 'x';"),
-        ("broken.php", "<?php echo str_repeat('x', 100000); flush(); nothing();"),
-    ]);
-    for round in 0..3 {
-        assert_eq!(
-            (server.get("/status.php").status, server.get("/status.php").text()),
-            (404, "none".to_owned())
-        );
-        assert_eq!(server.get("/long.php").text().len(), 1_000_000, "{round}");
-        assert_eq!(server.get("/fatal.php").status, 500, "{round}");
-        assert_eq!(server.get("/die.php").status, 502, "{round}");
-        assert_eq!(server.get(&format!("/log.php?n={round}")).text(), "x");
-        drop(server.await_error(&format!("noted {round}")));
-        assert_eq!(server.get("/broken.php").text().len(), 100_000, "{round}");
-    }
-}
-
-#[test]
-fn other_urls_are_looked_up_and_become_parts_of_the_answer() {
-    needs_php!();
-    let look = "<?php foreach (['/in/b.txt?q', 'in/b.txt', '/closed/b.txt', '/missing'] as $u) {\
-                $f = @apache_lookup_uri($u); echo $f ? \"$f->uri \" . ($f->args ?? '') . ' ' . ($f->content_type ?? '') : 'no', \"\\n\"; }";
-    let include = "<?php header('X-A: b'); echo 'one '; virtual('/in/b.txt'); echo ' two '; virtual('part.php?x=3'); \
-                   echo ' ', var_export(@virtual('/closed/b.txt'), true), var_export(@virtual('/missing'), true); virtual('/page.shtml');";
-    let server = site(&[
-        ("look.php", look),
-        ("all.php", include),
-        ("part.php", "<?php echo 'part', $_GET['x'], getmypid() > 0;"),
-        ("page.shtml", "[<!--#echo var=\"DOCUMENT_NAME\" -->]"),
-        ("in/b.txt", "text"),
-        ("closed/b.txt", "secret"),
-        ("closed/.htaccess", "Require all denied\n"),
-    ])
-    .config("<Directory \"@ROOT@/htdocs\">\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>")
-    .start();
-    for _ in 0..2 {
-        assert_eq!(
-            server.get("/look.php").text(),
-            "/in/b.txt q text/plain\n/in/b.txt  text/plain\nno\n/missing  \n"
-        );
-        let answer = server.get("/all.php");
-        assert_eq!(answer.field("X-A"), Some("b"));
-        assert!(answer.text().starts_with("one text two part31 falsefalse["), "{}", answer.text());
-    }
-}
-
-#[test]
-fn a_part_that_needs_the_only_worker_is_refused_with_the_reason() {
-    needs_php!();
-    let server = site(&[
-        ("a.php", "<?php echo 'a'; var_dump(@virtual('/b.php')); @virtual('/c.txt');"),
-        ("b.php", "<?php echo 'b';"),
-        ("c.txt", "c"),
-    ])
-    .config("MaxRequestWorkers 1")
-    .start();
-    assert_eq!(server.get("/a.php").text(), "abool(false)\nc");
-    drop(server.await_error("MaxRequestWorkers is 1"));
-}
-
-#[test]
-fn the_access_log_shows_what_programs_have_set() {
-    needs_php!();
-    let text = "<?php apache_note('n', 'noted'); apache_setenv('E', 'set'); echo isset($_GET['l']) ? str_repeat('x', 200000) : 'x';";
-    let server = site(&[("a.php", text)]).config("CustomLog \"@ROOT@/own.log\" \"%U%q %{n}n %{E}e\"").start();
-    for target in ["/a.php", "/a.php?1", "/a.php?l"] {
-        assert_eq!(server.get(target).status, 200);
-        await_that("it is so", || {
-            let log = std::fs::read_to_string(server.site().path("own.log")).unwrap_or_default();
-            log.contains(&format!("{target} noted set\n"))
-        });
-    }
-}
-
-#[test]
-fn the_cache_of_scripts_is_in_sight() {
-    needs_php!();
-    let server = site(&[("a.php", "<?php echo 1;")])
-        .config("<Location /status>\nSetHandler server-status\n</Location>\n<Location /metrics>\nSetHandler hostler-metrics\n</Location>")
-        .start();
-    await_that("it is so", || {
-        drop(server.get("/a.php"));
-        server.get("/metrics").text().contains("hostler_pool_opcache_scripts{pool=")
-    });
-    let metrics = server.get("/metrics").text();
-    assert!(metrics.contains("# TYPE hostler_pool_opcache_hits_total counter"), "{metrics}");
-    assert!(
-        server.get("/status").text().contains("opcache: bytes: 134217728"),
-        "{}",
-        server.get("/status").text()
-    );
-}
-
-#[test]
-fn a_cache_that_is_too_small_is_told_of() {
-    needs_php!();
-    // Texts that differ: the cache keeps one of those that are alike.
-    let script =
-        |at: u32| format!("<?php function f{at}() {{ return '{}'; }}", format!("{at} ").repeat(15_000));
-    let many: Vec<(String, String)> = (0..300).map(|at| (format!("f{at}.php"), script(at))).collect();
-    let ini = format!("{INI}opcache.memory_consumption=8\nopcache.interned_strings_buffer=1\n");
-    let all = "<?php for ($i = (int) $_GET['from']; $i < $_GET['from'] + 100; $i++) include \"f$i.php\"; echo 'done';";
-    let site = many
-        .iter()
-        .fold(site(&[("all.php", all)]), |site, (name, text)| site.file(&format!("htdocs/{name}"), text));
-    let server = site.file("php.ini", &ini).start();
-    for from in [0, 100, 200] {
-        assert_eq!(server.get(&format!("/all.php?from={from}")).text(), "done");
-    }
-    await_that("it is so", || {
-        drop(server.get("/all.php?from=200"));
-        server.error_log().contains("raise opcache.memory_consumption")
-    });
-}
-
-#[test]
-fn scripts_that_warm_a_pool_are_compiled_before_its_first_request() {
-    needs_php!();
-    let text = "<?php $s = opcache_get_status(); echo count(array_filter($s['scripts'], fn($s) => str_ends_with($s['full_path'], 'part.php')));";
-    let server = site(&[
-        ("index.php", "<?php error_log('warm'); include 'part.php'; echo 'goes nowhere';"),
-        ("part.php", "<?php function part() {}"),
-        ("a.php", text),
-    ])
-    .config("PHPWarm /index.php /missing.php")
-    .start();
-    assert_eq!(server.get("/a.php").text(), "1");
-    drop(server.await_error("warm"));
-    drop(server.await_error("PHPWarm /missing.php: the script did not run"));
-}
-
-#[test]
-fn a_new_release_behind_a_link_is_new_to_php_at_once() {
-    needs_php!();
-    let text = |release: u32| {
-        format!(
-            "<?php require 'part.php'; echo basename(dirname(__FILE__)), part(), ' ', basename($_SERVER['DOCUMENT_ROOT']), {release};"
-        )
-    };
-    let part = |release: u32| format!("<?php function part() {{ return {release}; }}");
-    let site = site(&[])
-        .file("r1/a.php", text(1))
-        .file("r2/a.php", text(2))
-        .file("r1/part.php", part(1))
-        .file("r2/part.php", part(2));
-    let current = site.path("current");
-    std::os::unix::fs::symlink("r1", &current).expect("ours");
-    let server = site
-        .config("DocumentRoot \"@ROOT@/current\"\n<Directory \"@ROOT@\">\nRequire all granted\nHostlerPHPRealpath On\n</Directory>")
-        .start();
-    assert_eq!(server.get("/a.php").text(), "r11 r11");
-    let next = server.site().path("next");
-    std::os::unix::fs::symlink("r2", &next).expect("ours");
-    std::fs::rename(&next, &current).expect("ours");
-    await_that("it is so", || server.get("/a.php").text() == "r22 r22");
 }
 
 #[test]

@@ -64,6 +64,10 @@ fn every_page_answers_as_it_should() {
         ("/server-status?auto", 200, "Scoreboard: "),
         ("/metrics", 200, "# TYPE hostler_"),
         ("/files/", 200, "The picture of the start page"),
+        ("/articles/", 200, "Addresses that no file has"),
+        ("/articles/old-houses", 200, "article.shtml?name=old-houses"),
+        ("/articles/news/old-houses", 301, "/articles/old-houses"),
+        ("/articles/notes.bak", 403, ""),
         ("/no/such/page", 404, "There is no page at <code>/no/such/page</code>"),
         ("/private/secret.txt", 403, "not open to visitors"),
         ("/members/", 401, ""),
@@ -74,6 +78,25 @@ fn every_page_answers_as_it_should() {
         assert!(answer.text().contains(text), "{target}: {text:?} is not in\n{}", answer.text());
     }
     let _ = server.await_error("the database is away");
+}
+
+#[test]
+fn php_has_a_page_and_the_same_guest_book() {
+    needs_program!("/usr/lib/libphp8.2.so");
+    needs_program!("/usr/lib/php/20220829/pdo_sqlite.so");
+    let server = showcase();
+    let hello = server.get("/php/hello.php");
+    assert!(hello.status == 200 && hello.text().contains("PHP 8.2"), "{}", hello.text());
+    assert!(server.get("/").text().contains("took this script from the site"));
+    let book = "/php/guestbook.php";
+    assert_eq!(sign(&server, book, "", "name=Anna+%3Cb%3E&words=by+PHP").status, 303);
+    assert_eq!(sign(&server, book, "Origin: http://evil.test\r\n", "name=x&words=y").status, 403);
+    assert_eq!(sign(&server, book, "", "name=x").status, 422);
+    for page in [book, "/guestbook"] {
+        let text = server.get(page).text();
+        assert!(text.contains("Anna &lt;b&gt;") && text.contains("by PHP") && text.contains(book), "{text}");
+    }
+    assert_eq!(server.get("/php/").status, 403);
 }
 
 #[test]
@@ -98,6 +121,28 @@ fn members_get_in_with_their_password() {
     assert_eq!(wrong.status, 401);
 }
 
+/// What the page shows of `hostler explain` is what it says.
+#[test]
+fn what_is_explained_of_rewritten_addresses_is_so() {
+    let server = showcase();
+    let page =
+        server.get("/articles/").text().replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
+    let root = server.site().root().display().to_string();
+    for name in ["old-houses", "news/old-houses", "notes.bak"] {
+        let config = server.site().path("httpd.conf");
+        let url = format!("http://localhost:{}/articles/{name}", server.port());
+        let mut command = Command::new(hostler());
+        command.arg("explain").arg("-f").arg(config).args(["-D", "OtherAddress"]).arg(&url);
+        command.env("SHOWCASE", &root).env("SHOWCASE_LISTEN", format!("127.0.0.1:{}", server.port()));
+        let output = command.stdin(Stdio::null()).output().expect("hostler explain runs");
+        let said = String::from_utf8_lossy(&output.stdout).replace(&format!("{root}/sites/start/"), "");
+        let said = said.replace(&format!(":{}", server.port()), ":8080");
+        let from = said.find("rewriting ").unwrap_or_else(|| panic!("{url}: {said}"));
+        let to = said[from..].find("\naccess ").map_or(said.len(), |at| from + at);
+        assert!(page.contains(&said[from..to]), "{url}: {}", &said[from..to]);
+    }
+}
+
 #[test]
 fn nothing_is_missing_on_the_start_page() {
     let page = showcase().get("/").text();
@@ -105,6 +150,7 @@ fn nothing_is_missing_on_the_start_page() {
         ("registry", "has run this script 1 times"),
         ("handler", "Good to see you"),
         ("psgi", "Request 1 of worker"),
+        ("rewriting", "RewriteRule ^([a-z0-9-]+)$ article.shtml?name=$1 [L]"),
         ("isolation", "modules were there"),
         ("guestbook", "Nobody has signed yet"),
     ] {

@@ -297,5 +297,5 @@ fn rules_look_at_the_connection() {
                  RewriteRule ^/a$ /secure [L]";
     let server =
         site().file("htdocs/secure", "by TLS").config(&virtual_host("one.test", "one", rules)).start();
-    assert_eq!(curl(&server, "one.test", "one", &[]), "by TLS 200 2");
+    assert_eq!(curl(&server, "one.test", "one", &[]), "by TLS 200 1.1");
 }

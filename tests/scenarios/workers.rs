@@ -36,7 +36,14 @@ sub nap { Time::HiRes::sleep($_[1] || 0.02); text($_[0], $$) }
 sub state { text($_[0], join ' ', $$, ++$count, $child, rand) }
 sub init { $child = "born$$" }
 sub dump { my $r = shift; $r->content_type('text/plain'); my $x = 'x' x 65536; $r->print($x) for 1 .. 160; 0 }
-sub breaks { my $r = shift; text($r, 'half'); $r->rflush; select undef, undef, undef, $_[0] // .3; kill 9, $$; sleep 9 }
+sub breaks {
+    my $r = shift;
+    text($r, 'half');
+    $r->rflush;
+    if ($_[0] eq 'later') { Time::HiRes::sleep(0.01) until -e $r->document_root . '/now' }
+    kill 9, $$;
+    sleep 9;
+}
 sub leaves { my $r = shift; warn "leaving\n"; text($r, 'never'); POSIX::_exit($_[0] || 3) }
 sub interim { my $r = shift; $r->status($_[0]); text($r, 'interim') }
 sub raw { $_[0]->assbackwards(1); $_[0]->print("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nmore"); 0 }

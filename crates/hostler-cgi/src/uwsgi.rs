@@ -40,7 +40,7 @@ mod tests {
     fn a_packet_has_its_length_and_those_of_its_strings() {
         let mut out = b"before".to_vec();
         assert_eq!(request([(&b"A"[..], &b"bc"[..]), (b"D", b"")], &mut out), Ok(()));
-        assert_eq!(out, b"before\0\x0a\0\0\x01\0A\x02\0bc\x01\0D\0\0");
+        assert_eq!(out, b"before\0\x0c\0\0\x01\0A\x02\0bc\x01\0D\0\0");
     }
 
     #[test]

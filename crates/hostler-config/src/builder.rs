@@ -1,6 +1,8 @@
 //! What the commands of one run share: what the tree knows besides its lines, what has been found wrong, and what is
 //! being filled. Which directives there are it does not know; it is told how to find one ([`Language`]).
 
+use crate::directives::auth::Alias;
+use crate::directives::authz::Requirement;
 use crate::directives::core::Allow;
 use crate::error::{ConfigError, Warning};
 use crate::raw::RawServer;
@@ -8,7 +10,7 @@ use crate::section::Setting;
 use crate::table::Directive;
 use crate::{Command, Facts, Node, Origin};
 use hostler_expr::{RegexOptions, effort};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,6 +24,14 @@ pub(crate) struct Language {
     pub(crate) run: fn(&mut Command<'_>, &[Node]),
     /// The directive of a name, without regard to case.
     pub(crate) find: fn(&str) -> Option<&'static Directive>,
+}
+
+/// Other names for providers (`AuthnProviderAlias`, `AuthzProviderAlias`), for lines that come after them and for .htaccess
+/// files.
+#[derive(Clone, Debug, Default)]
+pub struct Aliases {
+    pub(crate) authn: HashMap<String, Arc<Alias>>,
+    pub(crate) authz: HashMap<String, Requirement>,
 }
 
 /// What is shared by all commands of one run.
@@ -60,6 +70,7 @@ pub(crate) struct Builder {
     pub(crate) handlers: Vec<(Origin, &'static str, String)>,
     /// Handlers and types that an Action serves, lower case.
     pub(crate) actions: HashSet<String>,
+    pub(crate) aliases: Arc<Aliases>,
 }
 
 impl Builder {
@@ -85,6 +96,7 @@ impl Builder {
             filters: HashSet::new(),
             handlers: Vec::new(),
             actions: HashSet::new(),
+            aliases: Arc::default(),
         }
     }
 

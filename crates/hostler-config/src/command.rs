@@ -1,6 +1,8 @@
 //! What a directive's function works on: the configuration being filled, and where it stands.
 
 use crate::builder::Builder;
+use crate::directives::auth::Alias;
+use crate::directives::authz::Requirement;
 use crate::section::{Kind, MethodSet, Section, Setting};
 use crate::table::Directive;
 use crate::{Decides, DirConfig, Facts, Node, Origin, ProcessConfig, Provider, ServerConfig};
@@ -222,6 +224,30 @@ impl Command<'_> {
         let of = |host: Option<Origin>| facts.providers.iter().filter(named).rfind(|one| one.host == host);
         let own = host.and_then(|host| of(Some(host)));
         own.or_else(|| of(None)).map(|provider| provider.function.as_str())
+    }
+
+    /// What `<AuthnProviderAlias>` has named so.
+    pub(crate) fn authn_alias(&self, name: &str) -> Option<Arc<Alias>> {
+        self.builder.aliases.authn.get(name).cloned()
+    }
+
+    pub(crate) fn add_authn_alias(&mut self, name: &str, alias: Alias) {
+        Arc::make_mut(&mut self.builder.aliases).authn.insert(name.to_owned(), Arc::new(alias));
+    }
+
+    /// What `<AuthzProviderAlias>` has named so.
+    pub(crate) fn authz_alias(&self, name: &str) -> Option<&Requirement> {
+        self.builder.aliases.authz.get(name)
+    }
+
+    pub(crate) fn add_authz_alias(&mut self, name: &str, requirement: Requirement) {
+        Arc::make_mut(&mut self.builder.aliases).authz.insert(name.to_owned(), requirement);
+    }
+
+    /// What lines of a section say that is no place: nothing is merged with it by itself.
+    pub(crate) fn aside(&mut self, nodes: &[Node]) -> DirConfig {
+        let inside = Inside { directory: true, ..Inside::default() };
+        self.fill(None, inside, nodes).0
     }
 
     /// Where the virtual host begins that the line is for; `None`: it is the main server's.

@@ -71,6 +71,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
     builder.allow = Some(Arc::clone(&scope.allow));
     builder.deadline = Some(Instant::now() + TIME_LIMIT);
     builder.most_compiled = Some(effort::compiled() + MOST_COMPILED);
+    builder.aliases = Arc::clone(&scope.config.aliases);
     builder.regex_options = scope.config.regex_options;
     let place = Place { kind: Kind::Directory, path: scope.directory.into(), regex: None };
     let before = effort::compiled();

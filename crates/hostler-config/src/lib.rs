@@ -29,6 +29,7 @@ mod table;
 pub mod technique;
 mod tree;
 
+pub use builder::Aliases;
 pub use command::{Command, Context, Inside, Place};
 pub use docs::directives_markdown;
 pub use error::{ConfigError, Warning};

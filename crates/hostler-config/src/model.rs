@@ -2,7 +2,7 @@
 //! order, and what concerns the process as a whole.
 
 use crate::directives as d;
-use crate::{Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
+use crate::{Aliases, Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -49,13 +49,13 @@ parts!(
     /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite
+    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute
 );
 
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite
+    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute
 );
 
 /// The whole configuration.
@@ -71,6 +71,8 @@ pub struct Config {
     pub facts: Arc<Facts>,
     /// RegexDefaultOptions at the end of the files: what .htaccess files begin with.
     pub regex_options: hostler_expr::RegexOptions,
+    /// Other names for providers; .htaccess files may use them.
+    pub aliases: Arc<Aliases>,
     /// What the operator should hear.
     pub warnings: Vec<Warning>,
 }

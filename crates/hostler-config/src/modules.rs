@@ -6,8 +6,7 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
-    headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl,
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter, headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet, negotiation, remoteip, speling, usertrack, vhost_alias, substitute,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -30,12 +29,23 @@ static MODULES: &[&Module] = &[
     &auth::AUTHN_CORE,
     &auth::AUTHN_FILE,
     &auth::AUTHZ_GROUPFILE,
+    &auth::SOCACHE,
+    &auth::anon::MODULE,
+    &auth::dbm::AUTHN,
+    &auth::dbm::AUTHZ,
+    &auth::digest::MODULE,
+    &authz::OWNER,
     &log_config::MODULE,
     &expires::MODULE,
     &autoindex::MODULE,
     &filter::MODULE,
     &filter::DEFLATE,
     &filter::BROTLI,
+    &negotiation::MODULE,
+    &remoteip::MODULE,
+    &speling::MODULE,
+    &usertrack::MODULE,
+    &vhost_alias::MODULE,
     &actions::MODULE,
     &include::MODULE,
     &cgi::MODULE,
@@ -48,6 +58,8 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[0],
     &proxy::METHODS[1],
     &proxy::METHODS[2],
+    &servlet::MODULE,
+    &substitute::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,
@@ -67,6 +79,10 @@ pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
     ("apreq_module", "mod_apreq2.c"),
     // The filter RATE_LIMIT, which variables tell how fast to be.
     ("ratelimit_module", "mod_ratelimit.c"),
+    // The handler send-as-is.
+    ("asis_module", "mod_asis.c"),
+    // The variable UNIQUE_ID, where the module is loaded.
+    ("unique_id_module", "mod_unique_id.c"),
     // The handler server-status.
     ("status_module", "mod_status.c"),
 ];

@@ -11,7 +11,7 @@ pub use facts::{facts, members};
 pub use used::{uses, uses_any};
 
 use crate::directives::core::Rlimit;
-use crate::technique::{self, Engine};
+use crate::technique::{self, Engine, Sizes};
 use crate::{Config, Server};
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::Limits;
@@ -49,6 +49,25 @@ pub struct PoolSettings {
     pub queue_timeout: u32,
     /// `HostlerPoolIdle`, seconds (default 300).
     pub idle: u32,
+}
+
+impl PoolSettings {
+    /// The same with these sizes.
+    #[must_use]
+    pub fn with(self, sizes: Sizes) -> Self {
+        let max_workers = sizes.max_workers.unwrap_or(self.max_workers).max(1);
+        let min_spare = self.min_spare.min(max_workers);
+        Self {
+            start: self.start.min(max_workers),
+            min_spare,
+            max_spare: self.max_spare.max(min_spare + 1),
+            max_workers,
+            max_requests: sizes.max_requests.unwrap_or(self.max_requests),
+            queue_timeout: sizes.queue_timeout.unwrap_or(self.queue_timeout),
+            idle: sizes.idle.unwrap_or(self.idle),
+            ..self
+        }
+    }
 }
 
 /// A pool.

@@ -3,7 +3,7 @@
 //! ask the rows, and know no technique by name.
 
 use crate::directives::pool::Isolation;
-use crate::{Config, DirConfig, Module, Server, ServerConfig};
+use crate::{Config, DirConfig, Module, Origin, Server, ServerConfig};
 use hostler_wire::engine::Setup;
 use std::collections::HashMap;
 use std::fmt;
@@ -75,6 +75,40 @@ pub struct Engine {
     /// What the parent of a pool is told before it forks workers: for virtual hosts by their indexes in
     /// [`Config::servers`], a generation, and whether each worker serves one request.
     pub setup: fn(&Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup,
+    /// Whether its programs are divided into groups, each with a pool of its own.
+    pub groups: Option<&'static Groups>,
+}
+
+/// What is wrong: where, in which directive, and why.
+pub type Complaint = (Origin, &'static str, String);
+
+/// Names and values.
+pub type Variables = Vec<(String, String)>;
+
+/// Groups of an engine's programs. A request's group is known when the request is: each name is a pool of its own, of the
+/// virtual hosts that would else share one.
+pub struct Groups {
+    /// Adds to what the parent of a pool is told what is its group's.
+    pub setup: fn(&Config, servers: &[u32], group: &str, &mut Setup),
+    /// Variables for the engine's program, beside those that all get.
+    pub environment: fn(&Config, servers: &[u32], group: &str) -> Variables,
+    /// The sizes of a group's pool.
+    pub sizes: fn(&Config, servers: &[u32], group: &str) -> Sizes,
+    /// What the configuration says of groups that can't be: where, in which directive, and why.
+    pub check: fn(&Config) -> Vec<Complaint>,
+}
+
+/// Sizes of a group's pool, where they are not those of a pool that is not divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Workers at most.
+    pub max_workers: Option<u32>,
+    /// Requests of a worker's life; 0: no limit.
+    pub max_requests: Option<u32>,
+    /// Seconds until a pool that nobody uses ends.
+    pub idle: Option<u32>,
+    /// Seconds that a request may wait for a worker.
+    pub queue_timeout: Option<u32>,
 }
 
 impl PartialEq for Engine {

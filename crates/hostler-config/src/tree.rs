@@ -51,6 +51,8 @@ pub struct Facts {
     pub providers: Vec<Provider>,
     /// Lines of Hostler's own directives that a module has added, too, before them.
     pub also_declared: BTreeSet<Origin>,
+    /// Modules that the configuration loads and that Hostler has: a few do something by being there alone.
+    pub loaded_modules: BTreeSet<String>,
     /// Modules that the configuration loads and that are not there, under both of their names.
     pub missing_modules: BTreeSet<String>,
     /// Modules that are loaded, that Hostler lacks, and whose directives it does not know.

@@ -206,7 +206,8 @@ fn errors_name_file_line_directive_and_form() {
         ("RewriteCond a", "bad argument line 'a'"),
         ("RewriteBase /x", "only valid in per-directory config files"),
         ("RewriteOptions Nothing", "unknown option 'Nothing'"),
-        ("RewriteMap a dbd:/x", "dbd"),
+        ("RewriteMap a dbd:x", "dbd"),
+        ("RewriteMap a dbm=ndbm:/x", "ndbm"),
         ("<Proxy *>\n</Proxy>", "proxying is not implemented yet"),
         ("LimitUIDRange 5 4", "the range is empty"),
     ] {

@@ -268,7 +268,10 @@ fn what_mod_perl_defines_is_defined_where_something_asks_for_it() {
     let app = |before: &str, after: &str| {
         let config =
             config(&format!("{before}\n<IfDefine MODPERL2>\nPSGIApp app.psgi\n</IfDefine>\n{after}"));
-        config.main().defaults.part(&psgi::DIR).app.is_some()
+        let counts = config.main().defaults.part(&psgi::DIR).app.is_some();
+        let told = config.warnings.iter().filter(|warning| warning.message.contains("asks for Perl")).count();
+        assert_eq!(told, usize::from(!counts), "{:?}", config.warnings);
+        counts
     };
     assert!(app("LoadModule perl_module modules/mod_perl.so", ""));
     assert!(app("PerlModule Apache2::Reload", ""));

@@ -21,7 +21,8 @@ enum {
     HOSTLER_NO_CACHE = 1 << 8,
     HOSTLER_SUEXEC = 1 << 9,
     HOSTLER_STAYS = 1 << 10,
-    HOSTLER_BODY_ASKED = 1 << 11
+    HOSTLER_BODY_ASKED = 1 << 11,
+    HOSTLER_ERRORS_STAY = 1 << 12
 };
 
 /* A virtual host; the first is the main server. */

@@ -58,11 +58,30 @@ pub trait Engine: Sized {
     /// The last of what the parent does before it forks for the first time.
     fn before_fork(&mut self) {}
 
+    /// What a runtime has to do about each fork of a worker.
+    fn around_fork(_: Side) {}
+
+    /// What `ps` shows for the pool's processes; `None`: engine and site.
+    fn title(&self) -> Option<String> {
+        None
+    }
+
     /// The first of what a new worker does, with its own standard error and name.
     ///
     /// # Errors
     /// Why it can't serve. It ends, and the front is told.
     fn begin_worker(&mut self) -> Result<Self::Worker, String>;
+}
+
+/// When, and in which of the processes, something is done about a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// In the parent, just before.
+    Before,
+    /// In the parent, afterwards, also when it has failed.
+    Parent,
+    /// In the worker, first of all.
+    Child,
 }
 
 /// A language's runtime in a worker: serves one request after another.
@@ -76,6 +95,11 @@ pub trait Serve: Sized {
 
     /// Serves a request: all that the front asks on the trip, which begins with [`Trip::next`].
     fn serve(&mut self, trip: &mut Trip<Self>);
+
+    /// Waits for the next request. A runtime with a lock lets others have it meanwhile.
+    fn idle<T>(wait: impl FnOnce() -> T) -> T {
+        wait()
+    }
 
     /// The last of what the worker does.
     fn end(&mut self) {}

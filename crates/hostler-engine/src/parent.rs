@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::control::Control;
 use crate::link::{Forked, Link, LinkId};
 use crate::reasons::{self, Reasons};
-use crate::{Engine, process, worker};
+use crate::{Engine, Side, process, worker};
 
 /// How long workers may take for the requests they are at, once their front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
@@ -50,6 +50,8 @@ pub(crate) fn run<E: Engine>(socket: OwnedFd) -> io::Result<()> {
         Ok(engine) => engine,
         Err(why) => return first.control.send(&FromEngine::Failed { why }),
     };
+    let title = engine.title().unwrap_or(title);
+    process::title(&title);
     // Only now: programs that preloaded code starts would inherit the blocked signals.
     let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
     first.control.send(&FromEngine::Ready { version: engine.version(), workers: 0 })?;
@@ -224,7 +226,10 @@ impl<E: Engine> Parent<E> {
         let Ok([memory, stderr]) = <[OwnedFd; 2]>::try_from(descriptors) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a worker without its descriptors"));
         };
-        let answer = match process::fork() {
+        E::around_fork(Side::Before);
+        let forked = process::fork();
+        E::around_fork(if matches!(forked, Ok(None)) { Side::Child } else { Side::Parent });
+        let answer = match forked {
             Ok(None) => self.become_worker(at, memory, stderr),
             Ok(Some(pid)) => {
                 self.workers.push(Forked { link: self.links[at].id, worker, pid, last: None });

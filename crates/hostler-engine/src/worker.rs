@@ -68,7 +68,7 @@ fn serve_all<S: Serve>(mut worker: Worker, own: &mut S, setup: &Setup) -> Result
     let mut trip = Trip::new(Processor::new(setup));
     let (mut count, mut usual) = (0, Usual::of(LIGHT));
     while !process::is_terminated() {
-        let Some(conversation) = worker.next(Some(LOOK)) else { continue };
+        let Some(conversation) = S::idle(|| worker.next(Some(LOOK))) else { continue };
         count += 1;
         match trip.serve(own, conversation, Instant::now(), most != 0 && count >= most) {
             Served::Goes => break,

@@ -6,6 +6,9 @@
 /// Groups that can be referred to, `$0` included (Apache: `AP_MAX_REG_MATCH`).
 pub(crate) const GROUPS: usize = 10;
 
+/// Where the groups of a match begin and end, `$0` to `$9`; those that took no part are `None`.
+pub type Groups = [Option<(usize, usize)>; GROUPS];
+
 /// The text and the groups of the last successful match. Empty until a regular expression matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captures {

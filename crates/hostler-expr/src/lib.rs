@@ -46,7 +46,7 @@ mod text;
 mod tree;
 mod variable;
 
-pub use captures::Captures;
+pub use captures::{Captures, Groups};
 pub use error::{EvalError, ParseError, Question};
 pub use glob::{GlobMode, glob_matches};
 pub use host::{Answer, FileError, FileTest, Host, SubrequestTest};

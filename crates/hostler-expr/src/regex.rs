@@ -1,7 +1,7 @@
 //! Regular expressions with Apache's default options. A match that takes too long is an error and not "no match":
 //! the pattern may guard something.
 
-use crate::captures::{GROUPS, Spans};
+use crate::captures::{GROUPS, Groups, Spans};
 use hostler_regex::{Failure, Flags, Program};
 use std::fmt;
 use std::sync::Arc;
@@ -129,6 +129,14 @@ impl Regex {
             Some((name, text.get(start..end)?.to_vec()))
         };
         Ok(names.into_iter().filter_map(group).collect())
+    }
+
+    /// Where the groups of the first match begin and end, `$0` to `$9`, in the text that is given: nothing is copied.
+    ///
+    /// # Errors
+    /// When the match was given up at one of the limits.
+    pub fn groups(&self, text: &[u8]) -> Result<Option<Groups>, RegexError> {
+        Ok(self.spans(text)?.map(|found| found.spans))
     }
 
     /// The byte ranges of the groups of the first match.

@@ -1,5 +1,6 @@
-//! What clients and tenants may take of what the front shares among all: connections, requests, processor time.
+//! What clients and tenants may take of what the front shares among all: connections, requests, processor time, memory.
 
 pub(crate) mod aside;
 pub(crate) mod budget;
 pub(crate) mod clients;
+pub(crate) mod kept;

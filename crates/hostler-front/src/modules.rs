@@ -3,13 +3,10 @@
 //! ([`crate::hook::plan`]).
 
 use crate::hook::registry::Module;
-use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, perl,
-    php, proxy, proxy_fcgi, ratelimit, rewrite, ssl, status,
-};
+use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status, substitute, unique_id, usertrack, vhost_alias, wsgi};
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 29] = [
+pub(crate) static MODULES: [&Module; 39] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -18,6 +15,7 @@ pub(crate) static MODULES: [&Module; 29] = [
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
+    &auth::digest::MODULE,
     &autoindex::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
@@ -27,18 +25,27 @@ pub(crate) static MODULES: [&Module; 29] = [
     &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
+    &negotiation::MODULE,
     &ratelimit::MODULE,
+    &remoteip::MODULE,
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
     &proxy::MODULE,
+    &wsgi::MODULE,
     &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,
     &rewrite::REDIRECT,
     &rewrite::FORCE,
+    &servlet::MODULE,
     &ssl::MODULE,
+    &speling::MODULE,
+    &substitute::MODULE,
     &status::MODULE,
+    &unique_id::MODULE,
+    &usertrack::MODULE,
+    &vhost_alias::MODULE,
 ];
 
 #[cfg(test)]

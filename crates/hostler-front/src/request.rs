@@ -158,6 +158,8 @@ pub(crate) struct Request {
     pub(crate) is_refused: bool,
     /// `no_local_copy`: conditional requests are not answered 304.
     pub(crate) no_cache: bool,
+    /// `no_cache`: caches of HTTP/1.0 are told to keep nothing.
+    pub(crate) is_uncacheable: bool,
     /// What modules keep with it.
     pub(crate) slots: Slots,
     /// The request that it is a part of, as far as a worker is to be told of it.
@@ -253,6 +255,7 @@ impl Request {
             is_framed: false,
             is_refused: false,
             no_cache: false,
+            is_uncacheable: false,
             slots: Slots::default(),
             main: None,
             next: None,

@@ -1,6 +1,7 @@
 //! Warm workers, whatever language they speak: their pools, and what their answers have in common.
 //!
 //! ```text
+//! container     a request to a servlet container, from its facts to the answer's body
 //! pools         which pool serves a virtual host, and how its processes are started
 //! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
@@ -20,6 +21,7 @@
 //! ```
 
 pub(crate) mod begin;
+pub(crate) mod container;
 pub(crate) mod conversation;
 pub(crate) mod dialect;
 pub(crate) mod directories;

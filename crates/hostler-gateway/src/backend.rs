@@ -4,6 +4,7 @@
 //! a conversation looks like to whoever made the request is the backend's own: all that happens in it is one function
 //! call from there, and no table of functions stands between a request and shared memory.
 
+pub mod ajp;
 pub mod cgi;
 pub mod fastcgi;
 pub mod http;

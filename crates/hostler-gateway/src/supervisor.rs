@@ -117,6 +117,8 @@ pub enum End {
     Evicted,
     /// Nobody has used it for long.
     Idle,
+    /// What its workers have loaded is not to be used any more.
+    Renewed,
 }
 
 impl End {

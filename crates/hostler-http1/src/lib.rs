@@ -10,5 +10,6 @@ pub mod byte_range;
 pub mod chunked;
 pub mod framing;
 pub mod head;
+pub mod proxy_protocol;
 pub mod response;
 pub mod uri;

@@ -10,8 +10,8 @@ use crate::walk::{errno, info};
 const MOST_ENTRIES: usize = 100_000;
 
 /// Lists a directory.
-pub(crate) fn list(id: RequestId, path: &[u8]) -> FromSite {
-    let found = Node::directory(path).and_then(|directory| fs::entries(&directory, MOST_ENTRIES));
+pub(crate) fn list(id: RequestId, path: &[u8], prefix: &[u8]) -> FromSite {
+    let found = Node::directory(path).and_then(|directory| fs::entries(&directory, prefix, MOST_ENTRIES));
     let entries = found.map(|entries| entries.into_iter().map(entry).collect());
     FromSite::Listed { id, entries: entries.map_err(|e| errno(&e)) }
 }

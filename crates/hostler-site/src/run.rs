@@ -28,6 +28,12 @@ pub(crate) fn run(
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
         Program::Shell { command, directory } => Ready::shell(command, directory)?,
+        Program::Listener { path, args, .. } if !path.contains(&b'/') => {
+            let name = std::str::from_utf8(path).map_err(|_| RunError::NotFound)?;
+            let mut ready = Ready::engine(engines, name)?;
+            args.iter().try_for_each(|argument| add(&mut ready.args, argument))?;
+            ready
+        }
         Program::Listener { path, args, directory, .. } => {
             Ready::script(path, args, run.suexec)?.in_directory(directory)?
         }

@@ -191,8 +191,8 @@ impl Site {
                 let (walked, file) = walk::walk(&request, watches);
                 self.answer(id, &FromSite::Walked(walked), file.into_iter().collect())
             }
-            ToSite::List { id: request, path } => {
-                let listed = list::list(request, &path);
+            ToSite::List { id: request, path, prefix } => {
+                let listed = list::list(request, &path, &prefix);
                 let too_long = FromSite::Listed { id: request, entries: Err(Errno::OVERFLOW.raw_os_error()) };
                 let Some(connection) = self.connection(id) else { return Ok(()) };
                 let queued = connection.queue(&listed, Vec::new());

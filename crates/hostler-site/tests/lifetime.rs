@@ -181,7 +181,7 @@ fn requests_that_come_in_pieces_and_in_heaps_are_answered() {
     let mut site = Site::start();
     let mut bytes = Vec::new();
     for id in 0..2000 {
-        let list = ToSite::List { id, path: ByteBuf::from("/proc/self/ns") };
+        let list = ToSite::List { id, path: ByteBuf::from("/proc/self/ns"), prefix: ByteBuf::new() };
         hostler_wire::frame::encode(&list, 0, &mut bytes).unwrap();
     }
     let socket = site.socket().try_clone_to_owned().unwrap();

@@ -330,7 +330,10 @@ fn a_directory_is_listed_with_links_followed() {
     tree.link("missing", "dangling");
     let mut list = |path: &Path| {
         let id = site.id();
-        site.send(&ToSite::List { id, path: ByteBuf::from(path.to_str().unwrap()) }, &[]);
+        site.send(
+            &ToSite::List { id, path: ByteBuf::from(path.to_str().unwrap()), prefix: ByteBuf::new() },
+            &[],
+        );
         match site.receive().0 {
             FromSite::Listed { id: of, entries } if of == id => entries,
             other => panic!("not listed but {other:?}"),
@@ -366,7 +369,14 @@ fn an_answer_larger_than_the_sockets_buffer_arrives_whole() {
     }
     let ids: Vec<_> = (0..5).map(|_| site.id()).collect();
     for id in &ids {
-        site.send(&ToSite::List { id: *id, path: ByteBuf::from(tree.path("").to_str().unwrap()) }, &[]);
+        site.send(
+            &ToSite::List {
+                id: *id,
+                path: ByteBuf::from(tree.path("").to_str().unwrap()),
+                prefix: ByteBuf::new(),
+            },
+            &[],
+        );
     }
     std::thread::sleep(Duration::from_millis(300));
     for expected in ids {

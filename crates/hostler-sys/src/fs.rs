@@ -261,7 +261,7 @@ pub struct Entry {
 ///
 /// # Errors
 /// The kernel's; EOVERFLOW when there are more than `most`.
-pub fn entries(directory: &Node, most: usize) -> io::Result<Vec<Entry>> {
+pub fn entries(directory: &Node, prefix: &[u8], most: usize) -> io::Result<Vec<Entry>> {
     let fd = directory.open_directory()?;
     let mut space = vec![MaybeUninit::uninit(); 32 << 10];
     let mut raw = RawDir::new(&fd, &mut space);
@@ -269,7 +269,7 @@ pub fn entries(directory: &Node, most: usize) -> io::Result<Vec<Entry>> {
     while let Some(entry) = raw.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
+        if name == b"." || name == b".." || !name.starts_with(prefix) {
             continue;
         }
         if found.len() == most {

@@ -15,6 +15,7 @@ pub static TECHNIQUES: &[&Technique] = &[
     &hostler_perl_technique::PERL,
     &hostler_perl_technique::PSGI,
     &hostler_php_technique::PHP,
+    &hostler_python_technique::WSGI,
 ];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
@@ -34,8 +35,8 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
-        assert_eq!(engines, ["perl", "php"]);
+        assert_eq!(engines, ["perl", "php", "python"]);
     }
 }

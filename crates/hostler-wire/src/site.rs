@@ -27,6 +27,8 @@ pub enum ToSite {
         id: RequestId,
         /// Absolute path of the directory.
         path: ByteBuf,
+        /// What the names begin with that are asked for; empty: all.
+        prefix: ByteBuf,
     },
     /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
     /// site's end of the socket over which the parent is told of further fronts
@@ -105,7 +107,8 @@ pub enum Program {
     /// A program that serves connections (FastCGI 1.0 §2.2): its descriptor 0 is a listening Unix socket, which the site
     /// makes for it in a directory that the site's user alone may enter. Socket and directory go when it ends.
     Listener {
-        /// Absolute path of the program, checked as a script is.
+        /// Absolute path of the program, checked as a script is; a name without a slash is an engine's, which is ours and
+        /// held open.
         path: ByteBuf,
         /// Arguments after the program's name.
         args: Vec<ByteBuf>,

@@ -7,14 +7,22 @@ use hostler_config::pools::uses;
 use hostler_config::technique::{self, Engine};
 use std::path::Path;
 
-use crate::cli::Run;
+use crate::cli::{self, Run};
 use crate::plan::{Examined, Found, Roles, Situation, examine, limits, listen, logs, report, secrets};
-use crate::{Failed, load, run, signal};
+use crate::{Failed, load, run, signal, survey};
 
-pub(crate) fn check(args: &Run) -> Result<(), Failed> {
+pub(crate) fn command(args: &cli::Check) -> Result<(), Failed> {
+    let checked = args.configuration().map(|run| check(&run)).transpose();
+    let Some(directory) = &args.htaccess else { return checked.map(drop) };
+    let config = checked?;
+    survey::check(directory, config.as_ref())
+}
+
+fn check(args: &Run) -> Result<Config, Failed> {
     let attempt = load::attempt(&args.configuration)?;
     let config = &attempt.config;
     load::warn(config);
+    print!("{}", survey::of_configuration(config));
     let situation = Situation::here(args.single_user);
     let Examined { roles, mut found } = examine(&attempt, &situation, false);
     let roles = roles.or_else(|| (!situation.root()).then(|| ourselves(config.servers.len())));
@@ -35,7 +43,7 @@ pub(crate) fn check(args: &Run) -> Result<(), Failed> {
     let limit = if unseen { ", as far as this user may see: root sees more" } else { "" };
     println!("{file}: OK ({hosts} virtual hosts){limit}");
     println!("Not checked, because it takes doing it: {}", unchecked(config));
-    Ok(())
+    Ok(attempt.config)
 }
 
 /// Everybody is who we are.

@@ -47,7 +47,7 @@ fn install_engines() {
     }
 }
 
-fn all_of(errors: &[ConfigError]) -> Failed {
+pub(crate) fn all_of(errors: &[ConfigError]) -> Failed {
     Failed(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 

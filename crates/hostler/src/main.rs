@@ -17,6 +17,7 @@ mod serve;
 mod signal;
 mod sites;
 mod status;
+mod survey;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     let done = match cli::Cli::parse().command {
         cli::Command::Serve(args) => serve::serve(&args),
         cli::Command::Run(args) => run::run(&args),
-        cli::Command::Check(args) => check::check(&args),
+        cli::Command::Check(args) => check::command(&args),
         cli::Command::Sites(args) => sites::sites(&args),
         cli::Command::Explain(args) => explain::explain(&args),
         cli::Command::Reload(args) => signal::reload(&args),

@@ -71,6 +71,20 @@ pub(crate) fn has_php() -> bool {
     asked.is_ok_and(|output| output.status.success())
 }
 
+/// Why no servlets can be run here; `None`: they can. The program says so itself, which takes no Java to find out.
+pub(crate) fn lacks_servlets() -> Option<String> {
+    let program = match program("hostler-servlet") {
+        Ok(program) => program,
+        Err(Failed(why)) => return Some(why),
+    };
+    let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    match asked {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Some(format!("hostler-servlet can't be run: {error}")),
+    }
+}
+
 fn engines_in(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory);
     let mut names: Vec<String> =

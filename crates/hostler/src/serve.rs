@@ -1,4 +1,4 @@
-//! `hostler serve`: a directory, or a PSGI application, is served by a configuration that is made up here, in
+//! `hostler serve`: a directory, a PSGI application, or one of servlets is served by a configuration that is made up here, in
 //! Apache's words.
 //!
 //! People serve folders that were never meant to be public as a whole. So what is private by its name (`.git`, `.env`,
@@ -36,18 +36,23 @@ enum Served {
     Directory(PathBuf),
     /// A PSGI application, for all URLs.
     Application(PathBuf),
+    /// An application of servlets, in its archive or unpacked, for all URLs.
+    Servlets(PathBuf),
 }
 
 impl Served {
     fn of(args: &Serve) -> Result<Self, Failed> {
         let shown = args.directory.display();
         let path = args.directory.canonicalize().map_err(|e| format!("{shown}: {e}"))?;
-        if path.is_dir() {
+        let is_archive = path.is_file() && path.extension().is_some_and(|extension| extension == "war");
+        if is_archive || path.join("WEB-INF/web.xml").is_file() {
+            Ok(Self::Servlets(path))
+        } else if path.is_dir() {
             Ok(Self::Directory(path))
         } else if path.extension().is_some_and(|extension| extension == "psgi") {
             Ok(Self::Application(path))
         } else {
-            Err(Failed(format!("{shown} is neither a directory nor a .psgi application")))
+            Err(Failed(format!("{shown} is neither a directory nor a .psgi application nor a .war archive")))
         }
     }
 
@@ -59,13 +64,15 @@ impl Served {
             let opener = Opener::start(&Identity { uid, gid, groups: Vec::new() })?;
             let opened = match self {
                 Self::Directory(path) => opener.enter(path),
-                Self::Application(path) => opener.read(path).map(drop),
+                Self::Servlets(path) if path.is_dir() => opener.enter(path),
+                Self::Application(path) | Self::Servlets(path) => opener.read(path).map(drop),
             };
             (uid, opened.err())
         } else {
             let opened = match self {
                 Self::Directory(path) => enter(path),
-                Self::Application(path) => std::fs::File::open(path),
+                Self::Servlets(path) if path.is_dir() => enter(path),
+                Self::Application(path) | Self::Servlets(path) => std::fs::File::open(path),
             };
             (hostler_sys::process::effective_ids().0, opened.err())
         };
@@ -82,7 +89,7 @@ impl Served {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Directory(path) | Self::Application(path) => path,
+            Self::Directory(path) | Self::Application(path) | Self::Servlets(path) => path,
         }
     }
 
@@ -90,7 +97,8 @@ impl Served {
     fn directory(&self) -> &Path {
         match self {
             Self::Directory(path) => path,
-            Self::Application(path) => path.parent().unwrap_or(path),
+            Self::Servlets(path) if path.is_dir() => path,
+            Self::Application(path) | Self::Servlets(path) => path.parent().unwrap_or(path),
         }
     }
 }
@@ -118,6 +126,9 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
             text,
             "<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
         ),
+        Served::Servlets(_) => {
+            writeln!(text, "ServletApp / \"{path}\"\n<Location \"/\">\nRequire all granted\n</Location>")
+        }
     };
     Ok((text, root.to_string()))
 }
@@ -235,6 +246,21 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         assert!(text.contains(&format!("PSGIApp \"{}\"", file.display())), "{text}");
         assert!(text.contains("<Location \"/\">\nSetHandler psgi"), "{text}");
+    }
+
+    #[test]
+    fn an_archive_or_what_was_unpacked_of_one_answers_for_all_urls() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("app/WEB-INF")).unwrap();
+        for file in ["a.war", "app/WEB-INF/web.xml"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        for served in ["a.war", "app"] {
+            let args = Serve { directory: root.join(served), listen: "127.0.0.1:81".parse().unwrap() };
+            let (text, _) = configuration(&args).ok().unwrap();
+            assert!(text.contains(&format!("ServletApp / \"{}\"", root.join(served).display())), "{text}");
+        }
     }
 
     #[test]

@@ -35,7 +35,8 @@ enum {
     HP_PROXY = 1 << 5,
     HP_KEEP_ALIVE = 1 << 6,
     HP_HTTP_2 = 1 << 7,
-    HP_NO_CACHE = 1 << 8
+    HP_NO_CACHE = 1 << 8,
+    HP_ERRORS_STAY = 1 << 12
 };
 
 /* hostler_perl_frames::Phase */
@@ -142,7 +143,7 @@ typedef struct {
 } hp_outcome;
 
 /* hostler_perl_frames::Role */
-enum { HP_ROLE_MAIN, HP_ROLE_PREV, HP_ROLE_NEXT };
+enum { HP_ROLE_MAIN, HP_ROLE_PREV, HP_ROLE_NEXT, HP_ROLE_STAYED };
 
 /* What comes while a program's question about another URL is open. */
 enum { HP_TOLD_GONE, HP_TOLD_ANSWER, HP_TOLD_RAN, HP_TOLD_NESTED, HP_TOLD_CONFIGURED };
@@ -225,11 +226,13 @@ void hp_prepare_forks(void);
  * hooks (DBI handles and so on are the programs' own business). */
 int hp_perl_child_init(const hp_str *functions, size_t count, char **error);
 /* Serves one trip of a request: all its phases. Whether the request stays for another: because it was to (`stays`), or
- * because its Log handlers are to see what the front makes of the status that it has ended with. */
+ * because its Log handlers are to see what the front makes of the status that it has ended with, or because it has ended
+ * with an error's (HP_ERRORS_STAY). */
 int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays);
 /* Serves a request inside of the one that stays. */
 void hp_perl_nested(const hp_told *told);
-/* What the next request belongs to (HP_ROLE_), as it was left. */
+/* What the next request belongs to (HP_ROLE_), as it was left. HP_ROLE_STAYED: the next goes on in the place of the one that
+ * stays, which becomes its `prev`. */
 void hp_perl_related(const hp_request_in *request, hp_directory *directory, int role);
 /* Ends a request that stays. */
 void hp_perl_release(void);

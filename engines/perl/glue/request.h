@@ -61,6 +61,7 @@ struct hp_request {
     hp_request *prev, *next;
     int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
     int borrows_next;        /* (next does, but for this) it is one of the sub-requests */
+    int has_stayed;          /* of a prev: what its programs want done at its end is not done yet */
     int logs_later;          /* its Log and Cleanup phases are not this trip's */
     int is_configured_anew;  /* a program has added configuration in this trip */
     int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */

@@ -41,7 +41,7 @@ void hp_finish_trip(pTHX_ void *context)
         r->status = t->outcome.status;
     hp_out_finished(&t->outcome);
     r->logs_later = logs_later(t);
-    if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups)
+    if (wants(aTHX_ r, HP_LOG) || wants(aTHX_ r, HP_CLEANUP) || r->pool || r->cleanups || r->owns_prev)
         hp_out_publish();
 }
 
@@ -90,12 +90,53 @@ static hp_request *staying;
 /* What the next one belongs to, by HP_ROLE_. */
 static hp_request *related[3];
 
+/* Log, Cleanup and what else is wanted at its end; first that of the requests in whose place it has gone on. */
+static void conclude(pTHX_ hp_request *r)
+{
+    hp_trip t;
+    if (r->owns_prev && r->prev->has_stayed)
+        conclude(aTHX_ r->prev);
+    Zero(&t, 1, hp_trip);
+    t.r = hp_current = r;
+    (void)hp_guarded(aTHX_ after, &t);
+    SvREFCNT_dec(t.self);
+}
+
+/* One that the next request would have belonged to, had it come. */
+static void forget(pTHX_ int place)
+{
+    hp_request *r = related[place];
+    related[place] = NULL;
+    if (!r)
+        return;
+    if (r->has_stayed)
+        conclude(aTHX_ r);
+    hp_request_free(aTHX_ r);
+    hp_current = NULL;
+}
+
+/* The request that has stayed will be another's prev: what it keeps of the front's is its own from now on. */
+static hp_request *stayed(pTHX_ const hp_request_in *request, hp_directory *directory)
+{
+    hp_request *r = staying;
+    staying = NULL;
+    if (!r)
+        return hp_request_copy(aTHX_ request, directory);
+    hp_request_renew(aTHX_ r, request, directory ? directory : r->directory);
+    r->is_served = 0;
+    r->has_stayed = 1;
+    return r;
+}
+
 void hp_perl_related(const hp_request_in *request, hp_directory *directory, int role)
 {
     dTHX;
-    if (related[role])
-        hp_request_free(aTHX_ related[role]);
-    related[role] = hp_request_copy(aTHX_ request, directory);
+    int place = role == HP_ROLE_STAYED ? HP_ROLE_PREV : role;
+    forget(aTHX_ place);
+    if (role == HP_ROLE_STAYED)
+        related[place] = stayed(aTHX_ request, directory);
+    else
+        related[place] = hp_request_copy(aTHX_ request, directory);
 }
 
 static int are_related(void)
@@ -139,11 +180,10 @@ static void begin(pTHX_ hp_trip *t, const hp_request_in *request, hp_directory *
     hp_current = t->r;
 }
 
-static void end(pTHX_ hp_trip *t)
+static void end(pTHX_ hp_request *r)
 {
-    (void)hp_guarded(aTHX_ after, t);
-    SvREFCNT_dec(t->self);
-    hp_request_free(aTHX_ t->r);
+    conclude(aTHX_ r);
+    hp_request_free(aTHX_ r);
     hp_current = NULL;
     reset(aTHX);
 }
@@ -151,14 +191,22 @@ static void end(pTHX_ hp_trip *t)
 void hp_perl_release(void)
 {
     dTHX;
-    hp_trip t;
-    if (!staying)
-        return;
-    Zero(&t, 1, hp_trip);
-    t.r = hp_current = staying;
+    hp_request *r = staying;
+    int place;
+    for (place = 0; place < 3; place++)
+        forget(aTHX_ place);
     staying = NULL;
-    t.self = hp_request_sv(aTHX_ t.r);
-    end(aTHX_ &t);
+    if (r)
+        end(aTHX_ r);
+}
+
+/* Whether the request is kept for another trip. */
+static int stays_on(const hp_trip *t, int stays)
+{
+    int is_status = t->outcome.kind == HP_STATUS;
+    if (is_status && t->r->in->flags & HP_ERRORS_STAY && t->outcome.status >= 400)
+        return 1;
+    return stays || t->stopped >= 0 || (t->r->logs_later && is_status);
 }
 
 int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int stays)
@@ -190,8 +238,9 @@ int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int sta
         hp_current = NULL;
         return 0;
     }
-    if (!stays && t.stopped < 0 && !(t.r->logs_later && t.outcome.kind == HP_STATUS)) {
-        end(aTHX_ &t);
+    if (!stays_on(&t, stays)) {
+        SvREFCNT_dec(t.self);
+        end(aTHX_ t.r);
         return 0;
     }
     hp_request_stay(aTHX_ t.r);

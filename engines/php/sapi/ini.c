@@ -163,10 +163,11 @@ void hp_ini_of_user(const hp_request *request)
     char path[MAXPATHLEN];
     const char *slash = strrchr(request->script, '/');
     size_t length = slash ? (size_t)(slash - request->script) : 0;
-    if (php_ini_has_per_dir_config() && length && length < sizeof path) {
-        memcpy(path, request->script, length);
-        path[length] = 0;
-        php_ini_activate_per_dir_config(path, length); /* writes into it, and restores */
+    if (php_ini_has_per_dir_config() && length && length + 1 < sizeof path) {
+        /* With its slash: only what stands before one is looked for. */
+        memcpy(path, request->script, length + 1);
+        path[length + 1] = 0;
+        php_ini_activate_per_dir_config(path, length + 1); /* writes into it, and restores */
     }
     if (request->host_name && php_ini_has_per_host_config())
         php_ini_activate_per_host_config(request->host_name, strlen(request->host_name));

@@ -36,19 +36,30 @@ void hp_variables_register(zval *server)
     ZEND_HASH_FOREACH_END();
 }
 
+/* As in Apache's tables, case makes no difference. */
+static char *set_variable(const char *name, size_t length)
+{
+    zend_string *known;
+    zval *value;
+    ZEND_HASH_FOREACH_STR_KEY_VAL(hp_current->set, known, value)
+    {
+        if (known && ZSTR_LEN(known) == length && strncasecmp(ZSTR_VAL(known), name, length) == 0)
+            return Z_STRVAL_P(value);
+    }
+    ZEND_HASH_FOREACH_END();
+    return NULL;
+}
+
 char *hp_variable(const char *name, size_t length)
 {
     hp_pairs all;
     size_t i;
-    if (hp_current->set) {
-        zval *set = zend_hash_str_find(hp_current->set, name, length);
-        if (set && Z_TYPE_P(set) == IS_STRING)
-            return Z_STRVAL_P(set);
-    }
+    char *set = hp_current->set ? set_variable(name, length) : NULL;
+    if (set)
+        return set;
     all = hp_calls->variables(hp_current->trip);
     for (i = 0; i < all.count; i++) {
         const hp_pair *pair = &all.list[i];
-        /* As in Apache's tables, case makes no difference. */
         if (pair->name_length == length && strncasecmp(pair->name, name, length) == 0)
             return (char *)pair->value;
     }

@@ -10,6 +10,7 @@ macro_rules! targets {
 }
 
 targets! {
+    ajp,
     authority,
     byte_range,
     cgi_header,

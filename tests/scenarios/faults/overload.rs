@@ -62,8 +62,9 @@ fn programs_that_cannot_be_started_for_want_of_descriptors_fail_alone() {
     assert_eq!(server.get("/x").text(), "x");
 }
 
-/// Sites of fifty users, with few descriptors for the front.
-fn crowded() -> Server {
+/// Sites of fifty users, with few descriptors for the front. It has a user of its own: how many descriptors may be on
+/// their way at once is counted by user, against the sender's own limit.
+fn crowded(front: u32) -> Server {
     let host = |n| {
         let uid = 64_400 + n;
         format!(
@@ -73,7 +74,7 @@ fn crowded() -> Server {
     let hosts: String = (0..CROWD).map(host).collect();
     (0..CROWD)
         .fold(site_with(&[]), |site, n| site.file(&format!("htdocs/{n}"), "y"))
-        .config(&hosts)
+        .config(&format!("HostlerUser #{front}\n{hosts}"))
         .descriptors(72)
         .start()
 }
@@ -83,7 +84,7 @@ const CROWD: u32 = 50;
 #[test]
 fn more_sites_than_descriptors_cost_no_front() {
     needs_root!();
-    let server = crowded();
+    let server = crowded(64_390);
     let front = process::front(&server);
     let ask = |n: u32| server.get_with("/x", &format!("Host: s{n}.test\r\nConnection: close\r\n")).status;
     assert_eq!(ask(0), 200);
@@ -104,7 +105,7 @@ fn neither_new_sites_nor_new_connections_take_the_last_descriptors() {
             "this kernel does not count descriptors (Linux 6.2 does)",
         );
     }
-    let server = crowded();
+    let server = crowded(64_391);
     let ask = |connection: &mut Connection, host: u32, file: u32| {
         connection.send(format!("GET /{file} HTTP/1.1\r\nHost: s{host}.test\r\n\r\n"));
         connection.response().status

@@ -2,6 +2,7 @@
 //! as they can. The request that they are for is refused, with the cause in the log; B notices nothing.
 
 use super::{Attack, Owned, is_long, tenants};
+use crate::faults::await_that;
 use hostler_tests::{Server, Site, needs_root};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -277,6 +278,29 @@ fn a_listing_of_many_files() {
     Attack::new("listings of 5,000 files", 128).run(&server, || {
         let statuses = ask(&server, "/list/", "", times());
         assert!(statuses.iter().all(|status| matches!(status, 200 | 500)), "{statuses:?}");
+    });
+}
+
+#[test]
+fn large_pages_to_clients_that_read_nothing() {
+    needs_root!();
+    let text = "a long text above a listing\n".repeat(280_000);
+    let rules = "Options +Indexes\nHeaderName HEADER.txt\nIndexOptions FancyIndexing";
+    let site = tenants("").a_file("htdocs/list/.htaccess", rules).a_file("htdocs/list/HEADER.txt", text);
+    let server = site.config("HostlerConnectionsPerAddress max").start();
+    let many = if is_long() { 200 } else { 50 };
+    // 64 MiB are kept for a site; what is being made comes to some more.
+    Attack::new("listings with long texts that nobody reads", 160).run(&server, || {
+        let request = "GET /list/ HTTP/1.1\r\nHost: a.test\r\n\r\n";
+        let open = |_| {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection");
+            stream.write_all(request.as_bytes()).expect("it is taken");
+            stream
+        };
+        let all: Vec<TcpStream> = (0..many).map(open).collect();
+        let _ = server.await_error("the listing is not sent: too much of its site");
+        drop(all);
+        await_that("there is room again", || ask(&server, "/list/", "", 1) == [200]);
     });
 }
 

@@ -44,7 +44,7 @@ fn serving() -> Server {
         .file("htdocs/p/declined", "declined")
         .script(
             "cgi-bin/fine",
-            "#!/bin/sh\nprintf 'Status: 202 Fine\\nContent-Type: text/x-cgi\\n\\ncgi body'\n",
+            "#!/bin/sh\nprintf 'Status: 202 Fine\\nContent-Type: text/x-cgi\\nContent-Length: 8\\n\\ncgi body'\n",
         )
         .config(&config)
         .start()

@@ -18,6 +18,18 @@ sub note {
     Time::HiRes::sleep(0.02);
     return Apache2::Const::OK;
 }
+sub fails {
+    my $r = shift;
+    $r->push_handlers(PerlCleanupHandler => sub { warn "pushed for ", $_[0]->uri, "\n"; 0 });
+    return 404;
+}
+sub document {
+    my $r = shift;
+    my $kept = $r->prev->pnotes('kept') || {};
+    $r->content_type('text/plain');
+    $r->print('instead of ', $kept->{uri} || 'nothing', ' ', ($r->prev->pnotes('pid') || 0) == $$ ? 'same' : 'another');
+    return Apache2::Const::OK;
+}
 sub say {
     my $r = shift;
     $r->content_type('text/plain');
@@ -43,6 +55,21 @@ PerlAccessHandler P::note
     AuthType Basic
     AuthName test
     Require valid-user
+</Location>
+<Location /fails>
+    SetHandler modperl
+    PerlResponseHandler P::fails
+    ErrorDocument 404 /document
+</Location>
+<Location /fails/for/a/file>
+    ErrorDocument 404 /large
+</Location>
+<Location /fails/alone>
+    ErrorDocument 404 default
+</Location>
+<Location /document>
+    SetHandler modperl
+    PerlResponseHandler P::document
 </Location>
 </VirtualHost>
 "#
@@ -82,6 +109,33 @@ fn who_is_refused_between_phases_is_cleaned_up_after() {
     assert_eq!(server.get("/say").status, 401);
     let _ = server.await_error("cleaned up /say");
     assert_eq!(server.get_with("/say", WHO).text(), "same /say");
+}
+
+#[test]
+fn a_document_of_an_error_sees_what_the_request_that_failed_has_kept() {
+    let server = serving("StartServers 2\nMaxRequestWorkers 2");
+    for n in 0..6 {
+        let target = format!("/fails/{n}");
+        let answer = server.get(&target);
+        assert_eq!((answer.status, answer.text()), (404, format!("instead of {target} same")));
+        let _ = server.await_error(&format!("cleaned up {target}"));
+        let _ = server.await_error(&format!("pushed for {target}"));
+    }
+    await_that("each document is cleaned up after", || {
+        server.error_log().matches("cleaned up /document").count() == 6
+    });
+}
+
+#[test]
+fn a_worker_whose_request_has_failed_waits_for_nobody_else_s_answer() {
+    let server = serving("MaxRequestWorkers 1");
+    for target in ["/fails/for/a/file", "/fails/alone", "/fails/for/a/file", "/fails/alone"] {
+        let mut slow = server.connect();
+        slow.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert!(slow.byte().is_some());
+        assert_eq!(server.get_with("/say", WHO).text(), "same /say");
+        let _ = server.await_error(&format!("pushed for {target}"));
+    }
 }
 
 #[test]

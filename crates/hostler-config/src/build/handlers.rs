@@ -51,12 +51,9 @@ mod tests {
         for line in [
             "SetHandler \"proxy:gopher://127.0.0.1:9000\"",
             "AddHandler fcgid-script .fcgi",
-            "AddHandler type-map .var",
             "SetHandler nonsense",
             "AddType application/x-httpd-php .php",
             "ForceType application/x-httpd-php",
-            "Options MultiViews",
-            "Options +Indexes +MultiViews",
         ] {
             let said = warnings(&format!("# one\n<Directory /x>\n{line}\n</Directory>"));
             assert!(said.len() == 1 && said[0].starts_with("configuration:3: "), "{line}: {said:?}");

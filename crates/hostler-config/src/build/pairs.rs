@@ -1,7 +1,8 @@
-//! Handlers and isolations that cannot go together, found before a start.
+//! What cannot go together, found before a start: handlers and isolations, and what engines find wrong with their groups.
 
 use crate::directives::core::Setting as Handler;
-use crate::section::{Section, Setting};
+use crate::directives::servlet;
+use crate::section::{Pattern, Section, Setting};
 use crate::{Config, ConfigError, DirConfig, Origin, Server, technique};
 use std::sync::Arc;
 
@@ -10,6 +11,10 @@ pub(crate) fn impossible(config: &Config) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for server in &config.servers {
         check_server(config, server, &mut errors);
+    }
+    for groups in technique::engines().iter().filter_map(|engine| engine.groups) {
+        let found = (groups.check)(config).into_iter();
+        errors.extend(found.map(|(origin, directive, why)| self::error(config, origin, directive, &why, "")));
     }
     errors.dedup_by(|a, b| (&a.file, a.line) == (&b.file, b.line));
     errors
@@ -20,11 +25,39 @@ fn check_server(config: &Config, server: &Server, errors: &mut Vec<ConfigError>)
     // What a virtual host inherits was found where it stands, unless the host adds the other half.
     let settings = || config.main().settings.iter().chain(&server.settings);
     check(config, &none, &server.defaults, settings, errors);
+    check_servlets(config, server, errors);
     for section in server.directories.iter().chain(&*server.locations) {
         check_section(config, &server.defaults, section, errors);
     }
     for section in server.defaults.core.files.iter().chain(&server.defaults.core.ifs) {
         check_section(config, &server.defaults, section, errors);
+    }
+}
+
+/// Applications of servlets have no handler that a line names: what holds for their paths is looked at.
+fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError>) {
+    let apps = &server.conf.servlet.apps;
+    let is_theirs = |section: &&Arc<Section>| {
+        // Of a pattern nobody knows what it matches.
+        let Pattern::Plain(path) = &section.pattern else { return false };
+        apps.iter().any(|app| {
+            let rest = path.strip_prefix(app.context.as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
+    };
+    let whole = (!apps.is_empty()).then(|| {
+        (
+            server.defaults.pool.isolation,
+            config.main().settings.iter().chain(&server.settings).collect::<Vec<_>>(),
+        )
+    });
+    let parts = server.locations.iter().filter(is_theirs);
+    let parts = parts.map(|section| (section.conf.pool.isolation, section.settings.iter().collect()));
+    for (isolation, settings) in whole.into_iter().chain(parts) {
+        let Some(why) = isolation.and_then(servlet::why_not) else { continue };
+        if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
+            errors.push(error(config, setting.origin, setting.directive, why));
+        }
     }
 }
 
@@ -53,13 +86,13 @@ fn check<'a, I: DoubleEndedIterator<Item = &'a Setting>>(
     let Some(why) = technique.and_then(|technique| technique.why_not(isolation)) else { return };
     let last = |name| settings().rev().find(|setting| setting.directive == name);
     let Some(setting) = last("Isolation").or_else(|| last("SetHandler")) else { return };
-    errors.push(error(config, setting.origin, setting.directive, why));
+    errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent|fork|exec"));
 }
 
-fn error(config: &Config, origin: Origin, directive: &str, why: &str) -> ConfigError {
+fn error(config: &Config, origin: Origin, directive: &str, why: &str, form: &str) -> ConfigError {
     let file = config.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"));
-    let form = "Isolation persistent|fork|exec".to_owned();
-    ConfigError { file, line: origin.line, directive: directive.to_owned(), message: why.to_owned(), form }
+    let (directive, message, form) = (directive.to_owned(), why.to_owned(), form.to_owned());
+    ConfigError { file, line: origin.line, directive, message, form }
 }
 
 #[cfg(test)]

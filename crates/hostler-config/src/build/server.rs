@@ -95,8 +95,8 @@ impl Config {
             handlers::warn_of_missing(&mut builder);
         }
         let servers = merged(raw, hosts);
-        let Builder { facts, files, mut errors, warnings, regex_options, .. } = builder;
-        let config = Self { servers, process, files, facts, warnings, regex_options };
+        let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;
+        let config = Self { servers, process, files, facts, warnings, regex_options, aliases };
         errors.extend(pairs::impossible(&config));
         (config, errors)
     }

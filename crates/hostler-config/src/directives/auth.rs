@@ -2,20 +2,31 @@
 //! they may see is [`super::authz`]. Only Basic authentication against htpasswd files; another kind that is
 //! asked for is an error, never a door left open.
 
+pub mod anon;
+mod basic;
+pub mod dbm;
+pub mod digest;
 mod file;
 mod password;
+mod provider;
 
+pub use basic::Fake;
 pub use file::{Credentials, is_member, password_hash};
 pub use password::{is_known, takes_too_long, verify};
+pub use provider::{Alias, Provider, SOCACHE};
 
-use crate::{Action, Args, Arity, Command, Contexts, Decides, Directive, Effect, Module, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
-use base64::Engine as _;
-use hostler_expr::{Captures, EvalError, Expr, Host};
+use hostler_dbm::Kind;
+use hostler_expr::Expr;
 
 /// mod_auth_basic.
-pub static MODULE: Module =
-    Module { name: "auth_basic_module", file: "mod_auth_basic.c", directives: BASIC, effect: Effect::Guards };
+pub static MODULE: Module = Module {
+    name: "auth_basic_module",
+    file: "mod_auth_basic.c",
+    directives: basic::DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 /// mod_authn_core.
 pub static AUTHN_CORE: Module =
@@ -37,7 +48,7 @@ static CORE: &[Directive] = &[
     Directive::new(
         "AuthType",
         Arity::Take1,
-        "Basic|None|name",
+        "Basic|Digest|None|name",
         "How users say who they are; a name is for PerlAuthenHandler",
         auth_type,
     )
@@ -53,53 +64,12 @@ static CORE: &[Directive] = &[
         },
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive {
-        action: Action::Refused(
-            "Hostler has no aliases of authentication providers: name the files in place",
-        ),
-        ..Directive::section("AuthnProviderAlias", "", "A name for a source of passwords", |_, _, _| Ok(()))
-    },
-];
-
-static BASIC: &[Directive] = &[
-    Directive::new(
-        "AuthBasicProvider",
-        Arity::Iterate,
-        "file|name ...",
-        "Where passwords are looked up",
-        provider,
-    )
-    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new(
-        "AuthBasicAuthoritative",
-        Arity::Flag,
-        "On|Off",
-        "Whether a user that no provider knows is turned away at once",
-        |command, args| {
-            command.dir.auth.authoritative = Some(args.flag());
-            Ok(())
-        },
-    )
-    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new(
-        "AuthBasicFake",
-        Arity::Take12,
-        "off | user [password] (both may contain %{...})",
-        "Gives the request a name and password, for whatever stands behind",
-        fake,
-    )
-    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new(
-        "AuthBasicUseDigestAlgorithm",
-        Arity::Take1,
-        "Off",
-        "Checks passwords against digest files",
-        |_, args| {
-            let off = args.first().eq_ignore_ascii_case("off");
-            off.then_some(()).ok_or_else(|| "only Off is supported".into())
-        },
-    )
-    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::section(
+        "AuthnProviderAlias",
+        "<AuthnProviderAlias provider name>",
+        "Another name for a source of passwords, with settings of its own",
+        provider::alias,
+    ),
 ];
 
 static FILE: &[Directive] = &[Directive::new(
@@ -133,16 +103,10 @@ pub enum AuthType {
     None,
     /// RFC 7617
     Basic,
+    /// RFC 7616
+    Digest,
     /// A name that functions of the site know (PerlAuthenHandler); nobody else can log anyone in.
     Program,
-}
-
-/// AuthBasicFake.
-#[derive(Clone, Debug)]
-pub struct Fake {
-    user: Expr,
-    /// `None`: the word `password`.
-    password: Option<Expr>,
 }
 
 /// What a directory sets.
@@ -164,6 +128,20 @@ pub struct Dir {
     pub authoritative: Option<bool>,
     /// AuthBasicFake; `None` inside: off.
     pub fake: Option<Option<Fake>>,
+    /// AuthBasicUseDigestAlgorithm; unset means Off.
+    pub against_digests: Option<bool>,
+    /// mod_auth_digest's.
+    pub digest: Option<digest::Settings>,
+    /// mod_authn_anon's.
+    pub anonymous: anon::Anonymous,
+    /// AuthDBMUserFile, absolute.
+    pub dbm_users: Option<Box<str>>,
+    /// AuthDBMType
+    pub dbm_users_kind: Option<Kind>,
+    /// AuthDBMGroupFile, absolute.
+    pub dbm_groups: Option<Box<str>>,
+    /// AuthzDBMType
+    pub dbm_groups_kind: Option<Kind>,
 }
 
 impl Merge for Dir {
@@ -177,6 +155,13 @@ impl Merge for Dir {
             group_file: over(&self.group_file, &other.group_file),
             authoritative: over(&self.authoritative, &other.authoritative),
             fake: over(&self.fake, &other.fake),
+            against_digests: over(&self.against_digests, &other.against_digests),
+            digest: over(&self.digest, &other.digest),
+            anonymous: self.anonymous.merge(&other.anonymous),
+            dbm_users: over(&self.dbm_users, &other.dbm_users),
+            dbm_users_kind: over(&self.dbm_users_kind, &other.dbm_users_kind),
+            dbm_groups: over(&self.dbm_groups, &other.dbm_groups),
+            dbm_groups_kind: over(&self.dbm_groups_kind, &other.dbm_groups_kind),
         }
     }
 
@@ -185,15 +170,6 @@ impl Merge for Dir {
 
 /// These modules have nothing per server.
 pub type Server = ();
-
-/// Who checks passwords.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// The AuthUserFile.
-    File,
-    /// A program's function (`PerlAddAuthnProvider`).
-    Program(Box<str>),
-}
 
 /// What a user file says about credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,56 +197,20 @@ impl Dir {
     /// Whether users are asked who they are.
     #[must_use]
     pub fn has_auth_type(&self) -> bool {
-        matches!(self.kind, Some(AuthType::Basic | AuthType::Program))
+        matches!(self.kind, Some(AuthType::Basic | AuthType::Digest | AuthType::Program))
     }
 
-    /// The value of `WWW-Authenticate`, or `None` if nobody is asked, or if AuthName is missing (which is a 500).
-    ///
-    /// # Errors
-    /// [`EvalError::Pending`] when AuthName needs more; any other is a 500.
-    pub fn challenge(&self, host: &dyn Host) -> Result<Option<Vec<u8>>, EvalError> {
-        let Some(realm) = self.realm.as_ref().filter(|_| self.kind == Some(AuthType::Basic)) else {
-            return Ok(None);
-        };
-        let realm = realm.string(host, &Captures::new())?;
-        Ok(Some([b"Basic realm=\"", &*quoted(&realm), b"\""].concat()))
+    /// The AuthDBMUserFile.
+    #[must_use]
+    pub fn user_dbm(&self) -> Option<dbm::DbmFile> {
+        self.dbm_users.as_ref().map(|name| dbm::DbmFile::new(name, self.dbm_users_kind))
     }
 
-    /// The value of `Authorization` that AuthBasicFake gives a request.
-    ///
-    /// # Errors
-    /// [`EvalError::Pending`] when an expression needs more.
-    pub fn fake_authorization(&self, host: &dyn Host) -> Result<Option<String>, EvalError> {
-        let Some(Some(fake)) = &self.fake else { return Ok(None) };
-        let user = fake.user.string(host, &Captures::new())?;
-        let password = match &fake.password {
-            Some(password) => password.string(host, &Captures::new())?,
-            None => b"password".to_vec(),
-        };
-        // As in Apache: an empty name or password means that there is nothing to give.
-        if user.is_empty() || password.is_empty() {
-            return Ok(None);
-        }
-        let plain = [&user[..], b":", &password].concat();
-        Ok(Some(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(plain))))
+    /// The AuthDBMGroupFile.
+    #[must_use]
+    pub fn group_dbm(&self) -> Option<dbm::DbmFile> {
+        self.dbm_groups.as_ref().map(|name| dbm::DbmFile::new(name, self.dbm_groups_kind))
     }
-}
-
-/// Backslashes before quotes that have none.
-fn quoted(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut escaped = false;
-    for byte in text {
-        if *byte == b'"' && !escaped {
-            out.push(b'\\');
-        }
-        escaped = *byte == b'\\' && !escaped;
-        out.push(*byte);
-    }
-    if escaped {
-        out.push(b'\\');
-    }
-    out
 }
 
 fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
@@ -278,33 +218,11 @@ fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     command.dir.auth.kind = Some(match &name.to_ascii_lowercase()[..] {
         "basic" => AuthType::Basic,
         "none" => AuthType::None,
-        "digest" | "form" => return Err(format!("Hostler does not know the authentication type \"{name}\"")),
+        "digest" => AuthType::Digest,
+        "form" => return Err(format!("Hostler does not know the authentication type \"{name}\"")),
         _ => AuthType::Program,
     });
     command.dir.auth.type_name = Some(name.into());
-    Ok(())
-}
-
-fn provider(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = args.first();
-    let provider = match command.provider(Decides::Authn, name) {
-        _ if name == "file" => Provider::File,
-        Some(function) => Provider::Program(function.into()),
-        None => return Err(format!("Hostler has no authentication provider \"{name}\"")),
-    };
-    command.dir.auth.providers.push(provider);
-    Ok(())
-}
-
-fn fake(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let fake = match (args.first(), args.word(1)) {
-        (word, None) if word.eq_ignore_ascii_case("off") => None,
-        (user, password) => Some(Fake {
-            user: command.string_expr(user)?,
-            password: password.map(|text| command.string_expr(text)).transpose()?,
-        }),
-    };
-    command.dir.auth.fake = Some(fake);
     Ok(())
 }
 
@@ -317,7 +235,7 @@ mod tests {
         for (text, expected) in
             [("a b", "a b"), ("a\"b", "a\\\"b"), ("a\\\"b", "a\\\"b"), ("end\\", "end\\\\")]
         {
-            assert_eq!(String::from_utf8(quoted(text.as_bytes())).unwrap(), expected);
+            assert_eq!(String::from_utf8(basic::quoted(text.as_bytes())).unwrap(), expected);
         }
     }
 
@@ -340,10 +258,13 @@ mod tests {
             crate::Config::build(&crate::read_text(&text, "/etc/apache2")?)
         };
         for line in [
-            "AuthType Digest",
             "AuthType Form",
             "AuthBasicProvider file ldap",
-            "AuthBasicUseDigestAlgorithm MD5",
+            "AuthBasicProvider dbd",
+            "AuthBasicUseDigestAlgorithm SHA",
+            "AuthDigestProvider anon",
+            "AuthDigestQop auth-int",
+            "AuthDBMType ndbm",
             "AuthName",
             "<AuthnProviderAlias file x>\n</AuthnProviderAlias>",
         ] {

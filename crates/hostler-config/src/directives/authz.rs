@@ -4,10 +4,10 @@
 mod evaluate;
 mod requirement;
 
-pub use evaluate::{Decision, Facts, Need, Stop, Verdict, decide, is_in_domain};
-pub use requirement::{Requirement, Words};
+pub use evaluate::{Decision, Facts, Need, Owners, Stop, Verdict, decide, is_in_domain};
+pub use requirement::{Groups, Requirement, Words};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, MethodSet, Module, Node, Overrides};
+use crate::{Args, Arity, Command, Contexts, Directive, Effect, MethodSet, Module, Node, Overrides};
 use crate::{Merge, over, unset_part};
 use std::sync::Arc;
 
@@ -27,12 +27,16 @@ pub static HOST: Module =
 pub static USER: Module =
     Module { name: "authz_user_module", file: "mod_authz_user.c", directives: &[], effect: Effect::Guards };
 
+/// mod_authz_owner: providers of Require only.
+pub static OWNER: Module =
+    Module { name: "authz_owner_module", file: "mod_authz_owner.c", directives: &[], effect: Effect::Guards };
+
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
         "Require",
         Arity::RawArgs,
         "[not] all granted|denied | ip address ... | local | host name ... | forward-dns name ... | env name ... | \
-         method name ... | expr expression | user name ... | group name ... | valid-user | ssl",
+         method name ... | expr expression | user name ... | group name ... | valid-user | file-owner | file-group | dbm-group name ... | dbm-file-group | ssl",
         "A condition for access",
         require,
     )
@@ -68,10 +72,12 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive {
-        action: Action::Refused("Hostler has no aliases of authorization providers: write the Require lines out"),
-        ..Directive::section("AuthzProviderAlias", "", "A name for a condition", |_, _, _| Ok(()))
-    },
+    Directive::section(
+        "AuthzProviderAlias",
+        "<AuthzProviderAlias condition name words>",
+        "A name for a condition, with settings of its own",
+        alias,
+    ),
 ];
 
 /// How the rules of a section combine.
@@ -206,6 +212,28 @@ fn section(command: &mut Command<'_>, nodes: &[Node], logic: Logic, negated: boo
         }
     }
     add(command, rule)
+}
+
+/// `<AuthzProviderAlias condition name words>`
+fn alias(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
+    let [base, name, words @ ..] = &args.words[..] else {
+        return Err("takes a condition, a name for it, and its words".into());
+    };
+    if base.eq_ignore_ascii_case(name) || command.authz_alias(name).is_some() {
+        return Err(format!("the name \"{name}\" is a condition's already"));
+    }
+    let words = match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        _ => return Err("its words must stand in quotes".into()),
+    };
+    let requirement = Requirement::parse(command, base, &words)?;
+    if Requirement::parse(command, name, &words).is_ok() {
+        return Err(format!("the name \"{name}\" is a condition's already"));
+    }
+    let dir = command.aside(nodes);
+    command.add_authz_alias(name, requirement.with(&dir.auth));
+    Ok(())
 }
 
 fn auth_merging(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -118,16 +118,25 @@ impl Lifetime {
             Some(b'm') => true,
             _ => return Err(format!("\"{text}\" begins neither with access nor now nor modification")),
         };
-        words.next_if(|word| word.starts_with(['p', 'P']));
-        let mut seconds: i64 = 0;
-        while let Some(amount) = words.next() {
-            let amount: i64 = amount.parse().map_err(|_| format!("\"{amount}\" should be a number"))?;
-            let unit = words.next().ok_or_else(|| format!("after {amount} a unit is missing"))?;
-            let factor = unit_seconds(unit).ok_or_else(|| format!("there is no unit \"{unit}\""))?;
-            seconds = seconds.saturating_add(amount.saturating_mul(factor));
-        }
-        Ok(Self { from_modification, seconds })
+        Ok(Self { from_modification, seconds: sum(words)? })
     }
+}
+
+/// The seconds of a duration such as `plus 1 month 2 days`.
+pub(super) fn seconds_of(text: &str) -> Result<i64, String> {
+    sum(text.split_whitespace().peekable())
+}
+
+fn sum<'a>(mut words: std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Result<i64, String> {
+    words.next_if(|word| word.starts_with(['p', 'P']));
+    let mut seconds: i64 = 0;
+    while let Some(amount) = words.next() {
+        let amount: i64 = amount.parse().map_err(|_| format!("\"{amount}\" should be a number"))?;
+        let unit = words.next().ok_or_else(|| format!("after {amount} a unit is missing"))?;
+        let factor = unit_seconds(unit).ok_or_else(|| format!("there is no unit \"{unit}\""))?;
+        seconds = seconds.saturating_add(amount.saturating_mul(factor));
+    }
+    Ok(seconds)
 }
 
 /// Seconds of a unit, of which one or two letters suffice.

@@ -6,7 +6,7 @@ mod content_type;
 pub mod programs;
 mod types;
 
-pub use check::{MimeFacts, check};
+pub use check::{MimeFacts, check, unknown_parts};
 pub use types::Types;
 
 use crate::directives::reach;

@@ -140,7 +140,7 @@ mod tests {
                 Some(Action::Refused(_) | Action::RefusedUnless(..))
             )
         };
-        for name in ["VirtualDocumentRoot", "AuthLDAPURL", "PerlPreConnectionHandler", "RemoteIPHeader"] {
+        for name in ["AuthLDAPURL", "PerlPreConnectionHandler"] {
             assert!(refused(name.trim_start_matches('<')), "{name}");
         }
         for name in ["CacheEnable", "SSLSessionCache", "DeflateCompressionLevel"] {

@@ -318,7 +318,14 @@ impl Reader {
                     self.note_for_perl(lower, args)?;
                 }
                 match lower {
-                    "typesconfig" => self.attach(&first_word(args).unwrap_or_default().0),
+                    "remoteiptrustedproxy" | "remoteipinternalproxy" | "remoteipproxyprotocolexceptions" => {
+                        let words = crate::lexer::words(args);
+                        let names = words.iter().filter(|word| hostler_expr::Subnet::parse(word).is_err());
+                        names.for_each(|host| self.resolve_hosts(host));
+                    }
+                    "typesconfig" | "remoteiptrustedproxylist" | "remoteipinternalproxylist" => {
+                        self.attach(&first_word(args).unwrap_or_default().0);
+                    }
                     "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
                     _ => self.keep_named_variables(args),

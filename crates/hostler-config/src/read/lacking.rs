@@ -7,6 +7,7 @@
 
 use super::expand::Reader;
 use super::files::parsed;
+use super::perl::BY_MOD_PERL;
 use super::{modules, version};
 use crate::lexer::words;
 use crate::modules::{self as table, effect, known};
@@ -29,6 +30,7 @@ struct Loss {
 impl Reader {
     /// A block whose condition does not hold.
     pub(super) fn left_out(&mut self, at: Origin, section: &str, args: &str, children: &[Node]) {
+        self.tell_of_perl(at, section, args, children);
         let Some(module) = self.lacked_by(section, args) else { return };
         let Some(loss) = self.loss(children, 0) else { return };
         let place = format!("{}:{}", self.file_name(loss.at), loss.at.line);
@@ -48,6 +50,18 @@ impl Reader {
             loss.name
         );
         self.error_in_words(at, section, message);
+    }
+
+    /// Perl is built in, but its name is defined only where something asks for it: who counts on that should hear of it.
+    fn tell_of_perl(&mut self, at: Origin, section: &str, args: &str, children: &[Node]) {
+        let asks = section.eq_ignore_ascii_case("ifdefine") && words(args) == [BY_MOD_PERL];
+        if asks && !children.is_empty() && !self.htaccess {
+            let message = format!(
+                "<IfDefine {BY_MOD_PERL}> is left out, since no line before it asks for Perl: a \"LoadModule perl_module \
+                 modules/mod_perl.so\" or a Perl directive before it lets it count"
+            );
+            self.warn(at, message);
+        }
     }
 
     /// The module that a condition asks for, if it is not there and would be in Apache.

@@ -85,6 +85,7 @@ pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), St
     let [name, file] = &words[..] else { return Err(format!("takes two arguments, not {}", words.len())) };
     reader.note_module(name);
     if is_built_in(name) {
+        reader.facts.loaded_modules.insert(name.clone());
         return Ok(());
     }
     note_missing(reader, name, file);

@@ -89,7 +89,7 @@ impl Perl {
 }
 
 /// What loading mod_perl defines.
-const BY_MOD_PERL: &str = "MODPERL2";
+pub(super) const BY_MOD_PERL: &str = "MODPERL2";
 
 impl Reader {
     /// mod_perl defines a name when it is loaded.

@@ -14,6 +14,7 @@ static ENGINE: Engine = Engine {
     has_say: |dir| !dir.perl.handlers.is_empty(),
     has_say_in_server: |server| !server.perl.handlers.is_empty(),
     setup: |_, _, _, _| Setup::default(),
+    groups: None,
 };
 
 static SECOND: Engine = Engine {

@@ -20,6 +20,19 @@ pub(crate) enum Answer {
     Redirect(Vec<u8>),
 }
 
+/// Whether the request goes on as one for a URL of this server if it comes to `status`.
+pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
+    if status < 400 || request.is_sub() || nested_status(request).is_some() {
+        return false;
+    }
+    match request.custom_responses.iter().find(|(known, _)| *known == status) {
+        Some((_, text)) => text.starts_with(b"/"),
+        None => {
+            matches!(request.dir.core.error_documents.get(&status), Some(ErrorDocument::Local(_)))
+        }
+    }
+}
+
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     request.status = status;
@@ -158,6 +171,9 @@ fn page(request: &mut Request, also: Option<u16>) -> Body {
         let id = id::error_id(request);
         out.push_str(&format!("<p>The server's error log tells the cause under <code>{id}</code>.</p>\n"));
     }
+    if let Some(list) = request.notes.find("variant-list").filter(|_| matches!(code, 300 | 406)) {
+        out.push_str(&String::from_utf8_lossy(list));
+    }
     signature(request, &mut out);
     out.push_str("</main></body></html>\n");
     Body::Bytes(out.into())
@@ -185,7 +201,8 @@ fn explanation(request: &Request) -> String {
     let location =
         || [&request.headers_out, &request.err_headers_out].into_iter().find_map(|all| all.find("Location"));
     match request.status {
-        300..400 => match location() {
+        300 => "Several documents could be meant. Please choose one.".into(),
+        301..400 => match location() {
             Some(location) => {
                 let location = String::from_utf8_lossy(&escape_html(location)).into_owned();
                 format!("It is now <a href=\"{location}\">here</a>.")
@@ -197,6 +214,7 @@ fn explanation(request: &Request) -> String {
         403 => format!("You may not see {}.", url()),
         404 => format!("Nothing is at {}.", url()),
         405 => format!("{} can't be asked for like this.", url()),
+        406 => format!("{} is here, but in no version that the browser accepts.", url()),
         408 => "The browser took too long to send its request.".into(),
         410 => format!("{} was here once, and is gone for good.", url()),
         412 => "The condition that came with the request does not hold.".into(),

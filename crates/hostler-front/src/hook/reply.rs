@@ -125,6 +125,9 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
         headers.add(name.clone(), value.clone());
     }
+    if request.is_uncacheable && !headers.contains("Expires") {
+        headers.set("Expires", Bytes::copy_from_slice(&text::http_date(now as i64)));
+    }
     let about_no_body: &[&str] = match request.status {
         304 => &["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"],
         204 => &["Content-Type", "Content-Length"],

@@ -3,7 +3,7 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::plan::{Which, plan, run, run_some};
-use crate::hook::{access, handler, sections};
+use crate::hook::{access, error, handler, sections};
 use crate::io::body::Body;
 use crate::limits::budget;
 use crate::log::{self, Severity};
@@ -28,7 +28,9 @@ pub(crate) const LOOK_UPS: Walk = Walk {
 /// All phases of one request, and its handler.
 pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {
     if let Err(halt) = prepare(request).await {
-        plan().release(request);
+        if !matches!(halt, Halt::Status(status) if error::is_followed(request, status)) {
+            plan().release(request);
+        }
         return Err(halt);
     }
     handler::invoke(request).await

@@ -29,6 +29,12 @@ pub(crate) enum BodyError {
     Read(String),
     #[error("the page can't be expanded any further")]
     Page,
+    #[error(
+        "too much of its site, or of all together, is in memory already, and waits for clients that read slowly"
+    )]
+    Crowded,
+    #[error("a filter could not change it: {0}")]
+    Filter(String),
 }
 
 impl BodyError {
@@ -38,7 +44,8 @@ impl BodyError {
             Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
-            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page => 500,
+            Self::Crowded => 503,
+            Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page | Self::Filter(_) => 500,
         }
     }
 }
@@ -111,23 +118,6 @@ impl Body {
             Self::Segments(segments) => Box::new(Pieces(segments.into_iter(), None)),
             Self::Stream(stream) => stream,
         }
-    }
-
-    /// All of the body, if it has no more than `limit` bytes.
-    pub(crate) async fn collect(self, limit: usize) -> Result<Bytes, BodyError> {
-        if let Self::Bytes(bytes) = self {
-            return if bytes.len() > limit { Err(BodyError::TooLarge) } else { Ok(bytes) };
-        }
-        let mut stream = self.into_stream();
-        let mut out = Vec::new();
-        while let Some(chunk) = poll_fn(|cx| stream.poll_chunk(cx)).await {
-            let chunk = chunk?;
-            if out.len() + chunk.len() > limit {
-                return Err(BodyError::TooLarge);
-            }
-            out.extend_from_slice(&chunk);
-        }
-        Ok(out.into())
     }
 }
 

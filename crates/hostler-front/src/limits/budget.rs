@@ -244,6 +244,11 @@ impl Sideline {
         Poll::Ready(())
     }
 
+    /// Notes what was worked, where [`Self::work`] can't be told.
+    pub(crate) fn note(&self, took: Duration) {
+        self.thread.turns.used(self.site, took);
+    }
+
     /// Notes what a piece of work has taken.
     pub(crate) fn work<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = thread_time();

@@ -121,6 +121,8 @@ pub(crate) struct Traffic {
     started: Instant,
     /// Some virtual host has `HostlerSiteRequests`.
     have_rates: bool,
+    /// No site has a bound on its requests at once: nothing is counted.
+    unbounded: bool,
 }
 
 #[derive(Debug, Default)]
@@ -131,10 +133,7 @@ struct Site {
 
 /// A request of a site that is being answered.
 #[derive(Debug)]
-pub(crate) struct Busy {
-    sites: Arc<Traffic>,
-    site: SiteId,
-}
+pub(crate) struct Busy(Option<(Arc<Traffic>, SiteId)>);
 
 impl Traffic {
     /// `all`: the connections that the front may have.
@@ -145,6 +144,7 @@ impl Traffic {
             usual,
             started: Instant::now(),
             have_rates: config.servers.iter().any(|server| rate(server).is_some()),
+            unbounded: config.servers.iter().all(|server| most(server, usual) == u32::MAX),
         })
     }
 
@@ -162,12 +162,20 @@ impl Traffic {
 
     /// Counts a request that is being answered; `None`: the site has as many as it may.
     pub(crate) fn enter(self: &Arc<Self>, site: SiteId, server: &Server) -> Option<Busy> {
-        let most = server.conf.core.site_bounds.connections.map_or(self.usual, |n| n.unwrap_or(u32::MAX));
+        if self.unbounded {
+            return Some(Busy(None));
+        }
+        let most = most(server, self.usual);
         let busy = &self.all.get(site as usize)?.busy;
         let one_more = |busy| if busy < most { Some(busy + 1) } else { None };
         busy.fetch_update(Relaxed, Relaxed, one_more).ok()?;
-        Some(Busy { sites: self.clone(), site })
+        Some(Busy(Some((self.clone(), site))))
     }
+}
+
+/// `HostlerSiteConnections`.
+fn most(server: &Server, usual: u32) -> u32 {
+    server.conf.core.site_bounds.connections.map_or(usual, |n| n.unwrap_or(u32::MAX))
 }
 
 fn rate(server: &Server) -> Option<Rate> {
@@ -176,7 +184,9 @@ fn rate(server: &Server) -> Option<Rate> {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.sites.all[self.site as usize].busy.fetch_sub(1, Relaxed);
+        if let Some((traffic, site)) = &self.0 {
+            traffic.all[*site as usize].busy.fetch_sub(1, Relaxed);
+        }
     }
 }
 

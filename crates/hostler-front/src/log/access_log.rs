@@ -38,7 +38,9 @@ pub(crate) struct Outcome {
 pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
     let request = &reply.request;
     thread.answered(&request.server, reply.status, outcome.sent.total, request.started.elapsed());
-    if reply.status >= 500 && id::is_unexplained(request) {
+    // Refusals may be very many: they are told together, now and then.
+    let refused = request.is_refused || request.original().is_refused;
+    if reply.status >= 500 && !refused && id::is_unexplained(request) {
         // The page names an id: whoever looks for it must find something.
         let message = format!("answered {} without telling a cause", reply.status);
         log::request(request, Severity::Error, "core", &message);

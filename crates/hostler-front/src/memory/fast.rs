@@ -6,6 +6,7 @@
 use crate::hook::plan::plan;
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
+use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
 use crate::module::deflate;
 use crate::request::connection::Peer;
@@ -68,6 +69,8 @@ pub(crate) struct Fast {
     pub(crate) after: After,
     /// For the access log, once it is sent.
     log: Logged,
+    /// Its site is at it until it is sent.
+    _busy: Busy,
 }
 
 /// What is needed for the log line.
@@ -167,7 +170,9 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
         }
         remembered.clone()
     };
-    thread.shared.traffic.may_ask(remembered.site.id, &remembered.server).ok()?;
+    let traffic = &thread.shared.traffic;
+    let busy = traffic.enter(remembered.site.id, &remembered.server)?;
+    traffic.may_ask(remembered.site.id, &remembered.server).ok()?;
     thread.touch(remembered.site.id);
     let received = SystemTime::now();
     let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -181,7 +186,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
     let log = Logged { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
-    Some(Fast { out, body: remembered.body.clone(), after, log })
+    Some(Fast { out, body: remembered.body.clone(), after, log, _busy: busy })
 }
 
 /// Logs an answer given by [`answer`].

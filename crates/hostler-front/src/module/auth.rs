@@ -4,7 +4,10 @@
 //! Everything here fails closed: what can't be evaluated is an error, never a pass.
 
 pub(crate) mod basic;
+pub(crate) mod digest;
+mod files;
 pub(crate) mod passwords;
+mod providers;
 mod rules;
 
 use crate::hook::access::satisfies_any;
@@ -13,6 +16,7 @@ use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::{Flow, Halt, Outcome};
+use hostler_config::directives::auth::AuthType;
 use hostler_config::directives::authz::{Decision, Verdict, decide};
 use rules::{Known, ask};
 
@@ -122,6 +126,9 @@ fn denied(request: &Request, why: &str) {
 /// Asks for a login.
 async fn unauthorized(request: &mut Request) -> Halt {
     let dir = request.dir.clone();
+    if dir.auth.kind == Some(AuthType::Digest) {
+        return digest::challenge(request, false).await;
+    }
     match crate::request::expr_host::with_host(request, |host| dir.auth.challenge(host)).await {
         Ok(Some(challenge)) => request.err_headers_out.set("WWW-Authenticate", challenge),
         Ok(None) => {}
@@ -136,6 +143,13 @@ async fn unauthorized(request: &mut Request) -> Halt {
         }
     }
     Halt::Status(401)
+}
+
+/// AuthName; `None`: there is none.
+async fn realm(request: &Request) -> Result<Option<Vec<u8>>, Halt> {
+    let dir = request.dir.clone();
+    let realm = crate::request::expr_host::with_host(request, |host| dir.auth.plain_realm(host)).await;
+    realm.map_err(|error| incomplete(request, &format!("an AuthName that can be evaluated ({error})")))
 }
 
 /// Something is missing that authentication needs: nobody gets in, and the operator is told.

@@ -15,7 +15,7 @@ mod title;
 
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
-use crate::limits::aside;
+use crate::limits::{aside, kept};
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::module::core::file;
@@ -87,7 +87,11 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         let permit = aside::permit(request).await?;
         aside::run(request, permit, move || page(&dir, &view, &parts, &signature)).await?
     };
-    Ok(Body::Bytes(page.into()))
+    let page = kept::keep(request, page.into()).map_err(|why| {
+        log::request(request, Severity::Error, "autoindex", &format!("the listing is not sent: {why}"));
+        Halt::Status(why.status())
+    })?;
+    Ok(Body::Bytes(page))
 }
 
 /// Listings of more files are written aside.

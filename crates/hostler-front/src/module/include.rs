@@ -33,6 +33,7 @@ use crate::hook::plan::plan;
 use crate::hook::registry::{Change, Filter, Handler, Module, Stage};
 use crate::io::body::{Body, BodyError};
 use crate::io::open_file::OpenFile;
+use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::{Found, Request};
@@ -180,7 +181,7 @@ async fn expanded(request: &mut Request, body: Body) -> Body {
     if request.dir.include.last_modified != Some(true) {
         request.headers_out.unset("Last-Modified");
     }
-    match body.collect(LONGEST).await {
+    match kept::collect(request, body, LONGEST).await {
         Ok(text) => match page::of_text(request, text).await {
             Ok(parsed) => output::expand(request, Rc::new(parsed)).await,
             Err(refused) => {

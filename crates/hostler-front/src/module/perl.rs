@@ -41,6 +41,7 @@ use nested::Within;
 use output::Late;
 use state::HasPerl;
 
+use crate::hook::error;
 use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -216,7 +217,8 @@ async fn respond(
         && !request.is_part()
         && include::expands(request);
     let body = !request.body.is_empty();
-    let task = Task { phases, handler, body, stays: expands, ..Task::default() };
+    let errors_stay = errors_stay(request, isolation);
+    let task = Task { phases, handler, body, stays: expands, errors_stay, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
     if answer.is_ok()
         && let Some(stopped) = request.perl_mut().progress.stopped.take()
@@ -228,12 +230,12 @@ async fn respond(
 }
 
 /// Goes on with an answer that has turned out not to be plain.
-async fn go_on(request: &mut Request, answer: Result<Taken, Error>) -> Result<Body, Halt> {
+async fn go_on(request: &mut Request, answer: Result<Taken, Error>, errors: bool) -> Result<Body, Halt> {
     let before = request.handler.clone();
     let answer = match answer {
         Ok(taken) => {
             let logs = request.progress().logged;
-            let stays = Stays { asked: false, whole: false, logs };
+            let stays = Stays { asked: false, whole: false, logs, errors };
             converse(request, Conversation::taken_over(taken), stays).await
         }
         Err(error) => Err(error),
@@ -307,9 +309,14 @@ async fn trip(
     let known = directory::known(request, programs);
     let texts = Texts::of(request, translated);
     if request.within().is_none() && request.is_sub() {
+        if request.perl().is_some_and(|perl| perl.is_instead) {
+            // That worker knows nothing yet of the request that this is a part of.
+            state::release(request);
+        }
         request.perl_mut().within = request.perl().and_then(|perl| perl.held.part());
     }
     let within = nested::place(request, isolation).filter(|_| programs == Programs::Configured);
+    let instead = held::goes_on(request, isolation);
     let own_body = within.is_none();
     let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
     let head = head::head(request, &texts, &known, task);
@@ -317,7 +324,7 @@ async fn trip(
     let work = Work {
         thread: request.thread.index,
         directory: known.definition(),
-        request: head::encoded_with(head, request, within.as_ref()),
+        request: head::encoded_with(head, request, within.as_ref(), instead),
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
     };
@@ -325,7 +332,7 @@ async fn trip(
         let (engine, one_shot) = (engine(request), isolation == Isolation::Fork);
         let (directory, texts) = (known.definition(), texts.common);
         let remembered = short_way::Task { engine, one_shot, directory, texts, handler: task.handler };
-        short::remember(request, remembered, task.phases);
+        short::remember(request, remembered, task.phases, task.errors_stay);
     }
     let conversation = match within {
         Some(within) => {
@@ -334,13 +341,18 @@ async fn trip(
         }
         None => started(request, task, isolation, work).await?,
     };
+    request.perl_mut().is_instead = false;
     request.perl_mut().progress.logged |= logs(task.phases);
     request.perl_mut().progress.asked = true;
     request.perl_mut().progress.stopped = None;
     request.perl_mut().progress.pending = PhaseSet::default();
     let responds = task.phases.contains(Phase::Response);
-    let stays =
-        Stays { asked: task.stays, whole: task.stays && responds, logs: logs(task.phases) && responds };
+    let stays = Stays {
+        asked: task.stays,
+        whole: task.stays && responds,
+        logs: logs(task.phases) && responds,
+        errors: task.errors_stay,
+    };
     converse(request, conversation, stays).await
 }
 
@@ -353,17 +365,46 @@ struct Stays {
     whole: bool,
     /// It does if the front is to make the answer, for the Log and Cleanup phases that this trip was to have.
     logs: bool,
+    /// It does if that is an error.
+    errors: bool,
+}
+
+/// What the front is to do about the worker at the end of a trip.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It has let the request go.
+    Part,
+    /// It has kept the request, which is over.
+    Release,
+    /// It has kept the request for its next trip.
+    Keep,
 }
 
 impl Stays {
-    fn at(self, end: &End, request: &mut Request) -> bool {
+    fn at(self, end: &End, request: &mut Request) -> Then {
         let made_by_front = matches!(end, End::Status(_) | End::Declined | End::Redirect(_));
         if self.logs && made_by_front {
             request.perl_mut().progress.logged = false;
         }
-        let asked = if self.whole { matches!(end, End::Done) } else { self.asked };
-        asked || (self.logs && matches!(end, End::Status(_)))
+        let wanted = if self.whole { matches!(end, End::Done) } else { self.asked };
+        let goes_on = matches!(*end, End::Status(status) if error::is_followed(request, status));
+        match self.keeps(end) {
+            false => Then::Part,
+            true if wanted || (self.logs && matches!(end, End::Status(_))) || goes_on => Then::Keep,
+            true => Then::Release,
+        }
     }
+
+    /// Whether the worker has kept the request.
+    fn keeps(self, end: &End) -> bool {
+        self.asked || matches!(*end, End::Status(status) if self.logs || (self.errors && status >= 400))
+    }
+}
+
+/// Whether the worker is to keep the request if it comes to an error: the error's document may be Perl's, too, which sees
+/// what the request has kept (`prev`, its `pnotes`).
+fn errors_stay(request: &Request, isolation: Isolation) -> bool {
+    isolation == Isolation::Persistent && !request.is_sub() && request.within().is_none()
 }
 
 /// With the worker that waits for this request, or with any.
@@ -374,8 +415,9 @@ async fn started(
     work: Work,
 ) -> Result<Conversation, Error> {
     let body = task.body.then(|| request.body.clone());
+    let instead = held::goes_on(request, isolation);
     if let Some(held) = held::take(request, isolation) {
-        return Ok(held.again(&work, body));
+        return Ok(if instead { held.instead(&work, body) } else { held.again(&work, body) });
     }
     let one_shot = isolation == Isolation::Fork;
     let exchange = match begin::begin(&request.thread, &request.server, engine(request), one_shot, work) {
@@ -437,23 +479,29 @@ async fn converse(
                         "it added configuration to a part of a page",
                     ));
                 }
-                if stays.at(&end, request) || stopped {
-                    request.perl_mut().held.keep(conversation);
-                } else {
-                    if stays.asked {
-                        conversation.release();
-                    }
-                    conversation.part(request);
-                }
+                let then = stays.at(&end, request);
+                leave(request, conversation, if stopped { Then::Keep } else { then });
                 return Ok(finished(end, has_head, gathered));
             }
             Some(Event::Body(piece)) => {
                 gathered.push(piece);
                 if gathered.length() > if stays.whole { include::LONGEST } else { WHOLE } {
-                    return Ok(stream(request, conversation, gathered, stays.asked));
+                    return Ok(stream(request, conversation, gathered, stays));
                 }
             }
-            None => return Ok(stream(request, conversation, gathered, stays.asked)),
+            None => return Ok(stream(request, conversation, gathered, stays)),
+        }
+    }
+}
+
+/// At the end of a trip.
+fn leave(request: &mut Request, mut conversation: Conversation, then: Then) {
+    match then {
+        Then::Keep => request.perl_mut().held.keep(conversation),
+        Then::Part => conversation.part(request),
+        Then::Release => {
+            conversation.release();
+            conversation.part(request);
         }
     }
 }
@@ -471,15 +519,27 @@ fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
     }
 }
 
-fn stream(request: &mut Request, mut conversation: Conversation, gathered: Gathered, stays: bool) -> Answer {
-    if stays {
+fn stream(
+    request: &mut Request,
+    mut conversation: Conversation,
+    gathered: Gathered,
+    mut stays: Stays,
+) -> Answer {
+    if std::mem::take(&mut stays.asked) {
         // Who has begun to answer needs no further trip.
         conversation.release();
+        (stays.logs, stays.errors) = (false, false);
     }
     let late = Late::default();
     request.perl_mut().late = Some(late.clone());
     let request = Box::new(request.clone());
-    Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
+    Answer::Body(Body::Stream(Box::new(Output {
+        conversation: Some(conversation),
+        stays,
+        gathered,
+        request,
+        late,
+    })))
 }
 
 /// No worker has answered: the cause goes to the log.

@@ -16,10 +16,11 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::directories::{Directories, Known, tell_limits};
-use crate::technique::respond::{Ask, respond};
+use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
 use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
+use hostler_gateway::backend::OnAbandon;
 use hostler_php_frames as frames;
 use hostler_php_frames::handler;
 use hostler_php_technique::{ENGINE, PHP};
@@ -74,8 +75,18 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
     };
     let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
     let directory = known(request).definition();
-    let dialect = Some(&said::Said as &dyn Dialect);
-    respond(request, Ask { engine: &ENGINE, dialect, one_shot, directory, translated, handler }).await
+    let ask = Ask {
+        engine: &ENGINE,
+        dialect: Some(&said::Said as &dyn Dialect),
+        one_shot,
+        group: None,
+        timeout: None,
+        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+        directory,
+        translated,
+        handler,
+    };
+    respond(request, ask).await
 }
 
 /// Configurations remembered per thread, and the bytes of their messages.

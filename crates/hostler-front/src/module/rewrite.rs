@@ -261,9 +261,10 @@ fn redirected(request: &mut Request, status: u16, location: Vec<u8>) -> Halt {
 
 /// A path below DocumentRoot as a file name. One that climbs out of it is refused.
 fn below_document_root(request: &Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
-    let root = settings::document_root(&request.server).trim_end_matches('/');
-    let filename = clean_path([root.as_bytes(), path].concat());
-    if filename.strip_prefix(root.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
+    let root = settings::root_of(request);
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    let filename = clean_path([root, path].concat());
+    if filename.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
         return Ok(filename);
     }
     let message = format!("Cannot map {} to file", String::from_utf8_lossy(&request.line));

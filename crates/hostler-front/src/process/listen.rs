@@ -10,6 +10,7 @@ use crate::io::deadline::{self, Deadline};
 use crate::io::descriptors::Descriptors;
 use crate::io::stream::Io;
 use crate::limits::clients::Client;
+use crate::process::preface;
 use crate::request::connection::{self, Peer, Settings, Tls};
 use crate::request::names::Names;
 use crate::request::settings;
@@ -254,17 +255,22 @@ fn serve_one(
     let hosts = thread.hosts(local);
     let thread = thread.clone();
     let tls = https || crate::tls::is_on(hosts.default_server());
-    if tls {
+    if hosts.begins_with_proxy(remote.ip()) {
         tokio::task::spawn_local(async move {
-            attentive(pin!(secure(&thread, stream, local, remote))).await;
+            attentive(Box::pin(behind_proxy(&thread, stream, local, remote, tls))).await;
+            drop(counted);
+        });
+    } else if tls {
+        tokio::task::spawn_local(async move {
+            attentive(pin!(secure(&thread, stream, local, (remote, remote)))).await;
             drop(counted);
         });
     } else {
-        let peer = peer(&thread, local, remote, None);
+        let peer = peer(&thread, local, remote, remote, None);
         let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
-                attentive(Box::pin(crate::process::preface::sniff(thread, stream, peer))).await;
+                attentive(Box::pin(preface::sniff(thread, stream, peer))).await;
             } else {
                 attentive(pin!(http1::conn::serve(thread, Io::Plain(stream), peer))).await;
             }
@@ -273,8 +279,56 @@ fn serve_one(
     }
 }
 
-/// TLS first, then the protocol that was agreed on.
-async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remote: SocketAddr) {
+/// `RemoteIPProxyProtocol`: who the client is, first.
+async fn behind_proxy(
+    thread: &Rc<Thread>,
+    stream: TcpStream,
+    local: SocketAddr,
+    connected: SocketAddr,
+    tls: bool,
+) {
+    let hosts = thread.hosts(local);
+    let server = hosts.default_server();
+    let deadline = Deadline::new(connected.ip().into());
+    deadline.set(settings::handshake_timeout(server));
+    deadline.silent(false);
+    let told = tokio::select! {
+        told = preface::proxy_header(&stream) => told,
+        () = deadline.expired() => return,
+    };
+    drop(deadline);
+    let remote = match told {
+        Ok(client) => client.map_or(connected, connection::plain),
+        Err(why) => {
+            if let Some(count) = thread.shared.told_connections.one_more(thread.shared.seconds()) {
+                let address = connected.ip();
+                let message = format!(
+                    "{count} connections were closed, the last of {address}: {why} (RemoteIPProxyProtocol)"
+                );
+                crate::log::server(thread, crate::log::Severity::Error, &message);
+            }
+            return;
+        }
+    };
+    if tls {
+        secure(thread, stream, local, (remote, connected)).await;
+        return;
+    }
+    let peer = peer(thread, local, remote, connected, None);
+    if allows_h2c(server) {
+        preface::sniff(thread.clone(), stream, peer).await;
+    } else {
+        http1::conn::serve(thread.clone(), Io::Plain(stream), peer).await;
+    }
+}
+
+/// TLS first, then the protocol that was agreed on; the client, and who has connected.
+async fn secure(
+    thread: &Rc<Thread>,
+    stream: TcpStream,
+    local: SocketAddr,
+    (remote, connected): (SocketAddr, SocketAddr),
+) {
     let handshake = crate::tls::accept(thread, stream, local);
     let timeout = settings::handshake_timeout(thread.hosts(local).default_server());
     let deadline = Deadline::new(remote.ip().into());
@@ -286,7 +340,7 @@ async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remot
     };
     drop(deadline);
     let Some((stream, tls, h2)) = shaken else { return };
-    let peer = peer(thread, local, remote, Some(tls));
+    let peer = peer(thread, local, remote, connected, Some(tls));
     if h2 {
         crate::http2::serve(thread.clone(), stream, peer).await;
     } else {
@@ -295,19 +349,26 @@ async fn secure(thread: &Rc<Thread>, stream: TcpStream, local: SocketAddr, remot
 }
 
 /// What is known of a connection at its start.
-pub(crate) fn peer(thread: &Rc<Thread>, local: SocketAddr, remote: SocketAddr, tls: Option<Tls>) -> Rc<Peer> {
+pub(crate) fn peer(
+    thread: &Rc<Thread>,
+    local: SocketAddr,
+    remote: SocketAddr,
+    connected: SocketAddr,
+    tls: Option<Tls>,
+) -> Rc<Peer> {
     let hosts = thread.hosts(local);
     let server = hosts.default_server();
     Rc::new(Peer {
         id: u64::from(thread.shared.next_connection.fetch_add(1, Ordering::Relaxed)),
         local,
         remote,
+        connected,
         settings: settings(server),
         limits: settings::head_limits(server),
         hosts: hosts.clone(),
         tls,
         names: Names::default(),
-        requests: Cell::new(0),
+        requests: Rc::new(Cell::new(0)),
     })
 }
 

@@ -1,12 +1,15 @@
-//! `Protocols h2c`: whether a plain connection begins with HTTP/2's preface (prior knowledge, RFC 9113 §3.3), or as
-//! HTTP/1 does. It is only looked at; who serves the connection reads it.
+//! How a connection begins. `Protocols h2c`: with HTTP/2's preface (prior knowledge, RFC 9113 §3.3), or as HTTP/1 does: it
+//! is only looked at; who serves the connection reads it. `RemoteIPProxyProtocol`: with a header that tells whose it is,
+//! which is read here.
 
 use crate::io::deadline::Deadline;
 use crate::io::stream::Io;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use hostler_http1::proxy_protocol::{self, Start};
 use rustix::net::RecvFlags;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -50,4 +53,41 @@ async fn begins_with_preface(stream: &TcpStream) -> io::Result<bool> {
             told => return told,
         }
     }
+}
+
+/// Reads the header of the PROXY protocol, and nothing behind it. `None`: the balancer itself is the client.
+///
+/// # Errors
+/// Why there is no such header: the connection is of no use.
+pub(crate) async fn proxy_header(stream: &TcpStream) -> io::Result<Option<SocketAddr>> {
+    let mut start = [0; proxy_protocol::ENOUGH];
+    let (length, client) = loop {
+        let is_all = stream.ready(Interest::READABLE).await?.is_read_closed();
+        let looked = stream.try_io(Interest::READABLE, || {
+            let (n, _) = rustix::net::recv(stream, &mut start, RecvFlags::PEEK)?;
+            match proxy_protocol::start(&start[..n]) {
+                // Asks to be told when there is more.
+                Start::More if !is_all => Err(io::ErrorKind::WouldBlock.into()),
+                Start::Header { length, client } => Ok((length, client)),
+                Start::More | Start::Wrong => Err(io::Error::other("it does not begin with a PROXY header")),
+            }
+        });
+        match looked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            told => break told?,
+        }
+    };
+    let mut left = length;
+    let mut scratch = [0; 512];
+    while left > 0 {
+        stream.readable().await?;
+        let most = left.min(scratch.len());
+        match stream.try_read(&mut scratch[..most]) {
+            Ok(0) => return Err(io::Error::other("it ends within its PROXY header")),
+            Ok(n) => left -= n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(client)
 }

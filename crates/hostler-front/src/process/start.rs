@@ -4,6 +4,7 @@
 use crate::hook::{self, plan};
 use crate::io::descriptors::Descriptors;
 use crate::limits::clients::{Clients, Told, Traffic};
+use crate::limits::kept::Kept;
 use crate::log::{Logs, Quota};
 use crate::module::status::report;
 use crate::modules;
@@ -118,6 +119,7 @@ pub(crate) fn run() -> io::Result<()> {
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
         clients: Clients::new(&config, descriptors.connections()),
+        kept: Kept::new(plan.site_names.len()),
         traffic: Traffic::new(&config, plan.site_names.len(), descriptors.connections()),
         told: Told::default(),
         told_connections: Told::default(),

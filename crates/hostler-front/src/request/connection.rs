@@ -8,6 +8,7 @@ use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,10 @@ pub(crate) struct Peer {
     /// Unique within the front's life (`%L` is made of it).
     pub(crate) id: u64,
     pub(crate) local: SocketAddr,
+    /// The client.
     pub(crate) remote: SocketAddr,
+    /// Who has made the connection: the client, or a proxy that is believed.
+    pub(crate) connected: SocketAddr,
     /// Virtual hosts that this address and port may reach.
     pub(crate) hosts: Arc<AddressHosts>,
     pub(crate) settings: Settings,
@@ -84,7 +88,7 @@ pub(crate) struct Peer {
     pub(crate) tls: Option<Tls>,
     pub(crate) names: Names,
     /// Requests answered so far (`%k`).
-    pub(crate) requests: Cell<u32>,
+    pub(crate) requests: Rc<Cell<u32>>,
 }
 
 /// An IPv4 address that came in over an IPv6 socket is shown and compared as IPv4.
@@ -99,6 +103,22 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
 }
 
 impl Peer {
+    /// The same connection, for a request that a proxy hands on for this client.
+    pub(crate) fn of_client(known: &Self, client: IpAddr) -> Self {
+        Self {
+            id: known.id,
+            local: known.local,
+            remote: SocketAddr::new(client, known.remote.port()),
+            connected: known.connected,
+            hosts: known.hosts.clone(),
+            settings: known.settings,
+            limits: known.limits,
+            tls: known.tls.clone(),
+            names: Names::default(),
+            requests: known.requests.clone(),
+        }
+    }
+
     /// Whether a further request may follow the one being answered.
     pub(crate) fn may_continue(&self) -> bool {
         self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() + 1 < max)

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hostler_expr::{
     Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable,
 };
+use hostler_wire::site::FileKind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
@@ -99,6 +100,11 @@ async fn look(request: &Request, path: &[u8]) -> FileFacts {
     }
     let last = facts.walked.levels.last();
     FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()), lasting }
+}
+
+/// The size of a file; `None`: there is none that the site's user can reach.
+pub(crate) async fn size(request: &Request, path: &[u8]) -> Option<u64> {
+    look(request, path).await.info.filter(|info| info.kind == FileKind::Regular).map(|info| info.size)
 }
 
 async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {

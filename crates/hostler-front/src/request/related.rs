@@ -51,6 +51,7 @@ impl Request {
         next.method = method;
         // An error's document is sent with the error's status.
         next.status = self.status;
+        next.is_uncacheable = self.is_uncacheable;
         next.headers_in = self.headers_in.clone();
         // Action and FallbackResource hand a POST on as it is; all others ask anew, with GET.
         if next.method == self.method && !self.is_get() {

@@ -1,6 +1,8 @@
 //! Configured values with Apache's defaults where nothing is configured.
 
+use crate::request::Request;
 use crate::request::connection::Pace;
+use crate::request::slots::{Relation, State};
 use hostler_config::directives::core::{DefaultCharset, RangeLimit, ReadTimeout, ServerTokens};
 use hostler_config::{DirConfig, Server};
 use std::time::Duration;
@@ -75,6 +77,26 @@ pub(crate) fn recursion(server: &Server) -> (u32, u32) {
 /// `DocumentRoot`; Apache's compiled-in default when there is none.
 pub(crate) fn document_root(server: &Server) -> &str {
     server.conf.core.document_root.as_deref().unwrap_or("/var/www/html")
+}
+
+/// A document root that was found for one request (`ap_set_document_root`).
+#[derive(Clone)]
+pub(crate) struct DocumentRoot(pub(crate) Vec<u8>);
+
+impl State for DocumentRoot {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        Some(self.copy())
+    }
+}
+
+/// The document root of a request (`DOCUMENT_ROOT`).
+pub(crate) fn root_of(request: &Request) -> &[u8] {
+    let own = request.slots.find::<DocumentRoot>().map(|root| &root.0[..]);
+    own.unwrap_or_else(|| document_root(&request.server).as_bytes())
 }
 
 /// `AddDefaultCharset`.

@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     /// What sites have of clients.
     pub(crate) traffic: Arc<Traffic>,
+    /// What is kept whole for requests.
+    pub(crate) kept: Arc<crate::limits::kept::Kept>,
     /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: Told,
     pub(crate) told_connections: Told,

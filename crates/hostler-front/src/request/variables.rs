@@ -24,7 +24,8 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::DocumentUri => Some(Cow::Borrowed(&request.uri)),
         Variable::RequestFilename | Variable::ScriptFilename => Some(Cow::Borrowed(&request.filename)),
         Variable::RemoteHost => owned(remote_host(request)),
-        Variable::RemoteAddr | Variable::ConnRemoteAddr => owned(request.peer.remote.ip().to_string()),
+        Variable::RemoteAddr => owned(request.peer.remote.ip().to_string()),
+        Variable::ConnRemoteAddr => owned(request.peer.connected.ip().to_string()),
         Variable::RemotePort => owned(request.peer.remote.port().to_string()),
         Variable::RemoteUser => request.user.as_deref().map(Cow::Borrowed),
         Variable::AuthType => request.auth_type.as_deref().map(Cow::Borrowed),
@@ -35,7 +36,7 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::PathInfo => Some(Cow::Borrowed(&request.path_info)),
         Variable::QueryString => request.args.as_deref().map(Cow::Borrowed),
         Variable::IsSubreq => borrowed(if request.is_sub() { b"true" } else { b"false" }),
-        Variable::DocumentRoot => borrowed(settings::document_root(&request.server).as_bytes()),
+        Variable::DocumentRoot => Some(Cow::Borrowed(settings::root_of(request))),
         Variable::TheRequest => Some(Cow::Borrowed(&request.line)),
         Variable::ContentType => request.content_type.as_deref().map(Cow::Borrowed),
         Variable::Handler => {
@@ -158,7 +159,7 @@ pub(crate) fn server_port(request: &Request) -> u16 {
 pub(crate) fn context_document_root(request: &Request) -> Vec<u8> {
     match &request.context_document_root {
         Some(root) => root.clone(),
-        None => settings::document_root(&request.server).as_bytes().to_vec(),
+        None => settings::root_of(request).to_vec(),
     }
 }
 

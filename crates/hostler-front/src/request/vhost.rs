@@ -50,6 +50,13 @@ impl AddressHosts {
         self.servers.len() > 1 || !self.exact.is_empty() || !self.wild.is_empty()
     }
 
+    /// `RemoteIPProxyProtocol`: whether a connection of this address begins with a header that tells whose it is.
+    pub(crate) fn begins_with_proxy(&self, remote: IpAddr) -> bool {
+        let is_on = |server: &Arc<Server>| server.conf.remoteip.protocol == Some(true);
+        (is_on(&self.default) || self.servers.iter().any(is_on))
+            && !self.default.conf.remoteip.excepts(remote)
+    }
+
     /// The virtual host for requests without a name that matches.
     pub(crate) fn default_server(&self) -> &Arc<Server> {
         &self.default

@@ -131,10 +131,14 @@ impl Link {
         self.answer(told).await
     }
 
-    pub(crate) async fn list(&self, path: &[u8]) -> Result<Result<Vec<Entry>, i32>, SiteError> {
+    pub(crate) async fn list(
+        &self,
+        path: &[u8],
+        prefix: &[u8],
+    ) -> Result<Result<Vec<Entry>, i32>, SiteError> {
         let (tell, told) = oneshot::channel();
         let id = self.id();
-        let list = ToSite::List { id, path: path.to_vec().into() };
+        let list = ToSite::List { id, path: path.to_vec().into(), prefix: prefix.to_vec().into() };
         self.ask(id, Waiter::List(tell), &list, Vec::new())?;
         self.answer(told).await
     }

@@ -241,10 +241,14 @@ impl Site {
         Err(SiteError::Gone)
     }
 
-    /// A directory's entries; not remembered.
-    pub(crate) async fn list(self: &Rc<Self>, path: &[u8]) -> Result<Result<Vec<Entry>, i32>, SiteError> {
-        match self.link().await?.list(path).await {
-            Err(SiteError::Gone) => self.link().await?.list(path).await,
+    /// A directory's entries whose names begin with `prefix`; not remembered.
+    pub(crate) async fn list(
+        self: &Rc<Self>,
+        path: &[u8],
+        prefix: &[u8],
+    ) -> Result<Result<Vec<Entry>, i32>, SiteError> {
+        match self.link().await?.list(path, prefix).await {
+            Err(SiteError::Gone) => self.link().await?.list(path, prefix).await,
             done => done,
         }
     }

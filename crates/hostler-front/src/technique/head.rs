@@ -46,7 +46,7 @@ pub(crate) fn common<'a>(
     flags: u32,
     handler: Option<&'static [u8]>,
 ) -> RequestHead<'a> {
-    let root = settings::document_root(&request.server).as_bytes();
+    let root = settings::root_of(request);
     RequestHead {
         flags,
         directory,

@@ -17,10 +17,12 @@ use hostler_gateway::backend::Backend;
 use hostler_gateway::backend::ring::Pool;
 use hostler_gateway::pool as gateway;
 use hostler_gateway::pool::{Budget, Settings, Status};
+use hostler_gateway::{Error, Kind};
 use hostler_wire::plan::SiteId;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// All pools. They are made when they are first asked for, and start with their first request.
@@ -31,18 +33,30 @@ pub(crate) struct Engines {
     budget: Arc<Budget>,
     /// By index in the plan; the second of each pair has a fresh process for each request.
     made: Vec<[OnceLock<Arc<Pool>>; 2]>,
+    /// The pools of groups.
+    grouped: Mutex<HashMap<Which, Arc<Pool>>>,
     /// How often processes of pools were ended that nobody needed, when it was last looked.
     ends: AtomicU64,
     /// Pools that have ended have left memory.
     untidy: AtomicBool,
 }
 
-/// A pool: its index in the plan, and whether it has a fresh process for each request.
-#[derive(Clone, Copy, Debug)]
+/// A pool: its index in the plan, whether it has a fresh process for each request, and the group, of an engine whose
+/// programs are divided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Which {
     index: usize,
     one_shot: bool,
+    group: Option<Arc<str>>,
 }
+
+/// What stands before a group's name in [`Engines::mark`].
+const GROUP: &str = "\n";
+
+/// Groups that all sites together may have. A site that makes up more, by many scripts, is told so.
+const MOST_GROUPS: usize = 2000;
+/// Groups that each pool of the plan may be divided into.
+const MOST_OF_POOL: usize = 100;
 
 impl Engines {
     /// For a front of so many threads.
@@ -51,7 +65,15 @@ impl Engines {
         let made = plan.all.iter().map(|_| Default::default()).collect();
         let budget = config.process.pool_memory.map_or_else(Budget::of_machine, Budget::new);
         let threads = threads as u32;
-        Self { plan, threads, budget, made, ends: AtomicU64::new(0), untidy: AtomicBool::new(false) }
+        Self {
+            plan,
+            threads,
+            budget,
+            made,
+            grouped: Mutex::default(),
+            ends: AtomicU64::new(0),
+            untidy: AtomicBool::new(false),
+        }
     }
 
     /// An engine's pool for a virtual host's requests. `one_shot`: `Isolation fork`, a process for each request.
@@ -63,8 +85,42 @@ impl Engines {
         one_shot: bool,
     ) -> &Arc<Pool> {
         let index = self.share(server, engine).pool as usize;
-        let which = Which { index, one_shot };
-        self.made[index][usize::from(one_shot)].get_or_init(|| self.make(thread, which))
+        self.made[index][usize::from(one_shot)]
+            .get_or_init(|| self.make(thread, &Which { index, one_shot, group: None }))
+    }
+
+    /// The same for the requests of a group.
+    ///
+    /// # Errors
+    /// There are too many groups.
+    pub(crate) fn of_group(
+        &self,
+        thread: &Rc<Thread>,
+        server: &Server,
+        engine: &Engine,
+        one_shot: bool,
+        group: &Arc<str>,
+    ) -> Result<Arc<Pool>, Error> {
+        let index = self.share(server, engine).pool as usize;
+        self.grouped(thread, Which { index, one_shot, group: Some(group.clone()) })
+    }
+
+    fn grouped(&self, thread: &Rc<Thread>, which: Which) -> Result<Arc<Pool>, Error> {
+        let mut grouped = self.grouped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = grouped.get(&which) {
+            return Ok(pool.clone());
+        }
+        let of_pool = grouped.keys().filter(|other| other.index == which.index).count();
+        if grouped.len() >= MOST_GROUPS || of_pool >= MOST_OF_POOL {
+            let why = format!(
+                "there are {of_pool} groups of programs already, each with processes of its own: name one group for \
+                 several programs"
+            );
+            return Err(Error::because(Kind::EngineFailed, why));
+        }
+        let pool = self.make(thread, &which);
+        grouped.insert(which, pool.clone());
+        Ok(pool)
     }
 
     /// What the programs of its pool of an engine call a virtual host.
@@ -79,23 +135,48 @@ impl Engines {
     /// The pools of a site whose parents its process knows by these names.
     pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
         let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
-        let all = indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot }));
-        all.filter(|which| names.contains(&self.mark(shared, *which))).collect()
+        let all =
+            indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot, group: None }));
+        all.flat_map(|which| self.named_as(shared, which, names)).collect()
+    }
+
+    /// The pools among those of these names that this one is, or its groups.
+    fn named_as(&self, shared: &Shared, which: Which, names: &[String]) -> Vec<Which> {
+        let mark = self.mark(shared, &which);
+        if self.plan.all[which.index].key.engine.groups.is_none() {
+            return if names.contains(&mark) { vec![which] } else { Vec::new() };
+        }
+        let groups = names.iter().filter_map(|name| name.strip_prefix(&mark)?.strip_prefix(GROUP));
+        groups.map(|group| Which { group: Some(group.into()), ..which.clone() }).collect()
     }
 
     /// By what the site's process knows the parents of a pool, in all generations.
-    fn mark(&self, shared: &Shared, which: Which) -> String {
-        format!("{} {}", self.name(shared, which), self.plan.all[which.index].key.generation)
+    fn mark(&self, shared: &Shared, which: &Which) -> String {
+        let mark = format!("{} {}", self.pool_name(shared, which), self.plan.all[which.index].key.generation);
+        which.group.as_ref().map_or_else(|| mark.clone(), |group| format!("{mark}{GROUP}{group}"))
     }
 
     /// Makes a pool on this thread, if there is none, and waits until it has processes, or can't have any.
     pub(crate) async fn warm(&self, thread: &Rc<Thread>, which: Which) {
+        if which.group.is_some() {
+            if let Ok(pool) = self.grouped(thread, which) {
+                pool.warm().await;
+            }
+            return;
+        }
         let pool = &self.made[which.index][usize::from(which.one_shot)];
-        pool.get_or_init(|| self.make(thread, which)).warm().await;
+        pool.get_or_init(|| self.make(thread, &which)).warm().await;
     }
 
     /// Engine and site, and the virtual host where that has a pool for itself.
-    fn name(&self, shared: &Shared, which: Which) -> String {
+    fn name(&self, shared: &Shared, which: &Which) -> String {
+        let name = self.pool_name(shared, which);
+        let group = which.group.as_deref().unwrap_or_default().replace('\n', " ");
+        if group.trim().is_empty() { name } else { format!("{name} [{}]", group.trim()) }
+    }
+
+    /// The same without the group.
+    fn pool_name(&self, shared: &Shared, which: &Which) -> String {
         let planned = &self.plan.all[which.index];
         let site = &shared.site_names[planned.key.site as usize];
         let mut name = format!("{} {site}", planned.key.engine.name);
@@ -112,16 +193,16 @@ impl Engines {
         name
     }
 
-    fn make(&self, thread: &Rc<Thread>, which: Which) -> Arc<Pool> {
+    fn make(&self, thread: &Rc<Thread>, which: &Which) -> Arc<Pool> {
         let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
-        let pool = Pool::new(name, settings(&planned.settings, which.one_shot), self.threads);
+        let mut sizes = planned.settings;
+        if let (Some(groups), Some(group)) = (planned.key.engine.groups, &which.group) {
+            sizes = sizes.with((groups.sizes)(&thread.shared.config, &planned.servers, group));
+        }
+        let pool = Pool::new(name, settings(&sizes, which.one_shot), self.threads);
         self.budget.admit(&pool);
-        let host = EngineHost::new(
-            thread.clone(),
-            planned.clone(),
-            which.one_shot,
-            self.mark(&thread.shared, which),
-        );
+        let mark = self.mark(&thread.shared, which);
+        let host = EngineHost::new(thread.clone(), planned.clone(), which.clone(), mark);
         tokio::task::spawn_local(pool.clone().maintain(host));
         pool
     }
@@ -131,19 +212,20 @@ impl Engines {
         self.budget.admit(pool);
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.made.iter().flatten().filter_map(OnceLock::get)
+    fn all(&self) -> Vec<Arc<Pool>> {
+        let grouped = self.grouped.lock().unwrap_or_else(PoisonError::into_inner);
+        self.made.iter().flatten().filter_map(OnceLock::get).chain(grouped.values()).cloned().collect()
     }
 
     /// What all pools are at that have been made.
     pub(crate) fn statuses(&self) -> Vec<Status> {
-        self.all().map(|pool| pool.status()).collect()
+        self.all().iter().map(|pool| pool.status()).collect()
     }
 
     /// Gives memory back to the kernel that pools have left which were ended; after the last of several. To be called
     /// on one thread, once in a second.
     pub(crate) fn tidy(&self) {
-        let ends: u64 = self.all().map(|pool| pool.ends()).sum();
+        let ends: u64 = self.all().iter().map(|pool| pool.ends()).sum();
         let before = self.ends.swap(ends, Relaxed);
         if before != ends {
             self.untidy.store(true, Relaxed);
@@ -154,7 +236,7 @@ impl Engines {
 
     /// Ends all processes; for when no request is left.
     pub(crate) fn close(&self) {
-        self.all().for_each(Pool::close);
+        self.all().iter().for_each(Pool::close);
     }
 }
 

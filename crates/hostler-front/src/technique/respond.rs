@@ -31,7 +31,7 @@ pub(crate) const WHOLE: usize = 64 << 10;
 
 /// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
 /// (WordPress' cron).
-const LONGEST_ALONE: Duration = Duration::from_secs(600);
+pub(crate) const LONGEST_ALONE: Duration = Duration::from_secs(600);
 
 /// Has the engine answer.
 pub(crate) fn respond(request: &mut Request, ask: Ask) -> Later<'_, Result<Body, Halt>> {
@@ -51,6 +51,12 @@ pub(crate) struct Ask {
     pub(crate) dialect: Option<&'static dyn Dialect>,
     /// A process for this request alone.
     pub(crate) one_shot: bool,
+    /// The group whose pool it is for, if the engine's programs are divided.
+    pub(crate) group: Option<Arc<str>>,
+    /// How long it may take; `None`: `Timeout`.
+    pub(crate) timeout: Option<Duration>,
+    /// What becomes of it when its client goes.
+    pub(crate) on_abandon: OnAbandon,
     /// The number of the configuration, and the message that defines it.
     pub(crate) directory: (u32, Arc<[u8]>),
     /// `PATH_TRANSLATED`.
@@ -86,25 +92,37 @@ enum Answer {
 }
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
-    let Ask { engine, dialect, one_shot, directory, translated, handler } = ask;
+    let Ask { engine, dialect, one_shot, group, timeout, on_abandon, directory, translated, handler } = ask;
     let body = (!request.body.is_empty()).then(|| request.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
     let head = head::common(request, engine, &texts, directory.0, flags, Some(handler));
-    let timeout = settings::timeout(&request.server);
+    let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
     let work = Work {
         thread: request.thread.index,
         directory: directory.clone(),
         request: encoded(&head),
         timeout,
-        on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+        on_abandon,
     };
-    let task = short::Task { engine, one_shot, directory, texts, handler: Some(handler) };
-    short::remember(request, task, Rc::new(Answering { engine, dialect }));
-    let exchange = match begin::begin(&request.thread, &request.server, engine, one_shot, work) {
-        Begin::Now(exchange) => exchange,
-        Begin::Never(refusal) => return Err(refusal),
-        Begin::Later(pool, work) => pool.begin(work).await?,
+    let exchange = match group {
+        Some(group) => {
+            let engines = &request.thread.shared.engines;
+            let pool = engines.of_group(&request.thread, &request.server, engine, one_shot, &group)?;
+            match pool.try_begin(work) {
+                Ok(exchange) => exchange,
+                Err(work) => pool.begin(work).await?,
+            }
+        }
+        None => {
+            let task = short::Task { engine, one_shot, directory, texts, handler: Some(handler) };
+            short::remember(request, task, Rc::new(Answering { engine, dialect }));
+            match begin::begin(&request.thread, &request.server, engine, one_shot, work) {
+                Begin::Now(exchange) => exchange,
+                Begin::Never(refusal) => return Err(refusal),
+                Begin::Later(pool, work) => pool.begin(work).await?,
+            }
+        }
     };
     converse(request, Conversation::new(exchange, body, engine, dialect)).await
 }

@@ -14,6 +14,7 @@ use crate::hook::registry::Later;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
+use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
 use crate::request::Request;
 use crate::request::connection::Peer;
@@ -87,6 +88,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fie
 /// A request on the short way.
 pub(crate) struct Begun {
     remembered: Rc<Remembered>,
+    /// Its site is at it until it has been answered.
+    busy: Rc<Busy>,
     start: Option<Begin>,
     head: Head,
     buffer: Bytes,
@@ -108,7 +111,9 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let (host, wish, headers_in) = fields(head, buffer)?;
     let (path, _) = remembered::split(head.target.of(buffer));
     let remembered = remembered::find(peer, host, path)?;
-    thread.shared.traffic.may_ask(remembered.site.id, &remembered.request.server).ok()?;
+    let (traffic, server) = (&thread.shared.traffic, &remembered.request.server);
+    let busy = traffic.enter(remembered.site.id, server)?;
+    traffic.may_ask(remembered.site.id, server).ok()?;
     thread.touch(remembered.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let (server, task) = (&remembered.request.server, &remembered.task);
@@ -123,6 +128,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     let head = head.clone();
     Some(Begun {
         remembered,
+        busy: Rc::new(busy),
         start: Some(start),
         head,
         buffer,
@@ -258,6 +264,7 @@ impl Begun {
         request.number = self.number;
         request.received = self.received;
         request.started = self.started;
+        request.busy = Some(self.busy.clone());
         request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
         request.resume(&self.remembered.request);
         self.remembered.way.resume(&mut request);

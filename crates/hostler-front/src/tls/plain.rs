@@ -35,7 +35,7 @@ pub(super) async fn answer(
     if read.is_err() || !buffer.first().is_some_and(u8::is_ascii_uppercase) {
         return;
     }
-    let peer = listen::peer(thread, local, remote, None);
+    let peer = listen::peer(thread, local, remote, remote, None);
     let length = buffer.len() as u64;
     let reply = reply(request(thread, &peer, &buffer.into())).await;
     let mut out = b"HTTP/1.1 400 Bad Request\r\n".to_vec();

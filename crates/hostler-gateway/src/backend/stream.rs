@@ -51,6 +51,15 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Appends what ends the request's body.
     fn body_end(answer: &mut Self::Answer, out: &mut Vec<u8>);
 
+    /// Appends what the program has asked for meanwhile: called whenever something of it has been read. For protocols in
+    /// which a body is asked for.
+    fn reply(_: &mut Self::Answer, _: &mut Vec<u8>) {}
+
+    /// Whether there may be a further piece of the request's body.
+    fn has_room(_: &Self::Answer) -> bool {
+        true
+    }
+
     /// Appends what says that nobody waits for the answer any more, if the protocol can say so.
     ///
     /// # Errors

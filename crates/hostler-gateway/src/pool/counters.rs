@@ -73,7 +73,7 @@ impl Counters {
         let count = match end {
             End::Evicted => &self.evicted,
             End::Idle => &self.idled,
-            End::Gone | End::Stuck | End::Closed => return,
+            End::Gone | End::Stuck | End::Closed | End::Renewed => return,
         };
         count.fetch_add(1, Relaxed);
     }

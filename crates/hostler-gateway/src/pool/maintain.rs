@@ -104,21 +104,37 @@ impl<B: Backend> Pool<B> {
     /// The workers of a source that is no longer kept get no further requests; those that are at nothing are taken out
     /// at once.
     pub(crate) fn let_go(self: &Arc<Self>, generation: u32) {
+        self.leave(|worker| worker.parent == generation);
+        *self.facts() = Facts::default();
+    }
+
+    /// From now on requests are served by workers that are made anew, with what is loaded then. Those that are at
+    /// something finish it, and go.
+    pub fn renew(self: &Arc<Self>) {
+        if !matches!(self.lock().phase, Phase::Ready) {
+            // What is being loaded is loaded now.
+            return;
+        }
+        self.leave(|_| true);
+        self.lock().renewed = true;
+        self.attention.notify_one();
+    }
+
+    fn leave(self: &Arc<Self>, is_its: impl Fn(&Worker<B>) -> bool) {
         self.locked(|state, out| {
-            let theirs = state.records.values().filter(|record| record.worker.parent == generation);
+            let theirs = state.records.values().filter(|record| is_its(&record.worker));
             let unneeded = theirs.filter(|record| record.state != WorkerState::Busy);
             let unneeded: Vec<_> = unneeded.map(|record| record.worker.id).collect();
             for id in unneeded {
                 state.died(self, id, Death::Orphaned, out);
             }
             // Nothing more is placed behind what the others are at.
-            let rest = state.records.values_mut().filter(|record| record.worker.parent == generation);
+            let rest = state.records.values_mut().filter(|record| is_its(&record.worker));
             rest.for_each(|record| record.last = true);
             state.phase = Phase::Cold;
             state.growth_due = None;
             state.target = self.settings.first() as usize;
         });
-        *self.facts() = Facts::default();
     }
 
     /// Workers that are still there of a source: their numbers and process ids.
@@ -194,6 +210,9 @@ impl<B: Backend, S: Source<B>> Keeper<B, S> {
         }
         let (forks, kills, retired) = {
             let mut state = self.pool.lock();
+            if std::mem::take(&mut state.renewed) {
+                return Err(End::Renewed);
+            }
             let evicted = std::mem::take(&mut state.evicted);
             if (state.closing || evicted) && state.is_quiet() && state.abandoned.is_empty() {
                 return Err(if state.closing { End::Closed } else { End::Evicted });

@@ -70,6 +70,8 @@ pub(crate) struct State<B: Backend> {
     pub(crate) closing: bool,
     /// Its memory is needed elsewhere.
     pub(crate) evicted: bool,
+    /// What its workers have loaded is not to be used any more.
+    pub(crate) renewed: bool,
     pub(crate) next_worker: WorkerId,
     /// Why the last worker that was wanted could not be made.
     pub(crate) unmade: Option<String>,
@@ -149,6 +151,7 @@ impl<B: Backend> State<B> {
             last_use: Instant::now(),
             closing: false,
             evicted: false,
+            renewed: false,
             next_worker: 1,
             unmade: None,
             warmers: Vec::new(),

@@ -92,7 +92,7 @@ impl<H: Host + 'static> Parent<H> {
         let line: &[u8] = match end {
             End::Gone => b"the warm parent ended unasked; another takes its place",
             End::Stuck => b"the warm parent is stopped or stuck; another takes its place",
-            End::Closed | End::Evicted | End::Idle => return,
+            End::Closed | End::Evicted | End::Idle | End::Renewed => return,
         };
         let (host, pool, pid) = (self.host.clone(), self.pool.clone(), self.pid);
         spawn_local(async move {

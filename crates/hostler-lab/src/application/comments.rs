@@ -17,6 +17,7 @@ const FILES: Files = files!["comments":
     "cgi-perl/comments.pl",
     "perl/comments.pl",
     "fastcgi/comments.fcgi",
+    "php/comments.php",
     "app.psgi",
     "startup.pl",
     "prepare.pl",
@@ -29,7 +30,7 @@ const HOSTLER: &str = include_str!("../../../../lab/applications/comments/hostle
 /// Techniques in Perl that need nothing but the database's driver.
 const IN_PERL: [&str; 4] = ["cgi-perl", "registry", "handler", "psgi"];
 /// Techniques that the lab has no programs for yet.
-const TO_COME: [&str; 3] = ["php", "python", "servlet"];
+const TO_COME: [&str; 2] = ["python", "servlet"];
 
 const SQLITE: Needs =
     Needs { headers: &["sqlite3.h"], libraries: &["-lsqlite3"], flags: &[], package: "libsqlite3-dev" };
@@ -58,6 +59,14 @@ impl Database {
         }
     }
 
+    /// PHP's extension, and its package.
+    const fn extension(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("pdo_sqlite", "php8.2-sqlite3"),
+            Self::Postgresql => ("pdo_pgsql", "php8.2-pgsql"),
+        }
+    }
+
     /// Why nothing can be stored in it here: its rows come from a program in Perl.
     fn unavailable(self) -> Option<String> {
         let (driver, package) = self.driver();
@@ -71,6 +80,7 @@ pub(super) fn techniques(database: Database) -> Vec<Technique> {
     let c = store.clone().or_else(|| compile::unavailable(database.needs()));
     let mut all = vec![probe::technique("cgi-c", c)];
     all.extend(IN_PERL.map(|name| probe::technique(name, store.clone())));
+    all.push(probe::php(store.clone().or_else(|| probe::php_extension(database.extension()))));
     all.push(probe::fastcgi(store.or_else(|| probe::perl(&["FCGI"], "libfcgi-perl"))));
     all.extend(TO_COME.map(probe::to_come));
     all

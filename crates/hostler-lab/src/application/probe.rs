@@ -46,6 +46,24 @@ pub(super) fn fastcgi(unavailable: Option<String>) -> Technique {
     Technique { name: "fastcgi", unavailable, lacking: apache.into_iter().chain(hostler).collect() }
 }
 
+/// PHP: Apache has it where mod_php is installed.
+pub(super) fn php(unavailable: Option<String>) -> Technique {
+    let apache = crate::contestant::apache_module("php")
+        .is_none()
+        .then(|| ("apache", "Apache has no mod_php; apt-get install libapache2-mod-php8.2".to_owned()));
+    let hostler = hostler_lacks("php").map(|why| ("hostler", why));
+    Technique { name: "php", unavailable, lacking: apache.into_iter().chain(hostler).collect() }
+}
+
+/// Why PHP has no such extension, with the package that has it. Asked of the folder that Debian's PHP takes them from: there
+/// may be no php on the command line.
+pub(super) fn php_extension((name, package): (&str, &str)) -> Option<String> {
+    let folders = std::fs::read_dir("/usr/lib/php").into_iter().flatten().flatten();
+    let file = format!("{name}.so");
+    let is_there = folders.map(|folder| folder.path().join(&file)).any(|path| path.is_file());
+    (!is_there).then(|| format!("PHP has no {name}; apt-get install {package}"))
+}
+
 /// Why Hostler does not offer a technique to come: as `hostler check` says.
 fn hostler_lacks(technique: &str) -> Option<String> {
     let (_, title, directive) = TO_COME.into_iter().find(|(name, ..)| *name == technique)?;

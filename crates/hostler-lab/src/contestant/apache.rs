@@ -47,9 +47,10 @@ const USUAL: [&str; 17] = [
 ];
 
 /// Modules that cost memory or processes by merely being there, with a word that tells that they are wanted.
-const MENTIONED: [(&str, &str); 12] = [
+const MENTIONED: [(&str, &str); 13] = [
     ("perl", "perl"),
     ("fcgid", "fcgi"),
+    ("php", "php"),
     ("rewrite", "rewrite"),
     ("expires", "expires"),
     ("actions", "action "),
@@ -73,8 +74,20 @@ impl Apache {
 
     /// The file of a module: `alias`, `mpm_itk`.
     pub(super) fn module(&self, name: &str) -> Option<PathBuf> {
-        let names = [format!("mod_{name}.so"), format!("{name}.so")];
-        names.into_iter().map(|file| self.modules.join(file)).find(|path| path.is_file())
+        let names = [format!("mod_{name}.so"), format!("{name}.so"), format!("lib{name}.so")];
+        let usual = names.into_iter().map(|file| self.modules.join(file)).find(|path| path.is_file());
+        // Debian's has its version in its name: libphp8.2.so. The newest one counts.
+        usual.or_else(|| self.versioned(&format!("lib{name}")))
+    }
+
+    fn versioned(&self, start: &str) -> Option<PathBuf> {
+        let files = fs::read_dir(&self.modules).ok()?.flatten().map(|entry| entry.path());
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let version = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(".so"));
+            version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
+        };
+        files.filter(is_one).max()
     }
 
     /// Whether it is part of the program itself.

@@ -52,6 +52,8 @@ pub mod request_flag {
     pub const STAYS: u32 = 1 << 10;
     /// There is a body; it comes when it is asked for ([`super::FromWorker::ReadBody`]).
     pub const BODY_ASKED: u32 = 1 << 11;
+    /// It stays, as with [`STAYS`], if what comes of it is the status of an error.
+    pub const ERRORS_STAY: u32 = 1 << 12;
 }
 
 /// Gives the macro that it is called with the fields of a request's head, in the order in which they travel, and their

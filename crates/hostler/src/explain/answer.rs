@@ -4,6 +4,7 @@
 use hostler_config::directives::alias::request::{Answer, Request, redirect_early, redirect_late};
 use hostler_config::directives::core::{OptionBits, Setting};
 use hostler_config::directives::mime::{self, MimeFacts};
+use hostler_config::directives::reach;
 use hostler_config::technique::{self, Technique};
 use std::path::Path;
 
@@ -176,6 +177,10 @@ fn program(about: &About<'_>, name: &str) -> Said {
 /// A handler that is no technique's.
 fn no_program(about: &About<'_>, name: &str) -> String {
     let dir = &about.merged.dir;
+    let proxied = reach::proxied(name).filter(|(_, scheme)| reach::SCHEMES.contains(scheme));
+    if let Some((worker, _)) = proxied {
+        return format!("the program at {worker} (handler {name}{})", decided(about, name));
+    }
     let what = match name {
         "server-parsed" => "the file itself, with its server-side includes".to_owned(),
         "server-status" | "hostler-metrics" | "send-as-is" => "Hostler itself".to_owned(),

@@ -48,6 +48,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let by_rules = rewritten.result.as_ref().and_then(rewrite::answer);
     let by_rules = by_rules.or_else(|| fixed.result.as_ref().and_then(rewrite::answer_of_directory));
     let by_rules = by_rules.or_else(|| proxy::answer(server, rewritten.result.as_ref(), &url));
+    let by_rules = by_rules.or_else(|| by_application(server, &url));
     let answer = match by_rules {
         Some(answer) => vec![format!("{:<11}{answer}", "answers")],
         None => answer::lines(&about)?,
@@ -84,6 +85,12 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     );
     print(&lines);
     Ok(())
+}
+
+/// The application of servlets that answers, whatever file there is.
+fn by_application(server: &Server, url: &Url) -> Option<String> {
+    let app = server.conf.servlet.find(url.path.as_bytes())?;
+    Some(format!("the application {}, in the site's Tomcat (ServletApp)", app.path))
 }
 
 /// Who answers: the virtual host, its user, and the pools of its programs.

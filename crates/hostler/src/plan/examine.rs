@@ -3,7 +3,7 @@
 
 use hostler_config::{Attempt, Config};
 
-use super::{Found, Roles, Situation, listen, paths, preload, rlimits, roles};
+use super::{Found, Roles, Situation, listen, paths, preload, rlimits, roles, servlets};
 use crate::Failed;
 
 /// What was found.
@@ -52,5 +52,6 @@ fn files(config: &Config, situation: &Situation) -> Vec<Found> {
     found.extend(paths::pid_file(config, situation.root()));
     found.extend(preload::files(config));
     found.extend(rlimits::in_sections(config));
+    found.extend(servlets::examine(config));
     found
 }

@@ -21,6 +21,7 @@ pub(crate) mod preload;
 pub(crate) mod rlimits;
 pub(crate) mod secrets;
 mod send;
+mod servlets;
 mod situation;
 mod told;
 pub(crate) mod users;

@@ -124,6 +124,8 @@ pub enum Role {
     Prev,
     /// It has gone on in the other's place.
     Next,
+    /// It goes on in the place of the other, which is the one that stayed.
+    Stayed,
 }
 
 /// Phases of a sub-request. Requests of a conversation have numbers: 0 is the one that it is about.
@@ -214,6 +216,7 @@ impl<'a> ToPerl<'a> {
                     0 => Role::Main,
                     1 => Role::Prev,
                     2 => Role::Next,
+                    3 => Role::Stayed,
                     _ => return Err(Malformed),
                 };
                 Self::Related { role, head: Box::new(RequestHead::decode(&mut d)?) }

@@ -2,6 +2,7 @@
 //! what runs programs is `hostler-perl`, and what a request has to do with them is the front's.
 
 pub mod psgi;
+mod registries;
 mod setup;
 
 use hostler_config::directives::perl;
@@ -28,6 +29,7 @@ pub static ENGINE: Engine = Engine {
     setup: |config, servers, generation, one_shot| {
         setup::setup(config, servers, generation, one_shot).into_wire()
     },
+    groups: None,
 };
 
 /// Both ways are warm.

@@ -1,6 +1,6 @@
 //! What a pool's parent process is told before it forks workers.
 
-use crate::{LOG, psgi};
+use crate::{LOG, psgi, registries};
 use hostler_config::directives::perl::{self, Preload, quoted};
 use hostler_config::{Config, Server, pools};
 use hostler_perl_frames::{self as frames, PreloadKind, Setup};
@@ -28,6 +28,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
             .iter()
             .map(|preload| to_load(config, preload))
             .chain(apps(config, &members))
+            .chain(registries::of(&members).filter(|_| !one_shot))
             .collect(),
         switches: words(|perl| &perl.switches),
         env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),

@@ -90,3 +90,17 @@ fn what_a_pool_loads_is_in_the_order_of_the_files() {
     );
     assert_eq!((shared.preload[3].kind, shared.preload[3].text.as_str()), (PreloadKind::Module, "X"));
 }
+
+#[test]
+fn the_registry_that_sections_name_is_loaded_before_workers_are_forked() {
+    let text = "<Location /a>\nSetHandler perl-script\nPerlResponseHandler ModPerl::Registry\n</Location>\n\
+                <Files *.pl>\nPerlResponseHandler ModPerl::PerlRun->handler My::Own\n</Files>\nPerlLogHandler Apache::Registry";
+    let config = config(&format!("{text}\n{}", vhost("a", "PerlModule Own")));
+    let text = |server, one_shot| {
+        let last = setup(&config, &[server], 2, one_shot).preload.pop();
+        last.map_or_else(String::new, |preload| preload.text)
+    };
+    let all = "sub { local ($@, $SIG{__DIE__}); eval { require ModPerl::PerlRun }; eval { require ModPerl::Registry }; 0 }";
+    assert_eq!([text(0, false), text(1, false)], [all, all]);
+    assert_eq!([text(0, true), text(1, true)], ["", "Own"]);
+}

@@ -21,6 +21,7 @@ pub static ENGINE: Engine = Engine {
     has_say: |_| false,
     has_say_in_server: |_| false,
     setup: |config, servers, _, one_shot| setup::setup(config, servers, one_shot),
+    groups: None,
 };
 
 /// PHP, under mod_php's handlers.

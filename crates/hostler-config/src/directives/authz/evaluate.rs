@@ -1,6 +1,6 @@
 //! Asking the rules: the four-valued logic of mod_authz_core.
 
-use super::{Condition, Dir, Logic, Requirement, Rule, Words};
+use super::{Condition, Dir, Groups, Logic, Requirement, Rule, Words};
 use hostler_expr::{Answer, Captures, EvalError, Host, Question};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -16,6 +16,15 @@ pub enum Verdict {
     DeniedNoUser,
     /// Nothing. At the outside this means denied.
     Neutral,
+}
+
+/// The names of a file's owner and of its group, where there are a file and such names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners<'a> {
+    /// Of the user.
+    pub user: Option<Cow<'a, str>>,
+    /// Of the group.
+    pub group: Option<Cow<'a, str>>,
 }
 
 /// What rules may ask about a request.
@@ -36,8 +45,10 @@ pub trait Facts {
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>>;
     /// The addresses of a name.
     fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>>;
-    /// Whether the user is in a group of the AuthGroupFile; `false` without such a file.
-    fn is_member(&self, group: &str) -> Answer<bool>;
+    /// Whether the user is in a group; `false` without a file of groups.
+    fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool>;
+    /// Who owns the file.
+    fn owners(&self) -> Answer<Owners<'_>>;
     /// What a program's function says about the words of a Require line: Apache's `authz_status`.
     fn program(&self, function: &str, words: &str) -> Answer<u16>;
     /// For expressions.
@@ -52,7 +63,9 @@ pub enum Need {
     /// The addresses of a name.
     Addresses(String),
     /// Whether the user is in this group.
-    Membership(String),
+    Membership(String, Groups),
+    /// Who owns the file.
+    Owners,
     /// What a program's function says about words.
     Program(String, String),
     /// What an expression asks.
@@ -240,10 +253,12 @@ impl Requirement {
                     return Err(Stop::Pending(Need::Program(function, words)));
                 }
             },
-            Self::User(_) | Self::Group(_) | Self::ValidUser => match facts.user() {
-                None => Verdict::DeniedNoUser,
-                Some(user) => Self::given(self.admits(user, facts)?),
-            },
+            Self::User(_) | Self::Group(..) | Self::ValidUser | Self::FileOwner | Self::FileGroup(_) => {
+                match facts.user() {
+                    None => Verdict::DeniedNoUser,
+                    Some(user) => Self::given(self.admits(user, facts)?),
+                }
+            }
         })
     }
 
@@ -251,18 +266,34 @@ impl Requirement {
     fn admits(&self, user: &str, facts: &dyn Facts) -> Result<bool, Stop> {
         match self {
             Self::User(names) => Ok(names.list(facts)?.iter().any(|name| **name == *user)),
-            Self::Group(names) => {
+            Self::Group(names, groups) => {
                 for group in &*names.list(facts)? {
-                    match facts.is_member(group) {
-                        Answer::Ready(true) => return Ok(true),
-                        Answer::Ready(false) => {}
-                        Answer::Pending => return Err(Stop::Pending(Need::Membership(group.to_string()))),
+                    if member(facts, group, groups)? {
+                        return Ok(true);
                     }
                 }
                 Ok(false)
             }
+            Self::FileOwner => match facts.owners() {
+                Answer::Ready(owners) => Ok(owners.user.is_some_and(|owner| owner == user)),
+                Answer::Pending => Err(Stop::Pending(Need::Owners)),
+            },
+            Self::FileGroup(groups) => match facts.owners() {
+                Answer::Ready(owners) => match owners.group {
+                    Some(group) => member(facts, &group, groups),
+                    None => Ok(false),
+                },
+                Answer::Pending => Err(Stop::Pending(Need::Owners)),
+            },
             _ => Ok(true),
         }
+    }
+}
+
+fn member(facts: &dyn Facts, group: &str, groups: &Groups) -> Result<bool, Stop> {
+    match facts.is_member(group, groups) {
+        Answer::Ready(is) => Ok(is),
+        Answer::Pending => Err(Stop::Pending(Need::Membership(group.to_owned(), groups.clone()))),
     }
 }
 

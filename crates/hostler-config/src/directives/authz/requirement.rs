@@ -1,5 +1,6 @@
 //! What can stand after Require: Apache's stock providers.
 
+use crate::directives::auth::{self, dbm::DbmFile};
 use crate::{Command, Decides, words};
 use hostler_expr::{Expr, Flags, Kind, Subnet};
 
@@ -21,8 +22,12 @@ pub enum Requirement {
     },
     /// `user`
     User(Words),
-    /// `group`
-    Group(Words),
+    /// `group`, `dbm-group`
+    Group(Words, Groups),
+    /// `file-owner`: the user is called as the file's owner is.
+    FileOwner,
+    /// `file-group`, `dbm-file-group`: the user is in the group that is called as the file's is.
+    FileGroup(Groups),
     /// `valid-user`
     ValidUser,
     /// `ip`
@@ -46,6 +51,30 @@ pub enum Requirement {
     },
 }
 
+/// Who knows groups.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Groups {
+    /// The AuthGroupFile of wherever it is asked.
+    File,
+    /// The AuthDBMGroupFile of wherever it is asked.
+    Dbm,
+    /// This AuthGroupFile (`AuthzProviderAlias`).
+    OwnFile(Box<str>),
+    /// This AuthDBMGroupFile.
+    OwnDbm(DbmFile),
+}
+
+impl Groups {
+    /// The same, with the files of a section of its own.
+    fn of(self, dir: &auth::Dir) -> Self {
+        match (&self, &dir.group_file, dir.group_dbm()) {
+            (Self::File, Some(file), _) => Self::OwnFile(file.clone()),
+            (Self::Dbm, _, Some(file)) => Self::OwnDbm(file),
+            _ => self,
+        }
+    }
+}
+
 /// Words, which may have to be computed.
 #[derive(Clone, Debug)]
 pub enum Words {
@@ -60,6 +89,9 @@ impl Requirement {
     pub(super) fn parse(command: &Command<'_>, provider: &str, rest: &str) -> Result<Self, String> {
         let rest = rest.trim();
         let plain = || words(rest).into_iter().map(Into::into).collect();
+        if let Some(alias) = command.authz_alias(provider) {
+            return Ok(alias.clone());
+        }
         Ok(match &provider.to_ascii_lowercase()[..] {
             "all" => match &rest.to_ascii_lowercase()[..] {
                 "granted" => Self::All(true),
@@ -70,7 +102,11 @@ impl Requirement {
             "method" => Self::Method(methods(rest)?),
             "expr" => expression(command, rest)?,
             "user" => Self::User(Words::parse(command, rest)?),
-            "group" => Self::Group(Words::parse(command, rest)?),
+            "group" => Self::Group(Words::parse(command, rest)?, Groups::File),
+            "dbm-group" => Self::Group(Words::parse(command, rest)?, Groups::Dbm),
+            "file-owner" => Self::FileOwner,
+            "file-group" => Self::FileGroup(Groups::File),
+            "dbm-file-group" => Self::FileGroup(Groups::Dbm),
             "valid-user" => Self::ValidUser,
             "ip" => Self::Ip(subnets(rest)?),
             "local" => Self::Local,
@@ -81,9 +117,26 @@ impl Requirement {
                 Some(function) => {
                     Self::Program { name: provider.into(), function: function.into(), words: rest.into() }
                 }
+                None if provider.starts_with("ldap-") => {
+                    return Err(
+                        "the server asks no LDAP directory: it would wait for one with each request".into()
+                    );
+                }
+                None if provider.starts_with("dbd-") => return Err("the server speaks to no database".into()),
                 None => return Err(format!("there is no condition \"{provider}\"")),
             },
         })
+    }
+}
+
+impl Requirement {
+    /// The same, asked with the settings of a section of its own.
+    pub(super) fn with(self, dir: &auth::Dir) -> Self {
+        match self {
+            Self::Group(names, groups) => Self::Group(names, groups.of(dir)),
+            Self::FileGroup(groups) => Self::FileGroup(groups.of(dir)),
+            other => other,
+        }
     }
 }
 

@@ -63,8 +63,17 @@ impl Facts for Client {
         }
     }
 
-    fn is_member(&self, group: &str) -> Answer<bool> {
-        Answer::Ready(group == "staff" && self.user == Some("ann"))
+    fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool> {
+        let is = match groups {
+            Groups::File => group == "staff" && self.user == Some("ann"),
+            Groups::OwnFile(path) => &**path == "/etc/own" && group == "own",
+            Groups::Dbm | Groups::OwnDbm(_) => group == "dbm",
+        };
+        Answer::Ready(is)
+    }
+
+    fn owners(&self) -> Answer<Owners<'_>> {
+        Answer::Ready(Owners { user: Some("ann".into()), group: Some("staff".into()) })
     }
 
     fn expression_host(&self) -> &dyn Host {

@@ -268,7 +268,6 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if signed != 0 && signed != args.words.len() {
         return Err("either all options must start with + or -, or none may".to_owned());
     }
-    let mut wants_multi_views = false;
     let options = &mut cmd.dir.core.options;
     if signed == 0 && !args.words.is_empty() {
         *options = Options { absolute: Some(OptionBits::NONE), ..Options::default() };
@@ -287,10 +286,6 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
             return Err(format!("the option {name} is not allowed here (AllowOverride)"));
         }
         options.change(word.as_bytes().first().copied(), bits);
-        wants_multi_views |= bits == OptionBits::MULTI_VIEWS && !word.starts_with('-');
-    }
-    if wants_multi_views {
-        cmd.warn("Options MultiViews has no effect yet: a URL that leaves out an extension leads to no file");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::{Args, Command};
 const COMPRESS: &[&str] = &["DEFLATE", "BROTLI_COMPRESS"];
 
 /// The other filters for answers that there are.
-const FILTERS: &[&str] = &["INCLUDES", "RATE_LIMIT"];
+const FILTERS: &[&str] = &["INCLUDES", "RATE_LIMIT", "SUBSTITUTE"];
 
 fn is_among(list: &[&str], name: &str) -> bool {
     list.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -84,10 +84,10 @@ mod tests {
         for line in [
             "SetInputFilter DEFLATE",
             "AddInputFilter DEFLATE .gz",
-            "SetOutputFilter SUBSTITUTE",
+            "SetOutputFilter SED",
             "SetOutputFilter INCLUDES;NOSUCH",
             "AddOutputFilter PROXY-HTML .html",
-            "AddOutputFilterByType SUBSTITUTE text/html",
+            "AddOutputFilterByType SED text/html",
             "FilterProvider X INCLUDES true",
             "FilterProvider X",
             "FilterDeclare X\nFilterProvider X SUBSTITUTE true",

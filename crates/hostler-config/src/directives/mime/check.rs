@@ -53,6 +53,32 @@ pub fn check<'a>(path: &[u8], path_info: &[u8], dir: &'a Dir, types: &'a Types) 
     facts
 }
 
+/// The base name and the extensions that say nothing about the file, in their order: somebody who asks for the file
+/// without its other extensions has to name these (MultiviewsMatch). `None`: no extension says anything.
+#[must_use]
+pub fn unknown_parts<'n>(name: &'n [u8], dir: &Dir, types: &Types) -> Option<Vec<&'n [u8]>> {
+    let allowed = dir.multiviews.unwrap_or_default();
+    let dots = name.iter().take_while(|byte| **byte == b'.').count();
+    let base = name[dots..].iter().position(|byte| *byte == b'.').map_or(name.len(), |end| dots + end);
+    let (mut unknown, mut says_something) = (vec![&name[..base]], false);
+    for extension in extensions(name) {
+        let folded = extension.to_ascii_lowercase();
+        let folded = std::str::from_utf8(&folded).unwrap_or_default();
+        let own = dir.extensions.get(folded);
+        let has = |known: fn(&Extension) -> bool| own.is_some_and(known);
+        let is_typed = has(|known| known.media_type.is_some()) || types.of(folded).is_some();
+        let describes = has(|e| e.charset.is_some() || e.language.is_some() || e.encoding.is_some());
+        let runs = allowed.handlers && has(|known| known.handler.is_some());
+        let filtered = allowed.filters && has(|known| known.output_filters.is_some());
+        if is_typed || describes || runs || filtered || allowed.any {
+            says_something = true;
+        } else {
+            unknown.push(extension);
+        }
+    }
+    says_something.then_some(unknown)
+}
+
 /// What Debian calls copies that editors leave behind: a copy of a program is one.
 const LEFT_OVER: &str = "application/x-trash";
 

@@ -126,6 +126,9 @@ impl LogRecord for Line<'_> {
     fn text(&self, text: Text, _: Which) -> Option<Cow<'_, [u8]>> {
         let FastRecord { peer, server, facts, head, buffer, .. } = self.record;
         Some(match text {
+            Text::PeerHost if peer.connected != peer.remote => {
+                Cow::Owned(peer.connected.ip().to_string().into_bytes())
+            }
             Text::RemoteHost | Text::PeerHost => Cow::Borrowed(self.shown.remote(peer)),
             Text::RequestLine => Cow::Borrowed(head.line.of(buffer)),
             Text::Path => Cow::Borrowed(&facts.path),

@@ -137,7 +137,8 @@ pub(super) fn port(server: &Server, peer: &Peer, of: PortOf) -> u16 {
 
 pub(super) fn address(peer: &Peer, of: AddressOf) -> IpAddr {
     match of {
-        AddressOf::Client | AddressOf::Peer => peer.remote.ip(),
+        AddressOf::Client => peer.remote.ip(),
+        AddressOf::Peer => peer.connected.ip(),
         AddressOf::Local => peer.local.ip(),
     }
 }
@@ -155,6 +156,9 @@ impl LogRecord for Record<'_> {
         let request = self.of(which);
         let owned = |text: String| Cow::Owned(text.into_bytes());
         Some(match text {
+            Text::PeerHost if self.peer().connected != self.peer().remote => {
+                owned(self.peer().connected.ip().to_string())
+            }
             Text::RemoteHost | Text::PeerHost => Cow::Borrowed(self.facts.remote(self.peer())),
             Text::RemoteLogname => return None,
             Text::User => Cow::Borrowed(request.user.as_deref()?),

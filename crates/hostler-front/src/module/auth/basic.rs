@@ -1,14 +1,12 @@
-//! Basic authentication (RFC 7617): who the user is, by a password file or by a function of the site's.
+//! Basic authentication (RFC 7617): who the user is, by name and password.
 
-use super::rules::Known;
+use super::providers::{self, Checked};
 use super::{incomplete, unauthorized};
 use crate::hook::phases::Phase;
-use crate::hook::plan::plan;
 use crate::hook::registry::{Effect, Hook, Module, Run};
-use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::flow::{Flow, Outcome};
 use bytes::Bytes;
 use hostler_config::directives::auth::{self, AuthType};
 
@@ -36,7 +34,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("auth_basic", |request| request.user.is_some())
 };
 
-/// Basic authentication (RFC 7617) against AuthUserFile.
+/// Basic authentication (RFC 7617).
 async fn login(request: &mut Request) -> Outcome {
     let dir = request.dir.clone();
     if dir.auth.kind != Some(AuthType::Basic) {
@@ -52,16 +50,7 @@ async fn login(request: &mut Request) -> Outcome {
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     // Known in the log even when the password is wrong.
     request.user = Some(Bytes::copy_from_slice(&credentials.user));
-    let mut said = Checked::UserNotFound;
-    for provider in providers(&dir.auth.providers) {
-        said = match provider {
-            auth::Provider::File => by_file(request, &user, &credentials.password).await?,
-            auth::Provider::Program(function) => by_program(request, function, &credentials).await?,
-        };
-        if said != Checked::UserNotFound {
-            break;
-        }
-    }
+    let said = providers::check(request, &credentials).await?;
     let uri = String::from_utf8_lossy(&request.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match said {
@@ -80,74 +69,6 @@ async fn login(request: &mut Request) -> Outcome {
     };
     log::request(request, Severity::Error, "auth_basic", &failure);
     Err(unauthorized(request).await)
-}
-
-/// What a provider has said of a name and a password.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Checked {
-    Right,
-    Wrong,
-    UserNotFound,
-    Failed,
-}
-
-fn providers(named: &[auth::Provider]) -> &[auth::Provider] {
-    if named.is_empty() { &[auth::Provider::File] } else { named }
-}
-
-async fn by_file(request: &mut Request, user: &str, password: &[u8]) -> Result<Checked, Halt> {
-    let Some(file) = request.dir.auth.user_file.clone() else {
-        return Err(incomplete(request, "AuthUserFile"));
-    };
-    let name = user.to_owned();
-    let hash = Known::default()
-        .search(request, &file, move |text| auth::password_hash(text, &name).map(str::to_owned))
-        .await?;
-    Ok(match hash {
-        None => Checked::UserNotFound,
-        Some(hash) if verified(request, password, &hash, user).await? => Checked::Right,
-        Some(_) => Checked::Wrong,
-    })
-}
-
-/// Apache's `authn_status`: denied, granted, user found, user not found, general error.
-async fn by_program(
-    request: &mut Request,
-    function: &str,
-    credentials: &auth::Credentials,
-) -> Result<Checked, Halt> {
-    if credentials.user.contains(&0) {
-        return Ok(Checked::Wrong);
-    }
-    let texts: [&[u8]; 4] = [b"authn", function.as_bytes(), &credentials.user, &credentials.password];
-    Ok(match plan().ask_provider(request, &texts).await? {
-        0 => Checked::Wrong,
-        1 => Checked::Right,
-        3 => Checked::UserNotFound,
-        _ => Checked::Failed,
-    })
-}
-
-/// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
-async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) -> Result<bool, Halt> {
-    if request.thread.passwords.borrow().was_right(password, hash) {
-        return Ok(true);
-    }
-    if auth::takes_too_long(password, hash) {
-        let message = format!(
-            "the password of user {user} can't be checked: it was hashed in so many rounds that checking it would take \
-             minutes"
-        );
-        log::request(request, Severity::Error, "authn_file", &message);
-        return Err(Halt::Status(500));
-    }
-    let (password_copy, hash_copy) = (password.to_vec(), hash.to_owned());
-    let permit = aside::permit(request).await?;
-    let fits = aside::run_free(request, permit, move || auth::verify(&password_copy, &hash_copy)).await?;
-    if fits {
-        request.thread.passwords.borrow_mut().keep(password, hash);
-    }
-    Ok(fits)
 }
 
 /// AuthBasicFake, once everything is decided: it logs nobody in here, but in what stands behind.

@@ -1,17 +1,16 @@
 //! What the rules of a request (Order, Allow, Deny, Require) come to, with the names, addresses, groups and programs that
 //! they ask about.
 
+use super::files;
 use crate::hook::plan::plan;
-use crate::io::open_file::OpenFile;
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::Halt;
 use crate::request::names;
-use crate::site::files::AccessFiles;
 use hostler_config::directives::auth;
-use hostler_config::directives::authz::{Facts, Need, Stop};
+use hostler_config::directives::authz::{Facts, Groups, Need, Owners, Stop};
 use hostler_expr::{Answer, EvalError, Host};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,47 +21,14 @@ use std::net::IpAddr;
 pub(super) struct Known {
     client_name: Option<Option<String>>,
     addresses: HashMap<String, Vec<IpAddr>>,
-    members: HashMap<String, bool>,
+    members: HashMap<(String, Groups), bool>,
+    /// The names of the file's owner and group.
+    owners: Option<Owners<'static>>,
     /// What functions have said about words of Require; they may say something else of a user.
     programs: HashMap<(String, String), u16>,
 }
 
-/// Largest password or group file, in bytes.
-const LARGEST: u64 = 16 << 20;
-
 impl Known {
-    /// Looks for something in a password or group file, read as the site's user.
-    pub(super) async fn search<T: Send + 'static>(
-        &self,
-        request: &Request,
-        path: &str,
-        look: impl FnOnce(&str) -> T + Send + 'static,
-    ) -> Result<T, Halt> {
-        let site = request.thread.site(&request.server);
-        let facts = site.walk(path.as_bytes(), &AccessFiles::none()).await;
-        let file = facts.ok().and_then(|facts| facts.file.clone()).filter(|file| file.info.size <= LARGEST);
-        let unreadable = || {
-            let message = format!(
-                "could not open password or group file {path}: the site's user must be able to read it, and it may \
-                 have no more than {LARGEST} bytes"
-            );
-            log::request(request, Severity::Error, "authn_file", &message);
-            Halt::Status(500)
-        };
-        let file = file.ok_or_else(unreadable)?;
-        if let Some(text) = file.content() {
-            return Ok(look(&String::from_utf8_lossy(&text)));
-        }
-        let permit = aside::permit(request).await?;
-        let size = file.info.size;
-        let descriptor = file.descriptor().try_clone().map_err(|_| unreadable())?;
-        let found = aside::run(request, permit, move || {
-            let text = OpenFile::whole(&descriptor, size)?;
-            Some(look(&String::from_utf8_lossy(&text)))
-        });
-        found.await?.ok_or_else(unreadable)
-    }
-
     async fn fetch(&mut self, request: &mut Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
@@ -73,17 +39,11 @@ impl Known {
                 let found = names::addresses(&name).await;
                 self.addresses.insert(name, found);
             }
-            Need::Membership(group) => {
-                let member = match (&request.dir.auth.group_file, &request.user) {
-                    (Some(file), Some(user)) => {
-                        let (user, group) = (String::from_utf8_lossy(user).into_owned(), group.clone());
-                        let look = move |text: &str| auth::is_member(text, &group, &user);
-                        self.search(request, file, look).await?
-                    }
-                    _ => false,
-                };
-                self.members.insert(group, member);
+            Need::Membership(group, groups) => {
+                let member = is_member(request, &group, &groups).await?;
+                self.members.insert((group, groups), member);
             }
+            Need::Owners => self.owners = Some(owners(request).await?),
             Need::Program(function, words) => {
                 let texts: [&[u8]; 3] = [b"authz", function.as_bytes(), words.as_bytes()];
                 let said = plan().ask_provider(request, &texts).await?;
@@ -93,6 +53,39 @@ impl Known {
         }
         Ok(())
     }
+}
+
+/// Whether the user is in a group, by a file of groups.
+async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bool, Halt> {
+    let dir = &request.dir.auth;
+    let Some(user) = request.user.clone() else { return Ok(false) };
+    let (text, dbm) = match groups {
+        Groups::File => (dir.group_file.clone(), None),
+        Groups::OwnFile(path) => (Some(path.clone()), None),
+        Groups::Dbm => (None, dir.group_dbm()),
+        Groups::OwnDbm(file) => (None, Some(file.clone())),
+    };
+    if let Some(path) = text {
+        let (user, group) = (String::from_utf8_lossy(&user).into_owned(), group.to_owned());
+        return files::search_text(request, &path, move |text| auth::is_member(text, &group, &user)).await;
+    }
+    let Some(file) = dbm else { return Ok(false) };
+    let realm = super::realm(request).await?.unwrap_or_default();
+    let keys = vec![[&user[..], b":", &realm].concat(), user.to_vec()];
+    let value = files::value(request, &file, keys).await?;
+    Ok(value.is_some_and(|value| auth::dbm::has_group(&value, group.as_bytes())))
+}
+
+/// The names of the file's owner and group. Asking for them may take the machine long.
+async fn owners(request: &Request) -> Result<Owners<'static>, Halt> {
+    let Some(info) = request.found.info().copied() else { return Ok(Owners::default()) };
+    let permit = aside::permit(request).await?;
+    aside::run_free(request, permit, move || {
+        let user = hostler_sys::users::user_by_id(info.uid).ok().flatten();
+        let group = hostler_sys::users::group_by_id(info.gid).ok().flatten();
+        Owners { user: user.map(|user| user.name.into()), group: group.map(|group| group.name.into()) }
+    })
+    .await
 }
 
 /// Asks rules until they need nothing more.
@@ -184,8 +177,13 @@ impl Facts for View<'_> {
         self.known.addresses.get(name).map_or(Answer::Pending, |found| Answer::Ready(found.clone()))
     }
 
-    fn is_member(&self, group: &str) -> Answer<bool> {
-        self.known.members.get(group).map_or(Answer::Pending, |member| Answer::Ready(*member))
+    fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool> {
+        let known = self.known.members.get(&(group.to_owned(), groups.clone()));
+        known.map_or(Answer::Pending, |member| Answer::Ready(*member))
+    }
+
+    fn owners(&self) -> Answer<Owners<'_>> {
+        self.known.owners.clone().map_or(Answer::Pending, Answer::Ready)
     }
 
     fn program(&self, function: &str, words: &str) -> Answer<u16> {

@@ -1,23 +1,17 @@
 //! The files that a listing shows: for each a sub-request is looked up, so that whoever may not see a file does
-//! not learn of it. A sub-request for a file asks nothing of the site's process: what stands there is known from
-//! the directory. One for a directory does, since it may have an access file and an index.
+//! not learn of it.
 
-use crate::hook;
-use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::module::core::walk;
+use crate::module::core::entry::Entries;
 use crate::request::Request;
-use crate::request::flow::{Continue, Halt};
-use crate::request::settings;
-use crate::site::files::Facts;
+use crate::request::flow::Halt;
 use hostler_config::directives::autoindex::{Entry, View};
-use hostler_wire::site::{self, FileInfo, FileKind, Level, Walked};
-use std::rc::Rc;
+use hostler_wire::site::{self, FileKind};
 
 /// What the directory has.
 pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
     let directory = without_slash(&request.filename);
-    let listed = request.thread.site(&request.server).list(directory).await;
+    let listed = request.thread.site(&request.server).list(directory, b"").await;
     let (status, why) = match listed {
         Ok(Ok(entries)) => return Ok(entries),
         Ok(Err(errno)) => (403, std::io::Error::from_raw_os_error(errno).to_string()),
@@ -65,16 +59,13 @@ pub(super) async fn shown(
     view: &View,
     listed: Vec<site::Entry>,
 ) -> Result<Vec<Shown>, Halt> {
-    // What leads to the directory also leads to its files.
-    let mut probe = request.sub(b"");
-    let Ok(facts) = walk::look(&mut probe, without_slash(&request.filename)).await else {
+    let Some(entries) = Entries::of(request, &request.filename, &request.uri).await else {
         return Ok(Vec::new());
     };
-    let directory = Directory { request, view, walked: &facts.walked };
+    let directory = Directory { request, view, entries };
     let mut shown = Vec::with_capacity(listed.len());
     for entry in listed {
-        budget::sub_request(request).await?;
-        shown.extend(directory.show(entry).await);
+        shown.extend(directory.show(entry).await?);
     }
     Ok(shown)
 }
@@ -82,22 +73,23 @@ pub(super) async fn shown(
 struct Directory<'a> {
     request: &'a Request,
     view: &'a View,
-    walked: &'a Walked,
+    entries: Entries<'a>,
 }
 
 impl Directory<'_> {
     /// The entry, unless it is left out.
-    async fn show(&self, entry: site::Entry) -> Option<Shown> {
-        let info = entry.info.filter(|info| matches!(info.kind, FileKind::Regular | FileKind::Directory))?;
+    async fn show(&self, entry: site::Entry) -> Result<Option<Shown>, Halt> {
+        let shows = |kind| matches!(kind, FileKind::Regular | FileKind::Directory);
+        let Some(info) = entry.info.filter(|info| shows(info.kind)) else { return Ok(None) };
         let path = [&*self.request.filename, &*entry.name].concat();
         if !self.view.accepts(&entry.name) || self.request.dir.autoindex.ignores(&path) {
-            return None;
+            return Ok(None);
         }
         let is_directory = info.kind == FileKind::Directory;
-        let (sub, phase) = self.look_up(&entry, info).await;
+        let (sub, phase) = self.entries.look_up(&entry, info, b"").await;
         match phase {
             Err(Halt::Status(401 | 403)) if self.view.shows_forbidden() => {}
-            Err(Halt::Status(..300 | 400..)) => return None,
+            Err(Halt::Status(..300 | 400..)) => return Ok(None),
             Ok(()) | Err(_) => {}
         }
         // For a directory with an index, the sub-request is about the index by now: so it is in Apache.
@@ -115,38 +107,7 @@ impl Directory<'_> {
         if self.view.wants_titles() && matches!(phase, Ok(())) && shown.entry().may_have_title() {
             shown.title = super::title::of_file(self.request, &path).await;
         }
-        Some(shown)
-    }
-
-    /// A sub-request for an entry (`ap_sub_req_lookup_dirent`): it has a file name already, so nothing is
-    /// translated.
-    async fn look_up(&self, entry: &site::Entry, info: FileInfo) -> (Request, Continue) {
-        let mut sub = self.request.sub(b"");
-        let slash = if info.kind == FileKind::Directory { "/" } else { "" };
-        sub.uri = [&*self.request.uri, &*entry.name, slash.as_bytes()].concat();
-        sub.filename = [&*self.request.filename, &*entry.name, slash.as_bytes()].concat();
-        if u32::from(sub.depth()) > settings::recursion(&sub.server).1.max(1) {
-            return (sub, Err(Halt::Status(500)));
-        }
-        let phase = self.phases(&mut sub, entry, info).await;
-        (sub, phase)
-    }
-
-    async fn phases(&self, sub: &mut Request, entry: &site::Entry, info: FileInfo) -> Continue {
-        if info.kind == FileKind::Directory {
-            walk::run(sub).await?;
-        } else {
-            let filename = sub.filename.clone();
-            walk::apply(sub, &filename, &self.facts(info, entry.link_owner)).await?;
-        }
-        Box::pin(hook::walk::prepare_entry(sub, self.request)).await
-    }
-
-    /// What a walk to a file would have found.
-    fn facts(&self, info: FileInfo, link_owner: Option<u32>) -> Rc<Facts> {
-        let mut walked = self.walked.clone();
-        walked.levels.push(Level { info, link_owner, htaccess: None, watch: None });
-        Rc::new(Facts { walked, file: None, lasting: false })
+        Ok(Some(shown))
     }
 }
 

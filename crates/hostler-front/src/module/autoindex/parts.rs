@@ -4,6 +4,7 @@
 use crate::hook::handler;
 use crate::hook::{follow, walk};
 use crate::io::body::Body;
+use crate::limits::kept;
 use crate::module::core::source;
 use crate::module::include;
 use crate::request::flow::Halt;
@@ -78,6 +79,7 @@ async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Conten
     let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
     let is_text = is_text && !source::is_hidden(&sub);
     let text = file.as_ref().ok().filter(|_| is_text).and_then(|file| file.text(LONGEST as u64));
+    let text = text.and_then(|text| kept::keep(&sub, text).ok());
     text.map_or(Content::None, Content::Text)
 }
 
@@ -86,7 +88,10 @@ async fn run(mut sub: Request) -> Option<Bytes> {
     let outcome = Box::pin(handler::invoke(&mut sub)).await;
     let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
     match outcome {
-        Ok(body) | Err(Halt::Done(body)) => expanded(sub, body).await?.collect(LONGEST).await.ok(),
+        Ok(body) | Err(Halt::Done(body)) => {
+            let of = sub.for_log();
+            kept::collect(&of, expanded(sub, body).await?, LONGEST).await.ok()
+        }
         Err(Halt::Redirect { .. } | Halt::Status(_)) => None,
     }
 }

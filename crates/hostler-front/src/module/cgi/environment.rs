@@ -61,7 +61,7 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
         script_filename: &request.filename,
         context_prefix: &request.context_prefix,
         context_document_root: &root,
-        document_root: settings::document_root(&request.server).as_bytes(),
+        document_root: settings::root_of(request),
         auth_type: request.auth_type.as_deref(),
         user: request.user.as_deref(),
         pass_authorization: request.dir.core.cgi_pass_auth == Some(true),

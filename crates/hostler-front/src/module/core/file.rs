@@ -1,11 +1,13 @@
 //! The default handler: files as they are.
 
-use crate::io::body::{Body, RequestBody, Segment};
+use crate::io::body::{Body, BodyError, RequestBody, Segment};
 use crate::io::open_file::OpenFile;
+use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
 use crate::request::methods;
+use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -103,6 +105,20 @@ fn method_not_allowed<T>(request: &mut Request) -> Result<T, Halt> {
     Err(Halt::Status(if known { 405 } else { 501 }))
 }
 
+/// The validator of the list that an answer was chosen from: it is a part of the answer's (RFC 2295 §9.2).
+#[derive(Clone)]
+pub(crate) struct VariantList(pub(crate) Vec<u8>);
+
+impl State for VariantList {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(self.clone())
+    }
+
+    fn related(&self, _: &Request, relation: Relation) -> Option<Box<dyn State>> {
+        (relation == Relation::Redirect).then(|| self.copy())
+    }
+}
+
 /// Last-Modified, ETag, Accept-Ranges.
 pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     let modified = text::http_date(file.info.mtime.min(now(request)));
@@ -117,10 +133,22 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
 /// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
 /// could change again within the clock's resolution.
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
-    if request.dir.core.etag.parts().digest {
-        return digest(file);
+    let own = if request.dir.core.etag.parts().digest { digest(file) } else { etag_of(request, &file.info) };
+    match (own, request.slots.find::<VariantList>()) {
+        (Some(own), Some(VariantList(list))) => Some(with_list(own, list)),
+        (own, _) => own,
     }
-    etag_of(request, &file.info)
+}
+
+/// Both in one; it is as weak as the weaker of them.
+fn with_list(mut own: Vec<u8>, list: &[u8]) -> Vec<u8> {
+    own.pop();
+    if list.starts_with(b"W") && !own.starts_with(b"W") {
+        own.splice(..0, *b"W/");
+    }
+    own.push(b';');
+    own.extend_from_slice(list.strip_prefix(b"W/").unwrap_or(list).strip_prefix(b"\"").unwrap_or(list));
+    own
 }
 
 /// The same of what has no content, such as a directory.
@@ -194,6 +222,14 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
 /// mod_asis: a file that brings its own header.
 pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
     let file = check(request)?;
-    let text = whole(&file).collect(16 << 20).await.map_err(|_| Halt::Status(500))?;
+    let text = kept::collect(request, whole(&file), 16 << 20).await.map_err(|why| {
+        log::request(
+            request,
+            Severity::Error,
+            "asis",
+            &format!("{}: {why}", String::from_utf8_lossy(&request.filename)),
+        );
+        Halt::Status(if matches!(why, BodyError::Crowded) { why.status() } else { 500 })
+    })?;
     crate::module::cgi::static_answer(request, &text)
 }

@@ -9,6 +9,7 @@ use super::{NESTED, is_allowed, is_filtered, plain};
 use crate::hook::handler;
 use crate::hook::{follow, walk};
 use crate::io::body::{Body, BodyStream};
+use crate::limits::kept;
 use crate::module::alias;
 use crate::module::cgi;
 use crate::request::flow::Halt;
@@ -175,7 +176,8 @@ async fn found((sub, body): (Request, Body)) -> Fetched {
             page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
         }
         _ if is_filtered(&sub) && is_allowed(&sub) => {
-            let text = body.collect(page::LONGEST as usize).await.map_err(|error| error.to_string())?;
+            let text = kept::collect(&sub, body, page::LONGEST as usize).await;
+            let text = text.map_err(|error| error.to_string())?;
             Rc::new(page::of_text(&sub, text).await.map_err(|refused| format!("it {}", refused.why))?)
         }
         _ => return Ok(of_body(body)),

@@ -135,6 +135,12 @@ impl Conversation {
         Self { subs: self.subs, ..Self::on(self.line) }
     }
 
+    /// The first trip of the request that goes on in the place of the one that stayed. What that one has looked up is
+    /// its own.
+    pub(super) fn instead(self, work: &Work, body: Option<RequestBody>) -> Self {
+        Self { subs: VecDeque::new(), ..self.again(work, body) }
+    }
+
     /// One trip is over; the worker waits for another.
     pub(super) fn stay(&mut self) {
         self.line.set_waits(true);

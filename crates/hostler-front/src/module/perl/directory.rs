@@ -6,7 +6,7 @@ use crate::request::Request;
 use crate::request::settings;
 use crate::technique::directories::{Directories, Known, tell_limits};
 use hostler_config::directives::authz::Requirement;
-use hostler_config::directives::authz::{Condition, Rule, Words};
+use hostler_config::directives::authz::{Condition, Groups, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
 use hostler_config::directives::perl::layers_text;
 use hostler_config::{DirConfig, Server};
@@ -128,11 +128,14 @@ fn text(requirement: &Requirement) -> String {
         Requirement::Env(names) => words("env", names),
         Requirement::Method(names) => words("method", names),
         Requirement::User(Words::Plain(names)) => words("user", names),
-        Requirement::Group(Words::Plain(names)) => words("group", names),
+        Requirement::Group(Words::Plain(names), groups) => words(group(groups), names),
         Requirement::Host(Words::Plain(names)) => words("host", names),
         Requirement::ForwardDns(Words::Plain(names)) => words("forward-dns", names),
         Requirement::User(_) => "user".to_owned(),
-        Requirement::Group(_) => "group".to_owned(),
+        Requirement::Group(_, groups) => group(groups).to_owned(),
+        Requirement::FileOwner => "file-owner".to_owned(),
+        Requirement::FileGroup(Groups::File | Groups::OwnFile(_)) => "file-group".to_owned(),
+        Requirement::FileGroup(_) => "dbm-file-group".to_owned(),
         Requirement::Host(_) => "host".to_owned(),
         Requirement::ForwardDns(_) => "forward-dns".to_owned(),
         Requirement::Expr { .. } => "expr".to_owned(),
@@ -141,5 +144,12 @@ fn text(requirement: &Requirement) -> String {
         Requirement::Local => "local".to_owned(),
         Requirement::Ssl => "ssl".to_owned(),
         Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
+    }
+}
+
+fn group(groups: &Groups) -> &'static str {
+    match groups {
+        Groups::File | Groups::OwnFile(_) => "group",
+        Groups::Dbm | Groups::OwnDbm(_) => "dbm-group",
     }
 }

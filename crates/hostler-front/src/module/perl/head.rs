@@ -46,6 +46,8 @@ pub(super) struct Task<'a> {
     pub(super) provider: Option<&'a [u8]>,
     /// The worker keeps the request for a further trip.
     pub(super) stays: bool,
+    /// It keeps one that comes to an error, which may go on as the request for its document.
+    pub(super) errors_stay: bool,
 }
 
 /// The request's head.
@@ -96,15 +98,22 @@ pub(super) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
     out
 }
 
-/// The same, of one inside of a conversation (`within`), or that others belong to.
-pub(super) fn encoded_with(head: RequestHead<'_>, request: &Request, within: Option<&Within>) -> Vec<u8> {
+/// The same, of one inside of a conversation (`within`), or that others belong to; `instead`: it goes to the worker that
+/// has kept the request in whose place it goes on.
+pub(super) fn encoded_with(
+    head: RequestHead<'_>,
+    request: &Request,
+    within: Option<&Within>,
+    instead: bool,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     if let Some(&Within { id, main, prev, .. }) = within {
         ToPerl::Nested(Box::new(Nested { id, main, prev, head })).encode(&mut out);
         return out;
     }
     let (main, prev, next) = (request.main.as_deref(), request.prev.as_deref(), request.next.as_deref());
-    for (role, related) in [(Role::Main, main), (Role::Prev, prev), (Role::Next, next)] {
+    let before = if instead { Role::Stayed } else { Role::Prev };
+    for (role, related) in [(Role::Main, main), (before, prev), (Role::Next, next)] {
         if let Some(related) = related {
             encode_related(related, role, &mut out);
         }
@@ -126,6 +135,7 @@ fn flags(request: &Request, task: &Task<'_>) -> u32 {
         (task.body, request_flag::BODY),
         (task.asks_body, request_flag::BODY_ASKED),
         (task.stays, request_flag::STAYS),
+        (task.errors_stay, request_flag::ERRORS_STAY),
     ];
     let own = facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag);
     head::flags(request) | own

@@ -2,7 +2,8 @@
 //! the same process goes on, with what its programs have kept for later phases.
 //!
 //! It is let go before anything is answered that is not its own, but for the page of an error status that its Log
-//! handlers are to see: nobody's slow client keeps it.
+//! handlers are to see: nobody's slow client keeps it. Where another request goes on in its request's place (an error's
+//! document) it is that one's.
 
 use super::conversation::Conversation;
 use super::nested::Within;
@@ -35,6 +36,11 @@ impl Held {
         self.0.as_ref()?.borrow().as_ref().map(|conversation| conversation.part_of())
     }
 
+    /// It is another request's from now on.
+    pub(super) fn passed_on(&self) -> Self {
+        Self(self.0.as_ref().and_then(|held| held.take()).map(|held| Rc::new(RefCell::new(Some(held)))))
+    }
+
     fn take(&self) -> Option<Conversation> {
         Some(*self.0.as_ref()?.take()?)
     }
@@ -48,11 +54,20 @@ impl Held {
     }
 }
 
+/// Whether it is this request's turn to be told to it, as the one that goes on in the place of another.
+pub(super) fn goes_on(request: &Request, isolation: Isolation) -> bool {
+    is_for(request, isolation) && request.is_held() && request.perl().is_some_and(|perl| perl.is_instead)
+}
+
 /// The one that goes on with this request, if it does in the same pool.
 pub(super) fn take(request: &Request, isolation: Isolation) -> Option<Conversation> {
-    if request.is_part() || isolation != Isolation::Persistent {
+    if !is_for(request, isolation) {
         state::release(request);
         return None;
     }
     request.perl().and_then(|perl| perl.held.take())
+}
+
+fn is_for(request: &Request, isolation: Isolation) -> bool {
+    !request.is_part() && isolation == Isolation::Persistent
 }

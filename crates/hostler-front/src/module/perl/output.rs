@@ -1,5 +1,6 @@
 //! The rest of an answer that is longer than what is waited for, or that comes slowly: passed on as it comes.
 
+use super::Stays;
 use super::apply::Changes;
 use super::configure;
 use super::conversation::{Conversation, End, Event};
@@ -18,6 +19,7 @@ pub(crate) type Late = Rc<RefCell<Option<Box<Changes>>>>;
 pub(super) struct Output {
     /// `None`: the answer is complete, or has broken off.
     pub(super) conversation: Option<Conversation>,
+    pub(super) stays: Stays,
     /// What came before anybody took it.
     pub(super) gathered: Gathered,
     /// The request, for the worker's questions and for the log.
@@ -48,7 +50,10 @@ impl BodyStream for Output {
                     return self.break_off(why);
                 }
                 // A status, once the head is gone, can only be logged: the program's answer stands as it is.
-                Ok(Event::Finished(_)) => {
+                Ok(Event::Finished(end)) => {
+                    if self.stays.keeps(&end) {
+                        conversation.release();
+                    }
                     self.part();
                     return Poll::Ready(None);
                 }

@@ -14,6 +14,7 @@ use crate::hook::follow;
 use crate::hook::handler;
 use crate::hook::walk;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::limits::kept;
 use crate::module::core;
 use crate::module::include;
 use crate::request::flow::{Continue, Halt};
@@ -102,7 +103,7 @@ impl Sub {
             let (status, answer) = match phase {
                 Ok(()) => (200, None),
                 Err(Halt::Status(status)) => (status, None),
-                Err(Halt::Done(body)) => match body.collect(LONGEST).await {
+                Err(Halt::Done(body)) => match kept::collect(&request, body, LONGEST).await {
                     Ok(text) => (200, Some(text)),
                     Err(_) => (500, None),
                 },

@@ -3,6 +3,7 @@
 
 use crate::hook::handler;
 use crate::io::body::Body;
+use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::request::Request;
@@ -19,7 +20,8 @@ pub(super) async fn arrange(request: &mut Request, body: Body) -> Result<Body, H
         return Ok(body);
     }
     request.notes.unset(handler::RAW);
-    let text = body.collect(LONGEST).await.map_err(|error| failed(request, &error.to_string()))?;
+    let text =
+        kept::collect(request, body, LONGEST).await.map_err(|error| failed(request, &error.to_string()))?;
     let mut parser = NphParser::new(cgi::LIMITS);
     match parser.parse(&text) {
         Progress::Complete { consumed } => {

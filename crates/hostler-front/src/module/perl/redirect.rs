@@ -104,8 +104,8 @@ impl Caller {
         let Self { mut conversation, request, stays } = self;
         loop {
             match poll_fn(|context| conversation.poll_event(&request, context)).await {
-                Ok(Event::Finished(_)) => {
-                    if stays.asked {
+                Ok(Event::Finished(end)) => {
+                    if stays.keeps(&end) {
                         conversation.release();
                     }
                     return conversation.part(&request);

@@ -10,7 +10,7 @@ use crate::technique::short::{self, Taken};
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_perl_frames::PhaseSet;
-use hostler_wire::work::RequestHead;
+use hostler_wire::work::{RequestHead, request_flag};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,19 +18,24 @@ use std::time::Duration;
 struct Way {
     phases: PhaseSet,
     is_script: bool,
+    /// Its worker keeps it if it comes to an error.
+    errors_stay: bool,
 }
 
 /// Remembers a request whose response phase is a worker's, if all for its URL come to the same.
-pub(super) fn remember(request: &Request, task: short::Task, phases: PhaseSet) {
+pub(super) fn remember(request: &Request, task: short::Task, phases: PhaseSet, errors_stay: bool) {
     if request.progress().asked || !request.server.conf.perl.handlers.is_empty() {
         return;
     }
     let is_script = task.handler.is_some();
-    short::remember(request, task, Rc::new(Way { phases, is_script }));
+    short::remember(request, task, Rc::new(Way { phases, is_script, errors_stay }));
 }
 
 impl short::Way for Way {
-    fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8> {
+    fn encoded(&self, remembered: &Request, mut head: RequestHead<'_>) -> Vec<u8> {
+        if self.errors_stay {
+            head.flags |= request_flag::ERRORS_STAY;
+        }
         head::encoded(&head::alike(remembered, head, self.phases))
     }
 
@@ -48,6 +53,6 @@ impl short::Way for Way {
         request: &'a mut Request,
         answer: Result<Taken, Error>,
     ) -> Later<'a, Result<Body, Halt>> {
-        Box::pin(super::go_on(request, answer))
+        Box::pin(super::go_on(request, answer, self.errors_stay))
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Perl {
     pub(super) progress: Progress,
     /// The worker that waits for the request's next trip.
     pub(super) held: Held,
+    /// That worker has kept the request in whose place this one goes on.
+    pub(super) is_instead: bool,
     /// The conversation with a worker that it is a part of.
     pub(super) within: Option<Within>,
     /// Changes that a worker tells while its answer is being sent.
@@ -26,14 +28,18 @@ impl State for Perl {
         let mut next = Self::default();
         match relation {
             Relation::Redirect => {
-                if !from.is_part() {
-                    // What goes on may need a worker itself.
+                if self.within.is_none() {
+                    // What goes on may need a worker itself: this one, which has what the request has kept.
+                    next.held = self.held.passed_on();
+                    next.is_instead = next.held.is_kept();
+                } else if !from.is_part() {
                     self.held.release(from);
                 }
                 next.within = self.within.as_ref().map(Within::redirected);
             }
             Relation::Sub => {
                 next.held = self.held.clone();
+                next.is_instead = self.is_instead;
                 next.within = self.within.as_ref().map(Within::sub);
             }
         }

@@ -110,7 +110,7 @@ fn look_up(request: &Request, target: &[u8]) -> Asked {
             method: &sub.method,
             content_type: sub.content_type.as_deref(),
             handler: sub.handler.as_deref(),
-            unparsed_uri: &sub.target,
+            unparsed_uri: &target,
             uri: &sub.uri,
             filename: &sub.filename,
             path_info: &sub.path_info,

@@ -219,7 +219,7 @@ impl Host for View<'_> {
     }
 
     fn document_root(&self) -> Vec<u8> {
-        settings::document_root(&self.request().server).as_bytes().to_vec()
+        settings::root_of(self.request()).to_vec()
     }
 
     fn context(&self) -> (Vec<u8>, Vec<u8>) {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hostler_cgi::{Environment, Header};
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::cgi::Sink;
-use hostler_gateway::backend::stream::{Keep, Program, Variables, Work};
+use hostler_gateway::backend::stream::{Keep, Pool, Program, Variables, Work};
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -56,8 +56,8 @@ pub(crate) async fn respond<P: Variables>(request: &mut Request, ask: Ask) -> Re
     let (module, status) = (ask.module, ask.status);
     let redirects = ask.redirects;
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
-    let mut program = match begin::<P>(request, ask).await {
-        Ok(program) => program,
+    let (mut program, again) = match begin::<P>(request, ask).await {
+        Ok(begun) => begun,
         Err(error) => return Err(fail(request, module, &error, status(&error))),
     };
     if P::IS_HTTP {
@@ -70,13 +70,37 @@ pub(crate) async fn respond<P: Variables>(request: &mut Request, ask: Ask) -> Re
             Err(error) => Err(fail(request, module, &error, 502)),
         };
     }
-    match program.header(cgi::LIMITS).await {
+    let mut header = program.header(cgi::LIMITS).await;
+    if let (Err(Error { retry: true, .. }), Some(again)) = (&header, again) {
+        program = match again.begin(request, module).await {
+            Ok(program) => program,
+            Err(error) => return Err(fail(request, module, &error, status(&error))),
+        };
+        header = program.header(cgi::LIMITS).await;
+    }
+    match header {
         Ok(header) => answer(request, program, header, redirects, module).await,
         Err(error) => Err(fail(request, module, &error, status(&error))),
     }
 }
 
-async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Conversation<P>, Error> {
+/// A request that may be sent once more.
+struct Again<P: Variables> {
+    pool: Arc<Pool<P>>,
+    work: Work<P::Ask>,
+}
+
+impl<P: Variables> Again<P> {
+    async fn begin(self, request: &Request, module: &'static str) -> Result<Conversation<P>, Error> {
+        let exchange = self.pool.begin(self.work).await?;
+        Ok(Program::new(exchange, None, ErrorLines { request: request.for_log(), module }))
+    }
+}
+
+/// What [`begin`] has come to.
+type Begun<P> = (Conversation<P>, Option<Again<P>>);
+
+async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Begun<P>, Error> {
     let Ask { target, mut environment, keep, timeout, module, .. } = ask;
     let mut body = None;
     if !request.body.is_empty() {
@@ -106,8 +130,12 @@ async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Conversa
         ask: what,
     };
     let pool = request.thread.shared.sockets.pool::<P>(&request.thread, &request.server, &target)?;
+    // What has been asked for once may have been done (RFC 9110 §9.2.2).
+    let may_repeat = rest.is_none() && matches!(&request.method[..], b"GET" | b"HEAD");
+    let again = may_repeat.then(|| Again { pool: pool.clone(), work: work.clone() });
     let exchange = pool.begin(work).await?;
-    Ok(Program::new(exchange, rest, ErrorLines { request: request.for_log(), module }))
+    let program = Program::new(exchange, rest, ErrorLines { request: request.for_log(), module });
+    Ok((program, again))
 }
 
 /// Reads the beginning of a body: a client that sends slowly is to keep no program busy with a small one. One without a

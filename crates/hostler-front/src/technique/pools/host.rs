@@ -5,6 +5,7 @@ use crate::request::settings;
 use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::Thread;
 use crate::site::connection::{Running, SiteError};
+use crate::technique::pools::Which;
 use hostler_config::Server;
 use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
@@ -31,14 +32,14 @@ const PASSED: [&str; 2] = ["PATH", "TZ"];
 pub(super) struct EngineHost {
     thread: Rc<Thread>,
     pool: Pool,
-    one_shot: bool,
+    which: Which,
     /// By what the site's process knows the pool's parents.
     mark: String,
 }
 
 impl EngineHost {
-    pub(super) fn new(thread: Rc<Thread>, pool: Pool, one_shot: bool, mark: String) -> Self {
-        Self { thread, pool, one_shot, mark }
+    pub(super) fn new(thread: Rc<Thread>, pool: Pool, which: Which, mark: String) -> Self {
+        Self { thread, pool, which, mark }
     }
 
     /// The first of the virtual hosts that share the pool: a pool is made for one, at least.
@@ -52,7 +53,7 @@ impl EngineHost {
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
         let (door, site_s) = hostler_sys::socket::stream_pair()?;
         let (output, errors) = (for_output()?, for_output()?);
-        let env = environment(self.one_shot);
+        let env = self.environment();
         // Processor time is the workers': the parent would use it up by forking.
         let limits = Limits { cpu: None, ..pools::limits(self.server()) };
         let no_new_privs =
@@ -79,6 +80,16 @@ impl EngineHost {
         hasher.finish()
     }
 
+    /// What its program finds in its environment.
+    fn environment(&self) -> Vec<ByteBuf> {
+        let mut all = environment(self.which.one_shot);
+        if let (Some(groups), Some(group)) = (self.pool.key.engine.groups, &self.which.group) {
+            let own = (groups.environment)(&self.thread.shared.config, &self.pool.servers, group);
+            all.extend(own.into_iter().map(|(name, value)| ByteBuf::from(format!("{name}={value}"))));
+        }
+        all
+    }
+
     fn site_error(&self, error: SiteError) -> Error {
         let engine = self.pool.key.engine.name;
         match error {
@@ -103,7 +114,11 @@ impl Host for EngineHost {
     fn setup(&self) -> Setup {
         let shared = &self.thread.shared;
         let key = self.pool.key;
-        let mut setup = (key.engine.setup)(&shared.config, &self.pool.servers, key.generation, self.one_shot);
+        let mut setup =
+            (key.engine.setup)(&shared.config, &self.pool.servers, key.generation, self.which.one_shot);
+        if let (Some(groups), Some(group)) = (key.engine.groups, &self.which.group) {
+            (groups.setup)(&shared.config, &self.pool.servers, group, &mut setup);
+        }
         setup.title = shared.site_names[self.pool.key.site as usize].clone();
         let members = self.pool.servers.iter().filter(|id| **id != 0);
         let servers = std::iter::once(&0).chain(members).map(|id| shared.config.servers.get(*id as usize));

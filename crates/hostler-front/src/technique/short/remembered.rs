@@ -93,6 +93,8 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     kept.headers_in.clear();
     kept.args = None;
     kept.slots.clear();
+    // It is over: its site is not at it for as long as it is remembered.
+    kept.busy = None;
     let remembered = Remembered { site, epoch: request.epoch, task, request: kept, way, facts };
     // The path stands in the key, in the request's line and target, and in what it maps to.
     let size = 8 * request.target.len() + host.len();

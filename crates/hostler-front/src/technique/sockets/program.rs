@@ -25,7 +25,7 @@ use std::time::Duration;
 /// A program that can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listening {
-    /// Absolute.
+    /// Absolute; or the name of an engine, without a slash.
     pub(crate) path: Box<[u8]>,
     /// After its name.
     pub(crate) args: Vec<Box<[u8]>>,
@@ -50,6 +50,10 @@ impl Hash for Listening {
 
 impl fmt::Display for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.contains(&b'/') {
+            // An engine, whose arguments are ours, and long.
+            return write!(f, "hostler-{}", self.path.escape_ascii());
+        }
         write!(f, "{}", self.path.escape_ascii())?;
         self.args.iter().try_for_each(|argument| write!(f, " {}", argument.escape_ascii()))
     }

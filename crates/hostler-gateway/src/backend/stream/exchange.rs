@@ -6,8 +6,10 @@ use super::seat::is_silent;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
 use crate::pool::ticket::Begun;
+use crate::pool::worker::Death;
 use crate::{Error, Kind};
 use bytes::Bytes;
+use hostler_wire::site::Exit;
 use std::io;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -44,6 +46,8 @@ struct Open<P: Protocol> {
     pending: Bytes,
     /// All of the request has been said.
     whole: bool,
+    /// The program has said something.
+    answered: bool,
 }
 
 impl<P: Protocol> Pool<P> {
@@ -95,12 +99,13 @@ impl<P: Protocol> Exchange<P> {
             }
         };
         begun.pool.counters.begun.fetch_add(1, Relaxed);
-        let open = Some(Open { connection, answer, pending, whole });
+        let open = Some(Open { connection, answer, pending, whole, answered: false });
         let (timer, not_send) = (Timer::default(), PhantomData);
         Ok(Ok(Self { begun, open, timer, waiting: None, broken: None, not_send }))
     }
 
-    /// The next event, the last of which is [`Event::End`]; then `None`. After an error there is nothing more. What has
+    /// The next event, the last of which is [`Event::End`]; then `None`. After an error there is nothing more; whether the
+    /// request may be sent once more, it says (if it is one that may be sent twice at all). What has
     /// been given to [`Self::send`] goes on its way here, too.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<EventOf<P>, Error>>> {
         if let Some((error, since)) = self.broken.take() {
@@ -148,7 +153,11 @@ impl<P: Protocol> Exchange<P> {
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.open {
             // What went wrong the events tell.
-            Some(open) => open.poll_flush(context, &mut self.waiting).map(|_| ()),
+            Some(open) => match open.poll_flush(context, &mut self.waiting) {
+                // The next event that makes room wakes the task.
+                Poll::Ready(Ok(())) if !P::has_room(&open.answer) => Poll::Pending,
+                flushed => flushed.map(|_| ()),
+            },
             None => Poll::Ready(()),
         }
     }
@@ -178,12 +187,15 @@ impl<P: Protocol> Exchange<P> {
             self.broken = Some((error, since));
             return Poll::Pending;
         }
-        let error = match death {
-            Some(death) if error.kind == Kind::ConnectionClosed => {
-                self.begun.worker.died(death, self.begun.since)
-            }
+        let is_closed = error.kind == Kind::ConnectionClosed;
+        // A program that ends after so many requests, or time, may do so while the next one is on its way.
+        let is_farewell = matches!(death, None | Some(Death::Exit(Exit::Status(0))));
+        let answered = self.open.as_ref().is_some_and(|open| open.answered);
+        let mut error = match death {
+            Some(death) if is_closed => worker.died(death, self.begun.since),
             _ => error,
         };
+        error.retry = is_closed && is_farewell && !answered && worker.seat.was_used();
         Poll::Ready(self.fail(error))
     }
 
@@ -198,7 +210,7 @@ impl<P: Protocol> Exchange<P> {
 
     /// The connection, without its place in the event loop.
     fn taken(&mut self) -> Option<Taken<P>> {
-        let Open { connection, answer, pending, whole } = self.open.take()?;
+        let Open { connection, answer, pending, whole, .. } = self.open.take()?;
         let (socket, unsent) = connection.into_parts();
         let seat = self.begun.worker.seat.clone();
         Some(Taken { seat, socket: Some(socket), unsent, answer, pending, untouched: false, whole })
@@ -212,9 +224,15 @@ impl<P: Protocol> Open<P> {
         waiting: &mut Option<Instant>,
     ) -> Poll<Result<EventOf<P>, Error>> {
         // A program need not read all of its input: what it has said counts, and how it goes on.
-        let is_sent = self.poll_flush(context, waiting).is_ready();
+        let mut is_sent = self.poll_flush(context, waiting).is_ready();
         loop {
-            match P::next(&mut self.answer, &mut self.pending) {
+            let next = P::next(&mut self.answer, &mut self.pending);
+            if self.reply() {
+                is_sent = self.poll_flush(context, waiting).is_ready();
+                // Whoever has a further piece of the body may not have been told yet that there is room.
+                context.waker().wake_by_ref();
+            }
+            match next {
                 Ok(Some(event)) => {
                     *waiting = None;
                     return Poll::Ready(Ok(event));
@@ -227,12 +245,15 @@ impl<P: Protocol> Open<P> {
                     let closed = P::closed(&mut self.answer);
                     return Poll::Ready(closed.map_err(|CutOff| Error::new(Kind::ConnectionClosed)));
                 }
-                Poll::Ready(Ok(bytes)) => self.pending = bytes,
+                Poll::Ready(Ok(bytes)) => {
+                    self.answered = true;
+                    self.pending = bytes;
+                }
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(Error::because(Kind::ConnectionClosed, error)));
                 }
                 // As long as all that has come of the body is the program's, it is the client's turn.
-                Poll::Pending if is_sent && !self.whole => {
+                Poll::Pending if is_sent && !self.whole && P::has_room(&self.answer) => {
                     *waiting = None;
                     return Poll::Pending;
                 }
@@ -242,6 +263,14 @@ impl<P: Protocol> Open<P> {
                 }
             }
         }
+    }
+
+    /// Says what the program has asked for, if it has.
+    fn reply(&mut self) -> bool {
+        let unsent = self.connection.unsent();
+        let before = unsent.len();
+        P::reply(&mut self.answer, unsent.buffer());
+        self.connection.unsent().len() > before
     }
 
     fn poll_flush(

@@ -69,7 +69,9 @@ impl<P: Protocol> Taken<P> {
     fn pass_over(&mut self) -> bool {
         let mut bytes = 0;
         while bytes < LOOKED_AT {
-            match P::next(&mut self.answer, &mut self.pending) {
+            let next = P::next(&mut self.answer, &mut self.pending);
+            P::reply(&mut self.answer, self.unsent.buffer());
+            match next {
                 Ok(Some(super::Event::End { .. })) => return true,
                 Ok(Some(_)) => continue,
                 Ok(None) => {}

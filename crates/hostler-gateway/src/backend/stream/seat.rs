@@ -4,8 +4,8 @@ use crate::pool::WorkerId;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -25,6 +25,8 @@ pub struct Seat {
     socket: Mutex<Option<OwnedFd>>,
     /// Requests that it may still serve; `u32::MAX`: any number.
     left: AtomicU32,
+    /// It has served a request.
+    used: AtomicBool,
     /// Who is to hear that it is closed.
     closed: UnboundedSender<Closed>,
 }
@@ -33,16 +35,22 @@ impl Seat {
     /// `most`: requests that the connection serves, 0: any number.
     pub(crate) const fn new(worker: WorkerId, closed: UnboundedSender<Closed>, most: u32) -> Self {
         let left = AtomicU32::new(if most == 0 { u32::MAX } else { most });
-        Self { worker, socket: Mutex::new(None), left, closed }
+        Self { worker, socket: Mutex::new(None), left, used: AtomicBool::new(false), closed }
     }
 
     /// A request has been served. Whether the connection may serve another one.
     pub(super) fn has_served(&self) -> bool {
+        self.used.store(true, Relaxed);
         let left = self.left();
         if left != u32::MAX {
             self.left.store(left.saturating_sub(1), Relaxed);
         }
         left > 1
+    }
+
+    /// Whether it has served a request before.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.load(Relaxed)
     }
 
     /// Requests that it may still serve.

@@ -26,6 +26,10 @@ my %parts = (
         [ 'psgi/hello.psgi', "$site/psgi/hello.psgi" ],
         [ 'httpd.conf',      'conf', qr/# PSGI:/, qr/<\/Location>/ ],
     ],
+    php => [
+        [ 'php/hello.php', "$site/php/hello.php" ],
+        [ 'httpd.conf',    'conf', qr/# PHP:/, qr/<\/Directory>/ ],
+    ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
@@ -45,6 +49,11 @@ my %parts = (
         [ 'lib/GuestBook/Handler.pm, the handler',                 "$site/lib/GuestBook/Handler.pm" ],
         [ 'psgi/guestbook.psgi, the PSGI application',             "$site/psgi/guestbook.psgi" ],
         [ 'lib/GuestBook.pm, what they share',                     "$site/lib/GuestBook.pm" ],
+        [ 'php/guestbook.php, the same in PHP',                    "$site/php/guestbook.php" ],
+    ],
+    rewriting => [
+        [ 'htdocs/articles/.htaccess', "$site/htdocs/articles/.htaccess" ],
+        [ 'httpd.conf',                'conf', qr/# Rewriting:/, qr/<\/Directory>/ ],
     ],
     status    => [ [ 'httpd.conf',              'conf', qr/# What the server does/, qr/<\/IfModule>/ ] ],
     users     => [ [ 'httpd.conf',              'conf', qr/# Another tenant/, qr/GUESTBOOK_DB/ ] ],

@@ -17,6 +17,7 @@ my @techniques = (
     [ '/perl/guestbook.pl'  => 'Registry script' ],
     [ '/handler/guestbook'  => 'Handler' ],
     [ '/psgi/guestbook'     => 'PSGI application' ],
+    [ '/php/guestbook.php'  => 'PHP script' ],
 );
 
 # These belong to the process: a CGI program has them new for each request, a warm worker keeps them.

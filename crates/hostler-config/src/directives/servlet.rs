@@ -1,0 +1,298 @@
+//! Applications of servlets and JSP, each under a path of its own, in a Tomcat that the site's process starts.
+//!
+//! Apache has no such module; the words beside the path are those that people give a Java virtual machine. Whether Java is
+//! there is not known here: it is looked for when a server starts that has applications.
+
+use crate::directives::pool::Isolation;
+use crate::{Args, Arity, Command, Directive, Effect, Merge, Module, Origin, unset_part};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "servlet_module",
+    file: "mod_servlet.c",
+    directives: DIRECTIVES,
+    effect: Effect::HandsOver,
+};
+
+/// The handler that answers for applications. It is nobody's to name: `ServletApp` does.
+pub const HANDLER: &str = "servlet";
+
+/// Why servlets can't be isolated from each other by processes.
+pub const WHY_NOT: &str = "servlets run in threads of one Java virtual machine, which cannot fork and takes seconds to start: \
+                           Isolation persistent is the only one that they can have (ServletApp)";
+
+static DIRECTIVES: &[Directive] = &[Directive::new(
+    "ServletApp",
+    Arity::TakeArgv,
+    "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option] [work=directory] [threads=number] [reloadable=on|off] \
+     [parameter=name:value]",
+    "An application of servlets and JSP, and the path under which it answers for all URLs, whatever is on the disk there. Its \
+     archive is unpacked, and deployed anew when it changes. All applications of a site's user run in one Java virtual machine \
+     with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds); the largest \
+     heap and number of threads that any of them asks for are its own (default 256m, 150). What Tomcat writes (sessions, unpacked archives) \
+     goes below work, a directory of the user's (default /var/tmp)",
+    add,
+)];
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct App {
+    /// Its path, without a slash at the end: empty for the whole virtual host.
+    pub context: Box<str>,
+    /// Its archive or directory, absolute.
+    pub path: Box<str>,
+    /// The largest heap of its virtual machine, in bytes.
+    pub heap: Option<u64>,
+    /// Where Java is, absolute.
+    pub java_home: Option<Box<str>>,
+    /// The directory below which Tomcat writes, absolute.
+    pub work: Option<Box<str>>,
+    /// Further words for the virtual machine.
+    pub jvm: Vec<Box<str>>,
+    /// Requests that are run at the same time.
+    pub threads: Option<u32>,
+    /// Its classes are looked at, and loaded anew when they change.
+    pub reloadable: bool,
+    /// Its initial parameters, by name.
+    pub parameters: Vec<(Box<str>, Box<str>)>,
+    /// The directive.
+    pub origin: Origin,
+}
+
+/// What a directory sets: nothing.
+pub type Dir = ();
+
+/// What a server sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// The applications, those with the longest paths first.
+    pub apps: Vec<App>,
+}
+
+impl Server {
+    /// The application that a URL's path belongs to, decoded: the one with the longest path.
+    #[must_use]
+    pub fn find(&self, path: &[u8]) -> Option<&App> {
+        self.apps.iter().find(|app| {
+            let rest = path.strip_prefix(app.context.as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
+    }
+
+    fn add(&mut self, app: App) {
+        self.apps.push(app);
+        self.apps.sort_by_key(|app| std::cmp::Reverse(app.context.len()));
+    }
+}
+
+impl Merge for Server {
+    /// A virtual host has the main server's, but for paths of its own.
+    fn merge(&self, over: &Self) -> Self {
+        let mut merged = over.clone();
+        let is_new = |app: &&App| over.apps.iter().all(|own| own.context != app.context);
+        self.apps.iter().filter(is_new).for_each(|app| merged.add(app.clone()));
+        merged
+    }
+
+    unset_part!(Server);
+}
+
+/// Whether a path has a part that is a web application's own business (Servlet 6.0 §10.5), in any case: what answers for the
+/// path may not tell cases apart.
+#[must_use]
+pub fn is_private(path: &[u8]) -> bool {
+    let is = |part: &[u8], name: &[u8]| {
+        // What follows a semicolon is a parameter to containers.
+        let part = part.split(|byte| *byte == b';').next().unwrap_or_default();
+        part.trim_ascii().eq_ignore_ascii_case(name)
+    };
+    path.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| is(part, b"WEB-INF") || is(part, b"META-INF"))
+}
+
+/// What is wrong with an isolation where there are servlets.
+#[must_use]
+pub fn why_not(isolation: Isolation) -> Option<&'static str> {
+    (isolation != Isolation::Persistent).then_some(WHY_NOT)
+}
+
+fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let (Some(context), Some(path)) = (args.word(0), args.word(1)) else {
+        return Err("needs a URL-path and an archive or directory".to_owned());
+    };
+    let context = self::context(context)?;
+    if path.is_empty() || path.contains(['\t', '\n']) {
+        return Err("needs the name of an archive or directory, without tabs and line ends".to_owned());
+    }
+    if let Some(app) = command.server.servlet.apps.iter().find(|app| *app.context == *context) {
+        return Err(format!("{} is there already: {} answers for it", args.first(), app.path));
+    }
+    let mut app = App {
+        context: context.into(),
+        path: command.server_path(path).trim_end_matches('/').into(),
+        heap: None,
+        java_home: None,
+        work: None,
+        jvm: Vec::new(),
+        threads: None,
+        reloadable: false,
+        parameters: Vec::new(),
+        origin: command.origin,
+    };
+    args.words.iter().skip(2).try_for_each(|word| set(&mut app, word))?;
+    command.server.servlet.add(app);
+    Ok(())
+}
+
+/// The path, as containers have it.
+fn context(path: &str) -> Result<&str, String> {
+    let context = path.strip_suffix('/').unwrap_or(path);
+    let is_plain = |part: &str| {
+        let plain = |byte: u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'+' | b'@')
+        };
+        !part.is_empty() && !matches!(part, "." | "..") && part.bytes().all(plain)
+    };
+    let is_right = path.starts_with('/') && context.split('/').skip(1).all(is_plain);
+    if !is_right || is_private(path.as_bytes()) {
+        return Err(format!(
+            "the path {path:?} is not one that an application can have: / or /name, of letters, digits and -_.~+@"
+        ));
+    }
+    Ok(context)
+}
+
+fn set(app: &mut App, word: &str) -> Result<(), String> {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    if value.contains(['\t', '\n']) {
+        return Err(format!("{name}: has a tab or a line end"));
+    }
+    match name.to_ascii_lowercase().as_str() {
+        "heap" => app.heap = Some(heap(value)?),
+        "java-home" if value.starts_with('/') => app.java_home = Some(value.trim_end_matches('/').into()),
+        "java-home" => return Err("java-home: needs an absolute path".to_owned()),
+        "work" if value.starts_with('/') => app.work = Some(value.trim_end_matches('/').into()),
+        "work" => return Err("work: needs an absolute path".to_owned()),
+        "jvm" if value.starts_with('-') => app.jvm.push(value.into()),
+        "jvm" => return Err("jvm: needs an option of java's, which begins with -".to_owned()),
+        "threads" => {
+            let threads = value.parse().ok().filter(|threads| (1..=10_000).contains(threads));
+            app.threads = Some(threads.ok_or("threads: needs a number from 1 to 10000")?);
+        }
+        "reloadable" if value.eq_ignore_ascii_case("on") => app.reloadable = true,
+        "reloadable" if value.eq_ignore_ascii_case("off") => app.reloadable = false,
+        "reloadable" => return Err("reloadable: needs on or off".to_owned()),
+        "parameter" => {
+            match value.split_once(':').filter(|(name, _)| !name.is_empty() && !name.contains('=')) {
+                Some((name, value)) => app.parameters.push((name.into(), value.into())),
+                None => return Err("parameter: needs a name, a colon and a value".to_owned()),
+            }
+        }
+        _ => return Err(format!("there is no word {name}")),
+    }
+    Ok(())
+}
+
+/// As java's -Xmx reads it.
+fn heap(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 8 << 20;
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    let unit: u64 = match &text[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => 0,
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    bytes
+        .filter(|bytes| *bytes >= LEAST)
+        .ok_or_else(|| "heap: needs a size such as 64m, 8m at least".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, read_text};
+
+    fn built(text: &str) -> Result<Config, Vec<String>> {
+        let tree = read_text(text, "/srv").unwrap();
+        Config::build(&tree).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn an_application_answers_below_its_path() {
+        let text = "ServletApp / root.war\nServletApp /shop/ /w/shop heap=64m jvm=-Xint threads=7 parameter=a:b=c\n\
+                    <VirtualHost *>\nServletApp /shop/new x.war reloadable=on java-home=/opt/java/\n</VirtualHost>";
+        let config = built(text).unwrap();
+        let main = &config.main().conf.servlet;
+        let path = |server: &Server, url: &str| server.find(url.as_bytes()).map(|app| app.path.to_string());
+        for (url, expected) in [
+            ("/", "/srv/root.war"),
+            ("/shop", "/w/shop"),
+            ("/shop/a", "/w/shop"),
+            ("/shopping", "/srv/root.war"),
+        ] {
+            assert_eq!(path(main, url).as_deref(), Some(expected), "{url}");
+        }
+        let host = &config.servers[1].conf.servlet;
+        for (url, expected) in
+            [("/shop/new/x", "/srv/x.war"), ("/shop/newer", "/w/shop"), ("/x", "/srv/root.war")]
+        {
+            assert_eq!(path(host, url).as_deref(), Some(expected), "{url}");
+        }
+        let shop = main.find(b"/shop").unwrap();
+        assert_eq!((shop.heap, shop.threads, shop.jvm.len()), (Some(64 << 20), Some(7), 1));
+        assert_eq!(shop.parameters, [("a".into(), "b=c".into())]);
+        assert_eq!(host.find(b"/shop/new").unwrap().java_home.as_deref(), Some("/opt/java"));
+        assert_eq!(Server::default().find(b"/"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        for (line, why) in [
+            ("ServletApp /shop", "needs a URL-path and"),
+            ("ServletApp shop x.war", "not one that an application can have"),
+            ("ServletApp /a/../b x.war", "not one that an application can have"),
+            ("ServletApp /a//b x.war", "not one that an application can have"),
+            ("ServletApp \"/a b\" x.war", "not one that an application can have"),
+            ("ServletApp /web-inf x.war", "not one that an application can have"),
+            ("ServletApp /a x.war\nServletApp /a/ y.war", "is there already"),
+            ("ServletApp /a x.war heap=64", "heap: needs"),
+            ("ServletApp /a x.war heap=m", "heap: needs"),
+            ("ServletApp /a x.war java-home=jdk", "absolute"),
+            ("ServletApp /a x.war jvm=Xint", "begins with -"),
+            ("ServletApp /a x.war threads=0", "from 1 to"),
+            ("ServletApp /a x.war parameter=a", "a colon"),
+            ("ServletApp /a x.war nothing=1", "no word nothing"),
+            ("ServletApp /a x.war\nIsolation fork", "cannot fork"),
+            ("ServletApp /a x.war\n<Location /a/b>\nIsolation exec\n</Location>", "cannot fork"),
+            ("ServletApp / x.war\n<Location /b>\nIsolation exec\n</Location>", "cannot fork"),
+        ] {
+            let errors = built(line).err().unwrap_or_default();
+            assert!(errors.len() == 1 && errors[0].contains(why), "{line}: {errors:?}");
+        }
+        for line in [
+            "ServletApp /a x.war\nIsolation persistent",
+            "ServletApp /a x.war\n<Location /b>\nIsolation fork\n</Location>",
+        ] {
+            assert_eq!(built(line).err(), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_an_application_s_own_business_is_known_however_it_is_written() {
+        for path in [
+            "/WEB-INF",
+            "/shop/web-inf/web.xml",
+            "/Meta-Inf/",
+            "/x/WEB-INF;a=b/c",
+            "/x\\WEB-INF\\c",
+            "/WEB-INF /x",
+        ] {
+            assert!(is_private(path.as_bytes()), "{path}");
+        }
+        for path in ["/", "/WEB-INFO", "/a.META-INF", "/;WEB-INF"] {
+            assert!(!is_private(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is kept whole for requests of a site, although it can be large: a program's output that is looked through for
+//! includes, the page of a listing with the texts around it, an answer whose head has to be found in it. It counts for its
+//! site, and for all sites together, as long as it is in memory: until the slowest client has it. What is too much is
+//! refused with 503.
+//!
+//! **Diagnostics**: the refusal is told like any other body that breaks off.
+
+use crate::io::body::{Body, BodyError};
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_wire::plan::SiteId;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Most bytes of one site.
+const SITE: usize = 64 << 20;
+/// Most bytes of all sites.
+const ALL: usize = 256 << 20;
+/// What is not longer is not counted: connections have buffers of that size anyway.
+const SMALL: usize = 64 << 10;
+
+/// What is in memory now.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    sites: Box<[AtomicUsize]>,
+    all: AtomicUsize,
+}
+
+impl Kept {
+    pub(crate) fn new(sites: usize) -> Arc<Self> {
+        Arc::new(Self { sites: (0..sites).map(|_| AtomicUsize::new(0)).collect(), all: AtomicUsize::new(0) })
+    }
+
+    /// Adds bytes if there is room for them.
+    fn add(&self, site: SiteId, bytes: usize) -> Result<(), BodyError> {
+        let own = self.sites.get(site as usize).ok_or(BodyError::Crowded)?;
+        let within = |most: usize| move |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= most);
+        own.fetch_update(Relaxed, Relaxed, within(SITE)).map_err(|_| BodyError::Crowded)?;
+        self.all.fetch_update(Relaxed, Relaxed, within(ALL)).map(drop).map_err(|_| {
+            own.fetch_sub(bytes, Relaxed);
+            BodyError::Crowded
+        })
+    }
+}
+
+/// Some of it.
+#[derive(Debug)]
+struct Share {
+    kept: Arc<Kept>,
+    site: SiteId,
+    bytes: usize,
+}
+
+impl Share {
+    fn of(request: &Request) -> Self {
+        let shared = &request.thread.shared;
+        Self { kept: shared.kept.clone(), site: shared.sites.of(&request.server), bytes: 0 }
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), BodyError> {
+        self.kept.add(self.site, bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Counts for as long as any piece of these bytes is there.
+    fn with(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Counted { bytes, _share: self })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.kept.all.fetch_sub(self.bytes, Relaxed);
+        if let Some(own) = self.kept.sites.get(self.site as usize) {
+            own.fetch_sub(self.bytes, Relaxed);
+        }
+    }
+}
+
+struct Counted {
+    bytes: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Counts what has been made for a request.
+pub(crate) fn keep(request: &Request, bytes: Bytes) -> Result<Bytes, BodyError> {
+    if bytes.len() <= SMALL {
+        return Ok(bytes);
+    }
+    let mut share = Share::of(request);
+    share.grow(bytes.len())?;
+    Ok(share.with(bytes))
+}
+
+/// All of a body, if it has no more than `limit` bytes.
+pub(crate) async fn collect(request: &Request, body: Body, limit: usize) -> Result<Bytes, BodyError> {
+    if let Body::Bytes(bytes) = body {
+        return if bytes.len() > limit { Err(BodyError::TooLarge) } else { keep(request, bytes) };
+    }
+    let (mut share, mut stream, mut whole) = (Share::of(request), body.into_stream(), Vec::new());
+    while let Some(piece) = poll_fn(|cx| stream.poll_chunk(cx)).await {
+        let piece = piece?;
+        let length = whole.len() + piece.len();
+        if length > limit {
+            return Err(BodyError::TooLarge);
+        }
+        if length > SMALL {
+            share.grow(length - share.bytes)?;
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(if share.bytes == 0 { whole.into() } else { share.with(whole.into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(kept: &Arc<Kept>, site: SiteId, bytes: usize) -> Result<Share, BodyError> {
+        let mut share = Share { kept: kept.clone(), site, bytes: 0 };
+        share.grow(bytes).map(|()| share)
+    }
+
+    #[test]
+    fn a_site_has_no_more_than_its_share_and_all_have_no_more_than_there_is() {
+        let kept = Kept::new(8);
+        let first = share(&kept, 0, SITE).unwrap();
+        assert!(share(&kept, 0, 1).is_err());
+        let others: Vec<Share> = (1..4).map(|site| share(&kept, site, SITE).unwrap()).collect();
+        assert!(share(&kept, 7, 1).is_err(), "{kept:?}");
+        drop(first);
+        assert!(share(&kept, 7, 1).is_ok() && share(&kept, 0, SITE).is_ok());
+        drop(others);
+        assert!(share(&kept, 9, 1).is_err(), "there is no such site");
+        assert_eq!(kept.all.load(Relaxed), 0);
+        assert!(kept.sites.iter().all(|site| site.load(Relaxed) == 0));
+    }
+
+    #[test]
+    fn what_is_kept_counts_until_its_last_piece_has_gone() {
+        let kept = Kept::new(1);
+        let bytes = share(&kept, 0, 100).unwrap().with(Bytes::from(vec![b'x'; 100]));
+        let piece = bytes.slice(98..);
+        drop(bytes);
+        assert_eq!((&piece[..], kept.all.load(Relaxed)), (&b"xx"[..], 100));
+        drop(piece);
+        assert_eq!(kept.all.load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,205 @@
+//! Who knows users (AuthBasicProvider, AuthDigestProvider): each is asked for a password, or for a digest of it.
+
+use super::{files, incomplete};
+use crate::hook::plan::plan;
+use crate::limits::aside;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::Halt;
+use hostler_config::Merge as _;
+use hostler_config::directives::auth::{self, Provider, anon::Anon, dbm, digest};
+use std::borrow::Cow;
+
+/// What providers have said of a name and a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    Right,
+    Wrong,
+    UserNotFound,
+    Failed,
+}
+
+/// A provider, with what is set for it; other names resolved.
+fn resolved<'a>(dir: &'a auth::Dir, mut provider: &'a Provider) -> (Cow<'a, auth::Dir>, &'a Provider) {
+    let mut dir = Cow::Borrowed(dir);
+    while let Provider::Alias(alias) = provider {
+        dir = Cow::Owned(dir.merge(&alias.dir));
+        provider = &alias.base;
+    }
+    (dir, provider)
+}
+
+fn or_file(named: &[Provider]) -> &[Provider] {
+    if named.is_empty() { &[Provider::File] } else { named }
+}
+
+/// What the providers say, the first that knows the user.
+pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Checked, Halt> {
+    let configured = request.dir.clone();
+    let against_digests = configured.auth.against_digests == Some(true);
+    for provider in or_file(&configured.auth.providers) {
+        let (dir, provider) = resolved(&configured.auth, provider);
+        let said = if against_digests {
+            by_digest(request, &dir, provider, credentials).await?
+        } else {
+            by_password(request, &dir, provider, credentials).await?
+        };
+        if said != Checked::UserNotFound {
+            return Ok(said);
+        }
+    }
+    Ok(Checked::UserNotFound)
+}
+
+async fn by_password(
+    request: &mut Request,
+    dir: &auth::Dir,
+    provider: &Provider,
+    credentials: &auth::Credentials,
+) -> Result<Checked, Halt> {
+    let user = String::from_utf8_lossy(&credentials.user).into_owned();
+    let hash = match provider {
+        Provider::Cache | Provider::Alias(_) => None,
+        Provider::Program(function) => return by_program(request, function, credentials).await,
+        Provider::Anonymous => return Ok(anonymous(request, dir, credentials)),
+        Provider::File => {
+            let Some(file) = dir.user_file.as_deref() else {
+                return Err(incomplete(request, "AuthUserFile"));
+            };
+            let name = user.clone();
+            let look = move |text: &str| auth::password_hash(text, &name).map(str::to_owned);
+            files::search_text(request, file, look).await?
+        }
+        Provider::Dbm => {
+            let Some(file) = dir.user_dbm() else { return Err(incomplete(request, "AuthDBMUserFile")) };
+            let value = files::value(request, &file, vec![credentials.user.clone()]).await?;
+            value.map(|value| String::from_utf8_lossy(dbm::hash(&value)).into_owned())
+        }
+    };
+    Ok(match hash {
+        None => Checked::UserNotFound,
+        Some(hash) if verified(request, &credentials.password, &hash, &user).await? => Checked::Right,
+        Some(_) => Checked::Wrong,
+    })
+}
+
+/// A password against files of digest authentication.
+async fn by_digest(
+    request: &mut Request,
+    dir: &auth::Dir,
+    provider: &Provider,
+    credentials: &auth::Credentials,
+) -> Result<Checked, Halt> {
+    let Some(realm) = super::realm(request).await? else { return Err(incomplete(request, "AuthName")) };
+    let (Ok(user), Ok(name)) = (std::str::from_utf8(&credentials.user), std::str::from_utf8(&realm)) else {
+        return Ok(Checked::UserNotFound);
+    };
+    let stored = stored(request, dir, provider, user, name).await?;
+    Ok(match stored {
+        None => Checked::UserNotFound,
+        Some(stored) if digest::stored(&credentials.user, &realm, &credentials.password) == stored => {
+            Checked::Right
+        }
+        Some(_) => Checked::Wrong,
+    })
+}
+
+/// The digest of a user's password, by the first provider that has one.
+pub(super) async fn stored_digest(
+    request: &Request,
+    user: &str,
+    realm: &str,
+) -> Result<Option<String>, Halt> {
+    let configured = request.dir.clone();
+    let named = configured.auth.digest.as_ref().map_or(&[][..], |digest| &digest.providers);
+    for provider in or_file(named) {
+        let (dir, provider) = resolved(&configured.auth, provider);
+        if let Some(stored) = stored(request, &dir, provider, user, realm).await? {
+            return Ok(Some(stored));
+        }
+    }
+    Ok(None)
+}
+
+async fn stored(
+    request: &Request,
+    dir: &auth::Dir,
+    provider: &Provider,
+    user: &str,
+    realm: &str,
+) -> Result<Option<String>, Halt> {
+    match provider {
+        Provider::Cache => Ok(None),
+        Provider::File => {
+            let Some(file) = dir.user_file.as_deref() else {
+                return Err(incomplete(request, "AuthUserFile"));
+            };
+            let (user, realm) = (user.to_owned(), realm.to_owned());
+            let look = move |text: &str| digest::in_file(text, &user, &realm).map(str::to_owned);
+            files::search_text(request, file, look).await
+        }
+        Provider::Dbm => {
+            let Some(file) = dir.user_dbm() else { return Err(incomplete(request, "AuthDBMUserFile")) };
+            let value = files::value(request, &file, vec![format!("{user}:{realm}").into_bytes()]).await?;
+            Ok(value.map(|value| String::from_utf8_lossy(dbm::hash(&value)).into_owned()))
+        }
+        Provider::Anonymous | Provider::Program(_) | Provider::Alias(_) => {
+            Err(incomplete(request, "a provider that has digests of passwords"))
+        }
+    }
+}
+
+fn anonymous(request: &Request, dir: &auth::Dir, credentials: &auth::Credentials) -> Checked {
+    match dir.anonymous.check(&credentials.user, &credentials.password) {
+        Anon::NotFound => Checked::UserNotFound,
+        Anon::Denied => Checked::Wrong,
+        Anon::Granted(logs) => {
+            if logs && !request.is_part() && request.prev.is_none() {
+                let given = String::from_utf8_lossy(&credentials.password).into_owned();
+                let message = format!("AH01672: Anonymous: Passwd <{given}> Accepted");
+                log::request(request, Severity::Info, "authn_anon", &message);
+            }
+            Checked::Right
+        }
+    }
+}
+
+/// Apache's `authn_status`: denied, granted, user found, user not found, general error.
+async fn by_program(
+    request: &mut Request,
+    function: &str,
+    credentials: &auth::Credentials,
+) -> Result<Checked, Halt> {
+    if credentials.user.contains(&0) {
+        return Ok(Checked::Wrong);
+    }
+    let texts: [&[u8]; 4] = [b"authn", function.as_bytes(), &credentials.user, &credentials.password];
+    Ok(match plan().ask_provider(request, &texts).await? {
+        0 => Checked::Wrong,
+        1 => Checked::Right,
+        3 => Checked::UserNotFound,
+        _ => Checked::Failed,
+    })
+}
+
+/// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
+async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) -> Result<bool, Halt> {
+    if request.thread.passwords.borrow().was_right(password, hash) {
+        return Ok(true);
+    }
+    if auth::takes_too_long(password, hash) {
+        let message = format!(
+            "the password of user {user} can't be checked: it was hashed in so many rounds that checking it would take \
+             minutes"
+        );
+        log::request(request, Severity::Error, "authn_file", &message);
+        return Err(Halt::Status(500));
+    }
+    let (password_copy, hash_copy) = (password.to_vec(), hash.to_owned());
+    let permit = aside::permit(request).await?;
+    let fits = aside::run_free(request, permit, move || auth::verify(&password_copy, &hash_copy)).await?;
+    if fits {
+        request.thread.passwords.borrow_mut().keep(password, hash);
+    }
+    Ok(fits)
+}

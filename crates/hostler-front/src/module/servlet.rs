@@ -1,0 +1,156 @@
+//! Applications of servlets and JSP (`ServletApp`): they answer for all URLs below their paths, in a Tomcat of the site's own
+//! user, which the site's process starts.
+//!
+//! What the configuration says of such a URL holds for the path that the container will see: without parameters (`;x=y`) and
+//! with one slash where there are several. What is an application's own business (WEB-INF, META-INF, its archive) nobody is
+//! sent, by whatever handler.
+//!
+//! **Diagnostics**: what the virtual machine and its applications write goes to the ErrorLog of the site's first virtual host
+//! that has one; for each 5xx of the gateway one line with the cause and the id that the error page shows.
+
+mod machine;
+mod path;
+
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::{Found, Request, variables};
+use crate::technique::container::{self, Told};
+use crate::technique::respond::fail;
+use bytes::Bytes;
+use hostler_ajp::{Attribute, USUAL};
+use hostler_config::directives::alias::escape_path;
+use hostler_config::directives::servlet::{HANDLER, is_private};
+use hostler_gateway::backend::ajp::Ajp;
+
+/// The module's name in logs.
+const LOG: &str = "servlet";
+/// The note of a request that an application answers: its path with all parameters, decoded.
+const PATH: &str = "servlet-path";
+
+pub(crate) static MODULE: Module = Module {
+    hooks: &[
+        Hook {
+            phase: Phase::Translate,
+            after: &["perl", "rewrite", "proxy"],
+            before: &["alias"],
+            when: |request| {
+                !request.server.conf.servlet.apps.is_empty() && request.uri.first() == Some(&b'/')
+            },
+            effect: Effect::Decides,
+            run: Run::Now(translate),
+        },
+        Hook {
+            phase: Phase::MapToStorage,
+            after: &["perl", "proxy"],
+            before: &["core"],
+            when: |request| request.notes.contains(PATH),
+            effect: Effect::Decides,
+            run: Run::Now(|request| {
+                request.path_info.clear();
+                request.found = Found::Nothing;
+                Ok(Flow::Ok)
+            }),
+        },
+        Hook {
+            phase: Phase::Access,
+            after: &["ssl"],
+            before: &["perl"],
+            when: is_withheld,
+            effect: Effect::Decides,
+            run: Run::Now(withhold),
+        },
+        Hook {
+            phase: Phase::Type,
+            after: &["core"],
+            before: &["perl"],
+            when: |request| request.notes.contains(PATH),
+            effect: Effect::Notes,
+            run: Run::Now(|request| {
+                request.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
+                Ok(Flow::Ok)
+            }),
+        },
+    ],
+    handlers: &[Handler {
+        names: &[HANDLER],
+        types: &[],
+        when: |request| request.notes.contains(PATH),
+        settles: false,
+        run: |request| Box::pin(handle(request)),
+    }],
+    ..Module::new("servlet", is_withheld)
+};
+
+/// Finds the application that answers.
+fn translate(request: &mut Request) -> Outcome {
+    let Some(plain) = path::plain(&request.uri) else {
+        log::request(
+            request,
+            Severity::Error,
+            LOG,
+            "a path that leads upwards behind a parameter is refused",
+        );
+        return Err(Halt::Status(400));
+    };
+    if request.server.conf.servlet.find(&plain).is_none() {
+        return Ok(Flow::Declined);
+    }
+    let with_parameters = std::mem::replace(&mut request.uri, plain);
+    request.notes.set(PATH, with_parameters);
+    request.filename = [b"servlet:", &request.uri[..]].concat();
+    Ok(Flow::Ok)
+}
+
+/// Whether it is what an application keeps to itself.
+fn is_withheld(request: &Request) -> bool {
+    let apps = machine::all(&request.thread);
+    if apps.is_empty() {
+        return false;
+    }
+    let of_file = |path: &str| {
+        let rest = request.filename.strip_prefix(path.as_bytes());
+        rest.is_some_and(|rest| {
+            (rest.is_empty() && !request.found.is_directory()) || (rest.starts_with(b"/") && is_private(rest))
+        })
+    };
+    is_private(&request.uri) || apps.iter().any(|path| of_file(path))
+}
+
+/// As a container does: there is nothing.
+fn withhold(request: &mut Request) -> Outcome {
+    let path = String::from_utf8_lossy(&request.filename).into_owned();
+    log::request(
+        request,
+        Severity::Error,
+        LOG,
+        &format!("{path} belongs to a web application's own files, and is not sent"),
+    );
+    Err(Halt::Status(404))
+}
+
+async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    let machine = match machine::of(request) {
+        Ok(machine) => machine,
+        Err(why) => {
+            log::request(request, Severity::Error, LOG, why);
+            return Err(Halt::Status(500));
+        }
+    };
+    let (thread, server) = (request.thread.clone(), machine.server.clone());
+    let pool = match thread.shared.sockets.pool::<Ajp>(&thread, &server, &machine.target) {
+        Ok(pool) => pool,
+        Err(error) => return Err(fail(request, LOG, &error)),
+    };
+    let path = escape_path(request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]));
+    let name = variables::server_name(request);
+    let told = Told {
+        path: &path,
+        server_name: Some(machine.host.as_bytes()),
+        attributes: vec![Attribute::Named(b"hostler.server_name", &name)],
+        packet: USUAL,
+    };
+    container::respond(request, pool, told, LOG).await
+}

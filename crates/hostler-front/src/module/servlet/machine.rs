@@ -1,0 +1,207 @@
+//! The Java virtual machine of a site: with which applications it is started, and how its pool of connections behaves.
+//!
+//! All applications of a site's user run in one. Virtual hosts that have the same applications share a host in it, so that
+//! ten thousand that inherit one from the main server deploy it once.
+
+use crate::request::Request;
+use crate::request::settings::DEFAULT_PATH;
+use crate::request::thread::{Shared, Thread};
+use crate::technique::sockets::{Address, Listening, Target};
+use hostler_config::directives::servlet::App;
+use hostler_config::{Server, pools};
+use hostler_gateway::pool::Settings;
+use hostler_wire::plan::SiteId;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Requests at the same time, where nothing is said.
+const THREADS: u32 = 150;
+/// Connections that are kept while nobody uses them: each is a thread's stack at most, of half a megabyte.
+const SPARE: u32 = 32;
+/// `HostlerPoolIdle` where nothing is said, in seconds: a start takes seconds of processor time, so it is longer than that of
+/// other pools.
+const IDLE: u32 = 1800;
+/// How long a request waits for a connection that is busy before a further one is made.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a connection may take: the socket is there from the start.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long it waits after a start that has failed, first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// Where a request's application is.
+pub(super) struct Machine {
+    /// The virtual host whose log it writes to.
+    pub(super) server: Arc<Server>,
+    pub(super) target: Arc<Target>,
+    /// What the request's virtual host is called there.
+    pub(super) host: Arc<str>,
+}
+
+/// The virtual machines of a configuration.
+struct Machines {
+    /// Archives and directories of all applications.
+    paths: Vec<Box<str>>,
+    sites: HashMap<SiteId, (Arc<Server>, Arc<Target>)>,
+    /// By virtual host.
+    hosts: HashMap<u32, Arc<str>>,
+}
+
+/// A front has one configuration.
+static MACHINES: OnceLock<Machines> = OnceLock::new();
+
+/// The archives and directories of all applications of the configuration.
+pub(super) fn all(thread: &Thread) -> &'static [Box<str>] {
+    &machines(&thread.shared).paths
+}
+
+/// That of a request.
+///
+/// # Errors
+/// Its virtual host has none.
+pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
+    let shared = &request.thread.shared;
+    let machines = machines(shared);
+    let found =
+        machines.sites.get(&shared.sites.of(&request.server)).zip(machines.hosts.get(&request.server.id));
+    let ((server, target), host) = found.ok_or("there is no application for it (ServletApp)")?;
+    Ok(Machine { server: server.clone(), target: target.clone(), host: host.clone() })
+}
+
+fn machines(shared: &Shared) -> &'static Machines {
+    MACHINES.get_or_init(|| Machines::of(shared))
+}
+
+impl Machines {
+    fn of(shared: &Shared) -> Self {
+        let mut machines = Self { paths: Vec::new(), sites: HashMap::new(), hosts: HashMap::new() };
+        let mut by_site: Vec<(SiteId, Vec<Arc<Server>>)> = Vec::new();
+        for server in shared.config.servers.iter().filter(|server| !server.conf.servlet.apps.is_empty()) {
+            let site = shared.sites.of(server);
+            match by_site.iter_mut().find(|(known, _)| *known == site) {
+                Some((_, servers)) => servers.push(server.clone()),
+                None => by_site.push((site, vec![server.clone()])),
+            }
+        }
+        for (site, servers) in by_site {
+            machines.add(shared, site, &servers);
+        }
+        machines.paths.sort();
+        machines.paths.dedup();
+        machines
+    }
+
+    fn add(&mut self, shared: &Shared, site: SiteId, servers: &[Arc<Server>]) {
+        let mut hosts: Vec<(Arc<str>, &[App])> = Vec::new();
+        for server in servers {
+            let apps = &server.conf.servlet.apps[..];
+            let known = hosts.iter().find(|(_, known)| *known == apps).map(|(name, _)| name.clone());
+            let name = known.unwrap_or_else(|| {
+                let name: Arc<str> = format!("v{}", hosts.len()).into();
+                hosts.push((name.clone(), apps));
+                name
+            });
+            self.hosts.insert(server.id, name);
+        }
+        let apps = || hosts.iter().flat_map(|(_, apps)| apps.iter());
+        self.paths.extend(apps().map(|app| app.path.clone()));
+        let threads = apps().filter_map(|app| app.threads).max().unwrap_or(THREADS);
+        let settings = settings(&servers[0], threads);
+        let limit = servers[0].conf.core.site_limits.memory.flatten();
+        let mut args = vec![
+            format!(
+                "--key={:016x}",
+                key(&shared.config.facts.server_root, &shared.site_names[site as usize])
+            ),
+            format!("--heap={}", heap(apps().filter_map(|app| app.heap).max(), limit)),
+            format!("--threads={threads}"),
+            format!("--backlog={}", settings.queue_length),
+        ];
+        args.extend(apps().find_map(|app| app.java_home.as_ref()).map(|home| format!("--java-home={home}")));
+        args.extend(apps().find_map(|app| app.work.as_ref()).map(|work| format!("--root={work}")));
+        for word in apps().flat_map(|app| &app.jvm).map(|word| format!("--jvm={word}")) {
+            if !args.contains(&word) {
+                args.push(word);
+            }
+        }
+        args.extend(hosts.iter().flat_map(|(host, apps)| apps.iter().map(move |app| argument(host, app))));
+        let program = Listening {
+            // An engine's name: what is installed beside the site's program.
+            path: (*b"servlet").into(),
+            args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
+            directory: (*b"/").into(),
+            env: vec![[b"PATH=", DEFAULT_PATH].concat().into(), (*b"LANG=C.UTF-8").into()],
+            backlog: settings.queue_length as u32,
+            limits: pools::limits(&servers[0]),
+            // Installed with this server, and held open: it is not replaced while that runs.
+            version: (0, 0, 0, 0),
+            // There is one of it.
+            most: u32::MAX,
+        };
+        let target = Target { address: Address::Program(program), connect_timeout: CONNECT, settings };
+        self.sites.insert(site, (servers[0].clone(), Arc::new(target)));
+    }
+}
+
+fn settings(server: &Server, threads: u32) -> Settings {
+    let configured = pools::settings(server);
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    Settings {
+        start: 1,
+        min_spare: 0,
+        max_spare: SPARE.min(threads),
+        max_workers: threads,
+        queue_length: configured.queue_length as usize,
+        queue_timeout: seconds(configured.queue_timeout),
+        idle: seconds(server.conf.pool.idle.unwrap_or(IDLE)),
+        patience: PATIENCE,
+        pauses: PAUSES,
+        ..Settings::default()
+    }
+}
+
+/// The largest heap, in bytes: the configured one; else half of what the site may take, the rest being classes, compiled code
+/// and stacks; 256 MB at most.
+fn heap(configured: Option<u64>, limit: Option<u64>) -> u64 {
+    const USUAL: u64 = 256 << 20;
+    const LEAST: u64 = 16 << 20;
+    configured.unwrap_or_else(|| limit.map_or(USUAL, |limit| (limit / 2).clamp(LEAST, USUAL)))
+}
+
+/// An application, as the program hostler-servlet reads it.
+fn argument(host: &str, app: &App) -> String {
+    let mut text = format!("--app={host}\t{}\t{}", app.context, app.path);
+    if app.reloadable {
+        text.push_str("\treloadable=true");
+    }
+    for (name, value) in &app.parameters {
+        text.push_str(&format!("\tparameter.{name}={value}"));
+    }
+    text
+}
+
+/// What tells apart the folders of two servers' sites of one user (FNV-1a): the same after a restart.
+fn key(server_root: &str, site: &str) -> u64 {
+    let bytes = server_root.bytes().chain([0]).chain(site.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heap_leaves_room_beside_itself() {
+        assert_eq!(heap(None, None), 256 << 20);
+        assert_eq!(heap(None, Some(200 << 20)), 100 << 20);
+        assert_eq!(heap(None, Some(1 << 20)), 16 << 20);
+        assert_eq!(heap(Some(1 << 30), Some(64 << 20)), 1 << 30);
+    }
+
+    #[test]
+    fn sites_have_folders_of_their_own() {
+        assert_ne!(key("/srv", "a"), key("/srv", "b"));
+        assert_ne!(key("/srv", "a"), key("/sr", "va"));
+        assert_eq!(key("/srv", "a"), key("/srv", "a"));
+    }
+}

@@ -1,0 +1,158 @@
+//! `SUBSTITUTE` (mod_substitute): an answer changed line by line, as it comes. What the rules say is
+//! `hostler_config::directives::substitute`'s; here is where lines come from and go to.
+//!
+//! An answer whose first lines can't be changed is a 500; one that has begun breaks off: what the rules were to take out
+//! must not go through. The site's other work takes turns with it, and each line has the bound of a single rule.
+//!
+//! **Diagnostics**: under `substitute`.
+
+use crate::hook::filter::wants;
+use crate::hook::registry::{Change, Filter, Module, Stage};
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::limits::budget::{self, Sideline};
+use crate::log::{self, Severity};
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_config::DirConfig;
+use hostler_config::directives::substitute::LONGEST;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+pub(crate) static MODULE: Module = Module {
+    filters: &[Filter {
+        stage: Stage::Resource,
+        after: &["expires", "include"],
+        sees_errors: false,
+        when: is_changed,
+        run: Change::Later(|request, body, _| Box::pin(changed(request, body))),
+    }],
+    ..Module::new("substitute", is_changed)
+};
+
+/// Of lines that are changed before others get their turn, in bytes.
+const TURN: usize = 32 << 10;
+/// An answer of so many bytes is made whole before its header goes.
+const WHOLE: usize = 64 << 10;
+
+fn is_changed(request: &Request) -> bool {
+    !request.dir.substitute.rules.is_empty() && wants(request, b"substitute")
+}
+
+async fn changed(request: &mut Request, body: Body) -> Body {
+    if matches!(body, Body::Empty) {
+        return body;
+    }
+    request.headers_out.unset("Content-Length");
+    // What comes bit by bit goes on as it comes.
+    let most = if matches!(body, Body::Stream(_)) { 1 } else { WHOLE };
+    let mut lines = Lines::new(request, body.into_stream());
+    let mut first = Vec::new();
+    while first.len() < most {
+        match poll_fn(|cx| lines.poll_chunk(cx)).await {
+            None => return Body::Bytes(first.into()),
+            Some(Ok(piece)) => first.extend_from_slice(&piece),
+            Some(Err(error)) => {
+                log::request(request, Severity::Error, "substitute", &error.to_string());
+                request.budget.fail();
+                return Body::Empty;
+            }
+        }
+    }
+    lines.done = Some(first.into());
+    Body::Stream(Box::new(lines))
+}
+
+/// A body on its way through the rules.
+struct Lines {
+    source: Box<dyn BodyStream>,
+    dir: Arc<DirConfig>,
+    /// What has come and was not changed yet; before `at` it was.
+    lines: Vec<u8>,
+    at: usize,
+    ended: bool,
+    /// What is changed already, and goes first.
+    done: Option<Bytes>,
+    sideline: Sideline,
+}
+
+impl Lines {
+    fn new(request: &Request, source: Box<dyn BodyStream>) -> Self {
+        let (dir, sideline) = (request.dir.clone(), Sideline::of(request));
+        Self { source, dir, lines: Vec::new(), at: 0, ended: false, done: None, sideline }
+    }
+
+    fn check(&self, length: usize) -> Result<(), BodyError> {
+        let longest = self.dir.substitute.longest.unwrap_or(LONGEST);
+        if length <= longest {
+            return Ok(());
+        }
+        let why = format!("AH01328: Line too long: more than {longest} bytes (SubstituteMaxLineLength)");
+        Err(BodyError::Filter(why))
+    }
+
+    /// Changes lines that are there, some at a time.
+    fn change(&mut self) -> Result<Vec<u8>, BodyError> {
+        let mut out = Vec::new();
+        let begin = self.at;
+        while self.at - begin < TURN {
+            let rest = &self.lines[self.at..];
+            let end = match memchr::memchr(b'\n', rest) {
+                Some(end) => end + 1,
+                None if self.ended => rest.len(),
+                None => break,
+            };
+            if end == 0 {
+                break;
+            }
+            self.check(end)?;
+            let rules = &self.dir.substitute;
+            let changed = budget::alone(|| rules.changed(&rest[..end]));
+            out.extend(changed.map_err(|failed| BodyError::Filter(failed.0))?);
+            self.at += end;
+        }
+        Ok(out)
+    }
+}
+
+impl BodyStream for Lines {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(done) = self.done.take() {
+            return Poll::Ready(Some(Ok(done)));
+        }
+        loop {
+            ready!(self.sideline.poll_turn(cx));
+            let before = budget::thread_time();
+            let out = self.change();
+            self.sideline.note(budget::thread_time().saturating_sub(before));
+            let out = match out {
+                Ok(out) => out,
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            };
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(out.into())));
+            }
+            // Lines that were changed to nothing may be followed by others.
+            if memchr::memchr(b'\n', &self.lines[self.at..]).is_some() {
+                continue;
+            }
+            if self.ended && self.at == self.lines.len() {
+                return Poll::Ready(None);
+            }
+            self.lines.drain(..self.at);
+            self.at = 0;
+            if self.ended {
+                continue;
+            }
+            match ready!(self.source.poll_chunk(cx)) {
+                Some(Ok(piece)) => self.lines.extend_from_slice(&piece),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.ended = true,
+            }
+            let first = memchr::memchr(b'\n', &self.lines).unwrap_or(self.lines.len());
+            if let Err(error) = self.check(first) {
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! WSGI (mod_wsgi): applications in Python that answer in warm workers of the site's own user, each group of them in its own
+//! interpreter.
+//!
+//! `WSGIScriptAlias` comes after mod_alias's aliases: what those lead elsewhere (`Alias /static`) stays there, in whatever
+//! order the lines stand.
+//!
+//! **Diagnostics**: everything goes to the virtual host's ErrorLog under `wsgi`: what applications log, print and raise, and
+//! for each 5xx one line with the cause and the id that the error page shows.
+
+mod newer;
+mod told;
+
+use crate::hook::phases::Phase;
+use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
+use crate::io::body::Body;
+use crate::log::{self, Severity};
+use crate::module::alias;
+use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::slots::{Relation, State};
+use crate::request::{Found, Request, variables};
+use crate::technique::respond::{Ask, fail, respond};
+use bytes::Bytes;
+use hostler_cgi::script_name;
+use hostler_config::directives::alias::{clean_path, prefix_length, substitute};
+use hostler_config::directives::core::OptionBits;
+use hostler_config::directives::pool::Isolation;
+use hostler_gateway::backend::OnAbandon;
+use hostler_python_frames::handler;
+use hostler_python_technique::groups::{self, Facts, Group};
+use hostler_python_technique::{DIR, ENGINE, LOG, Matcher, SERVER, WSGI};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The handler of mod_wsgi, and its aliases.
+pub(crate) static MODULE: Module = Module {
+    hooks: &[Hook {
+        phase: Phase::Translate,
+        after: &["alias"],
+        before: &["core"],
+        when: |request| {
+            request.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
+        },
+        effect: Effect::Decides,
+        run: Run::Now(translate),
+    }],
+    handlers: &[Handler {
+        names: &[handler::RUN],
+        types: &[handler::TYPE.as_bytes()],
+        when: |_| true,
+        settles: false,
+        run: |request| Box::pin(handle(request)),
+    }],
+    // What a URL leads to is the same for everybody.
+    ..Module::new("wsgi", |_| false)
+};
+
+/// Which alias has led to the request's script, by its place in the virtual host's list.
+#[derive(Clone, Copy)]
+struct Aliased(usize);
+
+impl State for Aliased {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(*self)
+    }
+
+    /// Another URL leads wherever it leads.
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
+}
+
+fn translate(request: &mut Request) -> Outcome {
+    let server = request.server.clone();
+    for (at, alias) in server.conf.part(&SERVER).aliases.iter().enumerate() {
+        let target = alias.target.as_bytes();
+        let filename = match &alias.matcher {
+            Matcher::Prefix(prefix) => {
+                let Some(length) = prefix_length(&request.uri, prefix.as_bytes()) else { continue };
+                // The slash of "/" belongs to what follows the script.
+                let length = if &**prefix == "/" { 0 } else { length };
+                [target, &request.uri[length..]].concat()
+            }
+            Matcher::Regex(regex) => {
+                let mut captures = hostler_expr::Captures::new();
+                match regex.capture(&request.uri, &mut captures) {
+                    // What follows the match in the URL follows the script, too.
+                    Ok(true) => {
+                        let end = captures.span(0).map_or(request.uri.len(), |span| span.1);
+                        [&substitute(target, &captures), &request.uri[end..]].concat()
+                    }
+                    Ok(false) => continue,
+                    Err(error) => {
+                        log::request(request, Severity::Error, LOG, &error.to_string());
+                        return Err(Halt::Status(500));
+                    }
+                }
+            }
+        };
+        request.filename = clean_path(filename);
+        request.slots.put(Aliased(at));
+        request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
+        return Ok(Flow::Ok);
+    }
+    Ok(Flow::Declined)
+}
+
+async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    check(request)?;
+    let group = group(request)?;
+    let translated = if request.path_info.is_empty() {
+        None
+    } else {
+        let path_info = request.path_info.clone();
+        alias::translate_only(request, &path_info).await
+    };
+    let one_shot = WSGI.isolation(&request.dir) == Isolation::Fork;
+    let timeout = timeout(request, &group)?;
+    let name: Arc<str> = group.name().into();
+    if request.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
+        let engines = &request.thread.shared.engines;
+        match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, &name) {
+            Ok(pool) => pool.renew(),
+            Err(error) => return Err(fail(request, LOG, &error)),
+        }
+    }
+    let aliased = aliased(request);
+    let ask = Ask {
+        engine: &ENGINE,
+        dialect: None,
+        one_shot,
+        group: Some(name),
+        timeout,
+        on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
+        directory: told::known(request, aliased),
+        translated,
+        handler: handler::RUN.as_bytes(),
+    };
+    respond(request, ask).await
+}
+
+/// How long an application may go on whose client has gone. It finds that out with what it sends next.
+const LONGEST_ALONE: Duration = Duration::from_secs(300);
+
+fn aliased(request: &Request) -> Option<usize> {
+    request.slots.find::<Aliased>().map(|aliased| aliased.0)
+}
+
+/// The checks of mod_wsgi, in its order.
+fn check(request: &Request) -> Result<(), Halt> {
+    let refuse = |status, why: &str| {
+        let message = format!("{why}: {}", String::from_utf8_lossy(&request.filename));
+        log::request(request, Severity::Error, LOG, &message);
+        Err(Halt::Status(status))
+    };
+    if aliased(request).is_none() && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
+        return refuse(403, "Options ExecCGI is off in this directory");
+    }
+    match &request.found {
+        Found::Nothing => return refuse(404, "Target WSGI script not found or unable to stat"),
+        Found::Directory(_) => return refuse(403, "Attempt to invoke directory as WSGI application"),
+        Found::File(..) | Found::Other(_) => {}
+    }
+    let is_chunked = !request.body.is_empty() && !request.headers_in.contains("Content-Length");
+    // Over HTTP/2 a length need not be said, and the body ends all the same.
+    if is_chunked && request.version < 2000 && !request.dir.part(&DIR).chunked.unwrap_or(false) {
+        return refuse(411, "Unexpected chunked request (WSGIChunkedRequest is Off)");
+    }
+    Ok(())
+}
+
+/// The group that the request's application runs in.
+fn group(request: &Request) -> Result<Group, Halt> {
+    let server = request.server.clone();
+    let own =
+        aliased(request).and_then(|at| server.conf.part(&SERVER).aliases.get(at)).map(|alias| &alias.own);
+    let name = match &server.conf.core.server_name {
+        Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &server),
+        None => String::from_utf8_lossy(&variables::server_name(request)).into_owned(),
+    };
+    let script = String::from_utf8_lossy(script_name(&request.uri, &request.path_info));
+    let host = request.hostname.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+    let variable = |name: &str| Some(String::from_utf8_lossy(request.env.find(name)?).into_owned());
+    let facts =
+        Facts { server: &name, host: &host, script: script.trim_end_matches('/'), variable: &variable };
+    let group = Group::of(request.dir.part(&DIR), own, facts);
+    group.map_err(|why| {
+        log::request(request, Severity::Error, LOG, &why);
+        Halt::Status(500)
+    })
+}
+
+/// How long requests of a group may take; `None`: `Timeout`.
+fn timeout(request: &Request, group: &Group) -> Result<Option<Duration>, Halt> {
+    if group.process.is_empty() {
+        return Ok(None);
+    }
+    match groups::daemon(&request.thread.shared.config, &request.server, &group.process) {
+        Some(daemon) => {
+            let seconds = daemon.request_timeout.filter(|seconds| *seconds > 0);
+            Ok(seconds.map(|seconds| Duration::from_secs(seconds.into())))
+        }
+        None => {
+            let why = format!("No WSGI daemon process called '{}' has been configured", group.process);
+            log::request(request, Severity::Error, LOG, &why);
+            Err(Halt::Status(500))
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether a script is another one than its group's workers have loaded (`WSGIScriptReloading`): then they are made anew.
+//!
+//! The site's process has looked at the file for the request already; here only what it saw is compared.
+
+use crate::request::Request;
+use hashbrown::HashMap;
+use std::cell::RefCell;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// What tells one state of a file from another.
+type Facts = (u64, u64, u64, i64, u32);
+/// A virtual host, a group, a script.
+type Key = (u32, Arc<str>, Vec<u8>);
+type Seen = HashMap<Key, Facts, foldhash::fast::RandomState>;
+
+/// Scripts that are remembered; beyond this all are forgotten, and then the next change of each is not noticed.
+const MOST: usize = 4096;
+
+/// What the workers have loaded, as far as that is known.
+static LOADED: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+
+thread_local! {
+    /// The same, without a lock.
+    static SEEN: RefCell<Seen> = RefCell::default();
+}
+
+/// Whether it is. Said once for each change: whoever is told has the workers made anew.
+pub(super) fn is_newer(request: &Request, group: &Arc<str>) -> bool {
+    let Some(info) = request.found.info() else { return false };
+    let facts = (info.dev, info.ino, info.size, info.mtime, info.mtime_nsec);
+    let key = (request.server.id, group.clone(), request.filename.clone());
+    SEEN.with_borrow_mut(|seen| {
+        if seen.get(&key) == Some(&facts) {
+            return false;
+        }
+        let newer = is_news(&key, facts);
+        keep(seen, key, facts);
+        newer
+    })
+}
+
+fn is_news(key: &Key, facts: Facts) -> bool {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    match loaded.get_mut(key) {
+        Some(known) => std::mem::replace(known, facts) != facts,
+        None => {
+            keep(&mut loaded, key.clone(), facts);
+            false
+        }
+    }
+}
+
+fn keep(seen: &mut Seen, key: Key, facts: Facts) {
+    if seen.len() >= MOST {
+        seen.clear();
+    }
+    seen.insert(key, facts);
+}

@@ -1,0 +1,85 @@
+//! What workers are told of a directory, encoded once.
+
+use crate::module::cgi;
+use crate::request::Request;
+use hashbrown::HashMap;
+use hostler_config::DirConfig;
+use hostler_python_frames as frames;
+use hostler_python_technique::{CALLABLE, DIR, Dir, ENGINE, HeadIsGet, SERVER, Where};
+use hostler_wire::codec::Encoder;
+use hostler_wire::work::{Directory, ToWorker};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+const MAX: usize = 4096;
+
+/// An encoded configuration.
+struct Known {
+    /// Unique within the front's life, and the encoded `Define` message.
+    directory: (u32, Arc<[u8]>),
+    /// Keeps the address in the key taken.
+    _dir: Arc<DirConfig>,
+}
+
+/// A configuration, its virtual host, the alias, and whether output filters look at bodies.
+type Key = (usize, u32, Option<usize>, bool);
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<Key, Known, foldhash::fast::RandomState>> = RefCell::default();
+}
+
+/// The configuration of a request, encoded once. `aliased`: which alias has led to it.
+pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]>) {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let is_filtered = !request.filters.is_empty();
+    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, aliased, is_filtered);
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(&key) {
+            return found.directory.clone();
+        }
+        if known.len() >= MAX {
+            known.clear();
+        }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = (id, define(request, aliased, is_filtered, id).into());
+        known.insert(key, Known { directory: directory.clone(), _dir: request.dir.clone() });
+        directory
+    })
+}
+
+fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32) -> Vec<u8> {
+    let aliases = &request.server.conf.part(&SERVER).aliases;
+    let own = aliased.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
+    let (mut bytes, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
+    python(request.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
+    let signature = cgi::lasting_signature(request);
+    let directory = Directory {
+        server: request.thread.shared.engines.place(&request.server, &ENGINE),
+        limit_request_body: request.dir.core.limit_request_body.unwrap_or(1 << 30),
+        signature: &signature,
+        own: &bytes,
+        ..Directory::default()
+    };
+    directory.encode(&mut Encoder(&mut encoded));
+    ToWorker::Define { id, directory: &encoded }.encode(&mut message);
+    message
+}
+
+fn python<'a>(dir: &'a Dir, own: Option<&'a Where>, is_filtered: bool) -> frames::Directory<'a> {
+    let callable = own.and_then(|own| own.callable.as_deref()).or(dir.callable.as_deref());
+    let pass_authorization = own.and_then(|own| own.pass_authorization).or(dir.pass_authorization);
+    let head_is_get = match dir.head_is_get {
+        Some(HeadIsGet::On) => true,
+        Some(HeadIsGet::Off) => false,
+        Some(HeadIsGet::Auto) | None => is_filtered,
+    };
+    frames::Directory {
+        callable: callable.unwrap_or(CALLABLE),
+        pass_authorization: pass_authorization.unwrap_or(false),
+        error_override: dir.error_override.unwrap_or(false),
+        head_is_get,
+        reloading: dir.reloading.unwrap_or(true),
+    }
+}

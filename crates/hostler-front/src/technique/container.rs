@@ -1,0 +1,203 @@
+//! A request to a servlet container over AJP and its answer back: the request's body goes there as it is asked for while
+//! the answer comes.
+
+mod facts;
+
+pub(crate) use facts::{Told, encode};
+
+use crate::hook::handler::UNRANGED;
+use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::log;
+use crate::request::Request;
+use crate::request::flow::Halt;
+use crate::request::settings;
+use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::reply::withdraw_connection;
+use crate::technique::respond::fail;
+use bytes::Bytes;
+use hostler_ajp::{Head, TooLong};
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::ajp::{Ajp, Ask, Exchange, Pool};
+use hostler_gateway::backend::stream::{Event, EventOf, Work};
+use hostler_gateway::{Error, Kind};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+/// How long that may delay an answer that comes slowly.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Has a container answer. `module`: whose lines its failures are in the log.
+pub(crate) async fn respond(
+    request: &mut Request,
+    pool: Arc<Pool>,
+    told: Told<'_>,
+    module: &'static str,
+) -> Result<Body, Halt> {
+    let encoded = encode(request, &told);
+    let (head, ask) = match encoded {
+        Ok(encoded) => encoded,
+        Err(error @ TooLong(_)) => {
+            log::request(request, log::Severity::Error, module, &error.to_string());
+            return Err(Halt::Status(400));
+        }
+    };
+    match trip(request, pool, head, ask).await {
+        Ok(body) => Ok(body),
+        Err(error) => Err(fail(request, module, &error)),
+    }
+}
+
+async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, ask: Ask) -> Result<Body, Error> {
+    let body = (!request.body.is_empty()).then(|| request.body.clone());
+    let timeout = settings::timeout(&request.server);
+    let work = Work {
+        thread: request.thread.index,
+        head,
+        has_body: body.is_some(),
+        timeout,
+        on_abandon: OnAbandon::TakeBackOrKill(timeout),
+        ask,
+    };
+    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: body };
+    let mut gathered = Gathered::default();
+    loop {
+        let event = if gathered.length() == 0 {
+            conversation.next().await
+        } else {
+            match tokio::time::timeout(PATIENCE, conversation.next()).await {
+                Ok(event) => event,
+                Err(_) => return Ok(stream(request, conversation, gathered)),
+            }
+        };
+        match event {
+            Ok(Event::Head(head)) => apply(request, head),
+            Ok(Event::Output(piece)) => gathered.push(piece),
+            Ok(Event::Log(_)) => {}
+            Ok(Event::End { .. }) => return Ok(gathered.into_body()),
+            Err(error) if gathered.length() == 0 => return Err(error),
+            Err(error) => {
+                let why = Some(log::cause(request, &error, &request.filename));
+                return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
+            }
+        }
+        if gathered.length() > WHOLE {
+            return Ok(stream(request, conversation, gathered));
+        }
+    }
+}
+
+/// Makes a container's head that of the request's answer.
+fn apply(request: &mut Request, head: Head) {
+    let Head { status, reason, headers } = head;
+    // As the page of an error it has that one's status (mod_proxy_ajp: `original_status`).
+    let is_page = status == 200 && request.status != 200;
+    if !is_page {
+        request.status = status;
+    }
+    // Quirk(tomcat): it repeats the number as its text.
+    let says_something = !reason.is_empty() && reason != status.to_string().into_bytes();
+    if !is_page {
+        request.reason = says_something.then(|| Bytes::from(reason));
+    }
+    // AJP has a framing of its own: what a container says of the length need not be so (CVE-2024-24795).
+    let trusts = request.env.contains("ap_trust_cgilike_cl");
+    for (name, value) in headers {
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        if is(b"Content-Type") {
+            request.content_type = Some(value.into());
+        } else if is(b"Date")
+            || is(b"Server")
+            || is(b"Transfer-Encoding")
+            || (is(b"Content-Length") && !trusts)
+        {
+            continue;
+        } else {
+            request.headers_out.add(name, value);
+        }
+    }
+    withdraw_connection(&mut request.headers_out, &mut request.notes);
+    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+}
+
+fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {
+    let request = Box::new(request.for_log());
+    Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))
+}
+
+/// A conversation, and what is left of the request's body.
+struct Conversation {
+    exchange: Exchange,
+    upload: Option<RequestBody>,
+}
+
+impl Conversation {
+    async fn next(&mut self) -> Result<EventOf<Ajp>, Error> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Ajp>, Error>> {
+        self.poll_upload(context)?;
+        match ready!(self.exchange.poll_next(context)) {
+            Some(event) => Poll::Ready(event),
+            None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
+        }
+    }
+
+    /// Passes on what has come of the body, as long as there is room for it.
+    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
+        while let Some(body) = &self.upload {
+            if self.exchange.poll_room(context).is_pending() {
+                break;
+            }
+            match body.poll_chunk(context) {
+                Poll::Pending => break,
+                Poll::Ready(Some(Ok(piece))) => self.exchange.send(&piece),
+                Poll::Ready(None) => {
+                    self.exchange.finish();
+                    self.upload = None;
+                }
+                Poll::Ready(Some(Err(error))) => return Err(Error::from(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An answer's body on its way.
+struct Output {
+    /// `None`: the answer is complete, or has broken off.
+    conversation: Option<Conversation>,
+    /// What came before anybody took it.
+    gathered: Gathered,
+    /// The request, for the log.
+    request: Box<Request>,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+        loop {
+            match ready!(conversation.poll_next(context)) {
+                Ok(Event::Output(piece)) => return Poll::Ready(Some(Ok(piece))),
+                // The protocol has one head, which has come, and no log.
+                Ok(Event::Head(_) | Event::Log(_)) => {}
+                Ok(Event::End { .. }) => {
+                    self.conversation = None;
+                    return Poll::Ready(None);
+                }
+                Err(error) => {
+                    self.conversation = None;
+                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    return Poll::Ready(Some(Err(BodyError::Script(why))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A request as a servlet container is told of it (AJP's forward request).
+
+use crate::request::tls_facts;
+use crate::request::{Request, variables};
+use bytes::Bytes;
+use hostler_ajp::{Attribute, ForwardRequest, TooLong};
+use hostler_gateway::backend::ajp::{self, Announced, Ask};
+use hostler_http1::framing;
+
+/// What the request's own facts do not tell.
+#[derive(Debug, Default)]
+pub(crate) struct Told<'a> {
+    /// The target's path, encoded, without the query.
+    pub(crate) path: &'a [u8],
+    /// What the container is to take for the server's name; `None`: what the client has used.
+    pub(crate) server_name: Option<&'a [u8]>,
+    /// Attributes beyond those that every container is told.
+    pub(crate) attributes: Vec<Attribute<'a>>,
+    /// The longest packet, in bytes.
+    pub(crate) packet: usize,
+}
+
+/// Fields that are about the client's connection, or that a container must not believe twice (RFC 9110 §7.6.1).
+const NOT_SENT: [&[u8]; 9] = [
+    b"Connection",
+    b"Keep-Alive",
+    b"Proxy-Connection",
+    b"Proxy-Authorization",
+    b"TE",
+    b"Trailer",
+    b"Transfer-Encoding",
+    b"Upgrade",
+    b"Expect",
+];
+
+/// The first packet of a request, and what has to be known of it further on.
+///
+/// # Errors
+/// [`TooLong`]: its fields don't fit into a packet.
+pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask), TooLong> {
+    let has_body = !request.body.is_empty();
+    let announced = announced(request, has_body);
+    let named: Vec<&[u8]> = request
+        .headers_in
+        .all(b"Connection")
+        .flat_map(|value| value.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    let is_sent = |name: &[u8]| {
+        let is = |other: &&[u8]| other.eq_ignore_ascii_case(name);
+        let is_its_length = name.eq_ignore_ascii_case(b"Content-Length");
+        // Without a body the container would wait for one; a length beside chunks is a lie about one of them.
+        let is_a_lie =
+            is_its_length && (announced == Announced::Chunks || (!has_body && !is_get_of_nothing(request)));
+        !NOT_SENT.iter().any(|other| is(other)) && !named.iter().any(|other| is(other)) && !is_a_lie
+    };
+    let headers: Vec<(&[u8], &[u8])> = request
+        .headers_in
+        .iter()
+        .filter(|(name, _)| is_sent(name))
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
+    let texts = Texts::of(request);
+    let mut attributes = texts.attributes(request);
+    attributes.extend_from_slice(&told.attributes);
+    let forward = ForwardRequest {
+        method: &request.method,
+        protocol: variables::protocol(request).as_bytes(),
+        req_uri: told.path,
+        remote_addr: texts.remote.as_bytes(),
+        remote_host: request.peer.names.client().map(str::as_bytes),
+        server_name: told.server_name.unwrap_or(&texts.server_name),
+        server_port: variables::server_port(request),
+        is_ssl: request.peer.tls.is_some(),
+        headers: &headers,
+        attributes: &attributes,
+    };
+    Ok((ajp::head(&forward, told.packet)?, Ask { body: announced, packet: told.packet }))
+}
+
+/// What the head says of the body.
+fn announced(request: &Request, has_body: bool) -> Announced {
+    if !has_body {
+        return Announced::Nothing;
+    }
+    let length = request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
+    let chunked = request.headers_in.contains("Transfer-Encoding");
+    if !chunked && length.is_some_and(|length| length > 0) { Announced::Length } else { Announced::Chunks }
+}
+
+/// A length of zero may be told where there is no body.
+fn is_get_of_nothing(request: &Request) -> bool {
+    request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value)) == Some(0)
+}
+
+/// What has to be made for a head, which only borrows.
+struct Texts {
+    remote: String,
+    remote_port: String,
+    local: String,
+    server_name: Vec<u8>,
+}
+
+impl Texts {
+    fn of(request: &Request) -> Self {
+        Self {
+            remote: request.peer.remote.ip().to_string(),
+            remote_port: request.peer.remote.port().to_string(),
+            local: request.peer.local.ip().to_string(),
+            server_name: variables::server_name(request),
+        }
+    }
+
+    /// What AJP has a place for, and the names that mod_proxy_ajp gives to the rest.
+    fn attributes<'a>(&'a self, request: &'a Request) -> Vec<Attribute<'a>> {
+        let mut all = vec![
+            Attribute::Named(b"AJP_REMOTE_PORT", self.remote_port.as_bytes()),
+            Attribute::Named(b"AJP_LOCAL_ADDR", self.local.as_bytes()),
+        ];
+        all.extend(request.user.as_deref().map(Attribute::RemoteUser));
+        all.extend(request.auth_type.as_deref().map(Attribute::AuthType));
+        all.extend(request.args.as_deref().map(Attribute::QueryString));
+        if let Some(tls) = &request.peer.tls {
+            all.push(Attribute::SslCipher(tls.cipher.as_bytes()));
+            all.push(Attribute::Named(b"AJP_SSL_PROTOCOL", tls.protocol.as_bytes()));
+            let bits = tls_facts::value(tls, "SSL_CIPHER_USEKEYSIZE");
+            let bits = bits.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
+            all.extend(bits.map(Attribute::SslKeySize));
+        }
+        all
+    }
+}

@@ -1,0 +1,172 @@
+//! Servlet containers that speak AJP13 (`hostler_ajp`), over connections that are kept.
+//!
+//! A container asks for the request's body piece by piece. What the client has sent ahead of that is held here, a piece of
+//! the caller's and one packet at most: [`Protocol::has_room`] says when there may be more.
+
+use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
+use bytes::{Buf as _, Bytes, BytesMut};
+use hostler_ajp::{
+    Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end,
+};
+
+/// The protocol.
+#[derive(Debug)]
+pub struct Ajp;
+
+/// A pool of connections to a container.
+pub type Pool = stream::Pool<Ajp>;
+/// A request's conversation.
+pub type Exchange = stream::Exchange<Ajp>;
+
+/// What is said of a request's body before it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// There is none.
+    Nothing,
+    /// Its length, more than zero (Content-Length): the container waits for the first piece without asking for it.
+    Length,
+    /// That there is one: the container asks.
+    Chunks,
+}
+
+/// What the conversation has to know of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Its body.
+    pub body: Announced,
+    /// The longest packet that was agreed on, in bytes.
+    pub packet: usize,
+}
+
+impl Ask {
+    /// For packets of the usual length.
+    #[must_use]
+    pub const fn usual(body: Announced) -> Self {
+        Self { body, packet: USUAL }
+    }
+}
+
+/// A conversation.
+#[derive(Debug)]
+pub struct Talk {
+    answer: Answer,
+    /// What of the body has come and was not asked for yet.
+    held: BytesMut,
+    /// Bytes of it that the container waits for.
+    wanted: Option<usize>,
+    /// Nothing follows what is held.
+    whole: bool,
+    /// The most of a body that a packet holds, in bytes.
+    most: usize,
+}
+
+/// What begins a request, for [`stream::Work::head`].
+///
+/// # Errors
+/// [`TooLong`]: it does not fit into one packet.
+pub fn head(request: &ForwardRequest<'_>, packet: usize) -> Result<Bytes, TooLong> {
+    let mut head = Vec::with_capacity(1024);
+    request.encode(packet, &mut head)?;
+    Ok(head.into())
+}
+
+impl Talk {
+    /// Says what the container waits for, if it is there.
+    fn say(&mut self, out: &mut Vec<u8>) {
+        let Some(wanted) = self.wanted else { return };
+        let length = wanted.min(self.held.len());
+        if length > 0 {
+            body(&self.held[..length], out);
+            self.held.advance(length);
+            self.wanted = None;
+        } else if self.whole {
+            body_end(out);
+            self.wanted = None;
+        }
+    }
+}
+
+impl Protocol for Ajp {
+    const NAME: &'static str = "ajp";
+    type Ask = Ask;
+    type Answer = Talk;
+    type Head = Head;
+
+    fn answer(ask: &Ask) -> Talk {
+        let most = BODY + ask.packet.clamp(USUAL, LONGEST) - USUAL;
+        Talk {
+            answer: Answer::new(ask.packet),
+            held: BytesMut::new(),
+            wanted: (ask.body == Announced::Length).then_some(most),
+            whole: ask.body == Announced::Nothing,
+            most,
+        }
+    }
+
+    fn body(talk: &mut Talk, piece: &[u8], out: &mut Vec<u8>) {
+        talk.held.extend_from_slice(piece);
+        talk.say(out);
+    }
+
+    fn body_end(talk: &mut Talk, out: &mut Vec<u8>) {
+        talk.whole = true;
+        talk.say(out);
+    }
+
+    fn reply(talk: &mut Talk, out: &mut Vec<u8>) {
+        talk.say(out);
+    }
+
+    fn has_room(talk: &Talk) -> bool {
+        talk.held.len() < BODY
+    }
+
+    fn abort(_: &mut Talk, _: &mut Vec<u8>) -> Result<(), CantSay> {
+        Err(CantSay)
+    }
+
+    fn next(talk: &mut Talk, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
+        loop {
+            let (used, said) = talk.answer.next(bytes).map_err(|error| error.to_string())?;
+            let event = match said {
+                None => None,
+                Some(Said::Head(head)) => Some(Event::Head(head)),
+                Some(Said::Body(piece)) => Some(Event::Output(bytes.slice_ref(piece))),
+                Some(Said::End { .. }) => Some(Event::End { trouble: None }),
+                Some(Said::Wants(bytes)) if talk.wanted.is_some() => {
+                    return Err(format!(
+                        "it asks for {bytes} bytes of the body before it has got those it asked for"
+                    ));
+                }
+                Some(Said::Wants(length)) => {
+                    // None at all would be the body's end.
+                    let length = if length == 0 { talk.most } else { length.into() };
+                    talk.wanted = Some(length.min(talk.most));
+                    None
+                }
+                // What has come is sent on as it comes; nothing was asked.
+                Some(Said::Flush | Said::CPong) => None,
+            };
+            bytes.advance(used);
+            if event.is_some() || bytes.is_empty() || talk.wanted.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn is_answered(talk: &Talk) -> bool {
+        talk.answer.is_ended()
+    }
+
+    fn is_over(talk: &Talk) -> bool {
+        // A container that still waits for a piece would take the next request for it.
+        talk.answer.is_over() && talk.wanted.is_none()
+    }
+
+    fn closed(_: &mut Talk) -> Result<EventOf<Self>, CutOff> {
+        Err(CutOff)
+    }
+}
+
+#[cfg(test)]
+mod tests;

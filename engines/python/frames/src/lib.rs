@@ -1,0 +1,209 @@
+//! What the Python engine is told beyond [`hostler_wire`], where it travels as bytes: what a pool's interpreter begins with,
+//! and which application answers in a directory.
+//!
+//! This crate moves no bytes; it only says what they mean.
+
+use hostler_wire::codec::{Decoder, Encoder, Malformed};
+
+/// The handler of WSGI scripts, as `SetHandler`, `AddHandler` and `WSGIScriptAlias` say it, and as a media type.
+pub mod handler {
+    /// Runs a script's application.
+    pub const RUN: &str = "wsgi-script";
+    /// The same as a media type.
+    pub const TYPE: &str = "application/x-httpd-wsgi";
+}
+
+/// Variables by which the front tells the engine's program, before anything else, which interpreter to become.
+pub mod variable {
+    /// A virtual environment's folder, or another prefix of Python's.
+    pub const HOME: &str = "HOSTLER_PYTHON_HOME";
+    /// An interpreter's path.
+    pub const INTERPRETER: &str = "HOSTLER_PYTHON";
+    /// Where in the configuration that stands, for messages.
+    pub const PLACE: &str = "HOSTLER_PYTHON_PLACE";
+}
+
+/// Whether applications are imported before workers are forked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preload {
+    /// If a trial shows that it can be done: it starts no threads, and connects to nobody.
+    #[default]
+    Auto,
+    /// In any case.
+    On,
+    /// Never: each worker imports for itself.
+    Off,
+}
+
+impl Preload {
+    fn of(number: u8) -> Result<Self, Malformed> {
+        [Self::Auto, Self::On, Self::Off].get(usize::from(number)).copied().ok_or(Malformed)
+    }
+}
+
+/// A file whose application is known before any request for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Its path.
+    pub file: String,
+    /// The application's name in it.
+    pub callable: String,
+}
+
+/// What a pool's parent is started with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setup {
+    /// `WSGIProcessGroup`'s name; empty: none.
+    pub process_group: String,
+    /// `WSGIApplicationGroup`'s name, expanded.
+    pub application_group: String,
+    /// Folders that come first in `sys.path`.
+    pub python_path: Vec<String>,
+    /// The working directory; `None`: the user's home.
+    pub directory: Option<String>,
+    /// The mask of permissions.
+    pub umask: Option<u32>,
+    /// What `ps` shows.
+    pub display_name: Option<String>,
+    /// `HostlerPythonPreload`
+    pub preload: Preload,
+    /// Applications that can be imported ahead of requests.
+    pub scripts: Vec<Script>,
+    /// `WSGIImportScript`: files that are run ahead of requests.
+    pub imports: Vec<String>,
+    /// Programs can't take signals over (`WSGIRestrictSignal`).
+    pub restrict_signal: bool,
+    /// What is printed is an error (`WSGIRestrictStdout`).
+    pub restrict_stdout: bool,
+    /// Reading the standard input is an error (`WSGIRestrictStdin`).
+    pub restrict_stdin: bool,
+    /// `.pyc` files are not written.
+    pub dont_write_bytecode: bool,
+    /// There is more than one worker.
+    pub multiprocess: bool,
+}
+
+impl Setup {
+    /// Writes it.
+    pub fn encode(&self, e: &mut Encoder<'_>) {
+        e.bytes(self.process_group.as_bytes());
+        e.bytes(self.application_group.as_bytes());
+        e.texts(&self.python_path);
+        e.optional_text(self.directory.as_deref());
+        e.u32(self.umask.unwrap_or(u32::MAX));
+        e.optional_text(self.display_name.as_deref());
+        e.u8(self.preload as u8);
+        e.list(&self.scripts, |e, script| {
+            e.bytes(script.file.as_bytes());
+            e.bytes(script.callable.as_bytes());
+        });
+        e.texts(&self.imports);
+        for flag in [
+            self.restrict_signal,
+            self.restrict_stdout,
+            self.restrict_stdin,
+            self.dont_write_bytecode,
+            self.multiprocess,
+        ] {
+            e.bool(flag);
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(bytes);
+        let setup = Self {
+            process_group: d.string()?,
+            application_group: d.string()?,
+            python_path: d.texts()?,
+            directory: d.optional_text()?.map(str::to_owned),
+            umask: Some(d.u32()?).filter(|mask| *mask != u32::MAX),
+            display_name: d.optional_text()?.map(str::to_owned),
+            preload: Preload::of(d.u8()?)?,
+            scripts: d.list(8, |d| Ok(Script { file: d.string()?, callable: d.string()? }))?,
+            imports: d.texts()?,
+            restrict_signal: d.bool()?,
+            restrict_stdout: d.bool()?,
+            restrict_stdin: d.bool()?,
+            dont_write_bytecode: d.bool()?,
+            multiprocess: d.bool()?,
+        };
+        d.end().map(|()| setup)
+    }
+}
+
+/// Python's part of a directory's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directory<'a> {
+    /// The application's name in the script.
+    pub callable: &'a str,
+    /// Applications are told of Authorization (`WSGIPassAuthorization`).
+    pub pass_authorization: bool,
+    /// Error pages are the server's (`WSGIErrorOverride`).
+    pub error_override: bool,
+    /// HEAD is GET for applications (`WSGIMapHEADToGET`).
+    pub head_is_get: bool,
+    /// A newer script takes the place of the one that is loaded (`WSGIScriptReloading`).
+    pub reloading: bool,
+}
+
+impl<'a> Directory<'a> {
+    /// Writes it.
+    pub fn encode(&self, e: &mut Encoder<'_>) {
+        e.bytes(self.callable.as_bytes());
+        for flag in [self.pass_authorization, self.error_override, self.head_is_get, self.reloading] {
+            e.bool(flag);
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(bytes);
+        let directory = Self {
+            callable: d.text()?,
+            pass_authorization: d.bool()?,
+            error_override: d.bool()?,
+            head_is_get: d.bool()?,
+            reloading: d.bool()?,
+        };
+        d.end().map(|()| directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_interpreter_begins_with_comes_back() {
+        let setup = Setup {
+            process_group: "site".into(),
+            python_path: vec!["/srv/lib".into()],
+            umask: Some(0o27),
+            preload: Preload::Off,
+            scripts: vec![Script { file: "/srv/a.wsgi".into(), callable: "application".into() }],
+            restrict_signal: true,
+            ..Setup::default()
+        };
+        let mut bytes = Vec::new();
+        setup.encode(&mut Encoder(&mut bytes));
+        assert_eq!(Setup::decode(&bytes), Ok(setup));
+        assert_eq!(Setup::decode(&bytes[1..]), Err(Malformed));
+    }
+
+    #[test]
+    fn a_directory_comes_back() {
+        let directory = Directory { callable: "app", pass_authorization: true, ..Directory::default() };
+        let mut bytes = Vec::new();
+        directory.encode(&mut Encoder(&mut bytes));
+        assert_eq!(Directory::decode(&bytes), Ok(directory));
+        bytes.push(0);
+        assert_eq!(Directory::decode(&bytes), Err(Malformed));
+    }
+}

@@ -1,0 +1,198 @@
+//! `_hostler`, the module that Python imports: what it calls of this code.
+
+use crate::engine::Python;
+use crate::exchange::{self, with};
+use crate::py::{self, Object, Outcome, Raised};
+use crate::response::Head;
+use hostler_engine::process;
+use hostler_wire::work::Severity;
+use pyo3_ffi as ffi;
+use std::ffi::{CStr, c_int};
+use std::ptr::null_mut;
+
+type Call = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+
+const fn method(name: &'static CStr, call: Call, doc: &'static CStr) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: call },
+        ml_flags: ffi::METH_VARARGS,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+/// What never changes, though C has no word for that.
+struct Fixed<T>(T);
+
+// SAFETY: nobody writes to it; the pointers in it are to constants.
+unsafe impl<T> Sync for Fixed<T> {}
+
+static METHODS: Fixed<[ffi::PyMethodDef; 5]> = Fixed([
+    method(c"run", run, c"Becomes the engine; never returns."),
+    method(c"log", log, c"log(severity, bytes): a line of the ErrorLog."),
+    method(c"read", read, c"read(request, most): some bytes of a request's body; none: its end."),
+    method(c"is_forked_away", is_forked_away, c"Whether a program has forked this process."),
+    ffi::PyMethodDef::zeroed(),
+]);
+
+/// What an application calls; it holds the request's number.
+static START_RESPONSE: Fixed<ffi::PyMethodDef> = Fixed(method(
+    c"start_response",
+    start_response,
+    c"start_response(status, headers, exc_info=None) -> write",
+));
+static WRITE: Fixed<ffi::PyMethodDef> = Fixed(method(c"write", write, c"write(bytes)"));
+
+/// A definition that Python may keep; with the lock it changes counters in it.
+struct Definition(std::cell::UnsafeCell<ffi::PyModuleDef>);
+
+// SAFETY: Python uses it with its lock.
+unsafe impl Sync for Definition {}
+
+static SLOTS: Fixed<[ffi::PyModuleDef_Slot; 1]> =
+    Fixed([ffi::PyModuleDef_Slot { slot: 0, value: null_mut() }]);
+
+static DEFINITION: Definition = Definition(std::cell::UnsafeCell::new(ffi::PyModuleDef {
+    m_base: ffi::PyModuleDef_HEAD_INIT,
+    m_name: c"_hostler".as_ptr(),
+    m_doc: c"What applications and their server say to each other.".as_ptr(),
+    m_size: 0,
+    m_methods: METHODS.0.as_ptr().cast_mut(),
+    m_slots: SLOTS.0.as_ptr().cast_mut(),
+    m_traverse: None,
+    m_clear: None,
+    m_free: None,
+}));
+
+/// What Python looks for in an extension of this name.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "Python's word for it")]
+pub extern "C" fn PyInit__hostler() -> *mut ffi::PyObject {
+    // SAFETY: the definition lives for ever.
+    unsafe { ffi::PyModuleDef_Init(DEFINITION.0.get()) }
+}
+
+/// The functions of the module in a dictionary, for the module of `support.py`.
+pub(crate) fn functions() -> Outcome {
+    // SAFETY: constants; the module is this code's.
+    unsafe {
+        let module = Object::owned(ffi::PyModule_New(c"_hostler".as_ptr()))?;
+        match ffi::PyModule_AddFunctions(module.as_ptr(), METHODS.0.as_ptr().cast_mut()) {
+            0 => Ok(module),
+            _ => Err(Raised),
+        }
+    }
+}
+
+/// `start_response` for the request with this number.
+pub(crate) fn start_response_of(serial: &Object) -> Outcome {
+    function(&START_RESPONSE, serial)
+}
+
+fn function(definition: &'static Fixed<ffi::PyMethodDef>, serial: &Object) -> Outcome {
+    let definition = (&raw const definition.0).cast_mut();
+    // SAFETY: the definition lives for ever, and is not written to; the function takes a share in the number.
+    unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, serial.as_ptr(), null_mut())) }
+}
+
+/// What a function gives back: an object, or null for an exception.
+fn given(outcome: Outcome<*mut ffi::PyObject>) -> *mut ffi::PyObject {
+    outcome.unwrap_or(null_mut())
+}
+
+/// An argument; `None`: there are not so many.
+fn argument(arguments: *mut ffi::PyObject, at: isize) -> Option<Object> {
+    // SAFETY: Python calls with a tuple; its items are borrowed, and shared here.
+    unsafe {
+        if at >= ffi::PyTuple_Size(arguments) {
+            return None;
+        }
+        Object::borrowed(ffi::PyTuple_GetItem(arguments, at)).ok()
+    }
+}
+
+fn needed(arguments: *mut ffi::PyObject, at: isize) -> Outcome {
+    argument(arguments, at).ok_or_else(|| {
+        // SAFETY: the type of an exception.
+        unsafe { py::raise(ffi::PyExc_TypeError, "an argument is missing") }
+    })
+}
+
+fn serial_of(object: *mut ffi::PyObject) -> u64 {
+    // SAFETY: a number of ours; of another object there comes an error, and a number that no request has.
+    let serial = unsafe { ffi::PyLong_AsUnsignedLongLong(object) };
+    if serial == u64::MAX {
+        py::clear();
+    }
+    serial
+}
+
+unsafe extern "C" fn run(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    let _ = hostler_engine::run::<Python>();
+    process::exit_now(0)
+}
+
+unsafe extern "C" fn log(_: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given((|| {
+        let (severity, line) = (needed(arguments, 0)?, needed(arguments, 1)?);
+        // SAFETY: an object.
+        let severity = unsafe { ffi::PyLong_AsLong(severity.as_ptr()) };
+        let severity = Severity::numbered(c_int::try_from(severity).unwrap_or(3));
+        exchange::log(severity, line.bytes().unwrap_or_default());
+        Ok(py::none())
+    })())
+}
+
+unsafe extern "C" fn read(_: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given((|| {
+        let (serial, most) = (needed(arguments, 0)?, needed(arguments, 1)?);
+        // SAFETY: an object.
+        let most = unsafe { ffi::PyLong_AsSsize_t(most.as_ptr()) };
+        let most = usize::try_from(most).map_err(|_| Raised)?;
+        let piece = with(serial_of(serial.as_ptr()), |exchange| exchange.read(most))?;
+        // SAFETY: so many bytes are there.
+        unsafe {
+            let start = piece.as_ptr().cast();
+            Ok(Object::owned(ffi::PyBytes_FromStringAndSize(start, piece.len().cast_signed()))?.into_ptr())
+        }
+    })())
+}
+
+unsafe extern "C" fn is_forked_away(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given(py::truth(process::is_forked_away()).map(Object::into_ptr))
+}
+
+unsafe extern "C" fn start_response(
+    own: *mut ffi::PyObject,
+    arguments: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    given((|| {
+        let (status, headers) = (needed(arguments, 0)?, needed(arguments, 1)?);
+        let exc_info = argument(arguments, 2);
+        let head = Head::of(&status, &headers)?;
+        // SAFETY: an object of ours.
+        let serial = unsafe { Object::borrowed(own) }?;
+        with(serial_of(own), |exchange| exchange.start(head, exc_info))?;
+        Ok(function(&WRITE, &serial)?.into_ptr())
+    })())
+}
+
+unsafe extern "C" fn write(own: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given((|| {
+        let data = needed(arguments, 0)?;
+        with(serial_of(own), |exchange| {
+            exchange.write(bytes_of(&data)?, false)?;
+            exchange.publish();
+            Ok(py::none())
+        })
+    })())
+}
+
+/// A piece of a body.
+pub(crate) fn bytes_of(data: &Object) -> Outcome<&[u8]> {
+    data.bytes().ok_or_else(|| {
+        let message = format!("byte string value expected, value of type {} found", data.type_name());
+        // SAFETY: the type of an exception.
+        unsafe { py::raise(ffi::PyExc_TypeError, &message) }
+    })
+}

@@ -1,0 +1,424 @@
+# The part of the engine that is easier said in Python: what applications find around them (their errors, input, wrappers of
+# files), and how scripts are loaded. The extension runs this text as a module of its own, with itself as `_hostler`.
+import atexit
+import gc
+import hashlib
+import io
+import os
+import signal
+import site
+import sys
+import threading
+import time
+import traceback
+import types
+
+ERROR, WARN, INFO = 3, 4, 6
+
+# How long a trial of importing may take, in seconds.
+TRIAL = 60
+
+
+class ErrorLog(io.TextIOBase):
+    """What is printed, as lines of the ErrorLog."""
+
+    def __init__(self, name):
+        self.name = name
+        self._rest = ""
+        self._lock = threading.Lock()
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    buffer = property(lambda self: ErrorBytes(self))
+
+    def writable(self):
+        return True
+
+    def isatty(self):
+        return False
+
+    def fileno(self):
+        return 2
+
+    def close(self):
+        raise RuntimeError("log object cannot be closed")
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError("write() argument must be str, not " + type(text).__name__)
+        with self._lock:
+            lines = (self._rest + text).split("\n")
+            self._rest = lines.pop()
+            if len(self._rest) > 8192:
+                lines.append(self._rest)
+                self._rest = ""
+        for line in lines:
+            _hostler.log(ERROR, line.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+    def flush(self):
+        with self._lock:
+            rest, self._rest = self._rest, ""
+        if rest:
+            _hostler.log(ERROR, rest.encode("utf-8", "backslashreplace"))
+
+
+class ErrorBytes(io.RawIOBase):
+    """The same for bytes (`sys.stderr.buffer`)."""
+
+    def __init__(self, log):
+        self._log = log
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self._log.write(bytes(data).decode("utf-8", "backslashreplace"))
+        return len(data)
+
+
+class Restricted(io.TextIOBase):
+    """A stream that programs may not use."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def _refuse(self, *_):
+        raise OSError(f"{self.name} access restricted by mod_wsgi's directive WSGIRestrict{self.name[4:].title()}")
+
+    read = readline = readlines = write = writelines = flush = fileno = isatty = _refuse
+
+
+class Input(io.BufferedIOBase):
+    """`wsgi.input`: the request's body, as it comes."""
+
+    def __init__(self, serial):
+        self._serial = serial
+        self._rest = b""
+        self._ended = False
+
+    def readable(self):
+        return True
+
+    def close(self):
+        pass
+
+    def _more(self, most):
+        if self._ended:
+            return b""
+        piece = _hostler.read(self._serial, most)
+        if not piece:
+            self._ended = True
+        return piece
+
+    def read(self, size=-1, /):
+        if size is None or size < 0:
+            pieces = [self._rest]
+            self._rest = b""
+            while piece := self._more(1 << 16):
+                pieces.append(piece)
+            return b"".join(pieces)
+        pieces, length = [self._rest], len(self._rest)
+        while length < size:
+            piece = self._more(size - length)
+            if not piece:
+                break
+            pieces.append(piece)
+            length += len(piece)
+        whole = b"".join(pieces)
+        self._rest = whole[size:]
+        return whole[:size]
+
+    def read1(self, size=-1, /):
+        if not self._rest:
+            self._rest = self._more(1 << 16 if size is None or size < 0 else size)
+        return self.read(len(self._rest) if size is None or size < 0 else min(size, len(self._rest)))
+
+    def readinto(self, into, /):
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def readline(self, size=-1, /):
+        limit = -1 if size is None else size
+        searched = 0
+        while True:
+            end = self._rest.find(b"\n", searched) + 1
+            if end or (0 <= limit <= len(self._rest)):
+                break
+            searched = len(self._rest)
+            piece = self._more(8192)
+            if not piece:
+                end = len(self._rest)
+                break
+            self._rest += piece
+        if 0 <= limit and (not end or end > limit):
+            end = limit
+        line, self._rest = self._rest[:end], self._rest[end:]
+        return line
+
+    def readlines(self, hint=-1, /):
+        lines, length = [], 0
+        while line := self.readline():
+            lines.append(line)
+            length += len(line)
+            if hint is not None and 0 < hint <= length:
+                break
+        return lines
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if line := self.readline():
+            return line
+        raise StopIteration
+
+
+class FileWrapper:
+    """`wsgi.file_wrapper`"""
+
+    def __init__(self, filelike, blksize=65536, /):
+        self.filelike = filelike
+        self.blksize = blksize
+        if hasattr(filelike, "close"):
+            self.close = filelike.close
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if data := self.filelike.read(self.blksize):
+            return data
+        raise StopIteration
+
+
+def say(severity, text):
+    for line in text.rstrip("\n").split("\n"):
+        _hostler.log(severity, line.encode("utf-8", "backslashreplace"))
+
+
+def tell(script, error):
+    """Writes what an application has raised into the log."""
+    if isinstance(error, SystemExit):
+        say(ERROR, f"SystemExit exception raised by WSGI script '{script}' ignored.")
+    else:
+        say(ERROR, f"Exception occurred processing WSGI script '{script}'.")
+    say(ERROR, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+
+def ignore_signals(restrict):
+    """Programs may not take over the signals by which the engine is told to end."""
+    original = signal.signal
+
+    def restricted(signalnum, handler):
+        if _hostler.is_forked_away():
+            return original(signalnum, handler)
+        say(WARN, f"Callback registration for signal {int(signalnum)} ignored.")
+        say(WARN, "".join(traceback.format_stack(sys._getframe(1))))
+        return signal.getsignal(signalnum)
+
+    if restrict:
+        signal.signal = restricted
+
+
+def begin(path, restrict_signal, restrict_stdout, restrict_stdin, dont_write_bytecode):
+    """The first of what is done in an interpreter."""
+    sys.argv = ["mod_wsgi"]
+    sys.dont_write_bytecode = dont_write_bytecode or sys.dont_write_bytecode
+    sys.stderr = sys.__stderr__ = ErrorLog("<stderr>")
+    sys.stdout = sys.__stdout__ = Restricted("sys.stdout") if restrict_stdout else ErrorLog("<stdout>")
+    if restrict_stdin:
+        sys.stdin = sys.__stdin__ = Restricted("sys.stdin")
+    ignore_signals(restrict_signal)
+    # As with site.addsitedir, and then first.
+    before = list(sys.path)
+    for folder in path:
+        site.addsitedir(folder)
+    added = [entry for entry in sys.path if entry not in before]
+    sys.path[:] = added + before
+
+
+# Modules of scripts, by their files: what was loaded, when it was written, and what it has raised.
+loaded = {}
+
+
+def module_name(file):
+    return "_mod_wsgi_" + hashlib.md5(os.fsencode(file), usedforsecurity=False).hexdigest()
+
+
+def state_of(file):
+    facts = os.stat(file)
+    return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+
+
+def load(file):
+    """Loads a script, if it is not loaded, and gives its module."""
+    known = loaded.get(file)
+    if known is not None:
+        return known[0]
+    state = state_of(file)
+    with open(file, "rb") as source:
+        text = source.read()
+    module = types.ModuleType(module_name(file))
+    module.__file__ = file
+    code = compile(text, file, "exec", dont_inherit=True)
+    sys.modules[module.__name__] = module
+    try:
+        exec(code, module.__dict__)
+    except BaseException:
+        sys.modules.pop(module.__name__, None)
+        raise
+    loaded[file] = (module, state)
+    return module
+
+
+def application(file, callable_name):
+    """An application; None: there is none of that name; what is raised has been told."""
+    try:
+        module = load(file)
+    except BaseException as error:
+        say(ERROR, f"Failed to exec Python script file '{file}'.")
+        tell(file, error)
+        return False
+    found = getattr(module, callable_name, None)
+    if found is None:
+        say(ERROR, f"Target WSGI script '{file}' does not contain WSGI application '{callable_name}'.")
+    return found
+
+
+def sockets():
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink("/proc/self/fd/" + number)
+        except OSError:
+            continue
+        if target.startswith("socket:"):
+            found.add(target)
+    return found
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def import_all(scripts, imports):
+    """Imports what can be imported; what can't is told when it is asked for."""
+    for file in [*imports, *scripts]:
+        try:
+            load(file)
+        except BaseException as error:
+            say(WARN, f"'{file}' could not be imported before workers are forked.")
+            if file in imports:
+                tell(file, error)
+
+
+def trial(scripts, imports):
+    """Imports in a process of its own, and says why that can't be done in one that forks; nothing: it can."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            before = sockets()
+            for file in [*imports, *scripts]:
+                try:
+                    load(file)
+                except BaseException:
+                    pass
+            why = ""
+            if threads() > 1:
+                why = f"it starts threads ({threads()})"
+            elif sockets() - before:
+                why = f"it opens connections ({len(sockets() - before)})"
+            os.write(writer, b"=" + why.encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    import select
+
+    deadline, said = time.monotonic() + TRIAL, b""
+    while True:
+        ready = select.select([reader], [], [], max(0, deadline - time.monotonic()))[0]
+        if not ready:
+            said = b"=it takes longer than %d seconds" % TRIAL
+            break
+        piece = os.read(reader, 4096)
+        if not piece:
+            break
+        said += piece
+    os.close(reader)
+    # What the trial has started ends with it.
+    try:
+        os.kill(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    os.waitpid(child, 0)
+    return said[1:].decode() if said.startswith(b"=") else "it ends the process"
+
+
+def preload(mode, scripts, imports):
+    """Imports before workers are forked, if that can be."""
+    scripts = [file for file in scripts if os.path.isfile(file)]
+    if mode == 2 or not (scripts or imports):
+        return False
+    if mode == 0:
+        why = trial(scripts, imports)
+        if why:
+            say(INFO, "applications are imported in each worker, not before workers are forked: " + why)
+            return False
+    import_all(scripts, imports)
+    gc.collect()
+    gc.freeze()
+    return True
+
+
+def files():
+    """What is loaded, with the state that it had."""
+    found = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            try:
+                found[file] = state_of(file)
+            except OSError:
+                found[file] = None
+    found.update({file: state for file, (_, state) in loaded.items()})
+    return found
+
+
+def is_unchanged(before):
+    def now(file):
+        try:
+            return state_of(file)
+        except OSError:
+            return None
+
+    return all(now(file) == state for file, state in before.items())
+
+
+def begin_worker(imports):
+    """The first of what a worker does: what could not be done before it was forked."""
+    for file in imports:
+        try:
+            load(file)
+        except BaseException as error:
+            tell(file, error)
+
+
+def end():
+    """The last of what a worker does."""
+    try:
+        threading._shutdown()
+    except BaseException:
+        pass
+    try:
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        tell("(at exit)", error)
+    sys.stdout.flush()
+    sys.stderr.flush()

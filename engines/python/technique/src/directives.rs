@@ -1,0 +1,354 @@
+//! mod_wsgi's directives, and ours for Python: the table.
+
+use crate::daemon::daemon;
+use crate::parts::{Alias, DIR, HeadIsGet, Import, Matcher, SERVER, Where};
+use hostler_config::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
+use hostler_python_frames::Preload;
+
+/// The module, under mod_wsgi's names.
+pub static MODULE: Module =
+    Module { name: "wsgi_module", file: "mod_wsgi.c", directives: DIRECTIVES, effect: Effect::HandsOver };
+
+/// In an access file of class FileInfo, and everywhere else.
+const fn anywhere(directive: Directive) -> Directive {
+    directive.allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+}
+
+/// Everywhere but in access files.
+const fn in_sections(directive: Directive) -> Directive {
+    directive.allowed(Contexts::CONFIG, Overrides::NONE)
+}
+
+/// One that would change nothing here, and nobody's access: a warning, once.
+const fn ignored(name: &'static str, why: &'static str) -> Directive {
+    let directive = Directive::new(name, Arity::RawArgs, "", "Not needed", |_, _| Ok(()));
+    let action = hostler_config::Action::Ignored(why);
+    Directive { action, ..directive }
+        .allowed(Contexts::ANYWHERE, Overrides::ALL)
+        .with_effect(Effect::Harmless)
+}
+
+/// One that could change who may see what, or what answers.
+const fn refused(name: &'static str, why: &'static str) -> Directive {
+    Directive::refused(name, "Not implemented", why)
+        .allowed(Contexts::ANYWHERE, Overrides::ALL)
+        .with_effect(Effect::Guards)
+}
+
+/// One of a section.
+macro_rules! flag {
+    ($name:literal, $doc:literal, $field:ident) => {
+        anywhere(Directive::new($name, Arity::Flag, "On|Off", $doc, |command, args| {
+            command.dir.part_mut(&DIR).$field = Some(args.flag());
+            Ok(())
+        }))
+    };
+}
+
+/// One of a server.
+macro_rules! server_flag {
+    ($name:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::Flag, "On|Off", $doc, |command, args| {
+            command.server.part_mut(&SERVER).$field = Some(args.flag());
+            Ok(())
+        })
+    };
+}
+
+const GUARD: &str = "programs in Python can't decide about access here: write Require lines, AuthUserFile and \
+    AuthGroupFile, or have the application decide (with WSGIPassAuthorization On it is told of Authorization)";
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "WSGIScriptAlias",
+        Arity::TakeArgv,
+        "URL-path file|folder [process-group=name] [application-group=name] [callable-object=name] \
+         [pass-authorization=On|Off]",
+        "The WSGI script that answers for URLs, or a folder of such scripts",
+        |command, args| alias(command, args, false),
+    ),
+    Directive::new(
+        "WSGIScriptAliasMatch",
+        Arity::TakeArgv,
+        "regex file (with $1 ... $9) [options as of WSGIScriptAlias]",
+        "The WSGI script that answers for URLs that match a regular expression",
+        |command, args| alias(command, args, true),
+    ),
+    Directive::new(
+        "WSGIDaemonProcess",
+        Arity::TakeArgv,
+        "name [processes=n] [threads=n] [python-home=folder] [python-path=folder:...] [home=folder] [umask=mask] \
+         [display-name=text] [lang=name] [locale=name] [maximum-requests=n] [inactivity-timeout=seconds] \
+         [request-timeout=seconds] [queue-timeout=seconds] [user=name] [group=name]",
+        "A group of workers with an interpreter, paths and limits of their own",
+        daemon,
+    ),
+    in_sections(Directive::new(
+        "WSGIProcessGroup",
+        Arity::Take1,
+        "name|%{GLOBAL}|%{ENV:variable}",
+        "Which WSGIDaemonProcess runs applications (default %{GLOBAL}: workers with the server's settings)",
+        |command, args| {
+            command.dir.part_mut(&DIR).process_group = Some(args.first().into());
+            Ok(())
+        },
+    )),
+    in_sections(Directive::new(
+        "WSGIApplicationGroup",
+        Arity::Take1,
+        "name|%{GLOBAL}|%{SERVER}|%{RESOURCE}|%{HOST}|%{ENV:variable}",
+        "Which applications share interpreters (default %{RESOURCE}: each script has its own)",
+        |command, args| {
+            command.dir.part_mut(&DIR).application_group = Some(args.first().into());
+            Ok(())
+        },
+    )),
+    in_sections(Directive::new(
+        "WSGIRestrictProcess",
+        Arity::TakeArgv,
+        "name ...",
+        "The process groups that WSGIProcessGroup may choose by a variable",
+        |command, args| {
+            let names = args.words.iter().map(|word| word.as_str().into()).collect();
+            command.dir.part_mut(&DIR).allowed_groups = Some(names);
+            Ok(())
+        },
+    )),
+    anywhere(Directive::new(
+        "WSGICallableObject",
+        Arity::Take1,
+        "name",
+        "The application's name in its script (default application)",
+        |command, args| {
+            command.dir.part_mut(&DIR).callable = Some(args.first().into());
+            Ok(())
+        },
+    )),
+    flag!(
+        "WSGIPassAuthorization",
+        "Whether applications are told of Authorization (default Off)",
+        pass_authorization
+    ),
+    flag!(
+        "WSGIScriptReloading",
+        "Whether a script that is newer than the one that is loaded has its workers start anew (default On)",
+        reloading
+    ),
+    flag!(
+        "WSGIErrorOverride",
+        "Whether error pages are the server's, not the application's (default Off)",
+        error_override
+    ),
+    flag!("WSGIChunkedRequest", "Whether requests may have bodies of unknown length (default Off)", chunked),
+    anywhere(Directive::new(
+        "WSGIMapHEADToGET",
+        Arity::Take1,
+        "On|Off|Auto",
+        "Whether applications see GET where a client has said HEAD (default Auto: where an output filter looks at bodies)",
+        |command, args| {
+            let value = match args.first().to_ascii_lowercase().as_str() {
+                "on" => HeadIsGet::On,
+                "off" => HeadIsGet::Off,
+                "auto" => HeadIsGet::Auto,
+                _ => return Err("WSGIMapHEADToGET must be one of: Off | On | Auto".to_owned()),
+            };
+            command.dir.part_mut(&DIR).head_is_get = Some(value);
+            Ok(())
+        },
+    )),
+    Directive::new(
+        "WSGIImportScript",
+        Arity::TakeArgv,
+        "file process-group=name application-group=name",
+        "A file that is run when the interpreter of a group starts, before requests",
+        import,
+    ),
+    Directive::new(
+        "WSGIPythonHome",
+        Arity::Take1,
+        "folder",
+        "The virtual environment whose interpreter runs applications (default: the system's python3)",
+        |command, args| {
+            if !args.first().starts_with('/') {
+                return Err(format!("\"{}\" is not an absolute path", args.first()));
+            }
+            command.server.part_mut(&SERVER).python_home = Some(args.first().into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "WSGIPythonPath",
+        Arity::Take1,
+        "folder[:folder ...]",
+        "Folders that come first in sys.path",
+        |command, args| {
+            let folders = args.first().split(':').map(str::to_owned).collect();
+            command.server.part_mut(&SERVER).python_path = Some(folders);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HostlerPython",
+        Arity::Take1,
+        "program",
+        "The interpreter that runs applications, of CPython 3.9 or later; WSGIPythonHome and python-home= come before",
+        |command, args| {
+            if !args.first().starts_with('/') {
+                return Err(format!("\"{}\" is not an absolute path", args.first()));
+            }
+            command.server.part_mut(&SERVER).interpreter = Some(args.first().into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "HostlerPythonPreload",
+        Arity::Take1,
+        "auto|on|off",
+        "Whether applications that WSGIScriptAlias names are imported once, before workers are forked, and their memory is \
+         shared; auto: unless a trial shows that they start threads or open connections (default auto)",
+        |command, args| {
+            let preload = match args.first().to_ascii_lowercase().as_str() {
+                "auto" => Preload::Auto,
+                "on" => Preload::On,
+                "off" => Preload::Off,
+                other => return Err(format!("\"{other}\" is none of auto, on, off")),
+            };
+            command.server.part_mut(&SERVER).preload = Some(preload);
+            Ok(())
+        },
+    ),
+    server_flag!(
+        "WSGIRestrictSignal",
+        "Whether programs' own handlers of signals are left out (default On)",
+        restrict_signal
+    ),
+    server_flag!("WSGIRestrictStdout", "Whether printing is an error (default Off)", restrict_stdout),
+    server_flag!(
+        "WSGIRestrictStdin",
+        "Whether reading the standard input is an error (default Off)",
+        restrict_stdin
+    ),
+    server_flag!(
+        "WSGIDontWriteBytecode",
+        "Whether no .pyc files are written (default Off)",
+        dont_write_bytecode
+    ),
+    Directive::new(
+        "WSGIPythonOptimize",
+        Arity::Take1,
+        "0|1|2",
+        "As Python's options -O and -OO",
+        |command, args| {
+            let level = args.first().parse().ok().filter(|level| *level <= 2);
+            let level: u8 = level.ok_or_else(|| format!("\"{}\" is none of 0, 1, 2", args.first()))?;
+            command.server.part_mut(&SERVER).optimize = Some(level);
+            Ok(())
+        },
+    ),
+    Directive::new("WSGIPythonWarnings", Arity::Take1, "filter", "As Python's option -W", |command, args| {
+        command.server.part_mut(&SERVER).warnings.push(args.first().to_owned());
+        Ok(())
+    }),
+    Directive::new(
+        "WSGIPythonHashSeed",
+        Arity::Take1,
+        "random|number",
+        "As Python's variable PYTHONHASHSEED",
+        |command, args| {
+            let value = args.first();
+            if value != "random" && value.parse::<u32>().is_err() {
+                return Err(
+                    "WSGIPythonHashSeed must be \"random\" or an integer in range [0; 4294967295]".to_owned()
+                );
+            }
+            command.server.part_mut(&SERVER).hash_seed = Some(value.into());
+            Ok(())
+        },
+    ),
+    refused("WSGIAccessScript", GUARD),
+    refused("WSGIAuthUserScript", GUARD),
+    refused("WSGIAuthGroupScript", GUARD),
+    ignored("WSGIGroupAuthoritative", "it is about WSGIAuthGroupScript, which is refused"),
+    refused(
+        "WSGIHandlerScript",
+        "handlers are not defined by scripts here: write WSGIScriptAlias, or AddHandler wsgi-script",
+    ),
+    refused(
+        "WSGIDispatchScript",
+        "groups and callables are not chosen by scripts here: write WSGIProcessGroup, WSGIApplicationGroup and \
+         WSGICallableObject in sections, where %{ENV:variable} stands for a variable's value",
+    ),
+    refused(
+        "WSGITrustedProxyHeaders",
+        "addresses would be what applications take them for: leave it out, and have the application read the fields \
+         itself (Django: SECURE_PROXY_SSL_HEADER; Werkzeug: ProxyFix)",
+    ),
+    refused("WSGITrustedProxies", "it is about WSGITrustedProxyHeaders, which is refused"),
+    ignored("WSGIApplicationWrapper", "wrap the application in its script"),
+    ignored("WSGISocketPrefix", "there are no sockets between server and workers"),
+    ignored("WSGISocketRotation", "there are no sockets between server and workers"),
+    ignored("WSGIAcceptMutex", "workers do not compete for requests"),
+    ignored("WSGILazyInitialization", "an interpreter starts with the first request for it"),
+    ignored("WSGIRestrictEmbedded", "applications never run in the server's own processes"),
+    ignored("WSGIDestroyInterpreter", "an interpreter ends with its process"),
+    ignored("WSGICaseSensitivity", "files have the names that they have"),
+    ignored("WSGIEnableSendfile", "what wsgi.file_wrapper reads is sent as it comes"),
+    ignored("WSGIServerMetrics", "the handler server-status tells of pools"),
+    ignored(
+        "WSGIIgnoreActivity",
+        "a pool ends when nobody has used it for inactivity-timeout or HostlerPoolIdle",
+    ),
+    ignored("WSGIVerboseDebugging", "use LogLevel wsgi:debug"),
+    ignored("WSGIPythonEggs", "eggs are not unpacked by today's Python"),
+    ignored("WSGIPassApacheRequest", "there is no request_rec"),
+    ignored("WSGINewRelicConfigFile", "have the script start its agent"),
+    ignored("WSGINewRelicEnvironment", "have the script start its agent"),
+];
+
+fn alias(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), String> {
+    let [location, target, options @ ..] = &args.words[..] else {
+        return Err("needs a URL path and a file".to_owned());
+    };
+    let matcher = if is_regex {
+        Matcher::Regex(command.regex(location, false)?)
+    } else if location.starts_with('/') {
+        Matcher::Prefix(location.as_str().into())
+    } else {
+        return Err(format!("\"{location}\" is not a URL path: it has to begin with a slash"));
+    };
+    let target = command.server_path(target).into();
+    let mut own = Where::default();
+    for option in options {
+        let Some((key, value)) = option.split_once('=') else {
+            return Err(format!("the option \"{option}\" is not of the form name=value"));
+        };
+        match key {
+            "process-group" => own.process_group = Some(value.into()),
+            "application-group" => own.application_group = Some(value.into()),
+            "callable-object" => own.callable = Some(value.into()),
+            "pass-authorization" => own.pass_authorization = Some(value.eq_ignore_ascii_case("on")),
+            _ => return Err(format!("there is no option {key}=")),
+        }
+    }
+    command.server.part_mut(&SERVER).aliases.push(Alias { matcher, target, own });
+    Ok(())
+}
+
+fn import(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let [file, options @ ..] = &args.words[..] else { return Err("needs a file".to_owned()) };
+    let mut import = Import { file: command.server_path(file).into(), ..Import::default() };
+    let (mut process_group, mut application_group) = (None, None);
+    for option in options {
+        match option.split_once('=') {
+            Some(("process-group", value)) => process_group = Some(value.into()),
+            Some(("application-group", value)) => application_group = Some(value.into()),
+            _ => return Err(format!("the option \"{option}\" is none that it has")),
+        }
+    }
+    import.process_group =
+        process_group.ok_or("needs process-group=name (%{GLOBAL}: no WSGIDaemonProcess)")?;
+    import.application_group =
+        application_group.ok_or("needs application-group=name (%{GLOBAL}: the one that is named so)")?;
+    command.server.part_mut(&SERVER).imports.push(import);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! What Python brings to the table of techniques: its engine, the row of WSGI, and mod_wsgi's directives. Values only: what
+//! runs applications is `hostler-python`, and what a request has to do with them is the front's.
+
+mod daemon;
+mod directives;
+pub mod groups;
+mod parts;
+mod refused;
+mod setup;
+
+pub use directives::MODULE;
+pub use parts::{Alias, CALLABLE, DIR, Daemon, Dir, HeadIsGet, Import, Matcher, SERVER, Server, Where};
+pub use setup::server_name;
+
+use hostler_config::directives::pool::Isolation;
+use hostler_config::technique::{Engine, Groups, Phases, Technique, Via};
+use hostler_python_frames::handler;
+
+/// The module's name in logs.
+pub const LOG: &str = "wsgi";
+
+/// The engine: `hostler-python`.
+pub static ENGINE: Engine = Engine {
+    name: "python",
+    language: "Python",
+    title: |_| "Python".to_owned(),
+    log: LOG,
+    generation: |_| 0,
+    stands_alone: |main, own| setup::differs(main, own),
+    has_say: |_| false,
+    has_say_in_server: |server| !server.part(&SERVER).aliases.is_empty(),
+    setup: |config, servers, _, one_shot| setup::setup(config, servers, one_shot),
+    groups: Some(&Groups {
+        setup: setup::of_group,
+        environment: setup::environment,
+        sizes: setup::sizes,
+        check: groups::check,
+    }),
+};
+
+/// WSGI applications, under mod_wsgi's handler.
+pub static WSGI: Technique = Technique {
+    name: "wsgi",
+    is_there: || true,
+    handlers: &[handler::RUN, handler::TYPE],
+    ways: &[(Isolation::Persistent, Via::Ring(&ENGINE)), (Isolation::Fork, Via::Ring(&ENGINE))],
+    refused: &[(
+        Isolation::Exec,
+        "WSGI applications cannot be started for each request by exec: use Isolation fork, or a CGI script that calls \
+         wsgiref.handlers.CGIHandler, with SetHandler cgi-script",
+    )],
+    phases: Phases::Response,
+    modules: &[&MODULE, &refused::MODULE],
+    answers: |dir, file| {
+        let callable = dir.part(&DIR).callable.as_deref().unwrap_or(parts::CALLABLE);
+        format!("the WSGI application {callable} of {file}, in a warm worker")
+    },
+};

@@ -1,0 +1,205 @@
+//! What mod_wsgi's directives set, and how more specific settings take the place of others.
+
+use hostler_config::{Merge, Origin, Slot, over, unset_part};
+use hostler_expr::Regex;
+
+/// The application's name in a script where nothing else is said.
+pub const CALLABLE: &str = "application";
+
+/// Where [`Dir`] is.
+pub static DIR: Slot<Dir> = Slot::new();
+
+/// Where [`Server`] is.
+pub static SERVER: Slot<Server> = Slot::new();
+
+/// `WSGIMapHEADToGET`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadIsGet {
+    /// Applications see HEAD.
+    Off,
+    /// They see GET.
+    On,
+    /// They see GET where something looks at the body that they would send.
+    Auto,
+}
+
+/// What says where an application runs: in sections, or behind the file of `WSGIScriptAlias`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Where {
+    /// `process-group=`, `WSGIProcessGroup`
+    pub process_group: Option<Box<str>>,
+    /// `application-group=`, `WSGIApplicationGroup`
+    pub application_group: Option<Box<str>>,
+    /// `callable-object=`, `WSGICallableObject`
+    pub callable: Option<Box<str>>,
+    /// `pass-authorization=`, `WSGIPassAuthorization`
+    pub pass_authorization: Option<bool>,
+}
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dir {
+    /// `WSGIProcessGroup`
+    pub process_group: Option<Box<str>>,
+    /// `WSGIApplicationGroup`
+    pub application_group: Option<Box<str>>,
+    /// `WSGICallableObject`
+    pub callable: Option<Box<str>>,
+    /// `WSGIPassAuthorization`
+    pub pass_authorization: Option<bool>,
+    /// `WSGIScriptReloading`
+    pub reloading: Option<bool>,
+    /// `WSGIErrorOverride`
+    pub error_override: Option<bool>,
+    /// `WSGIChunkedRequest`
+    pub chunked: Option<bool>,
+    /// `WSGIMapHEADToGET`
+    pub head_is_get: Option<HeadIsGet>,
+    /// `WSGIRestrictProcess`: the process groups that may be chosen.
+    pub allowed_groups: Option<Vec<Box<str>>>,
+}
+
+impl Merge for Dir {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            process_group: over(&self.process_group, &other.process_group),
+            application_group: over(&self.application_group, &other.application_group),
+            callable: over(&self.callable, &other.callable),
+            pass_authorization: over(&self.pass_authorization, &other.pass_authorization),
+            reloading: over(&self.reloading, &other.reloading),
+            error_override: over(&self.error_override, &other.error_override),
+            chunked: over(&self.chunked, &other.chunked),
+            head_is_get: over(&self.head_is_get, &other.head_is_get),
+            allowed_groups: over(&self.allowed_groups, &other.allowed_groups),
+        }
+    }
+
+    unset_part!(Dir);
+}
+
+/// What an alias compares with the URL's path.
+#[derive(Clone, Debug)]
+pub enum Matcher {
+    /// The beginning of the path, in whole components.
+    Prefix(Box<str>),
+    /// A regular expression.
+    Regex(Regex),
+}
+
+/// `WSGIScriptAlias`, `WSGIScriptAliasMatch`.
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// What it compares.
+    pub matcher: Matcher,
+    /// The script, or the folder of scripts, absolute; with `$1` ... for a regular expression.
+    pub target: Box<str>,
+    /// What it says of where the application runs.
+    pub own: Where,
+}
+
+/// `WSGIDaemonProcess`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Daemon {
+    /// Its name.
+    pub name: Box<str>,
+    /// The directive.
+    pub origin: Origin,
+    /// `user=`
+    pub user: Option<Box<str>>,
+    /// `group=`
+    pub group: Option<Box<str>>,
+    /// `processes=`; where it is given there is more than one process, for programs that ask.
+    pub processes: Option<u32>,
+    /// `threads=`
+    pub threads: Option<u32>,
+    /// `python-home=`
+    pub python_home: Option<Box<str>>,
+    /// `python-path=`
+    pub python_path: Vec<String>,
+    /// `home=`
+    pub home: Option<Box<str>>,
+    /// `umask=`
+    pub umask: Option<u32>,
+    /// `display-name=`
+    pub display_name: Option<Box<str>>,
+    /// `lang=`
+    pub lang: Option<Box<str>>,
+    /// `locale=`
+    pub locale: Option<Box<str>>,
+    /// `maximum-requests=`; 0: no limit.
+    pub maximum_requests: Option<u32>,
+    /// `inactivity-timeout=`, seconds; 0: none.
+    pub inactivity_timeout: Option<u32>,
+    /// `request-timeout=`, seconds; 0: none.
+    pub request_timeout: Option<u32>,
+    /// `queue-timeout=`, seconds; 0: none.
+    pub queue_timeout: Option<u32>,
+}
+
+/// `WSGIImportScript`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// The file, absolute.
+    pub file: Box<str>,
+    /// Where it is run.
+    pub process_group: Box<str>,
+    /// In which application group, as written.
+    pub application_group: Box<str>,
+}
+
+/// What a server sets.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// `WSGIScriptAlias` and its sister, in the order in which they are tried.
+    pub aliases: Vec<Alias>,
+    /// `WSGIDaemonProcess`, with the main server's first.
+    pub daemons: Vec<Daemon>,
+    /// `WSGIImportScript`, with the main server's first.
+    pub imports: Vec<Import>,
+    /// `WSGIPythonHome`
+    pub python_home: Option<Box<str>>,
+    /// `WSGIPythonPath`
+    pub python_path: Option<Vec<String>>,
+    /// `HostlerPython`
+    pub interpreter: Option<Box<str>>,
+    /// `HostlerPythonPreload`
+    pub preload: Option<hostler_python_frames::Preload>,
+    /// `WSGIRestrictSignal`
+    pub restrict_signal: Option<bool>,
+    /// `WSGIRestrictStdout`
+    pub restrict_stdout: Option<bool>,
+    /// `WSGIRestrictStdin`
+    pub restrict_stdin: Option<bool>,
+    /// `WSGIDontWriteBytecode`
+    pub dont_write_bytecode: Option<bool>,
+    /// `WSGIPythonOptimize`
+    pub optimize: Option<u8>,
+    /// `WSGIPythonWarnings`
+    pub warnings: Vec<String>,
+    /// `WSGIPythonHashSeed`
+    pub hash_seed: Option<Box<str>>,
+}
+
+impl Merge for Server {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            // A virtual host's own are tried first.
+            aliases: [&other.aliases[..], &self.aliases].concat(),
+            daemons: [&self.daemons[..], &other.daemons].concat(),
+            imports: [&self.imports[..], &other.imports].concat(),
+            python_home: over(&self.python_home, &other.python_home),
+            python_path: over(&self.python_path, &other.python_path),
+            interpreter: over(&self.interpreter, &other.interpreter),
+            preload: other.preload.or(self.preload),
+            restrict_signal: other.restrict_signal.or(self.restrict_signal),
+            restrict_stdout: other.restrict_stdout.or(self.restrict_stdout),
+            restrict_stdin: other.restrict_stdin.or(self.restrict_stdin),
+            dont_write_bytecode: other.dont_write_bytecode.or(self.dont_write_bytecode),
+            optimize: other.optimize.or(self.optimize),
+            warnings: [&self.warnings[..], &other.warnings].concat(),
+            hash_seed: over(&self.hash_seed, &other.hash_seed),
+        }
+    }
+
+    unset_part!(Server);
+}

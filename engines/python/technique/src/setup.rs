@@ -1,0 +1,200 @@
+//! What a pool's parent process is told before it forks workers, by its group, and which interpreter it is.
+
+use crate::groups::{self, Group, plain};
+use crate::parts::{CALLABLE, Daemon, Matcher, SERVER};
+use crate::{DIR, LOG, Where};
+use hostler_config::pools;
+use hostler_config::technique::Sizes;
+use hostler_config::{Config, Merge as _, Pattern, Section, Server};
+use hostler_python_frames::{self as frames, variable};
+use hostler_wire::codec::Encoder;
+use hostler_wire::engine::Setup;
+
+/// Whether two virtual hosts can't share an interpreter of one group.
+pub(crate) fn differs(main: &Server, server: &Server) -> bool {
+    let [main, own] = [main, server].map(|server| server.conf.part(&SERVER));
+    main.python_home != own.python_home
+        || main.python_path != own.python_path
+        || main.interpreter != own.interpreter
+        || main.preload != own.preload
+}
+
+/// What the parent of a pool is told, but for what is its group's ([`of_group`]).
+///
+/// `servers` are indexes in [`Config::servers`]. Left for the caller, who knows the site and the product's name:
+/// [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
+#[must_use]
+pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
+    let members: Vec<&Server> =
+        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
+    let first = members.first().copied().unwrap_or(config.main());
+    Setup {
+        server_root: config.facts.server_root.clone(),
+        servers: pools::members(config, &members)
+            .map(|(place, server)| pools::facts(config, server, place, LOG))
+            .collect(),
+        one_shot,
+        max_requests: pools::settings(first).max_requests,
+        cpu: pools::limits(first).cpu,
+        ..Setup::default()
+    }
+}
+
+/// The first virtual host of a pool, and the process group, if there is a named one.
+fn found<'a>(config: &'a Config, servers: &[u32], group: &Group) -> (&'a Server, Option<&'a Daemon>) {
+    let of = |id: &u32| config.servers.get(*id as usize).map(|server| &**server);
+    let first = servers.iter().find_map(of).unwrap_or(config.main());
+    if group.process.is_empty() {
+        return (first, None);
+    }
+    let daemon =
+        servers.iter().filter_map(of).find_map(|server| groups::daemon(config, server, &group.process));
+    (first, daemon)
+}
+
+/// Adds what is a group's own.
+pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mut Setup) {
+    let group = Group::named(group);
+    let (first, daemon) = found(config, servers, &group);
+    let own = first.conf.part(&SERVER);
+    let of_daemon = daemon.map(|daemon| daemon.python_path.clone()).filter(|path| !path.is_empty());
+    let told = frames::Setup {
+        process_group: group.process.clone(),
+        application_group: group.application.clone(),
+        python_path: of_daemon.or_else(|| own.python_path.clone()).unwrap_or_default(),
+        directory: daemon.and_then(|daemon| daemon.home.as_deref()).map(str::to_owned),
+        umask: daemon.and_then(|daemon| daemon.umask),
+        display_name: daemon.and_then(display_name),
+        preload: own.preload.unwrap_or_default(),
+        scripts: scripts(config, servers, &group),
+        imports: imports(config, servers, &group),
+        restrict_signal: own.restrict_signal.unwrap_or(true),
+        restrict_stdout: own.restrict_stdout.unwrap_or(false),
+        restrict_stdin: own.restrict_stdin.unwrap_or(false),
+        dont_write_bytecode: own.dont_write_bytecode.unwrap_or(false),
+        multiprocess: pools::settings(first).with(sizes(config, servers, &group.name())).max_workers > 1,
+    };
+    setup.max_requests = daemon.and_then(|daemon| daemon.maximum_requests).unwrap_or(setup.max_requests);
+    told.encode(&mut Encoder(&mut setup.own));
+}
+
+fn display_name(daemon: &Daemon) -> Option<String> {
+    let name = daemon.display_name.as_deref()?;
+    Some(if name == groups::GLOBAL { format!("(wsgi:{})", daemon.name) } else { name.to_owned() })
+}
+
+/// The scripts of the group that aliases name: one script, not a folder of them (which has no extension).
+fn scripts(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::Script> {
+    let mut all = Vec::new();
+    for server in servers.iter().filter_map(|id| config.servers.get(*id as usize)) {
+        for alias in &server.conf.part(&SERVER).aliases {
+            let Matcher::Prefix(prefix) = &alias.matcher else { continue };
+            if !alias.target.rsplit('/').next().is_some_and(|name| name.contains('.')) {
+                continue;
+            }
+            let name = server_name(config, server);
+            let script = prefix.trim_end_matches('/');
+            let facts = groups::Facts { server: &name, host: &name, script, variable: &|_| None };
+            let dir = lookup(server, prefix, &alias.target);
+            if Group::of(&dir, Some(&alias.own), facts).is_ok_and(|of_alias| of_alias == *group) {
+                let callable = callable(&alias.own, dir.callable.as_deref());
+                let script = frames::Script { file: alias.target.to_string(), callable };
+                if !all.contains(&script) {
+                    all.push(script);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The sections with plain paths that an alias leads through: groups stand there.
+fn lookup(server: &Server, url: &str, file: &str) -> crate::Dir {
+    let leads = |section: &Section, path: &str| match &section.pattern {
+        Pattern::Plain(start) => path.as_bytes().starts_with(start),
+        _ => false,
+    };
+    let directories = server.directories.iter().filter(|section| leads(section, file));
+    let locations = server.locations.iter().filter(|section| leads(section, url));
+    let own = server.defaults.part(&DIR).clone();
+    directories.chain(locations).fold(own, |dir, section| dir.merge(section.conf.part(&DIR)))
+}
+
+/// The application's name in a script.
+#[must_use]
+pub(crate) fn callable(own: &Where, of_dir: Option<&str>) -> String {
+    own.callable.as_deref().or(of_dir).unwrap_or(CALLABLE).to_owned()
+}
+
+/// As mod_wsgi calls it in application groups: name and port, without the usual port.
+#[must_use]
+pub fn server_name(config: &Config, server: &Server) -> String {
+    let name = server.conf.core.server_name.as_ref();
+    let host = name.map(|name| name.host.clone()).unwrap_or_default();
+    let port = name.and_then(|name| name.port);
+    let port = port.or_else(|| server.addresses.iter().find_map(|address| address.port));
+    let listen = config.process.listen.first().map(|listen| listen.port);
+    let port = port.or(listen).unwrap_or(0);
+    match port {
+        0 | 80 | 443 => host,
+        port => format!("{host}:{port}"),
+    }
+}
+
+fn imports(config: &Config, servers: &[u32], group: &Group) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for server in servers.iter().filter_map(|id| config.servers.get(*id as usize)) {
+        let name = server_name(config, server);
+        for import in &server.conf.part(&SERVER).imports {
+            let application = match &*import.application_group {
+                "%{SERVER}" => name.as_str(),
+                other => plain(other),
+            };
+            let is_its = plain(&import.process_group) == group.process && application == group.application;
+            if is_its && !all.iter().any(|known| *known == *import.file) {
+                all.push(import.file.to_string());
+            }
+        }
+    }
+    all
+}
+
+/// What the program's environment says of the interpreter.
+pub(crate) fn environment(config: &Config, servers: &[u32], group: &str) -> Vec<(String, String)> {
+    let group = Group::named(group);
+    let (first, daemon) = found(config, servers, &group);
+    let own = first.conf.part(&SERVER);
+    let mut all: Vec<(&str, String)> = Vec::new();
+    let of_daemon = daemon.and_then(|daemon| Some((daemon.python_home.as_deref()?, "python-home=")));
+    let home = of_daemon.or_else(|| Some((own.python_home.as_deref()?, "WSGIPythonHome")));
+    if let Some((home, place)) = home {
+        all.push((variable::HOME, home.to_owned()));
+        all.push((variable::PLACE, place.to_owned()));
+    } else if let Some(interpreter) = &own.interpreter {
+        all.push((variable::INTERPRETER, interpreter.to_string()));
+        all.push((variable::PLACE, "HostlerPython".to_owned()));
+    }
+    if let Some(daemon) = daemon {
+        all.extend(daemon.lang.as_deref().map(|lang| ("LANG", lang.to_owned())));
+        all.extend(daemon.locale.as_deref().map(|locale| ("LC_ALL", locale.to_owned())));
+    }
+    all.extend(own.optimize.filter(|level| *level > 0).map(|level| ("PYTHONOPTIMIZE", level.to_string())));
+    if !own.warnings.is_empty() {
+        all.push(("PYTHONWARNINGS", own.warnings.join(",")));
+    }
+    all.extend(own.hash_seed.as_deref().map(|seed| ("PYTHONHASHSEED", seed.to_owned())));
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The sizes of a group's pool.
+pub(crate) fn sizes(config: &Config, servers: &[u32], group: &str) -> Sizes {
+    let Some(daemon) = found(config, servers, &Group::named(group)).1 else { return Sizes::default() };
+    let some = |value: Option<u32>| value.filter(|value| *value > 0);
+    Sizes {
+        // As mod_wsgi: one process, of fifteen threads.
+        max_workers: Some(daemon.processes.unwrap_or(1).saturating_mul(daemon.threads.unwrap_or(15))),
+        max_requests: daemon.maximum_requests,
+        idle: some(daemon.inactivity_timeout),
+        queue_timeout: some(daemon.queue_timeout),
+    }
+}

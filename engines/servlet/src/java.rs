@@ -1,0 +1,119 @@
+//! Which Java runs a site's servlets, and with what.
+
+use crate::arguments::Arguments;
+use crate::jars;
+use crate::place::Place;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest version that Tomcat 10.1 with our program runs on.
+const OLDEST: u32 = 17;
+/// The heap where nothing is said.
+const HEAP: &str = "256m";
+/// Where Java is looked for.
+const PROGRAMS: [&str; 3] = ["/usr/lib/jvm/default-java/bin/java", "/usr/bin/java", "/usr/local/bin/java"];
+
+/// Where a Java is.
+#[derive(Debug)]
+pub(crate) struct Home {
+    java: PathBuf,
+}
+
+impl Home {
+    /// # Errors
+    /// There is none, or none that will do: what to do about it.
+    pub(crate) fn find(configured: Option<&str>) -> Result<Self, String> {
+        let java = match configured {
+            Some(home) => fs::canonicalize(Path::new(home).join("bin/java"))
+                .map_err(|error| format!("java-home={home}: {home}/bin/java: {error}"))?,
+            None => PROGRAMS
+                .iter()
+                .find_map(|path| fs::canonicalize(path).ok())
+                .ok_or("there is no Java: install openjdk-17-jre-headless, or say java-home=DIRECTORY with ServletApp")?,
+        };
+        match release(&java) {
+            Some(version) if version < OLDEST => Err(format!(
+                "{} is Java {version}, and Tomcat 10.1 needs {OLDEST}: say java-home=DIRECTORY of a newer one with ServletApp",
+                java.display()
+            )),
+            _ => Ok(Self { java }),
+        }
+    }
+
+    /// Becomes the virtual machine; what is returned is why that fails.
+    pub(crate) fn replace(&self, arguments: &Arguments, jars: &[PathBuf], place: Place) -> String {
+        let Place { folder, program, .. } = &place;
+        let mut jars = jars.to_vec();
+        jars.push(program.clone());
+        let mut java = Command::new(&self.java);
+        java.arg("-Xmx".to_owned() + arguments.heap.as_deref().unwrap_or(HEAP));
+        // A small heap is collected fastest by one thread, threads of a server need no deep stacks, and what follows takes
+        // memory or files that nobody looks at.
+        java.args(["-XX:+UseSerialGC", "-Xss512k", "-XX:-UsePerfData", "-XX:+DisableAttachMechanism"]);
+        // What is left of a program without memory answers nobody.
+        java.args(["-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]);
+        // With these Tomcat finds what applications leave behind when they are deployed anew.
+        for package in [
+            "java.base/java.io",
+            "java.base/java.lang",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.rmi/sun.rmi.transport",
+        ] {
+            java.arg(format!("--add-opens={package}=ALL-UNNAMED"));
+        }
+        java.arg(format!("-XX:ErrorFile={}/hs_err.log", folder.display()));
+        java.arg(format!("-Djava.io.tmpdir={}/tmp", folder.display()));
+        java.args(&arguments.jvm).arg("-cp").arg(jars::class_path(&jars)).arg("hostler.Main");
+        java.arg(format!("--work={}", folder.display())).args(&arguments.rest);
+        let error = java.current_dir(folder).exec();
+        drop(place);
+        format!("{}: {error}", self.java.display())
+    }
+}
+
+/// The version that a Java says of itself in its file `release`: the first number of `JAVA_VERSION="17.0.15"`.
+fn release(java: &Path) -> Option<u32> {
+    let text = fs::read_to_string(java.parent()?.parent()?.join("release")).ok()?;
+    version(&text)
+}
+
+fn version(release: &str) -> Option<u32> {
+    let line = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    let mut numbers = line.trim_matches('"').split(['.', '+', '-', '_']).map(str::parse);
+    match numbers.next()?.ok()? {
+        // 1.8 is 8.
+        1 => numbers.next()?.ok(),
+        first => Some(first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        for (text, expected) in [
+            ("IMPLEMENTOR=\"Debian\"\nJAVA_VERSION=\"17.0.15\"\n", Some(17)),
+            ("JAVA_VERSION=\"1.8.0_412\"", Some(8)),
+            ("JAVA_VERSION=\"25\"", Some(25)),
+            ("", None),
+        ] {
+            assert_eq!(version(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_java_that_is_not_there_or_too_old_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        assert!(Home::find(Some(home)).unwrap_err().contains("java-home="));
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        fs::write(folder.path().join("bin/java"), "").unwrap();
+        fs::write(folder.path().join("release"), "JAVA_VERSION=\"11.0.2\"").unwrap();
+        assert!(Home::find(Some(home)).unwrap_err().contains("is Java 11"));
+    }
+}

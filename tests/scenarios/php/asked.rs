@@ -1,0 +1,61 @@
+//! What scripts ask the server: other URLs, their answers; and what they have it log.
+
+use super::site;
+use crate::faults::await_that;
+
+#[test]
+fn other_urls_are_looked_up_and_become_parts_of_the_answer() {
+    needs_php!();
+    let look = "<?php foreach (['/in/b.txt?q', 'in/b.txt', '/closed/b.txt', '/missing'] as $u) {\
+                $f = @apache_lookup_uri($u); echo $f ? \"$f->uri \" . ($f->args ?? '') . ' ' . ($f->content_type ?? '') : 'no', \"\\n\"; }";
+    let include = "<?php header('X-A: b'); echo 'one '; virtual('/in/b.txt'); echo ' two '; virtual('part.php?x=3'); \
+                   echo ' ', var_export(@virtual('/closed/b.txt'), true), var_export(@virtual('/missing'), true); virtual('/page.shtml');";
+    let server = site(&[
+        ("look.php", look),
+        ("all.php", include),
+        ("part.php", "<?php echo 'part', $_GET['x'], getmypid() > 0;"),
+        ("page.shtml", "[<!--#echo var=\"DOCUMENT_NAME\" -->]"),
+        ("in/b.txt", "text"),
+        ("closed/b.txt", "secret"),
+        ("closed/.htaccess", "Require all denied\n"),
+    ])
+    .config("<Directory \"@ROOT@/htdocs\">\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>")
+    .start();
+    for _ in 0..2 {
+        assert_eq!(
+            server.get("/look.php").text(),
+            "/in/b.txt q text/plain\n/in/b.txt  text/plain\nno\n/missing  \n"
+        );
+        let answer = server.get("/all.php");
+        assert_eq!(answer.field("X-A"), Some("b"));
+        assert!(answer.text().starts_with("one text two part31 falsefalse["), "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_part_that_needs_the_only_worker_is_refused_with_the_reason() {
+    needs_php!();
+    let server = site(&[
+        ("a.php", "<?php echo 'a'; var_dump(@virtual('/b.php')); @virtual('/c.txt');"),
+        ("b.php", "<?php echo 'b';"),
+        ("c.txt", "c"),
+    ])
+    .config("MaxRequestWorkers 1")
+    .start();
+    assert_eq!(server.get("/a.php").text(), "abool(false)\nc");
+    drop(server.await_error("MaxRequestWorkers is 1"));
+}
+
+#[test]
+fn the_access_log_shows_what_programs_have_set() {
+    needs_php!();
+    let text = "<?php apache_note('n', 'noted'); apache_setenv('E', 'set'); echo isset($_GET['l']) ? str_repeat('x', 200000) : 'x';";
+    let server = site(&[("a.php", text)]).config("CustomLog \"@ROOT@/own.log\" \"%U%q %{n}n %{E}e\"").start();
+    for target in ["/a.php", "/a.php?1", "/a.php?l"] {
+        assert_eq!(server.get(target).status, 200);
+        await_that("it is so", || {
+            let log = std::fs::read_to_string(server.site().path("own.log")).unwrap_or_default();
+            log.contains(&format!("{target} noted set\n"))
+        });
+    }
+}

@@ -1,0 +1,69 @@
+//! What the front remembers of PHP's URLs, and what it must not.
+
+use super::{serve, site};
+use crate::faults::await_that;
+
+/// A URL whose way through the phases is known needs none of them again; what differs between requests does, and what holds
+/// for all of them holds from the moment on in which it changes.
+#[test]
+fn what_is_remembered_of_a_url_is_nobody_s_own() {
+    needs_php!();
+    let text = "<?php echo $_SERVER['QUERY_STRING'], ' ', $_COOKIE['c'] ?? '-', ' ', $_SERVER['PHP_AUTH_USER'] ?? '-', ' ', \
+                $_SERVER['PATH_INFO'] ?? '-', ' ', $_SERVER['MARK'] ?? '-', ' ', $_SERVER['REQUEST_URI'];";
+    let server =
+        site(&[("a.php", text), ("index.php", text), (".htaccess", "DirectoryIndex index.php\n")]).start();
+    let ask = |target: &str, field: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n");
+        server.request(head.as_bytes()).text()
+    };
+    for round in 0..3 {
+        assert_eq!(ask("/a.php", ""), " - - - - /a.php", "{round}");
+        assert_eq!(ask("/a.php?q=1", "Cookie: c=2\r\n"), "q=1 2 - - - /a.php?q=1", "{round}");
+        assert_eq!(ask("/a.php", "Authorization: Basic dTpw\r\n"), " - u - - /a.php", "{round}");
+        assert_eq!(ask("/a.php/x?y", ""), "y - - /x - /a.php/x?y", "{round}");
+        assert_eq!(ask("/?z", ""), "z - - - - /?z", "{round}");
+    }
+    let rules = [
+        ("SetEnvIf Cookie c=2 MARK=cookie\n", "q=1 2 - - cookie /a.php?q=1", " - - - - /a.php"),
+        (
+            "<If \"%{QUERY_STRING} == 'q=1'\">\nSetEnv MARK query\n</If>\n",
+            "q=1 2 - - query /a.php?q=1",
+            " - - - - /a.php",
+        ),
+        ("SetEnv MARK all\n", "q=1 2 - - all /a.php?q=1", " - - - all /a.php"),
+    ];
+    for (rule, with, without) in rules {
+        std::fs::write(server.site().path("htdocs/.htaccess"), rule).expect("ours");
+        await_that("it is so", || ask("/a.php?q=1", "Cookie: c=2\r\n") == with);
+        assert_eq!(ask("/a.php", ""), without, "{rule}");
+        assert_eq!(ask("/a.php?q=1", "Cookie: c=2\r\n"), with, "{rule}");
+    }
+    std::fs::write(server.site().path("htdocs/.htaccess"), "Require all denied\n").expect("ours");
+    await_that("it is so", || server.get("/a.php").status == 403);
+    assert_eq!(server.get("/a.php?q=1").status, 403);
+}
+
+#[test]
+fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
+    needs_php!();
+    let server = serve(&[
+        ("status.php", "<?php http_response_code(404); echo 'none';"),
+        ("long.php", "<?php for ($i = 0; $i < 100; $i++) echo str_repeat('x', 10000);"),
+        ("fatal.php", "<?php nothing();"),
+        ("die.php", "<?php posix_kill(getmypid(), 9); sleep(9);"),
+        ("log.php", "<?php error_log('noted ' . $_GET['n']); echo 'x';"),
+        ("broken.php", "<?php echo str_repeat('x', 100000); flush(); nothing();"),
+    ]);
+    for round in 0..3 {
+        assert_eq!(
+            (server.get("/status.php").status, server.get("/status.php").text()),
+            (404, "none".to_owned())
+        );
+        assert_eq!(server.get("/long.php").text().len(), 1_000_000, "{round}");
+        assert_eq!(server.get("/fatal.php").status, 500, "{round}");
+        assert_eq!(server.get("/die.php").status, 502, "{round}");
+        assert_eq!(server.get(&format!("/log.php?n={round}")).text(), "x");
+        drop(server.await_error(&format!("noted {round}")));
+        assert_eq!(server.get("/broken.php").text().len(), 100_000, "{round}");
+    }
+}

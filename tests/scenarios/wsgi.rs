@@ -1,0 +1,498 @@
+//! WSGI applications in the site's own Python, configured as mod_wsgi is. What one request is told and may answer is in
+//! `conformance/cases/wsgi.toml`, beside mod_wsgi itself; here are processes.
+
+use hostler_tests::{Server, Site, needs_program};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The interpreter that is taken where nothing is said.
+macro_rules! needs_python {
+    () => {
+        needs_program!("/usr/bin/python3")
+    };
+}
+
+/// What all scripts here begin with.
+const ANSWER: &str = r#"
+import os, sys
+def say(start_response, text, status="200 OK"):
+    start_response(status, [("Content-Type", "text/plain")])
+    return [str(text).encode()]
+"#;
+
+/// A site whose `/` is an application, with further lines of configuration.
+fn site(text: &str, config: &str) -> Site {
+    let config = format!(
+        "WSGIScriptAlias / \"@ROOT@/app/app.wsgi\"\n<Directory \"@ROOT@/app\">\nRequire all granted\n</Directory>\n{config}"
+    );
+    Site::new().file("app/app.wsgi", format!("{ANSWER}{text}")).config(&config)
+}
+
+const PID: &str = "def application(environ, start_response):\n    return say(start_response, os.getpid())\n";
+
+/// Waits for what comes by itself.
+fn await_it(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Makes a virtual environment of the system's Python, without packages.
+fn venv(site: &Site, name: &str) {
+    let made =
+        Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(site.path(name)).status();
+    assert!(made.is_ok_and(|status| status.success()), "python3 -m venv works (package python3-venv)");
+}
+
+fn pid(server: &Server, target: &str) -> u32 {
+    server.get(target).text().trim().parse().unwrap_or_else(|_| panic!("{}", server.error_log()))
+}
+
+#[test]
+fn an_application_is_loaded_once_and_keeps_what_it_knows() {
+    needs_python!();
+    let text = "count = 0\ndef application(environ, start_response):\n    global count\n    count += 1\n    \
+                return say(start_response, count)\n";
+    let server = site(text, "MaxRequestWorkers 1\n").start();
+    assert_eq!([1, 2, 3].map(|_| server.get("/").text()), ["1", "2", "3"]);
+}
+
+#[test]
+fn static_files_stand_beside_an_application() {
+    needs_python!();
+    let site = site(
+        PID,
+        "Alias /static \"@ROOT@/static\"\n<Directory \"@ROOT@/static\">\nRequire all granted\n</Directory>\n",
+    );
+    let server = site.file("static/a.css", "css").start();
+    assert_eq!(server.get("/static/a.css").text(), "css");
+    assert_eq!(server.get("/static/b.css").status, 404);
+    assert!(pid(&server, "/x") > 1);
+}
+
+#[test]
+fn a_script_that_is_written_anew_takes_the_place_of_the_old_one() {
+    needs_python!();
+    let server = site(PID, "").start();
+    let before = pid(&server, "/");
+    let file = server.site().path("app/app.wsgi");
+    let text =
+        "def application(environ, start_response):\n    return say(start_response, 'new %d' % os.getpid())\n";
+    fs::write(&file, format!("{ANSWER}{text}")).unwrap();
+    await_it("the new script", || server.get("/").text().starts_with("new "));
+    // All of the application is new, not only the script: it is another process, of another parent.
+    assert_ne!(server.get("/").text(), format!("new {before}"));
+    assert!(!server.error_log().contains("unasked"), "{}", server.error_log());
+}
+
+#[test]
+fn a_script_stays_as_it_is_where_that_is_said() {
+    needs_python!();
+    let server = site(PID, "WSGIScriptReloading Off\nMaxRequestWorkers 1\n").start();
+    let before = pid(&server, "/");
+    fs::write(server.site().path("app/app.wsgi"), "x = 1\n# another length").unwrap();
+    // The front looks at files anew when the kernel tells it that they have changed.
+    sleep(Duration::from_millis(300));
+    assert_eq!(pid(&server, "/"), before);
+}
+
+#[test]
+fn applications_have_interpreters_of_their_own_unless_they_are_of_one_group() {
+    needs_python!();
+    let text = "def application(environ, start_response):\n    sys.met = getattr(sys, 'met', '') + environ['SCRIPT_NAME']\n    \
+                return say(start_response, sys.met)\n";
+    let config = "WSGIScriptAlias /a @ROOT@/app/one.wsgi\nWSGIScriptAlias /b @ROOT@/app/two.wsgi\n\
+                  WSGIScriptAlias /c @ROOT@/app/one.wsgi application-group=%{GLOBAL}\n\
+                  WSGIScriptAlias /d @ROOT@/app/two.wsgi application-group=%{GLOBAL}\n\
+                  <Directory @ROOT@/app>\nRequire all granted\n</Directory>\nMaxRequestWorkers 1\n";
+    let site = Site::new()
+        .file("app/one.wsgi", format!("{ANSWER}{text}"))
+        .file("app/two.wsgi", format!("{ANSWER}{text}"));
+    let server = site.config(config).start();
+    assert_eq!(
+        ["/a", "/b", "/a", "/b"].map(|target| server.get(target).text()),
+        ["/a", "/b", "/a/a", "/b/b"]
+    );
+    assert_eq!(["/c", "/d", "/c"].map(|target| server.get(target).text()), ["/c", "/c/d", "/c/d/c"]);
+}
+
+#[test]
+fn a_process_group_has_its_own_interpreter_paths_and_name() {
+    needs_python!();
+    let text = "import own\ndef application(environ, start_response):\n    import os\n    mask = os.umask(0); os.umask(mask)\n    \
+                return say(start_response, (sys.prefix, own.name, oct(mask), os.getcwd(), environ['mod_wsgi.process_group'], \
+                open('/proc/self/cmdline').read().rstrip('\\0'), os.environ.get('LANG')))\n";
+    let config = "WSGIDaemonProcess blue processes=2 threads=1 python-home=@ROOT@/venv python-path=@ROOT@/lib home=@ROOT@/lib \
+                  umask=0027 display-name=%{GLOBAL} lang=C.UTF-8\nWSGIProcessGroup blue\n";
+    let site = site(text, config).file("lib/own.py", "name = 'mine'\n");
+    venv(&site, "venv");
+    let server = site.start();
+    let root = server.site().root().display().to_string();
+    let answer = server.get("/").text();
+    for part in [
+        &format!("'{root}/venv'"),
+        "'mine'",
+        "'0o27'",
+        &format!("'{root}/lib'"),
+        "'blue'",
+        "'(wsgi:blue) worker'",
+        "'C.UTF-8'",
+    ] {
+        assert!(answer.contains(part), "{part} is not in {answer}\n{}", server.error_log());
+    }
+}
+
+#[test]
+fn an_environment_that_cannot_be_used_is_told_in_one_line() {
+    needs_python!();
+    let site = site(PID, "WSGIPythonHome @ROOT@/venv\n").dir("venv/bin");
+    std::os::unix::fs::symlink("/nowhere/python3.7", site.path("venv/bin/python3")).unwrap();
+    let server = site.start();
+    assert_eq!(server.get("/").status, 500);
+    let line = server.await_error("WSGIPythonHome");
+    assert!(line.contains("which is not there any more: make the virtual environment anew"), "{line}");
+}
+
+#[test]
+fn an_interpreter_that_is_none_is_told() {
+    needs_python!();
+    let script = "#!/bin/sh\necho broken beyond repair >&2\nexit 3\n";
+    let server = site(PID, "HostlerPython @ROOT@/python\n").script("python", script).start();
+    assert!(server.get("/").status >= 500);
+    let line = server.await_error("exited with status 3");
+    assert!(line.contains("broken beyond repair"), "{line}");
+}
+
+#[test]
+fn what_cannot_be_loaded_is_told_with_its_traceback_and_hurts_no_other() {
+    needs_python!();
+    let config = "WSGIScriptAlias /fine @ROOT@/app/fine.wsgi\n";
+    let site = Site::new()
+        .file("app/fine.wsgi", format!("{ANSWER}{PID}"))
+        .file("app/bad.wsgi", "import nothing_of_this_name\n");
+    let config = format!(
+        "{config}WSGIScriptAlias /bad @ROOT@/app/bad.wsgi\n<Directory @ROOT@/app>\nRequire all granted\n</Directory>"
+    );
+    let server = site.config(&config).start();
+    let answer = server.get("/bad");
+    assert_eq!(answer.status, 500);
+    let line = server.await_error("ModuleNotFoundError");
+    assert!(line.contains("nothing_of_this_name") && line.contains("[id "), "{line}");
+    assert!(pid(&server, "/fine") > 1);
+}
+
+#[test]
+fn one_process_for_each_request_is_that() {
+    needs_python!();
+    let text = "kept = []\ndef application(environ, start_response):\n    kept.append(1)\n    \
+                return say(start_response, (os.getpid(), len(kept), environ['wsgi.run_once']))\n";
+    let server = site(text, "<Location />\nIsolation fork\n</Location>\n").start();
+    let answers = [1, 2, 3].map(|_| server.get("/").text());
+    assert!(answers.iter().all(|answer| answer.ends_with(", 1, True)")), "{answers:?}");
+    assert!(answers[0] != answers[1] && answers[1] != answers[2], "{answers:?}");
+}
+
+#[test]
+fn applications_are_imported_once_for_all_workers() {
+    needs_python!();
+    let text = "here = os.getpid()\ndef application(environ, start_response):\n    \
+                return say(start_response, here == os.getppid())\n";
+    let server = site(text, "").start();
+    assert_eq!(server.get("/").text(), "True", "{}", server.error_log());
+    let server = site(text, "HostlerPythonPreload off\n").start();
+    assert_eq!(server.get("/").text(), "False");
+}
+
+#[test]
+fn what_starts_threads_or_connects_is_imported_in_each_worker() {
+    needs_python!();
+    let threads =
+        "import threading, time\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()\n";
+    let sockets = "import socket\nkept = socket.socketpair()\n";
+    for (begins, why) in [(threads, "it starts threads"), (sockets, "it opens connections")] {
+        let text = format!(
+            "{begins}here = os.getpid()\ndef application(environ, start_response):\n    return say(start_response, here == os.getpid())\n"
+        );
+        let server = site(&text, "LogLevel info\n").start();
+        assert_eq!(server.get("/").text(), "True", "{why}");
+        let _ = server.await_error(why);
+    }
+}
+
+#[test]
+fn threads_of_a_program_go_on_between_requests() {
+    needs_python!();
+    let text = "import threading, time\ncount = 0\ndef run():\n    global count\n    while True:\n        count += 1\n        time.sleep(0.005)\n\
+                started = []\ndef application(environ, start_response):\n    if not started:\n        started.append(threading.Thread(target=run, daemon=True))\n        \
+                started[0].start()\n    return say(start_response, count)\n";
+    let server = site(text, "MaxRequestWorkers 1\n").start();
+    let _ = server.get("/");
+    await_it("a count", || server.get("/").text().parse::<u32>().is_ok_and(|count| count > 20));
+}
+
+#[test]
+fn pieces_go_as_they_come() {
+    needs_python!();
+    let text = "import time\ndef application(environ, start_response):\n    start_response('200 OK', [('Content-Type', 'text/plain')])\n    \
+                yield b'first;'\n    while not os.path.exists(environ['DOCUMENT_ROOT'] + '/go'):\n        time.sleep(0.01)\n    yield b'second'\n";
+    let server = site(text, "").start();
+    let mut connection = server.connect();
+    connection.send("GET / HTTP/1.0\r\n\r\n");
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"first;") {
+        seen.push(connection.byte().expect("the first piece comes alone"));
+    }
+    fs::write(server.site().path("htdocs/go"), "").unwrap();
+    assert!(connection.rest().ends_with(b"second"));
+}
+
+#[test]
+fn an_answer_that_nobody_takes_any_more_is_closed() {
+    needs_python!();
+    let text = "class Endless:\n    def __iter__(self):\n        return self\n    def __next__(self):\n        return b'x' * 10000\n    \
+                def close(self):\n        print('closed at last')\n\
+                def application(environ, start_response):\n    start_response('200 OK', [('Content-Type', 'text/plain')])\n    return Endless()\n";
+    let server = site(text, "").start();
+    let mut connection = server.connect();
+    connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let _ = connection.byte();
+    drop(connection);
+    let _ = server.await_error("closed at last");
+}
+
+#[test]
+fn a_request_that_never_ends_is_ended_and_others_go_on() {
+    needs_python!();
+    let text = "def application(environ, start_response):\n    while environ['PATH_INFO'] == '/loop':\n        pass\n    \
+                return say(start_response, os.getpid())\n";
+    let config = "WSGIDaemonProcess p processes=2 threads=1 request-timeout=1\nWSGIProcessGroup p\n";
+    let server = site(text, config).start();
+    let mut connection = server.connect();
+    connection.send("GET /loop HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(pid(&server, "/") > 1);
+    assert_eq!(connection.response().status, 504);
+    assert!(pid(&server, "/") > 1);
+}
+
+#[test]
+fn what_ends_a_worker_costs_its_own_request() {
+    needs_python!();
+    let text = "def application(environ, start_response):\n    if environ['PATH_INFO'] == '/end':\n        os._exit(3)\n    \
+                if environ['PATH_INFO'] == '/kill':\n        os.kill(os.getpid(), 9)\n    return say(start_response, os.getpid())\n";
+    let server = site(text, "").start();
+    for (target, cause) in [("/end", "exited with status 3"), ("/kill", "signal 9")] {
+        assert!(server.get(target).status >= 500);
+        let _ = server.await_error(cause);
+        assert!(pid(&server, "/") > 1);
+    }
+}
+
+#[test]
+fn processes_that_a_request_forks_have_no_part_in_it() {
+    needs_python!();
+    let text = "def application(environ, start_response):\n    child = os.fork()\n    if child:\n        os.waitpid(child, 0)\n    \
+                return say(start_response, 'parent' if child else 'child')\n";
+    let server = site(text, "MaxRequestWorkers 1\n").start();
+    assert_eq!([1, 2, 3].map(|_| server.get("/").text()), ["parent"; 3]);
+}
+
+#[test]
+fn workers_go_after_so_many_requests_whatever_programs_do_with_signals() {
+    needs_python!();
+    let text = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n";
+    let config = "WSGIDaemonProcess p processes=1 threads=1 maximum-requests=2\nWSGIProcessGroup p\n";
+    let server = site(&format!("{text}{PID}"), config).start();
+    let pids = [1, 2, 3, 4].map(|_| pid(&server, "/"));
+    assert!(pids[0] == pids[1] && pids[2] == pids[3] && pids[1] != pids[2], "{pids:?}");
+    let _ = server.await_error("Callback registration for signal 15 ignored");
+}
+
+#[test]
+fn a_script_can_be_run_before_requests() {
+    needs_python!();
+    let config = "WSGIImportScript @ROOT@/app/first.py process-group=%{GLOBAL} application-group=one\nWSGIApplicationGroup one\n";
+    let text = "def application(environ, start_response):\n    return say(start_response, getattr(sys, 'first', None))\n";
+    let server = site(text, config).file("app/first.py", "import sys\nsys.first = 'was here'\n").start();
+    assert_eq!(server.get("/").text(), "was here");
+}
+
+#[test]
+fn an_application_is_valid_by_python_s_own_judge() {
+    needs_python!();
+    let text = "from wsgiref.validate import validator\n@validator\ndef application(environ, start_response):\n    \
+                data = environ['wsgi.input'].read(int(environ.get('CONTENT_LENGTH') or 0))\n    \
+                line = environ['wsgi.input'].readline()\n    \
+                environ['wsgi.errors'].write('an error\\n')\n    environ['wsgi.errors'].flush()\n    \
+                write = start_response('200 OK', [('Content-Type', 'text/plain')])\n    \
+                return [b'read ', data]\n";
+    let server = site(text, "").start();
+    for (request, expected) in [
+        ("GET /a%20b?c=d HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "read "),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", "read abc"),
+    ] {
+        let answer = server.request(request.as_bytes());
+        assert_eq!((answer.status, answer.text()), (200, expected.to_owned()), "{}", server.error_log());
+    }
+}
+
+#[test]
+fn a_group_that_would_run_as_somebody_else_is_refused() {
+    let config = "<VirtualHost *:1>\nServerName b\nWSGIDaemonProcess p user=somebody-else\n</VirtualHost>\nUser www-data\n";
+    let Err(said) = Site::new().config(config).try_start() else { panic!("it starts") };
+    assert!(said.contains("user=somebody-else") && said.contains("AssignUserID"), "{said}");
+}
+
+#[test]
+fn mod_python_is_refused_with_what_to_write_instead() {
+    for (line, instead) in [
+        ("PythonHandler mod_python.publisher", "WSGIScriptAlias"),
+        ("PythonPath \"sys.path + ['/srv']\"", "WSGIPythonPath"),
+        ("PythonAccessHandler guard", "Require"),
+    ] {
+        let Err(said) = Site::new().config(line).try_start() else { panic!("it starts with {line}") };
+        assert!(said.contains(instead), "{line}: {said}");
+    }
+}
+
+#[test]
+fn scripts_that_would_guard_are_refused() {
+    for name in ["WSGIAccessScript", "WSGIAuthUserScript", "WSGIAuthGroupScript", "WSGIHandlerScript x"] {
+        let Err(said) =
+            Site::new().config(&format!("<Location /x>\n{name} /srv/a.py\n</Location>")).try_start()
+        else {
+            panic!("it starts with {name}")
+        };
+        assert!(said.contains("is not possible"), "{name}: {said}");
+    }
+}
+
+/// Packages that real applications need, in an environment that further runs of the tests use again. `None`: they can't be
+/// had here.
+fn packages() -> Option<std::path::PathBuf> {
+    static ONCE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ONCE.lock();
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python-applications");
+    let done = target.join("complete");
+    if !done.exists() {
+        let run = |program: &Path, words: &[&str]| {
+            Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+        };
+        let folder = target.to_string_lossy().into_owned();
+        let made = run(Path::new("/usr/bin/python3"), &["-m", "venv", "--clear", "--copies", &folder])
+            && run(
+                &target.join("bin/pip"),
+                &["install", "--quiet", "--timeout", "10", "django==5.*", "flask==3.*"],
+            );
+        if !made {
+            return None;
+        }
+        fs::write(&done, "").ok()?;
+    }
+    target.canonicalize().ok()
+}
+
+/// The folder of the packages; the tests' folder may be closed to the site's user, who gets a copy.
+macro_rules! needs_packages {
+    ($site:expr) => {
+        match packages() {
+            Some(folder) => {
+                let copied =
+                    Command::new("cp").arg("-r").arg(folder.join("lib")).arg($site.path("packages")).status();
+                assert!(copied.is_ok_and(|status| status.success()));
+                let found = fs::read_dir($site.path("packages")).unwrap().flatten();
+                let version = found
+                    .map(|entry| entry.file_name())
+                    .find(|name| name.to_string_lossy().starts_with("python3"));
+                version.unwrap().to_string_lossy().into_owned()
+            }
+            None => {
+                hostler_tests::skipped(
+                    module_path!(),
+                    "packages can't be fetched from PyPI (or there is no python3-venv)",
+                );
+                return;
+            }
+        }
+    };
+}
+
+#[test]
+fn flask_answers() {
+    needs_python!();
+    let text = "from flask import Flask, request, session\napplication = Flask(__name__)\napplication.secret_key = 'x'\n\
+                @application.route('/hello/<name>')\ndef hello(name):\n    session['met'] = session.get('met', 0) + 1\n    \
+                return 'hello %s %d' % (name, session['met'])\n\
+                @application.post('/upload')\ndef upload():\n    return str(len(request.files['f'].read()))\n";
+    let site = site(text, "");
+    let version = needs_packages!(site);
+    let server = site.config(&format!("WSGIPythonPath @ROOT@/packages/{version}/site-packages")).start();
+    let answer = server.get("/hello/you");
+    assert_eq!(answer.text(), "hello you 1", "{}", server.error_log());
+    let cookie = answer.field("Set-Cookie").and_then(|cookie| cookie.split(';').next()).unwrap().to_owned();
+    assert_eq!(
+        server.get_with("/hello/you", &format!("Host: localhost\r\nCookie: {cookie}\r\n")).text(),
+        "hello you 2"
+    );
+    let body =
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n0123456789\r\n--b--\r\n";
+    let head = "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n";
+    let request = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+    assert_eq!(server.request(request.as_bytes()).text(), "10");
+    assert_eq!(server.get("/nothing").status, 404);
+}
+
+#[test]
+fn a_django_project_runs_with_the_configuration_of_its_documentation() {
+    needs_python!();
+    // As docs.djangoproject.com has it (How to use Django with Apache and mod_wsgi).
+    let config = "WSGIScriptAlias / @ROOT@/mysite/mysite/wsgi.py process-group=example.com\n\
+                  WSGIPythonPath @ROOT@/mysite\n\
+                  Alias /static/ @ROOT@/static/\n<Directory @ROOT@/static>\nRequire all granted\n</Directory>\n\
+                  <Directory @ROOT@/mysite/mysite>\n<Files wsgi.py>\nRequire all granted\n</Files>\n</Directory>\n";
+    let site = Site::new().file("static/a.css", "css");
+    let version = needs_packages!(site);
+    let packages = site.path(&format!("packages/{version}/site-packages"));
+    let django = |folder: &Path, words: &[&str]| {
+        let mut command = Command::new("/usr/bin/python3");
+        command.env("PYTHONPATH", &packages).current_dir(folder).args(words);
+        command.env("DJANGO_SUPERUSER_PASSWORD", "secret-word");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let (project, root) = (site.path("mysite"), site.root().to_owned());
+    django(&root, &["-m", "django", "startproject", "mysite"]);
+    let settings = project.join("mysite/settings.py");
+    let text = fs::read_to_string(&settings).unwrap().replace("ALLOWED_HOSTS = []", "ALLOWED_HOSTS = ['*']");
+    fs::write(&settings, text).unwrap();
+    django(&project, &["manage.py", "migrate", "-v0"]);
+    django(
+        &project,
+        &["manage.py", "createsuperuser", "--noinput", "--username", "admin", "--email", "a@example.com"],
+    );
+    // The database is the site's to write to.
+    for name in ["mysite", "mysite/db.sqlite3"] {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(site.path(name), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let daemon = format!("WSGIDaemonProcess example.com python-path=@ROOT@/mysite:{}\n", packages.display());
+    let server = site.config(&format!("{daemon}{config}")).start();
+    let page = server.get("/admin/login/");
+    assert_eq!(page.status, 200, "{}", server.error_log());
+    let token = page.text();
+    let token =
+        token.split("csrfmiddlewaretoken\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let cookie = page.field("Set-Cookie").and_then(|cookie| cookie.split(';').next()).unwrap();
+    let body = format!("csrfmiddlewaretoken={token}&username=admin&password=secret-word&next=/admin/");
+    let head = format!(
+        "POST /admin/login/ HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    );
+    let request = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+    let answer = server.request(request.as_bytes());
+    assert_eq!((answer.status, answer.field("Location")), (302, Some("/admin/")), "{}", answer.text());
+    assert_eq!(server.get("/static/a.css").text(), "css");
+}
