@@ -52,33 +52,41 @@ impl Response {
     }
 }
 
+/// What else is known of an exchange.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How {
+    /// The request is a HEAD: its answer has no body.
+    pub head: bool,
+    /// Whether the server closes the connection is of interest.
+    pub watch: bool,
+    /// The client closes its sending side behind the request.
+    pub half_close: bool,
+}
+
 /// Sends bytes and reads as many answers as the caller wants to see.
 ///
 /// # Errors
 /// Where the connection cannot be made. A server that hangs up is an answer, not an error.
-pub fn exchange(
-    to: SocketAddr,
-    bytes: &[u8],
-    answers: usize,
-    head: bool,
-    watch: bool,
-) -> io::Result<Exchange> {
+pub fn exchange(to: SocketAddr, bytes: &[u8], answers: usize, how: How) -> io::Result<Exchange> {
     let mut stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     // A server that refuses early may close before everything is written; its answer still counts.
     let _ = stream.write_all(bytes);
+    if how.half_close {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
     let mut reader = Reader { stream: &mut stream, kept: Vec::new(), ended: false };
     let mut exchange = Exchange::default();
     while exchange.responses.len() < answers {
-        let Some(response) = reader.response(head) else { break };
+        let Some(response) = reader.response(how.head) else { break };
         if (100..200).contains(&response.status) && response.status != 101 {
             exchange.interim.push(response.status);
         } else {
             exchange.responses.push(response);
         }
     }
-    exchange.closed = reader.ended || (watch && reader.closes());
+    exchange.closed = reader.ended || (how.watch && reader.closes());
     let _ = stream.shutdown(Shutdown::Both);
     Ok(exchange)
 }
@@ -248,7 +256,7 @@ mod tests {
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nabHTTP/1.1 404 No\r\n\
               Transfer-Encoding: chunked\r\nX: 1\r\nX: 2\r\n\r\n3\r\nxyz\r\n0\r\n\r\n",
         )?;
-        let got = exchange(to, b"GET / HTTP/1.1\r\n\r\n", 2, false, true)?;
+        let got = exchange(to, b"GET / HTTP/1.1\r\n\r\n", 2, How { watch: true, ..How::default() })?;
         assert_eq!(got.interim, [100]);
         assert_eq!(got.responses[0].body, "ab");
         assert_eq!(got.responses[1].status, 404);
@@ -261,7 +269,7 @@ mod tests {
     #[test]
     fn tells_a_truncated_body() -> io::Result<()> {
         let to = serve(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab")?;
-        let got = exchange(to, b"GET / HTTP/1.1\r\n\r\n", 1, false, false)?;
+        let got = exchange(to, b"GET / HTTP/1.1\r\n\r\n", 1, How::default())?;
         assert!(got.responses[0].truncated);
         Ok(())
     }

@@ -154,16 +154,17 @@ fn observe(server: &Server, case: &Case) -> Observed {
     let bytes = tree.fill(&wire(&case.request)).into_bytes();
     let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
     let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
-    let watch = case.expect.closes.is_some();
+    let how = client::How { head, watch: case.expect.closes.is_some(), half_close: case.request.half_close };
     let address = server.address(case.request.port2);
     let bytes = match &case.request.digest {
         Some(login) => signed(address, login, case, &bytes),
         None => bytes,
     };
     for _ in 1..case.request.digest.as_ref().and_then(|login| login.times).unwrap_or(1) {
-        let _ = client::exchange(address, &bytes, answers, head, false);
+        let quiet = client::How { watch: false, ..how };
+        let _ = client::exchange(address, &bytes, answers, quiet);
     }
-    let exchanged = client::exchange(address, &bytes, answers, head, watch);
+    let exchanged = client::exchange(address, &bytes, answers, how);
     let mut observed = Observed { exchange: exchanged.unwrap_or_default(), ..Observed::default() };
     for response in &mut observed.exchange.responses {
         response.body = tree.neutral(&response.body);
@@ -178,7 +179,7 @@ fn observe(server: &Server, case: &Case) -> Observed {
 
 /// The request with its login, after the challenge that it gets without one.
 fn signed(to: std::net::SocketAddr, login: &crate::digest::Login, case: &Case, bytes: &[u8]) -> Vec<u8> {
-    let first = client::exchange(to, bytes, 1, false, false).unwrap_or_default();
+    let first = client::exchange(to, bytes, 1, client::How::default()).unwrap_or_default();
     let challenge =
         first.responses.first().and_then(|answer| answer.field("WWW-Authenticate")).unwrap_or_default();
     let line = case

@@ -102,6 +102,8 @@ pub struct Request {
     pub body_times: Option<usize>,
     /// A body in chunks.
     pub chunked: Option<Vec<String>>,
+    /// The client says that it sends no more (it closes its sending side) as soon as the request is out.
+    pub half_close: bool,
     /// The second port instead of the first.
     pub port2: bool,
     /// Files to write (or, empty detail, replace) before the request.
@@ -179,7 +181,7 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 14] = [
+const REQUEST_KEYS: [&str; 15] = [
     "digest",
     "get",
     "request",
@@ -192,6 +194,7 @@ const REQUEST_KEYS: [&str; 14] = [
     "port2",
     "write",
     "remove",
+    "half_close",
     "after_ms",
     "body_times",
 ];

@@ -299,3 +299,138 @@ fn rules_look_at_the_connection() {
         site().file("htdocs/secure", "by TLS").config(&virtual_host("one.test", "one", rules)).start();
     assert_eq!(curl(&server, "one.test", "one", &[]), "by TLS 200 1.1");
 }
+
+/// Runs openssl in the folder; it must succeed.
+fn openssl(folder: &Path, arguments: &str) {
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let output = Command::new("openssl").current_dir(folder).args(&arguments).output();
+    let output = output.expect("openssl starts");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A client's certificate `NAME.pem` and its key, signed by `ca`.
+fn client(folder: &Path, name: &str, ca: &str) {
+    openssl(
+        folder,
+        &format!(
+            "req -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj /C=DE/O=Test/CN={name} -keyout {name}.key -out {name}.csr"
+        ),
+    );
+    openssl(
+        folder,
+        &format!(
+            "x509 -req -in {name}.csr -CA {ca}.pem -CAkey {ca}.key -CAcreateserial -days 2 -out {name}.pem"
+        ),
+    );
+}
+
+/// one.test, a root that clients trust and another, clients alice (of the root), bob (revoked), eve (of the other).
+fn site_with_clients() -> Site {
+    let site = site()
+        .script("htdocs/sec/env.cgi", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s %s %s' \"$SSL_CLIENT_VERIFY\" \"$SSL_CLIENT_S_DN_CN\" \"$REMOTE_USER\"")
+        .file("htdocs/sec/a", "secret");
+    let folder = site.path("tls");
+    for ca in ["root", "other"] {
+        openssl(
+            &folder,
+            &format!(
+                "req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem -addext basicConstraints=critical,CA:TRUE"
+            ),
+        );
+    }
+    client(&folder, "alice", "root");
+    client(&folder, "bob", "root");
+    client(&folder, "eve", "other");
+    site
+}
+
+/// What curl says when it shows this client's certificate: answer, status, version.
+fn as_client(server: &Server, path: &str, name: Option<&str>, more: &[&str]) -> String {
+    let file = |name: &str| server.site().path(&format!("tls/{name}")).display().to_string();
+    let port = server.port();
+    let (resolve, url) = (format!("one.test:{port}:127.0.0.1"), format!("https://one.test:{port}{path}"));
+    let trusted = file("one.pem");
+    let mut arguments = vec!["-s", "-w", " %{http_code}", "--resolve", &resolve, "--cacert", &trusted, &url];
+    let (certificate, key) = name
+        .map_or_else(Default::default, |name| (file(&format!("{name}.pem")), file(&format!("{name}.key"))));
+    if name.is_some() {
+        arguments.extend(["--cert", &certificate, "--key", &key]);
+    }
+    arguments.extend(more);
+    String::from_utf8_lossy(&run("curl", &arguments).stdout).into_owned()
+}
+
+#[test]
+fn a_virtual_host_asks_clients_for_certificates() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let more = "SSLVerifyClient require\nSSLCACertificateFile tls/root.pem";
+    let server = site_with_clients().config(&virtual_host("one.test", "one", more)).start();
+    for version in ["1.2", "1.3"] {
+        let ask = |name| as_client(&server, "/a", name, &["--tls-max", version]);
+        assert_eq!(ask(Some("alice")), "hello 200", "TLS {version}");
+        assert_eq!(ask(None), " 000", "TLS {version}");
+        assert_eq!(ask(Some("eve")), " 000", "TLS {version}");
+    }
+}
+
+#[test]
+fn a_revoked_certificate_is_refused() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let site = site_with_clients()
+        .file("tls/index.txt", "")
+        .file("tls/number", "01")
+        .file("tls/ca.cnf", "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ncrlnumber=number\ndefault_md=sha256\ndefault_crl_days=2\n");
+    let folder = site.path("tls");
+    openssl(&folder, "ca -config ca.cnf -keyfile root.key -cert root.pem -revoke bob.pem");
+    openssl(&folder, "ca -config ca.cnf -keyfile root.key -cert root.pem -gencrl -out root.crl");
+    let more = "SSLVerifyClient require\nSSLCACertificateFile tls/root.pem\nSSLCARevocationFile tls/root.crl\nSSLCARevocationCheck leaf";
+    let server = site.config(&virtual_host("one.test", "one", more)).start();
+    assert_eq!(as_client(&server, "/a", Some("alice"), &[]), "hello 200");
+    assert_eq!(as_client(&server, "/a", Some("bob"), &[]), " 000");
+}
+
+#[test]
+fn a_section_requires_a_certificate_and_knows_its_user() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let more = "SSLCACertificateFile tls/root.pem\n<Location /sec>\nOptions +ExecCGI\nAddHandler cgi-script .cgi\nSSLVerifyClient require\n\
+                SSLOptions +StdEnvVars\nSSLUserName SSL_CLIENT_S_DN_CN\n</Location>";
+    let server = site_with_clients().config(&virtual_host("one.test", "one", more)).start();
+    assert_eq!(as_client(&server, "/a", None, &[]), "hello 200", "elsewhere nobody needs one");
+    assert_eq!(as_client(&server, "/sec/env.cgi", Some("alice"), &[]), "SUCCESS alice alice 200");
+    for name in [None, Some("eve")] {
+        assert!(as_client(&server, "/sec/a", name, &[]).ends_with(" 403"), "{name:?}");
+        assert!(as_client(&server, "/sec/env.cgi", name, &[]).ends_with(" 403"), "{name:?}");
+    }
+}
+
+#[test]
+fn an_access_file_that_wants_certificates_where_nobody_asks_for_them_lets_nobody_in() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let more = "SSLCACertificateFile tls/root.pem\n<Directory @ROOT@/htdocs>\nAllowOverride AuthConfig\n</Directory>";
+    let site = site_with_clients().file("htdocs/sec/.htaccess", "SSLVerifyClient require\n");
+    let server = site.config(&virtual_host("one.test", "one", more)).start();
+    assert!(as_client(&server, "/sec/a", Some("alice"), &[]).ends_with(" 403"));
+    let log = await_lines(&server, "logs/error.log", 1);
+    assert!(log.contains("SSLVerifyClient optional"), "it says what to do: {log}");
+}
+
+#[test]
+fn a_client_s_certificate_logs_in_under_its_name() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let more = "SSLCACertificateFile tls/root.pem\nSSLVerifyClient optional\n<Location /sec>\nSSLOptions +FakeBasicAuth\nAuthType Basic\nAuthName x\n\
+                AuthUserFile tls/users\nRequire valid-user\n</Location>";
+    // The password is "password".
+    let users = "/C=DE/O=Test/CN=alice:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n";
+    let site = site_with_clients().file("tls/users", users);
+    let server = site.config(&virtual_host("one.test", "one", more)).start();
+    assert_eq!(as_client(&server, "/sec/a", Some("alice"), &[]), "secret 200");
+    assert!(as_client(&server, "/sec/a", Some("bob"), &[]).ends_with(" 401"), "nobody of that name");
+    assert!(as_client(&server, "/sec/a", None, &[]).ends_with(" 401"));
+    let pretender = as_client(&server, "/sec/a", None, &["-u", "/C=DE/O=Test/CN=alice:password"]);
+    assert!(pretender.ends_with(" 403"), "{pretender}");
+}

@@ -155,9 +155,27 @@ impl Builder {
     }
 }
 
-/// A path made absolute.
+/// A path made absolute; `.` and `..` in it are taken out by their words, as Apache does (`apr_filepath_merge`).
 pub(crate) fn server_path(root: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
+    let whole = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", root.trim_end_matches('/'))
+    };
+    if !whole.split('/').any(|part| matches!(part, "." | "..")) {
+        return whole;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/').skip(1) {
+        match part {
+            "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// The host part of an address of VirtualHost.
@@ -165,5 +183,24 @@ pub(crate) fn vhost_host(word: &str) -> &str {
     match word.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') && !host.is_empty() => host,
         _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_path;
+
+    #[test]
+    fn paths_are_absolute_and_without_dots() {
+        for (path, whole) in [
+            ("conf/users", "/etc/apache2/conf/users"),
+            ("../users", "/etc/users"),
+            ("/a/b/../c/./d", "/a/c/d"),
+            ("/../../x", "/x"),
+            ("/a/..b/c", "/a/..b/c"),
+            ("/a/", "/a/"),
+        ] {
+            assert_eq!(server_path("/etc/apache2", path), whole, "{path}");
+        }
     }
 }

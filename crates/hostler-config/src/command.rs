@@ -126,6 +126,12 @@ impl Command<'_> {
         self.context == Context::Htaccess
     }
 
+    /// Whether it concerns a part of the site only: a section, or the directory of an .htaccess file.
+    #[must_use]
+    pub fn is_in_section(&self) -> bool {
+        self.inside.any() || self.is_htaccess()
+    }
+
     /// Says something to the operator; for .htaccess it goes to the error log.
     pub fn warn(&mut self, message: impl Into<String>) {
         self.builder.warn(self.origin, message.into());

@@ -32,6 +32,6 @@ pub mod servlet;
 pub mod setenvif;
 pub mod speling;
 pub mod ssl;
+pub mod substitute;
 pub mod usertrack;
 pub mod vhost_alias;
-pub mod substitute;

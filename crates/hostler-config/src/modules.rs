@@ -6,7 +6,9 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter, headers, include, log_config, mime, pool, proxy, proxy_fcgi, reach, reading, rewrite, setenvif, ssl, servlet, negotiation, remoteip, speling, usertrack, vhost_alias, substitute,
+    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
+    headers, include, log_config, mime, negotiation, pool, proxy, proxy_fcgi, reach, reading, remoteip,
+    rewrite, servlet, setenvif, speling, ssl, substitute, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -60,6 +62,7 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[2],
     &servlet::MODULE,
     &substitute::MODULE,
+    &ssl::CLIENTS,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,

@@ -3,7 +3,11 @@
 //! ([`crate::hook::plan`]).
 
 use crate::hook::registry::Module;
-use crate::module::{actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status, substitute, unique_id, usertrack, vhost_alias, wsgi};
+use crate::module::{
+    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
+    negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status,
+    substitute, unique_id, usertrack, vhost_alias, wsgi,
+};
 
 /// The modules.
 pub(crate) static MODULES: [&Module; 39] = [

@@ -4,6 +4,7 @@
 
 mod certificate;
 mod cipher;
+mod clients;
 mod plain;
 
 use crate::log::{self, Severity};
@@ -12,6 +13,7 @@ use crate::request::connection::Tls;
 use crate::request::thread::Thread;
 use hashbrown::HashMap;
 use hostler_config::directives::ssl::Protocols;
+use hostler_config::directives::ssl::client::Clients;
 use hostler_config::{Config, Server};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
@@ -47,6 +49,8 @@ struct Host {
     /// `ProtocolsHonorOrder`: our order counts, not the client's.
     own_order: bool,
     certificate: Arc<CertificateFacts>,
+    /// Where clients are asked for certificates.
+    clients: Option<Arc<clients::Policy>>,
 }
 
 impl Host {
@@ -88,7 +92,7 @@ fn place(config: &Config, server: &Server) -> String {
 }
 
 /// What makes two virtual hosts offer the same.
-type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, (bool, bool), Vec<String>, bool);
+type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, (bool, bool), Vec<String>, bool, Clients);
 
 /// What is shared while the settings are made: ten thousand virtual hosts with one certificate have one setting.
 struct Making<'a> {
@@ -115,36 +119,55 @@ impl<'a> Making<'a> {
         let versions = ssl.protocols.unwrap_or_default();
         let spoken = alpn(core.protocols.as_deref());
         let own_order = core.protocols_honor_order.unwrap_or(true);
+        let asked = if ssl.clients.are_asked() { ssl.clients.clone() } else { Clients::default() };
         let pairs: Vec<_> = ssl.pairs().map(|(certificate, key)| (certificate.into(), key.into())).collect();
-        let key = (pairs, ssl.chain.clone(), (versions.tls12, versions.tls13), spoken, own_order);
+        let key = (pairs, ssl.chain.clone(), (versions.tls12, versions.tls13), spoken, own_order, asked);
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
         let keys = certificate::load(server, &self.secrets)?;
         let certificate = Arc::new(keys.facts());
-        let plain = self.config(keys, versions)?;
+        let algorithms = self.provider.signature_verification_algorithms;
+        let clients = key.5.are_asked().then(|| clients::Policy::new(&key.5, &self.secrets, algorithms));
+        let clients = clients.transpose()?.map(Arc::new);
+        let plain = self.config(keys, versions, clients.clone())?;
         let with = |protocol: &String| {
             let mut config = plain.clone();
             config.alpn_protocols = vec![protocol.clone().into_bytes()];
             (protocol.clone().into_bytes(), Arc::new(config))
         };
         let by_protocol = key.3.iter().map(with).collect();
-        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate });
+        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate, clients });
         self.made.insert(key, host.clone());
         Ok(host)
     }
 
-    fn config(&self, keys: certificate::Keys, versions: Protocols) -> Result<ServerConfig, String> {
+    fn config(
+        &self,
+        keys: certificate::Keys,
+        versions: Protocols,
+        clients: Option<Arc<clients::Policy>>,
+    ) -> Result<ServerConfig, String> {
         let both = [(versions.tls13, &TLS13), (versions.tls12, &TLS12)];
         let wanted: Vec<_> =
             both.into_iter().filter_map(|(wanted, version)| wanted.then_some(version)).collect();
-        let mut config = ServerConfig::builder_with_provider(self.provider.clone())
+        let builder = ServerConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(&wanted)
-            .map_err(|e| e.to_string())?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(keys));
-        config.session_storage = self.sessions.clone();
-        config.ticketer = self.tickets.clone();
+            .map_err(|e| e.to_string())?;
+        let asks = clients.is_some();
+        let builder = match clients {
+            Some(policy) => builder.with_client_cert_verifier(policy),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(keys));
+        if asks {
+            // What one virtual host found good enough must not be resumed at another.
+            config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+            config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| e.to_string())?;
+        } else {
+            config.session_storage = self.sessions.clone();
+            config.ticketer = self.tickets.clone();
+        }
         Ok(config)
     }
 }
@@ -200,7 +223,13 @@ pub(crate) async fn accept(
     let config = host.config(hello.alpn().into_iter().flatten());
     match start.into_stream(config).await {
         Ok(stream) => {
-            let (tls, h2) = agreed(&stream, server_name, host.certificate.clone());
+            let (tls, h2) = agreed(&stream, server_name, host);
+            if let Some(policy) = &host.clients
+                && let Some(why) = policy.refusal(tls.client.as_deref())
+            {
+                failed(Severity::Info, &format!("the TLS handshake failed: {why}"));
+                return None;
+            }
             Some((stream, tls, h2))
         }
         Err(error) => {
@@ -210,11 +239,7 @@ pub(crate) async fn accept(
     }
 }
 
-fn agreed(
-    stream: &TlsStream<TcpStream>,
-    server_name: Option<String>,
-    certificate: Arc<CertificateFacts>,
-) -> (Tls, bool) {
+fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>, host: &Host) -> (Tls, bool) {
     let connection = stream.get_ref().1;
     let protocol = match connection.protocol_version() {
         Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -223,7 +248,18 @@ fn agreed(
     let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
     let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let h2 = connection.alpn_protocol() == Some(b"h2");
-    (Tls { protocol, cipher: cipher.to_owned(), server_name, resumed, certificate }, h2)
+    let client = host.clients.as_ref().and_then(|policy| policy.shown(connection.peer_certificates()));
+    let client = client.map(Arc::new);
+    let tls = Tls {
+        protocol,
+        cipher: cipher.to_owned(),
+        server_name,
+        resumed,
+        certificate: host.certificate.clone(),
+        asked: host.clients.is_some(),
+        client,
+    };
+    (tls, h2)
 }
 
 #[cfg(test)]
@@ -242,7 +278,7 @@ mod tests {
             Arc::new(config)
         };
         let by_protocol = protocols.iter().map(|p| (p.as_bytes().to_vec(), config(Some(p)))).collect();
-        Host { plain: config(None), by_protocol, own_order, certificate: Arc::default() }
+        Host { plain: config(None), by_protocol, own_order, certificate: Arc::default(), clients: None }
     }
 
     fn chosen(host: &Host, offered: &[&str]) -> Option<String> {

@@ -10,7 +10,7 @@ pub struct Authority {
     pub port: Option<u16>,
 }
 
-/// Parses `host[:port]` as Apache's strict host check does (RFC 3986 §3.2.2): a name of letters, digits and
+/// Parses `host[:port]` as Apache's strict host check does (RFC 3986 §3.2.2): an address, a name of letters, digits and
 /// `-._`, other characters that Apache lets pass, or an IPv6 address in brackets. `None`: not a host.
 #[must_use]
 pub fn authority(text: &[u8], strict: bool) -> Option<Authority> {
@@ -50,10 +50,27 @@ fn check_name(host: &[u8], strict: bool) -> Option<()> {
     if host.windows(2).any(|two| two == b"..") {
         return None;
     }
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~');
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     // Apache without Strict refuses only what could be taken for a path.
     let lenient = |b: u8| !b.is_ascii_control() && !matches!(b, b'/' | b'\\' | b'%' | b'[' | b']');
-    host.iter().all(|&b| plain(b) || (!strict && lenient(b))).then_some(())
+    if !host.iter().all(|&b| plain(b) || (!strict && lenient(b))) {
+        return None;
+    }
+    if strict { check_numbers(host) } else { Some(()) }
+}
+
+/// What could be taken for an address in one place and for a name in another is neither: an address has four decimal
+/// numbers, a name's last label begins with no digit.
+fn check_numbers(host: &[u8]) -> Option<()> {
+    let host = host.strip_suffix(b".").unwrap_or(host);
+    let mut labels = host.split(|&b| b == b'.');
+    if !host.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
+        let last = labels.next_back()?;
+        let alone = last.len() == host.len();
+        return (alone || !last.first().is_some_and(u8::is_ascii_digit)).then_some(());
+    }
+    let is_number = |label: &[u8]| !label.is_empty() && (label[0] != b'0' || label.len() == 1);
+    (labels.clone().count() == 4 && labels.all(is_number)).then_some(())
 }
 
 /// Whether a host matches a pattern of ServerAlias: `*` is any run of characters, `?` any one (`ap_strcasecmp_match`);
@@ -114,6 +131,20 @@ mod tests {
             "a,b",
             "a@b",
         ] {
+            assert_eq!(host(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_whole_addresses() {
+        for good in
+            ["127.0.0.1", "256.1.1.1", "1.2.3.256", "127.0.0.1.", "0x7f", "1a.example", "example.a1", "-a"]
+        {
+            assert!(host(good).is_some(), "{good}");
+        }
+        for bad in
+            ["017700000001", "0x7f.1", "127.01.0.1", "127.1", "1.2.3", "1.2.3.4.5", "example.1", "0", "a.0x1"]
+        {
             assert_eq!(host(bad), None, "{bad}");
         }
     }

@@ -36,9 +36,9 @@ pub enum Ranges {
 pub struct RangeLimits {
     /// Ranges asked for.
     pub ranges: Option<u32>,
-    /// Ranges that overlap the one before them.
+    /// Ranges that overlap the one before them, or touch it.
     pub overlaps: Option<u32>,
-    /// Ranges that begin before the one before them.
+    /// Ranges among those that begin before the one that they overlap or touch.
     pub reversals: Option<u32>,
 }
 
@@ -63,20 +63,25 @@ pub fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
             Ok(None) => continue,
             Err(NoRange) => return Ranges::Whole,
         };
-        if let Some(previous) = found.last_mut() {
+        if let Some(previous) = found.last_mut()
+            && range.first <= previous.last + 1
+            && previous.first <= range.last + 1
+        {
+            // What overlaps the range before it, or touches it, is sent once and as one.
+            overlaps += 1;
             reversals += u32::from(range.first < previous.first);
-            if range.first <= previous.last && previous.first <= range.last {
-                // What overlaps the range before it is sent once.
-                overlaps += 1;
-                *previous =
-                    ByteRange { first: previous.first.min(range.first), last: previous.last.max(range.last) };
-                continue;
-            }
+            *previous =
+                ByteRange { first: previous.first.min(range.first), last: previous.last.max(range.last) };
+            continue;
         }
         found.push(range);
     }
     let too_many = |n: u32, max: Option<u32>| max.is_some_and(|max| n > max);
     if specs == 0 || too_many(overlaps, limits.overlaps) || too_many(reversals, limits.reversals) {
+        return Ranges::Whole;
+    }
+    // More than the whole is what the whole is cheaper for.
+    if found.iter().map(|range| range.length()).fold(0, u64::saturating_add) > length {
         return Ranges::Whole;
     }
     if found.is_empty() { Ranges::Unsatisfiable } else { Ranges::Some(found) }
@@ -119,6 +124,10 @@ mod tests {
         assert_eq!(ranges(b"bytes=10-", 10, LIMITS), Ranges::Unsatisfiable);
         assert_eq!(ranges(b"bytes=0-", 0, LIMITS), Ranges::Whole);
         assert_eq!(ranges(b"BYTES=0-5,3-8", 10, LIMITS), some(&[(0, 8)]));
+        assert_eq!(ranges(b"bytes=1-3,4-5", 10, LIMITS), some(&[(1, 5)]));
+        assert_eq!(ranges(b"bytes=4-5,1-3", 10, LIMITS), some(&[(1, 5)]));
+        assert_eq!(ranges(b"bytes=5-6,1-3", 10, LIMITS), some(&[(5, 6), (1, 3)]));
+        assert_eq!(ranges(b"bytes=0-4,7-8,1-4", 10, LIMITS), Ranges::Whole);
     }
 
     #[test]

@@ -9,6 +9,9 @@ pub enum ChunkError {
     /// `chunk-size`.
     #[error("a chunk's size is not a hexadecimal number")]
     Size,
+    /// `chunk-size` is more than a length can be.
+    #[error("a chunk's size is 2^63 or more")]
+    Overflow,
     /// The line end behind `chunk-data`, or of any line.
     #[error("a chunk is not followed by CR LF")]
     LineEnd,
@@ -169,19 +172,21 @@ fn line(input: &[u8], limit: usize, strict: bool) -> Result<Option<Line<'_>>, Ch
     }
 }
 
-/// `chunk-size [ chunk-ext ]`: at most 16 digits, so that it can't overflow.
+/// `chunk-size [ chunk-ext ]`
 fn size(text: &[u8]) -> Result<u64, ChunkError> {
     let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-    if digits == 0 || digits > 16 {
-        return Err(ChunkError::Size);
-    }
     let rest = text[digits..].trim_ascii_start();
-    if !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| is_control(b)) {
+    if digits == 0 || !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| is_control(b)) {
         return Err(ChunkError::Size);
     }
-    let number =
-        text[..digits].iter().fold(0u64, |n, &b| n << 4 | u64::from((b as char).to_digit(16).unwrap_or(0)));
-    if number > i64::MAX as u64 { Err(ChunkError::Size) } else { Ok(number) }
+    let mut number = 0u64;
+    for &digit in &text[..digits] {
+        if number > (i64::MAX as u64) >> 4 {
+            return Err(ChunkError::Overflow);
+        }
+        number = number << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0));
+    }
+    Ok(number)
 }
 
 fn is_control(byte: u8) -> bool {

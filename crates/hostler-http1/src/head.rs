@@ -143,6 +143,9 @@ pub enum HeadError {
     /// `LimitRequestFieldSize`, of several fields.
     #[error("header fields of one name are together longer than LimitRequestFieldSize")]
     MergedTooLong,
+    /// RFC 9112 §8: the connection ends before the head does.
+    #[error("the request head breaks off")]
+    Cut,
     /// RFC 9112 §2.3.
     #[error("the protocol version is not HTTP/0.9, HTTP/1.0 or HTTP/1.1")]
     Version,
@@ -235,6 +238,12 @@ impl Partial {
         }
         self.head = Some(head);
         Ok(None)
+    }
+
+    /// Whether the request line has come as a whole, and more of the head is needed.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.head.is_some()
     }
 
     fn request_line(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {

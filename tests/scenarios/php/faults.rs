@@ -13,7 +13,10 @@ fn a_script_that_php_cannot_stop_itself_is_ended_with_the_reason() {
     let server = site.file("php.ini", &ini).start();
     assert_eq!(server.get("/a.php").status, 502);
     let line = server.await_error("exited with status 124");
-    assert!(line.contains("Maximum execution time of 1+1 seconds exceeded") && line.contains("[id "), "{line}");
+    assert!(
+        line.contains("Maximum execution time of 1+1 seconds exceeded") && line.contains("[id "),
+        "{line}"
+    );
     assert_eq!(server.get("/b.php").text(), "good");
 }
 

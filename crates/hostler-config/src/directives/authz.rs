@@ -36,7 +36,7 @@ static DIRECTIVES: &[Directive] = &[
         "Require",
         Arity::RawArgs,
         "[not] all granted|denied | ip address ... | local | host name ... | forward-dns name ... | env name ... | \
-         method name ... | expr expression | user name ... | group name ... | valid-user | file-owner | file-group | dbm-group name ... | dbm-file-group | ssl",
+         method name ... | expr expression | user name ... | group name ... | valid-user | file-owner | file-group | dbm-group name ... | dbm-file-group | ssl | ssl-verify-client",
         "A condition for access",
         require,
     )

@@ -1,6 +1,6 @@
-//! Directives of mod_ssl, as far as a server needs them: certificates, protocols, SSLRequire. Client
-//! certificates are refused, not ignored: they decide who may see what.
+//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]).
 
+pub mod client;
 mod options;
 
 pub use options::{Options, Protocols};
@@ -13,21 +13,20 @@ use hostler_expr::{Expr, Flags, Kind};
 pub static MODULE: Module =
     Module { name: "ssl_module", file: "mod_ssl.c", directives: DIRECTIVES, effect: Effect::Guards };
 
+/// The part about clients' certificates.
+pub static CLIENTS: Module =
+    Module { name: "ssl_module", file: "mod_ssl.c", directives: client::DIRECTIVES, effect: Effect::Guards };
+
 const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
-const NO_CLIENT_CERTIFICATES: &str = "Hostler asks clients for no certificates";
+const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
 
 /// A directive that is known and does nothing.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
     let directive = Directive::new(name, Arity::RawArgs, "", "Has no effect", |_, _| Ok(()));
     Directive { action: Action::Ignored(why), ..directive }
-}
-
-/// A directive that Hostler cannot honour and must not ignore.
-const fn refused(name: &'static str, why: &'static str) -> Directive {
-    Directive { action: Action::Refused(why), ..ignored(name, why) }
 }
 
 static DIRECTIVES: &[Directive] = &[
@@ -113,14 +112,6 @@ static DIRECTIVES: &[Directive] = &[
         },
     ),
     Directive::new(
-        "SSLVerifyClient",
-        Arity::Take1,
-        "none",
-        "Whether clients must show a certificate",
-        verify_client,
-    )
-    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
-    Directive::new(
         "SSLPassPhraseDialog",
         Arity::Take1,
         "builtin",
@@ -132,8 +123,6 @@ static DIRECTIVES: &[Directive] = &[
             Err("encrypted keys are not supported: keep the key in a file that only root can read".into())
         },
     ),
-    refused("SSLUserName", "without client certificates there is no such user")
-        .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     ignored("SSLCipherSuite", OWN_CIPHERS).allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     ignored("SSLHonorCipherOrder", OWN_CIPHERS),
     ignored("SSLCompression", "TLS compression is unsafe, and Hostler has none"),
@@ -164,15 +153,22 @@ static DIRECTIVES: &[Directive] = &[
     ignored("SSLStaplingResponseTimeSkew", NO_STAPLING),
     ignored("SSLStaplingReturnResponderErrors", NO_STAPLING),
     ignored("SSLStaplingStandardCacheTimeout", NO_STAPLING),
-    ignored("SSLVerifyDepth", NO_CLIENT_CERTIFICATES).allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
-    ignored("SSLCACertificateFile", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCACertificatePath", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCADNRequestFile", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCADNRequestPath", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCARevocationFile", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCARevocationPath", NO_CLIENT_CERTIFICATES),
-    ignored("SSLCARevocationCheck", NO_CLIENT_CERTIFICATES),
-    ignored("SSLOCSPEnable", NO_CLIENT_CERTIFICATES),
+    Directive::new(
+        "SSLOCSPEnable",
+        Arity::Take1,
+        "off",
+        "Whether clients' certificates are looked up by OCSP",
+        ocsp,
+    ),
+    ignored("SSLOCSPDefaultResponder", NO_OCSP),
+    ignored("SSLOCSPOverrideResponder", NO_OCSP),
+    ignored("SSLOCSPResponderTimeout", NO_OCSP),
+    ignored("SSLOCSPResponseTimeSkew", NO_OCSP),
+    ignored("SSLOCSPResponseMaxAge", NO_OCSP),
+    ignored("SSLOCSPUseRequestNonce", NO_OCSP),
+    ignored("SSLOCSPNoverify", NO_OCSP),
+    ignored("SSLOCSPProxyURL", NO_OCSP),
+    ignored("SSLOCSPResponderCertificateFile", NO_OCSP),
 ];
 
 /// What a directory sets.
@@ -184,6 +180,12 @@ pub struct Dir {
     pub require_ssl: Option<bool>,
     /// SSLRequire: all must hold.
     pub require: Vec<Expr>,
+    /// SSLVerifyClient
+    pub verify: Option<client::Verify>,
+    /// SSLVerifyDepth
+    pub depth: Option<u8>,
+    /// SSLUserName
+    pub user_name: Option<Box<str>>,
 }
 
 impl Merge for Dir {
@@ -192,6 +194,9 @@ impl Merge for Dir {
             options: self.options.merge(&other.options),
             require_ssl: over(&self.require_ssl, &other.require_ssl),
             require: [&self.require[..], &other.require].concat(),
+            verify: over(&self.verify, &other.verify),
+            depth: over(&self.depth, &other.depth),
+            user_name: over(&self.user_name, &other.user_name),
         }
     }
 
@@ -201,8 +206,9 @@ impl Merge for Dir {
 /// `SSLOpenSSLConfCmd command value`
 fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let name = args.first();
-    if name.to_ascii_lowercase().contains("verify") {
-        return Err(format!("{name} is not possible here: {NO_CLIENT_CERTIFICATES}"));
+    let lower = name.to_ascii_lowercase();
+    if ["verify", "ca", "crl"].iter().any(|word| lower.contains(word)) {
+        return Err(format!("{name} is not possible here: use SSLVerifyClient and SSLCACertificateFile"));
     }
     command.warn_once("SSLOpenSSLConfCmd", format!("SSLOpenSSLConfCmd is ignored: {NO_OPENSSL}"));
     Ok(())
@@ -223,6 +229,8 @@ pub struct Server {
     pub protocols: Option<Protocols>,
     /// SSLStrictSNIVHostCheck; unset means off.
     pub strict_sni: Option<bool>,
+    /// What concerns clients' certificates.
+    pub clients: client::Clients,
 }
 
 impl Merge for Server {
@@ -238,6 +246,7 @@ impl Merge for Server {
             chain: over(&self.chain, &other.chain),
             protocols: over(&self.protocols, &other.protocols),
             strict_sni: over(&self.strict_sni, &other.strict_sni),
+            clients: self.clients.merge(&other.clients),
         }
     }
 
@@ -278,11 +287,9 @@ fn require(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn verify_client(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    match &args.first().to_ascii_lowercase()[..] {
-        "none" | "off" => Ok(()),
-        _ => Err("Hostler cannot verify clients' certificates yet".into()),
-    }
+/// `SSLOCSPEnable on|leaf|off [no_ocsp_for_cert_ok]`
+fn ocsp(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if args.first().eq_ignore_ascii_case("off") { Ok(()) } else { Err(NO_OCSP.to_owned()) }
 }
 
 #[cfg(test)]
@@ -307,15 +314,16 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused() {
         for line in [
-            "SSLVerifyClient require",
-            "SSLVerifyClient optional",
-            "SSLUserName X",
+            "SSLOCSPEnable on",
+            "SSLOpenSSLConfCmd VerifyMode Require",
             "SSLEngine optional",
             "SSLProtocol TLSv1",
         ] {
             assert!(config(line).is_err(), "{line}");
         }
-        for line in ["SSLVerifyClient none", "SSLCipherSuite HIGH", "SSLSessionCache none"] {
+        for line in
+            ["SSLVerifyClient require", "SSLOCSPEnable off", "SSLCipherSuite HIGH", "SSLSessionCache none"]
+        {
             assert!(config(line).is_ok(), "{line}");
         }
     }

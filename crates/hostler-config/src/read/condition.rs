@@ -25,11 +25,13 @@ fn negatable(
     args: &str,
     test: impl FnOnce(&mut Reader, &str) -> Result<bool, String>,
 ) -> Result<bool, String> {
+    // The ! may stand before the quotes or within them.
+    let (outside, args) = args.trim_start().strip_prefix('!').map_or((false, args), |args| (true, args));
     let words = words(args);
     let [word] = &words[..] else { return Err(format!("takes one argument, not {}", words.len())) };
     let (negated, name) = match word.strip_prefix('!') {
-        Some(name) => (true, name),
-        None => (false, word.as_str()),
+        Some(name) if !outside => (true, name),
+        _ => (outside, word.as_str()),
     };
     if name.is_empty() {
         return Err("needs a name".to_owned());

@@ -125,6 +125,7 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
             }
             let next = with_scratch(|scratch| {
                 let n = match ready!(wire.io.borrow_mut().poll_read(cx, scratch)) {
+                    Ok(0) if known.has_begun() => return Poll::Ready(Some(cut(wire))),
                     Ok(0) | Err(_) => return Poll::Ready(Some(Next::Closed(false))),
                     Ok(n) => n,
                 };
@@ -156,6 +157,12 @@ async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wa
     .await;
     wire.deadline.active();
     next
+}
+
+/// The client sends no more, in the middle of a head: it may still read that this is too little.
+fn cut(wire: &Wire) -> Next {
+    let line = wire.pending.borrow();
+    Next::Bad(HeadError::Cut, Bytes::copy_from_slice(&line[..line.len().min(256)]))
 }
 
 /// A head at the start of `buffer`, answered at once if that can be; what follows it goes to `pending`. `known`: what

@@ -41,7 +41,7 @@ impl BodyError {
     /// The status when nothing has been answered yet.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::TooLarge | Self::Chunk(ChunkError::TooLong) => 413,
+            Self::TooLarge | Self::Chunk(ChunkError::TooLong | ChunkError::Overflow) => 413,
             Self::ClientGone | Self::Chunk(_) => 400,
             Self::Timeout => 408,
             Self::Crowded => 503,
@@ -56,7 +56,7 @@ impl From<&BodyError> for Error {
         match error {
             BodyError::Timeout => Self::new(Kind::ClientTimeout),
             BodyError::TooLarge => Self::new(Kind::ClientTooLarge),
-            BodyError::Chunk(error @ ChunkError::TooLong) => {
+            BodyError::Chunk(error @ (ChunkError::TooLong | ChunkError::Overflow)) => {
                 Self::because(Kind::ClientTooLarge, error.to_string())
             }
             BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),

@@ -1,4 +1,5 @@
-//! mod_ssl: SSLRequireSSL and SSLRequire, and the variables that programs get. The handshake is not its part.
+//! mod_ssl: SSLRequireSSL, SSLRequire and SSLVerifyClient, users by their certificates, and the variables that programs
+//! get. The handshake is not its part.
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
@@ -7,7 +8,10 @@ use crate::request::Request;
 use crate::request::expr_host;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::tls_facts::value;
+use base64::Engine as _;
 use bytes::Bytes;
+use hostler_config::directives::auth;
+use hostler_config::directives::ssl::client::{DEPTH, Verify};
 
 pub(crate) static MODULE: Module = Module {
     hooks: &[
@@ -18,6 +22,14 @@ pub(crate) static MODULE: Module = Module {
             when: is_asked_for,
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(encryption(request))),
+        },
+        Hook {
+            phase: Phase::Authn,
+            after: &[],
+            before: &["perl"],
+            when: |request| request.peer.tls.is_some(),
+            effect: Effect::Decides,
+            run: Run::Now(fake_basic_auth),
         },
         Hook {
             phase: Phase::Fixup,
@@ -49,12 +61,17 @@ const STANDARD: [&str; 11] = [
     "SSL_SESSION_RESUMED",
 ];
 
-/// Whether SSLRequireSSL or SSLRequire guard it.
+/// Whether SSLRequireSSL, SSLRequire or SSLVerifyClient guard it, or it has users by their certificates.
 fn is_asked_for(request: &Request) -> bool {
-    !request.dir.ssl.require.is_empty() || request.dir.ssl.require_ssl == Some(true)
+    let ssl = &request.dir.ssl;
+    !ssl.require.is_empty()
+        || ssl.require_ssl == Some(true)
+        || ssl.verify.is_some()
+        || ssl.depth.is_some()
+        || ssl.user_name.is_some()
 }
 
-/// SSLRequireSSL and SSLRequire: neither Satisfy nor a login gets around them.
+/// SSLRequireSSL, SSLVerifyClient and SSLRequire: neither Satisfy nor a login gets around them.
 async fn encryption(request: &Request) -> Outcome {
     let dir = request.dir.clone();
     let refuse = |why: &str| {
@@ -65,6 +82,9 @@ async fn encryption(request: &Request) -> Outcome {
     if dir.ssl.require_ssl == Some(true) && request.peer.tls.is_none() {
         return refuse("the connection is not encrypted (SSLRequireSSL)");
     }
+    if let Some(why) = certificate_refusal(request) {
+        return refuse(&why);
+    }
     for condition in &dir.ssl.require {
         match expr_host::test(request, condition, &mut hostler_expr::Captures::new()).await {
             Ok(true) => {}
@@ -73,6 +93,47 @@ async fn encryption(request: &Request) -> Outcome {
         }
     }
     Ok(Flow::Ok)
+}
+
+/// Why the client's certificate does not do for this section.
+fn certificate_refusal(request: &Request) -> Option<String> {
+    // As in mod_ssl this is about encrypted connections: SSLRequireSSL refuses the others.
+    let tls = request.peer.tls.as_ref()?;
+    let (dir, server) = (&request.dir.ssl, &request.server.conf.ssl.clients);
+    let verify = dir.verify.or(server.verify).unwrap_or_default();
+    let depth = dir.depth.or(server.depth).unwrap_or(DEPTH);
+    match &tls.client {
+        Some(client) => {
+            let why = client.validity.refusal(verify, depth)?;
+            Some(format!("the client's certificate is not accepted (SSLVerifyClient): {why}"))
+        }
+        None if verify != Verify::Require => None,
+        None if tls.asked => Some("the client has shown no certificate (SSLVerifyClient)".to_owned()),
+        None => Some(
+            "SSLVerifyClient: the handshake did not ask for a certificate; write \"SSLVerifyClient optional\" into the \
+             virtual host, because an access file is read too late for that"
+                .to_owned(),
+        ),
+    }
+}
+
+/// FakeBasicAuth: a client's certificate becomes the login of a user of its name. Nobody else may use such names.
+fn fake_basic_auth(request: &mut Request) -> Outcome {
+    let given = request.header("Authorization").and_then(auth::Credentials::parse);
+    if given.is_some_and(|given| given.user.starts_with(b"/") && given.password == b"password") {
+        return Err(Halt::Status(403));
+    }
+    if !request.dir.ssl.options.fake_basic_auth() || request.main.is_some() {
+        return Ok(Flow::Declined);
+    }
+    let client = request.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
+    let Some(name) = client.and_then(|client| client.facts.subject_line()) else { return Ok(Flow::Declined) };
+    // It would end in the middle of the name.
+    if !name.contains(':') {
+        let login = base64::engine::general_purpose::STANDARD.encode(format!("{name}:password"));
+        request.headers_in.set("Authorization", format!("Basic {login}"));
+    }
+    Ok(Flow::Declined)
 }
 
 /// Puts what the configuration asks for into the request's environment.
@@ -92,9 +153,33 @@ pub(crate) fn fixup(request: &mut Request) {
         for (name, value) in tls.certificate.all() {
             request.env.set(name.clone(), value.clone());
         }
+        for (name, value) in tls.client.iter().flat_map(|client| client.facts.all()) {
+            request.env.set(name.clone(), value.clone());
+        }
+        if let Some(days) = value(tls, "SSL_CLIENT_V_REMAIN") {
+            request.env.set("SSL_CLIENT_V_REMAIN", Bytes::copy_from_slice(&days));
+        }
     }
     if request.dir.ssl.options.export_cert_data() {
         request.env.set("SSL_SERVER_CERT", tls.certificate.pem());
+        if let Some(client) = &tls.client {
+            request.env.set("SSL_CLIENT_CERT", client.facts.pem());
+            for (number, above) in client.chain.iter().enumerate() {
+                request.env.set(format!("SSL_CLIENT_CERT_CHAIN_{number}"), above.pem());
+            }
+        }
+    }
+    if let Some(name) = request.dir.ssl.user_name.clone() {
+        match value(tls, &name) {
+            Some(user) if !user.is_empty() => {
+                request.user = Some(Bytes::copy_from_slice(&user));
+                request.auth_type = Some(Bytes::from_static(b"ClientCert"));
+            }
+            _ => {
+                let why = format!("SSLUserName: {name} has no value");
+                log::request(request, Severity::Warn, "ssl", &why);
+            }
+        }
     }
 }
 
@@ -112,6 +197,8 @@ mod tests {
             server_name: None,
             resumed: false,
             certificate: Arc::default(),
+            asked: false,
+            client: None,
         };
         for name in STANDARD {
             assert!(value(&tls, name).is_some(), "{name}");

@@ -20,6 +20,7 @@ use hostler_gateway::pool::{Status, WorkerState};
 use hostler_gateway::supervisor::exec::Figures;
 use hostler_gateway::upstream::Balancer;
 use hostler_wire::report::Limits;
+use memchr::memmem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -146,11 +147,10 @@ pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
     let snapshot = Snapshot::of(request);
     let query = request.args.clone().unwrap_or_default();
-    let words = || query.split(|b| *b == b'&');
-    if let Some(seconds) = words().find_map(refresh) {
+    if let Some(seconds) = refresh(&query) {
         request.headers_out.set("Refresh", seconds);
     }
-    let (content_type, text) = if words().any(|word| word == b"auto" || word.starts_with(b"auto=")) {
+    let (content_type, text) = if memmem::find(&query, b"auto").is_some() {
         ("text/plain; charset=ISO-8859-1", auto::text(&snapshot))
     } else {
         ("text/html; charset=UTF-8", html::page(&snapshot))
@@ -188,14 +188,13 @@ fn answer(request: &mut Request, content_type: &'static str, text: String) -> Re
     Ok(Body::Bytes(text.into()))
 }
 
-/// The seconds of `refresh=N`; without a number above nothing it is ten, as in mod_status.
-fn refresh(word: &[u8]) -> Option<Bytes> {
-    let number = match word.strip_prefix(b"refresh")? {
-        [b'=', number @ ..] => number,
-        _ => b"",
-    };
-    let valid =
-        matches!(number, [b'1'..=b'9', rest @ ..] if rest.len() < 5 && rest.iter().all(u8::is_ascii_digit));
+/// The seconds of `refresh=N`, wherever it stands (monitors write `?refresh=5;auto`); without a number above nothing it
+/// is ten, as in mod_status.
+fn refresh(query: &[u8]) -> Option<Bytes> {
+    let at = memmem::find(query, b"refresh")? + b"refresh".len();
+    let number = query[at..].strip_prefix(b"=").unwrap_or_default();
+    let number = &number[..number.iter().take_while(|b| b.is_ascii_digit()).count()];
+    let valid = matches!(number, [b'1'..=b'9', rest @ ..] if rest.len() < 5);
     Some(Bytes::copy_from_slice(if valid { number } else { b"10" }))
 }
 

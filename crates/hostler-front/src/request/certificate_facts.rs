@@ -1,4 +1,4 @@
-//! What mod_ssl tells of the server's certificate: `SSL_SERVER_S_DN` and its relatives. Names of fields and
+//! What mod_ssl tells of a certificate, the server's or a client's: `SSL_SERVER_S_DN` and its relatives. Names of fields and
 //! algorithms are OpenSSL's, as scripts know them.
 //!
 //! A virtual host that has certificates for several kinds of keys tells of the first.
@@ -14,6 +14,8 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Name};
 #[derive(Debug, Default)]
 pub(crate) struct CertificateFacts {
     der: Vec<u8>,
+    /// What its variables begin with.
+    prefix: &'static str,
     known: OnceLock<Vec<(String, String)>>,
 }
 
@@ -52,19 +54,28 @@ const ALGORITHMS: [(&str, &str); 11] = [
 ];
 
 impl CertificateFacts {
-    pub(crate) fn new(der: &CertificateDer<'_>) -> Self {
-        Self { der: der.to_vec(), known: OnceLock::new() }
+    /// Of a server's certificate.
+    pub(crate) fn server(der: &CertificateDer<'_>) -> Self {
+        Self { der: der.to_vec(), prefix: "SSL_SERVER_", known: OnceLock::new() }
+    }
+
+    /// Of a client's certificate.
+    pub(crate) fn client(der: &CertificateDer<'_>) -> Self {
+        Self { der: der.to_vec(), prefix: "SSL_CLIENT_", known: OnceLock::new() }
     }
 
     /// All variables but the certificate itself, names whole.
     pub(crate) fn all(&self) -> &[(String, String)] {
-        self.known.get_or_init(|| read(&self.der).unwrap_or_default())
+        self.known.get_or_init(|| read(&self.der, self.prefix).unwrap_or_default())
     }
 
     /// A variable; the first of several entries of a name may have `_0` behind it.
     pub(crate) fn find(&self, name: &str) -> Option<Cow<'_, str>> {
-        if name == "SSL_SERVER_CERT" {
-            return Some(self.pem().into());
+        match name.strip_prefix(self.prefix)? {
+            "CERT" => return Some(self.pem().into()),
+            "V_REMAIN" if self.prefix == "SSL_CLIENT_" => return Some(self.days_left()?.to_string().into()),
+            "CERT_RFC4523_CEA" => return Some(self.exact_assertion()?.into()),
+            _ => {}
         }
         let find = |name: &str| self.all().iter().find(|(known, _)| known == name);
         let found = find(name).or_else(|| find(name.strip_suffix("_0").filter(|n| n.contains("_DN_"))?));
@@ -83,10 +94,48 @@ impl CertificateFacts {
     }
 }
 
-fn read(der: &[u8]) -> Option<Vec<(String, String)>> {
+impl CertificateFacts {
+    fn parsed(&self) -> Option<X509Certificate<'_>> {
+        Some(X509Certificate::from_der(&self.der).ok()?.1)
+    }
+
+    /// `V_REMAIN`: whole days, 0 when it has expired.
+    fn days_left(&self) -> Option<i64> {
+        let end = self.parsed()?.validity().not_after.timestamp();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
+        Some((end - i64::try_from(now).ok()?).max(0) / 86_400)
+    }
+
+    /// Serial number and issuer as RFC 4523's exact assertion has them.
+    fn exact_assertion(&self) -> Option<String> {
+        let parsed = self.parsed()?;
+        let issuer = distinguished(parsed.issuer());
+        Some(format!("{{ serialNumber {}, issuer rdnSequence:\"{issuer}\" }}", parsed.tbs_certificate.serial))
+    }
+
+    /// The subject in OpenSSL's old form of one line (`/C=DE/CN=someone`), which FakeBasicAuth makes users' names of.
+    pub(crate) fn subject_line(&self) -> Option<String> {
+        let parsed = self.parsed()?;
+        let mut line = String::new();
+        for (id, value) in fields(parsed.subject()) {
+            let field = FIELDS.iter().find(|(known, ..)| *known == id).map_or(&*id, |(.., field)| field);
+            line.push_str(&format!("/{field}="));
+            // As X509_NAME_oneline: what is no printable ASCII is written as its bytes.
+            for &byte in value.as_bytes() {
+                match byte {
+                    b' '..=b'~' => line.push(char::from(byte)),
+                    _ => line.push_str(&format!("\\x{byte:02X}")),
+                }
+            }
+        }
+        Some(line)
+    }
+}
+
+fn read(der: &[u8], prefix: &str) -> Option<Vec<(String, String)>> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let mut out = Vec::new();
-    let mut put = |name: &str, value: String| out.push((format!("SSL_SERVER_{name}"), value));
+    let mut put = |name: &str, value: String| out.push((format!("{prefix}{name}"), value));
     put("M_VERSION", (certificate.version().0 + 1).to_string());
     put("M_SERIAL", certificate.raw_serial_as_string().replace(':', "").to_ascii_uppercase());
     put("V_START", date(certificate.validity().not_before.timestamp()));
@@ -178,7 +227,7 @@ mod tests {
     #[test]
     fn variables_are_those_of_mod_ssl() {
         let der = CertificateDer::from_pem_slice(PEM.as_bytes()).unwrap();
-        let facts = CertificateFacts::new(&der);
+        let facts = CertificateFacts::server(&der);
         let told = include_str!("test-certificate.txt").lines().map(|line| line.split_once('=').unwrap());
         for (name, value) in told.clone() {
             assert_eq!(facts.find(name).as_deref(), Some(value), "{name}");

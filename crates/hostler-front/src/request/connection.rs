@@ -3,9 +3,11 @@
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
+use hostler_config::directives::ssl::client::Verify;
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -70,6 +72,46 @@ pub(crate) struct Tls {
     pub(crate) resumed: bool,
     /// The certificate of the virtual host that the handshake was for.
     pub(crate) certificate: Arc<CertificateFacts>,
+    /// The handshake asked the client for a certificate.
+    pub(crate) asked: bool,
+    /// The certificate that the client has shown.
+    pub(crate) client: Option<Arc<ClientCertificate>>,
+}
+
+/// A client's certificate.
+#[derive(Debug)]
+pub(crate) struct ClientCertificate {
+    pub(crate) facts: CertificateFacts,
+    /// Those that came along with it.
+    pub(crate) chain: Vec<CertificateFacts>,
+    pub(crate) validity: Validity,
+    /// Somewhere in the virtual host it does not matter who has signed it (`optional_no_ca`).
+    pub(crate) any_issuer: bool,
+}
+
+/// What has been found out about a client's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Validity {
+    /// Good; so many certificates stand above it.
+    Valid(usize),
+    /// Nobody whom we trust has signed it.
+    UnknownIssuer,
+    /// It can't be relied upon, in OpenSSL's words.
+    Invalid(String),
+}
+
+impl Validity {
+    /// Why it is not good enough for this `SSLVerifyClient` and `SSLVerifyDepth`.
+    pub(crate) fn refusal(&self, verify: Verify, depth: u8) -> Option<Cow<'_, str>> {
+        match self {
+            _ if verify == Verify::None => None,
+            Self::Valid(above) if *above <= usize::from(depth) => None,
+            Self::Valid(_) => Some("certificate chain too long (SSLVerifyDepth)".into()),
+            Self::UnknownIssuer if verify == Verify::OptionalNoCa => None,
+            Self::UnknownIssuer => Some("unable to get local issuer certificate".into()),
+            Self::Invalid(why) => Some(why.into()),
+        }
+    }
 }
 
 /// The other side of a connection.

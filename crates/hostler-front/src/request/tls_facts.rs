@@ -1,9 +1,8 @@
 //! What mod_ssl tells of a connection: `SSL_PROTOCOL` and its relatives, for expressions, programs and logs.
-//!
-//! Clients are asked for no certificates, so nothing is said of them.
 
-use crate::request::connection::Tls;
+use crate::request::connection::{ClientCertificate, Tls, Validity};
 use hostler_config::Server;
+use hostler_config::directives::ssl::client::Verify;
 use std::borrow::Cow;
 
 /// The value of a variable; `None`: it has none here.
@@ -14,7 +13,7 @@ pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
         "SSL_CIPHER" => &tls.cipher,
         "SSL_CIPHER_USEKEYSIZE" | "SSL_CIPHER_ALGKEYSIZE" => key_size(&tls.cipher),
         "SSL_CIPHER_EXPORT" => "false",
-        "SSL_CLIENT_VERIFY" => "NONE",
+        "SSL_CLIENT_VERIFY" => return Some(verified(tls)),
         "SSL_COMPRESS_METHOD" => "NULL",
         "SSL_SECURE_RENEG" => "true",
         "SSL_SESSION_RESUMED" => {
@@ -31,9 +30,32 @@ pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
             let value = tls.certificate.find(name)?;
             return Some(Cow::Owned(value.into_owned().into_bytes()));
         }
+        _ if name.starts_with("SSL_CLIENT_") => return client(tls.client.as_deref()?, name),
         _ => return None,
     };
     Some(Cow::Borrowed(text.as_bytes()))
+}
+
+/// `SSL_CLIENT_VERIFY`
+fn verified(tls: &Tls) -> Cow<'_, [u8]> {
+    let Some(client) = &tls.client else { return Cow::Borrowed(b"NONE") };
+    match &client.validity {
+        Validity::Valid(_) => Cow::Borrowed(b"SUCCESS"),
+        Validity::UnknownIssuer if client.any_issuer => Cow::Borrowed(b"GENEROUS"),
+        invalid => {
+            let why = invalid.refusal(Verify::Require, u8::MAX).unwrap_or_default();
+            Cow::Owned(format!("FAILED:{why}").into_bytes())
+        }
+    }
+}
+
+/// What is told of a client's certificate, and of those that came with it.
+fn client<'a>(client: &'a ClientCertificate, name: &str) -> Option<Cow<'a, [u8]>> {
+    if let Some(number) = name.strip_prefix("SSL_CLIENT_CERT_CHAIN_") {
+        let above = client.chain.get(number.parse::<usize>().ok()?)?;
+        return Some(Cow::Owned(above.pem().into_bytes()));
+    }
+    Some(Cow::Owned(client.facts.find(name)?.into_owned().into_bytes()))
 }
 
 /// Bits of the key, which the suite's name tells.
@@ -42,7 +64,7 @@ fn key_size(cipher: &str) -> &'static str {
 }
 
 /// Whether a connection shaken hands for one may serve the other: the client got the same certificate and the
-/// same versions (SSLVHostSNIPolicy's default).
+/// same versions, and was asked for the same certificates (SSLVHostSNIPolicy's default).
 pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
     let (one, other) = (&one.conf.ssl, &other.conf.ssl);
     one.is_on() == other.is_on()
@@ -50,6 +72,7 @@ pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
         && one.keys == other.keys
         && one.chain == other.chain
         && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
+        && (one.clients == other.clients || !(one.clients.are_asked() || other.clients.are_asked()))
 }
 
 #[cfg(test)]
@@ -65,6 +88,8 @@ mod tests {
             server_name: None,
             resumed: false,
             certificate: Arc::default(),
+            asked: false,
+            client: None,
         };
         assert_eq!(value(&tls, "SSL_CIPHER_USEKEYSIZE").as_deref(), Some(&b"128"[..]));
         assert_eq!(value(&tls, "SSL_TLS_SNI"), None);

@@ -19,7 +19,7 @@ impl Keys {
     /// What is told of them.
     pub(super) fn facts(&self) -> CertificateFacts {
         let first = self.0.first().and_then(|certified| certified.cert.first());
-        first.map(CertificateFacts::new).unwrap_or_default()
+        first.map(CertificateFacts::server).unwrap_or_default()
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn load(server: &Server, files: &HashMap<&str, &[u8]>) -> Result<Keys
     if keys.is_empty() { Err("SSLEngine on needs an SSLCertificateFile".into()) } else { Ok(Keys(keys)) }
 }
 
-fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(super) fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
     if found.is_empty() { Err(format!("{path} has no certificate")) } else { Ok(found) }

@@ -4,7 +4,7 @@
 //! there must not bring another site's key into service.
 
 use hostler_config::{Config, Server};
-use hostler_sys::trusted::{Trust, Untrusted, open_file};
+use hostler_sys::trusted::{Trust, Untrusted, open_directory, open_file};
 use hostler_wire::plan::Identity;
 use serde_bytes::ByteBuf;
 use std::collections::{HashMap, HashSet};
@@ -19,6 +19,9 @@ use crate::open_as::Openers;
 
 /// Longest certificate or key file, in bytes.
 const LONGEST: u64 = 1 << 20;
+
+/// Most that the files of a folder may hold together, in bytes.
+const LONGEST_FOLDER: u64 = 8 << 20;
 
 /// Reads them all, each once; with their paths as the configuration names them.
 ///
@@ -93,14 +96,16 @@ fn unusable(config: &Config, server: &Server, files: &HashMap<&str, Option<Vec<u
 
 fn wanted(server: &Server) -> impl Iterator<Item = &str> {
     let ssl = &server.conf.ssl;
-    ssl.pairs().flat_map(|(certificate, key)| [certificate, key]).chain(ssl.chain.as_deref())
+    let own = ssl.pairs().flat_map(|(certificate, key)| [certificate, key]).chain(ssl.chain.as_deref());
+    let clients = Some(&ssl.clients).filter(|clients| clients.are_asked());
+    own.chain(clients.into_iter().flat_map(|clients| clients.certificates().chain(clients.revoked())))
 }
 
 /// The line that names the file, or the virtual host's.
 fn place(config: &Config, server: &Server, path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     let settings = server.settings.iter().chain(&config.main().settings);
-    let mut named = settings.filter(|s| s.directive.starts_with("SSLCertificate") && s.args.contains(name));
+    let mut named = settings.filter(|s| s.directive.starts_with("SSL") && s.args.contains(name));
     let found = named.next();
     let origin = found.map_or(server.origin, |setting| setting.origin);
     let file = config.files.get(origin.file as usize).map_or("configuration", |file| &**file);
@@ -120,6 +125,13 @@ impl From<String> for Unreadable {
     }
 }
 
+/// Whether a name is `HHHHHHHH.N`, or `HHHHHHHH.rN` as for lists of revoked certificates.
+fn is_hashed(name: &[u8]) -> bool {
+    let Some((hash, rest)) = name.split_at_checked(8) else { return false };
+    let number = rest.strip_prefix(b".r").or_else(|| rest.strip_prefix(b".")).unwrap_or_default();
+    hash.iter().all(u8::is_ascii_hexdigit) && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
 struct Reading {
     root: bool,
     openers: Openers,
@@ -127,6 +139,9 @@ struct Reading {
 
 impl Reading {
     fn read(&mut self, path: &Path, identity: Option<&Identity>) -> Result<Vec<u8>, Unreadable> {
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return self.read_folder(path);
+        }
         let failed = |e: &dyn std::fmt::Display| format!("can't read {}: {e}", path.display());
         let file = self.open(path, identity)?;
         let mut bytes = Vec::new();
@@ -135,6 +150,30 @@ impl Reading {
             return Err(failed(&"it is longer than 1 MB").into());
         }
         Ok(bytes)
+    }
+
+    /// What the files of a folder hold together that `openssl rehash` has made links to. The folder must be root's alone,
+    /// where we are root.
+    fn read_folder(&mut self, path: &Path) -> Result<Vec<u8>, Unreadable> {
+        let trust = if self.root { Trust::Root(&|_| false) } else { Trust::Anyone };
+        open_directory(path, trust).map_err(|e| format!("can't read {}: {e}", path.display()))?;
+        let entries = std::fs::read_dir(path).map_err(|e| format!("can't read {}: {e}", path.display()))?;
+        let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+        names.retain(|name| is_hashed(name.as_encoded_bytes()));
+        names.sort();
+        let mut all = Vec::new();
+        for name in names {
+            all.extend(self.read(&path.join(name), None)?);
+            all.push(b'\n');
+            if all.len() as u64 > LONGEST_FOLDER {
+                return Err(format!("can't read {}: its files are longer than 8 MB", path.display()).into());
+            }
+        }
+        if all.is_empty() {
+            let hint = "it has no files named by hashes: run \"openssl rehash\" there";
+            return Err(format!("can't use {}: {hint}", path.display()).into());
+        }
+        Ok(all)
     }
 
     fn open(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Unreadable> {

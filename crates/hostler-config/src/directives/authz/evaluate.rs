@@ -41,6 +41,8 @@ pub trait Facts {
     fn local_ip(&self) -> IpAddr;
     /// Whether the connection is encrypted.
     fn is_encrypted(&self) -> bool;
+    /// Whether the client has shown a certificate that is valid.
+    fn has_valid_certificate(&self) -> bool;
     /// The client's name, if a look-up of the name leads back to its address.
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>>;
     /// The addresses of a name.
@@ -236,6 +238,7 @@ impl Requirement {
             Self::Ip(subnets) => Self::given(subnets.iter().any(|subnet| subnet.contains(facts.client_ip()))),
             Self::Local => Self::given(is_local(facts.client_ip(), facts.local_ip())),
             Self::Ssl => Self::given(facts.is_encrypted()),
+            Self::SslVerifyClient => Self::given(facts.has_valid_certificate()),
             Self::Expr { condition, wants_user } => {
                 let holds = condition.test(facts.expression_host(), &mut Captures::new())?;
                 if !holds && *wants_user && facts.user().is_none() {

@@ -40,6 +40,8 @@ pub enum Requirement {
     ForwardDns(Words),
     /// `ssl`: the connection is encrypted.
     Ssl,
+    /// `ssl-verify-client`: the client has shown a certificate that is valid.
+    SslVerifyClient,
     /// A provider of a program's (`PerlAddAuthzProvider`).
     Program {
         /// As it is written.
@@ -113,6 +115,7 @@ impl Requirement {
             "host" => Self::Host(Words::parse(command, rest)?),
             "forward-dns" => Self::ForwardDns(Words::parse(command, rest)?),
             "ssl" => Self::Ssl,
+            "ssl-verify-client" => Self::SslVerifyClient,
             _ => match command.provider(Decides::Authz, provider) {
                 Some(function) => {
                     Self::Program { name: provider.into(), function: function.into(), words: rest.into() }

@@ -44,6 +44,10 @@ impl Facts for Client {
         false
     }
 
+    fn has_valid_certificate(&self) -> bool {
+        false
+    }
+
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>> {
         self.name.map_or(Answer::Pending, |name| Answer::Ready(name.map(Cow::Borrowed)))
     }

@@ -49,6 +49,7 @@ enum Word {
     StdEnvVars,
     ExportCertData,
     StrictRequire,
+    FakeBasicAuth,
     Other,
 }
 
@@ -68,10 +69,16 @@ impl Options {
         self.has(Word::StdEnvVars)
     }
 
-    /// `ExportCertData`: and the server's certificate.
+    /// `ExportCertData`: and the certificates themselves.
     #[must_use]
     pub fn export_cert_data(&self) -> bool {
         self.has(Word::ExportCertData)
+    }
+
+    /// `FakeBasicAuth`: a client's certificate logs in as a user of its name does, with the password `password`.
+    #[must_use]
+    pub fn fake_basic_auth(&self) -> bool {
+        self.has(Word::FakeBasicAuth)
     }
 
     /// `StrictRequire`: a refusal by SSLRequireSSL or SSLRequire stands, whatever `Satisfy any` says.
@@ -105,11 +112,13 @@ impl Options {
                 "stdenvvars" => Word::StdEnvVars,
                 "exportcertdata" => Word::ExportCertData,
                 "strictrequire" => Word::StrictRequire,
-                "compatenvvars" | "optrenegotiate" | "legacydnstringformat" => Word::Other,
-                "fakebasicauth" if sign == Some('-') => Word::Other,
-                "fakebasicauth" => {
+                "fakebasicauth" => Word::FakeBasicAuth,
+                "compatenvvars" | "optrenegotiate" => Word::Other,
+                "legacydnstringformat" if sign == Some('-') => Word::Other,
+                "legacydnstringformat" => {
                     return Err(
-                        "FakeBasicAuth needs client certificates, which Hostler cannot verify yet".into()
+                        "LegacyDNStringFormat is not possible here: names are written as RFC 2253 has it"
+                            .into(),
                     );
                 }
                 _ => return Err(format!("there is no option \"{name}\"")),
@@ -172,7 +181,7 @@ mod tests {
         assert!(outer.merge(&options("+StrictRequire")).std_env_vars());
         assert!(!outer.merge(&options("StrictRequire")).std_env_vars());
         assert!(!outer.merge(&options("-StdEnvVars")).std_env_vars());
-        assert!(Options::default().set(&words("+FakeBasicAuth")).is_err());
+        assert!(Options::default().set(&words("+LegacyDNStringFormat")).is_err());
         assert!(Options::default().set(&words("+Nothing")).is_err());
     }
 }

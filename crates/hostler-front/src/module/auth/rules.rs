@@ -6,6 +6,7 @@ use crate::hook::plan::plan;
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::connection::Validity;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::Halt;
 use crate::request::names;
@@ -164,6 +165,11 @@ impl Facts for View<'_> {
 
     fn is_encrypted(&self) -> bool {
         self.request.peer.tls.is_some()
+    }
+
+    fn has_valid_certificate(&self) -> bool {
+        let client = self.request.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
+        client.is_some_and(|client| matches!(client.validity, Validity::Valid(_)))
     }
 
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>> {

@@ -12,13 +12,13 @@ pub(super) fn takes(field: &[u8], coding: &str) -> bool {
     false
 }
 
-/// `q=0`, `q=0.000`
+/// `q=0`, `q=0.000`: at most three digits; what is longer is no weight (RFC 9110 §12.4.2), and refuses nothing.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     let Some(weight) = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q=")) else {
         return false;
     };
     let weight = weight.trim_ascii();
-    weight.first() == Some(&b'0') && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+    matches!(weight, b"0" | b"0." | b"0.0" | b"0.00" | b"0.000")
 }
 
 #[cfg(test)]
@@ -36,6 +36,8 @@ mod tests {
             ("gzip;q=0", false),
             ("gzip; q=0.000", false),
             ("gzip;x=y;Q=0.0", false),
+            ("gzip;q=0.0000", true),
+            ("gzip;q=00", true),
             ("gzip;q=0, gzip", false),
             ("*", false),
             ("x-gzip", false),

@@ -143,6 +143,7 @@ fn text(requirement: &Requirement) -> String {
         Requirement::Ip(_) => "ip".to_owned(),
         Requirement::Local => "local".to_owned(),
         Requirement::Ssl => "ssl".to_owned(),
+        Requirement::SslVerifyClient => "ssl-verify-client".to_owned(),
         Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
     }
 }

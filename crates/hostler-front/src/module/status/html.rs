@@ -17,8 +17,8 @@ pub(super) fn page(snapshot: &Snapshot) -> String {
     let name = escaped(&snapshot.server_name);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Server Status</title>\
-         <style>{STYLE}</style></head>\n<body>\n<h1>Server Status for {name}</h1>\n"
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Apache Status</title>\
+         <style>{STYLE}</style></head>\n<body>\n<h1>Apache Server Status for {name}</h1>\n"
     );
     summary(&mut out, snapshot);
     scoreboard(&mut out, snapshot);

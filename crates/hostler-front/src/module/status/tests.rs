@@ -97,10 +97,10 @@ fn histograms_are_cumulative() {
 
 #[test]
 fn a_refresh_is_a_number_of_seconds() {
-    assert_eq!(refresh(b"refresh=5").as_deref(), Some(b"5".as_slice()));
-    for other in
-        [b"refresh".as_slice(), b"refresh=", b"refresh=0", b"refresh=-1", b"refresh=x", b"refresh=5\r\nX: y"]
-    {
+    for five in [b"refresh=5".as_slice(), b"auto&refresh=5", b"refresh=5;auto", b"refresh=5\r\nX: y"] {
+        assert_eq!(refresh(five).as_deref(), Some(b"5".as_slice()), "{}", five.escape_ascii());
+    }
+    for other in [b"refresh".as_slice(), b"refresh=", b"refresh=0", b"refresh=-1", b"refresh=x"] {
         assert_eq!(refresh(other).as_deref(), Some(b"10".as_slice()), "{}", other.escape_ascii());
     }
     assert_eq!(refresh(b"other=5"), None);

@@ -1,0 +1,256 @@
+//! Directives of mod_ssl about clients' certificates: whether one is asked for, who may have signed it, what is revoked.
+//!
+//! There is no second handshake here as mod_ssl has it for directories: where a section of a virtual host may want a
+//! certificate, the handshake asks for one, and the section requires it.
+
+use crate::{Args, Arity, Command, Contexts, Directive, Merge, Overrides, over};
+
+/// `SSLVerifyClient`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Verify {
+    /// Not asked for.
+    #[default]
+    None,
+    /// What is shown must be valid.
+    Optional,
+    /// The same, but for who has signed it.
+    OptionalNoCa,
+    /// A valid one must be shown.
+    Require,
+}
+
+/// `SSLCARevocationCheck`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RevocationCheck {
+    /// Which certificates are looked up.
+    pub which: Revocable,
+    /// `no_crl_for_cert_ok`: what no list speaks for is not revoked.
+    pub unknown_ok: bool,
+}
+
+/// Which certificates of a chain are looked up in lists of revoked ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Revocable {
+    /// None.
+    #[default]
+    None,
+    /// The client's own.
+    Leaf,
+    /// All of the chain.
+    Chain,
+}
+
+/// What a virtual host knows of clients' certificates. Paths are absolute; those of folders end in `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Clients {
+    /// SSLVerifyClient outside of sections.
+    pub verify: Option<Verify>,
+    /// SSLVerifyDepth outside of sections: certificates above the client's.
+    pub depth: Option<u8>,
+    /// A section may want a certificate.
+    pub in_sections: bool,
+    /// A section takes certificates whoever has signed them.
+    pub any_issuer: bool,
+    /// SSLCACertificateFile
+    pub ca_file: Option<Box<str>>,
+    /// SSLCACertificatePath
+    pub ca_path: Option<Box<str>>,
+    /// SSLCADNRequestFile: whose names clients are told.
+    pub names_file: Option<Box<str>>,
+    /// SSLCADNRequestPath
+    pub names_path: Option<Box<str>>,
+    /// SSLCARevocationFile
+    pub revoked_file: Option<Box<str>>,
+    /// SSLCARevocationPath
+    pub revoked_path: Option<Box<str>>,
+    /// SSLCARevocationCheck
+    pub revocation: Option<RevocationCheck>,
+}
+
+/// Certificates above the client's where SSLVerifyDepth does not say (mod_ssl's number).
+pub const DEPTH: u8 = 1;
+
+impl Clients {
+    /// Whether the handshake asks for a certificate.
+    #[must_use]
+    pub fn are_asked(&self) -> bool {
+        self.in_sections || self.verify.unwrap_or_default() != Verify::None
+    }
+
+    /// Files and folders with certificates, as [`Self`] names them.
+    pub fn certificates(&self) -> impl Iterator<Item = &str> {
+        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path]
+            .into_iter()
+            .filter_map(|p| p.as_deref())
+    }
+
+    /// Files and folders with lists of revoked certificates.
+    pub fn revoked(&self) -> impl Iterator<Item = &str> {
+        [&self.revoked_file, &self.revoked_path].into_iter().filter_map(|p| p.as_deref())
+    }
+}
+
+impl Merge for Clients {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            verify: over(&self.verify, &other.verify),
+            depth: over(&self.depth, &other.depth),
+            in_sections: self.in_sections || other.in_sections,
+            any_issuer: self.any_issuer || other.any_issuer,
+            ca_file: over(&self.ca_file, &other.ca_file),
+            ca_path: over(&self.ca_path, &other.ca_path),
+            names_file: over(&self.names_file, &other.names_file),
+            names_path: over(&self.names_path, &other.names_path),
+            revoked_file: over(&self.revoked_file, &other.revoked_file),
+            revoked_path: over(&self.revoked_path, &other.revoked_path),
+            revocation: over(&self.revocation, &other.revocation),
+        }
+    }
+
+    crate::unset_part!(Clients);
+}
+
+/// A directive that names a file.
+macro_rules! file {
+    ($name:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::Take1, "file", $doc, |command, args| {
+            command.server.ssl.clients.$field = Some(command.server_path(args.first()).into());
+            Ok(())
+        })
+    };
+}
+
+/// A directive that names a folder.
+macro_rules! folder {
+    ($name:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::Take1, "folder", $doc, |command, args| {
+            let path = command.server_path(args.first());
+            command.server.ssl.clients.$field = Some(format!("{}/", path.trim_end_matches('/')).into());
+            Ok(())
+        })
+    };
+}
+
+pub(super) static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "SSLVerifyClient",
+        Arity::Take1,
+        "none|optional|require|optional_no_ca",
+        "Whether clients show a certificate",
+        verify,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "SSLVerifyDepth",
+        Arity::Take1,
+        "number",
+        "How many certificates may stand above a client's",
+        depth,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    file!("SSLCACertificateFile", "Certificates of those who may sign clients' certificates", ca_file),
+    folder!("SSLCACertificatePath", "The same, in a folder as openssl rehash leaves it", ca_path),
+    file!(
+        "SSLCADNRequestFile",
+        "Certificates whose names clients are told when they are asked for theirs",
+        names_file
+    ),
+    folder!("SSLCADNRequestPath", "The same, as a folder", names_path),
+    file!("SSLCARevocationFile", "Lists of revoked certificates", revoked_file),
+    folder!("SSLCARevocationPath", "The same, in a folder as openssl rehash leaves it", revoked_path),
+    Directive::new(
+        "SSLCARevocationCheck",
+        Arity::Take12,
+        "chain|leaf|none [no_crl_for_cert_ok]",
+        "Which certificates are looked up in the lists of revoked ones",
+        revocation,
+    ),
+    Directive::new(
+        "SSLUserName",
+        Arity::Take1,
+        "variable",
+        "The variable that holds the name of the user",
+        |command, args| {
+            command.dir.ssl.user_name = Some(args.first().into());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+];
+
+fn verify(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let verify = match &args.first().to_ascii_lowercase()[..] {
+        "none" | "off" => Verify::None,
+        "optional" => Verify::Optional,
+        "optional_no_ca" => Verify::OptionalNoCa,
+        "require" | "on" => Verify::Require,
+        other => return Err(format!("\"{other}\" is none of none, optional, require, optional_no_ca")),
+    };
+    if command.is_in_section() {
+        command.dir.ssl.verify = Some(verify);
+        command.server.ssl.clients.in_sections |= verify != Verify::None;
+        command.server.ssl.clients.any_issuer |= verify == Verify::OptionalNoCa;
+    } else {
+        command.server.ssl.clients.verify = Some(verify);
+    }
+    Ok(())
+}
+
+fn depth(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let depth = args.first();
+    let depth = depth.parse().map_err(|_| format!("\"{depth}\" is not a number from 0 to 255"))?;
+    if command.is_in_section() {
+        command.dir.ssl.depth = Some(depth);
+    } else {
+        command.server.ssl.clients.depth = Some(depth);
+    }
+    Ok(())
+}
+
+fn revocation(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let which = match &args.first().to_ascii_lowercase()[..] {
+        "none" => Revocable::None,
+        "leaf" => Revocable::Leaf,
+        "chain" => Revocable::Chain,
+        other => return Err(format!("\"{other}\" is none of chain, leaf, none")),
+    };
+    let unknown_ok = match args.words.get(1).map(|word| word.to_ascii_lowercase()).as_deref() {
+        None => false,
+        Some("no_crl_for_cert_ok") => true,
+        Some(other) => return Err(format!("there is no flag \"{other}\", only no_crl_for_cert_ok")),
+    };
+    command.server.ssl.clients.revocation = Some(RevocationCheck { which, unknown_ok });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn sections_make_the_handshake_ask() {
+        let text = "<VirtualHost *:443>\nSSLVerifyDepth 3\n<Location /a>\nSSLVerifyClient require\nSSLVerifyDepth 2\n</Location>\n\
+            </VirtualHost>\n<VirtualHost *:444>\nSSLVerifyClient optional_no_ca\nSSLCACertificatePath /etc/x\n</VirtualHost>";
+        let config = Config::build(&crate::read_text(text, "/etc/apache2").unwrap()).unwrap();
+        let clients = |n: usize| &config.servers[n].conf.ssl.clients;
+        assert!(!clients(0).are_asked());
+        assert!(clients(1).are_asked() && clients(1).verify.is_none());
+        assert_eq!(clients(1).depth, Some(3));
+        assert_eq!(clients(2).verify, Some(Verify::OptionalNoCa));
+        assert_eq!(clients(2).ca_path.as_deref(), Some("/etc/x/"));
+    }
+
+    #[test]
+    fn slips_are_refused() {
+        for line in [
+            "SSLVerifyClient maybe",
+            "SSLVerifyDepth many",
+            "SSLCARevocationCheck all",
+            "SSLCARevocationCheck leaf ok",
+        ] {
+            let parsed = crate::read_text(line, "/").unwrap();
+            assert!(Config::build(&parsed).is_err(), "{line}");
+        }
+    }
+}

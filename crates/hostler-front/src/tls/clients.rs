@@ -1,0 +1,368 @@
+//! Clients' certificates (SSLVerifyClient and its relatives): asking for them in the handshake, and finding out whether one
+//! can be relied upon.
+//!
+//! Where a section of a virtual host may want one, the handshake asks for one and takes any: the section decides. What
+//! mod_ssl's chains need holds here too: they end at a certificate that has signed itself; others from
+//! SSLCACertificateFile only help to get there.
+
+use super::certificate::certificates;
+use crate::request::certificate_facts::CertificateFacts;
+use crate::request::connection::{ClientCertificate, Validity};
+use hashbrown::HashMap;
+use hostler_config::directives::ssl::client::{Clients, DEPTH, Revocable, Verify};
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{
+    CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, TrustAnchor, UnixTime,
+};
+use webpki::{
+    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
+    RawPublicKeyEntity, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
+    anchor_from_trusted_cert,
+};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+use x509_parser::revocation_list::CertificateRevocationList;
+
+/// What a virtual host asks of clients' certificates.
+#[derive(Debug)]
+pub(super) struct Policy {
+    /// Of the whole virtual host.
+    verify: Verify,
+    depth: u8,
+    any_issuer: bool,
+    /// Who may stand at the end of a chain.
+    anchors: Vec<TrustAnchor<'static>>,
+    /// The same, whole: a client may be one of them.
+    roots: Vec<CertificateDer<'static>>,
+    /// What may stand in a chain although the client has not sent it.
+    intermediates: Vec<CertificateDer<'static>>,
+    names: Vec<DistinguishedName>,
+    revoked: Vec<CertRevocationList<'static>>,
+    /// The same, as they were read.
+    revoked_der: Vec<CertificateRevocationListDer<'static>>,
+    revocable: Revocable,
+    unknown_ok: bool,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Policy {
+    /// Reads what the configuration names; `files` are contents by path.
+    ///
+    /// # Errors
+    /// Which file can't be used, and why.
+    pub(super) fn new(
+        conf: &Clients,
+        files: &HashMap<&str, &[u8]>,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Result<Self, String> {
+        let content = |path: &str| files.get(path).copied().ok_or_else(|| format!("{path} was not read"));
+        let read = |paths: [&Option<Box<str>>; 2]| -> Result<Vec<_>, String> {
+            let mut all = Vec::new();
+            for path in paths.into_iter().flatten() {
+                all.extend(certificates(path, content(path)?)?);
+            }
+            Ok(all)
+        };
+        let trusted = read([&conf.ca_file, &conf.ca_path])?;
+        let told = read([&conf.names_file, &conf.names_path])?;
+        let (roots, intermediates): (Vec<_>, Vec<_>) = trusted.into_iter().partition(is_self_issued);
+        let names = if told.is_empty() {
+            roots.iter().chain(&intermediates).collect()
+        } else {
+            told.iter().collect::<Vec<_>>()
+        };
+        let names = names.into_iter().filter_map(subject).collect();
+        let anchors =
+            roots.iter().filter_map(|root| Some(anchor_from_trusted_cert(root).ok()?.to_owned())).collect();
+        let (mut revoked, mut revoked_der) = (Vec::new(), Vec::new());
+        for path in conf.revoked() {
+            for list in lists(path, content(path)?)? {
+                let read = OwnedCertRevocationList::from_der(&list);
+                let why = |e| format!("a list of revoked certificates in {path} can't be used: {e}");
+                revoked.push(read.map_err(why)?.into());
+                revoked_der.push(list);
+            }
+        }
+        let revocation = conf.revocation.unwrap_or_default();
+        if revocation.which != Revocable::None && revoked.is_empty() {
+            return Err("SSLCARevocationCheck needs an SSLCARevocationFile or SSLCARevocationPath".to_owned());
+        }
+        Ok(Self {
+            verify: conf.verify.unwrap_or_default(),
+            depth: conf.depth.unwrap_or(DEPTH),
+            any_issuer: conf.any_issuer || conf.verify == Some(Verify::OptionalNoCa),
+            anchors,
+            roots,
+            intermediates,
+            names,
+            revoked,
+            revoked_der,
+            revocable: revocation.which,
+            unknown_ok: revocation.unknown_ok,
+            algorithms,
+        })
+    }
+
+    /// What the certificate of a connection is worth; `None` if the client has shown none.
+    pub(super) fn shown(&self, chain: Option<&[CertificateDer<'_>]>) -> Option<ClientCertificate> {
+        let (client, above) = chain?.split_first()?;
+        Some(ClientCertificate {
+            facts: CertificateFacts::client(client),
+            chain: above.iter().map(CertificateFacts::client).collect(),
+            validity: self.validity(client, above, UnixTime::now()),
+            any_issuer: self.any_issuer,
+        })
+    }
+
+    /// Why a connection with this certificate must not go on. A resumed session had its certificate verified when it was
+    /// new, which may be long ago.
+    pub(super) fn refusal(&self, client: Option<&ClientCertificate>) -> Option<String> {
+        match client {
+            None if self.verify == Verify::Require => Some("the client has shown no certificate".to_owned()),
+            None => None,
+            Some(client) => {
+                client.validity.refusal(self.verify, self.depth).map(std::borrow::Cow::into_owned)
+            }
+        }
+    }
+
+    fn validity(&self, client: &CertificateDer<'_>, above: &[CertificateDer<'_>], now: UnixTime) -> Validity {
+        let parsed = match EndEntityCert::try_from(client) {
+            Ok(parsed) => parsed,
+            // A certificate that has signed itself and is trusted as it is.
+            Err(_) if self.is_root(client) => return self.alone(client, 0, now),
+            Err(webpki::Error::UnsupportedCertVersion) => return self.first_version(client, now),
+            Err(error) => return Validity::Invalid(error.to_string()),
+        };
+        let others: Vec<CertificateDer<'_>> =
+            above.iter().cloned().chain(self.intermediates.iter().cloned()).collect();
+        let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
+        let revocation =
+            RevocationOptionsBuilder::new(&lists).ok().filter(|_| self.revocable != Revocable::None);
+        let revocation = revocation.map(|builder| {
+            let depth = match self.revocable {
+                Revocable::Chain => RevocationCheckDepth::Chain,
+                Revocable::Leaf | Revocable::None => RevocationCheckDepth::EndEntity,
+            };
+            let unknown =
+                if self.unknown_ok { UnknownStatusPolicy::Allow } else { UnknownStatusPolicy::Deny };
+            let builder = builder.with_depth(depth).with_status_policy(unknown);
+            builder.with_expiration_policy(ExpirationPolicy::Enforce).build()
+        });
+        let usage = KeyUsage::client_auth();
+        match parsed.verify_for_usage(
+            self.algorithms.all,
+            &self.anchors,
+            &others,
+            now,
+            usage,
+            revocation,
+            None,
+        ) {
+            Ok(path) => Validity::Valid(path.intermediate_certificates().count() + 1),
+            Err(webpki::Error::CaUsedAsEndEntity) if self.is_root(client) => self.alone(client, 0, now),
+            Err(error) => invalid(&error),
+        }
+    }
+
+    fn is_root(&self, client: &CertificateDer<'_>) -> bool {
+        self.roots.iter().any(|root| root == client)
+    }
+
+    /// Of a certificate of version 1, which `openssl x509 -req` makes unless told otherwise, and webpki does not read: it
+    /// must be signed by a root itself.
+    fn first_version(&self, client: &CertificateDer<'_>, now: UnixTime) -> Validity {
+        let Ok((_, parsed)) = X509Certificate::from_der(client) else {
+            return Validity::Invalid("certificate is malformed".to_owned());
+        };
+        let signed = self.roots.iter().any(|root| {
+            X509Certificate::from_der(root).is_ok_and(|(_, root)| {
+                root.subject().as_raw() == parsed.issuer().as_raw()
+                    && parsed.verify_signature(Some(root.public_key())).is_ok()
+            })
+        });
+        if signed { self.alone(client, 1, now) } else { Validity::UnknownIssuer }
+    }
+
+    /// Why a certificate that webpki does not read is revoked, or may be.
+    fn revocation(&self, certificate: &X509Certificate<'_>, now: i64) -> Option<&'static str> {
+        if self.revocable == Revocable::None {
+            return None;
+        }
+        let issuer = certificate.issuer().as_raw();
+        let issued = |root: &X509Certificate<'_>, list: &CertificateRevocationList<'_>| {
+            root.subject().as_raw() == issuer && list.verify_signature(root.public_key()).is_ok()
+        };
+        let roots: Vec<_> =
+            self.roots.iter().filter_map(|root| X509Certificate::from_der(root).ok()).collect();
+        for der in &self.revoked_der {
+            let Ok((_, list)) = CertificateRevocationList::from_der(der) else { continue };
+            if list.issuer().as_raw() != issuer || !roots.iter().any(|(_, root)| issued(root, &list)) {
+                continue;
+            }
+            if list.next_update().is_some_and(|next| next.timestamp() < now) {
+                return Some("CRL has expired");
+            }
+            let serial = certificate.raw_serial();
+            let revoked = list.iter_revoked_certificates().any(|entry| entry.raw_serial() == serial);
+            return revoked.then_some("certificate revoked");
+        }
+        (!self.unknown_ok).then_some("unable to get certificate CRL")
+    }
+
+    /// Of a certificate whose issuer has been found: what is left to look at is its time, and whether it is revoked.
+    fn alone(&self, certificate: &CertificateDer<'_>, above: usize, now: UnixTime) -> Validity {
+        let Ok((_, parsed)) = X509Certificate::from_der(certificate) else {
+            return Validity::Invalid("certificate is malformed".to_owned());
+        };
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        if let Some(why) = self.revocation(&parsed, now) {
+            return Validity::Invalid(why.to_owned());
+        }
+        if now < parsed.validity().not_before.timestamp() {
+            return invalid(&webpki::Error::CertNotValidYet {
+                time: UnixTime::now(),
+                not_before: UnixTime::now(),
+            });
+        }
+        if now > parsed.validity().not_after.timestamp() {
+            return invalid(&webpki::Error::CertExpired {
+                time: UnixTime::now(),
+                not_after: UnixTime::now(),
+            });
+        }
+        Validity::Valid(above)
+    }
+}
+
+/// OpenSSL's words, which administrators search for.
+fn invalid(error: &webpki::Error) -> Validity {
+    let words = match error {
+        webpki::Error::UnknownIssuer => return Validity::UnknownIssuer,
+        webpki::Error::CertExpired { .. } => "certificate has expired",
+        webpki::Error::CertNotValidYet { .. } => "certificate is not yet valid",
+        webpki::Error::CertRevoked => "certificate revoked",
+        webpki::Error::UnknownRevocationStatus => "unable to get certificate CRL",
+        webpki::Error::CrlExpired { .. } => "CRL has expired",
+        webpki::Error::PathLenConstraintViolated => "path length constraint exceeded",
+        other => return Validity::Invalid(format!("{other}")),
+    };
+    Validity::Invalid(words.to_owned())
+}
+
+fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    let parsed = X509Certificate::from_der(certificate);
+    parsed.is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
+}
+
+fn subject(certificate: &CertificateDer<'_>) -> Option<DistinguishedName> {
+    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+    Some(DistinguishedName::from(parsed.subject().as_raw().to_vec()))
+}
+
+fn lists(path: &str, pem: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
+    let found: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
+    if found.is_empty() {
+        return Err(format!("{path} has no list of revoked certificates"));
+    }
+    Ok(found)
+}
+
+impl Policy {
+    /// A handshake's signature by the key of a certificate that webpki does not read.
+    fn signed_by_first_version(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let bad = |_| Error::InvalidCertificate(CertificateError::BadSignature);
+        let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| bad(()))?;
+        let key = SubjectPublicKeyInfoDer::from(parsed.public_key().raw);
+        let key = RawPublicKeyEntity::try_from(&key).map_err(|_| bad(()))?;
+        let possible = self.algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signed.scheme);
+        let verified = possible
+            .flat_map(|(_, algorithms)| algorithms.iter())
+            .any(|algorithm| key.verify_signature(*algorithm, message, signed.signature()).is_ok());
+        if verified { Ok(HandshakeSignatureValid::assertion()) } else { Err(bad(())) }
+    }
+}
+
+/// RFC 8446 §4.2.3: no SHA-1 and no PKCS #1 v1.5 in the handshake of TLS 1.3.
+fn is_of_tls13(scheme: SignatureScheme) -> bool {
+    use SignatureScheme as S;
+    matches!(
+        scheme,
+        S::ECDSA_NISTP256_SHA256
+            | S::ECDSA_NISTP384_SHA384
+            | S::ECDSA_NISTP521_SHA512
+            | S::RSA_PSS_SHA256
+            | S::RSA_PSS_SHA384
+            | S::RSA_PSS_SHA512
+            | S::ED25519
+            | S::ED448
+    )
+}
+
+impl ClientCertVerifier for Policy {
+    fn client_auth_mandatory(&self) -> bool {
+        self.verify == Verify::Require
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &self.names
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let validity = self.validity(end_entity, intermediates, now);
+        if validity.refusal(self.verify, self.depth).is_none() {
+            return Ok(ClientCertVerified::assertion());
+        }
+        Err(Error::InvalidCertificate(match validity {
+            Validity::UnknownIssuer => CertificateError::UnknownIssuer,
+            Validity::Invalid(why) if why.ends_with("expired") => CertificateError::Expired,
+            Validity::Invalid(why) if why.ends_with("revoked") => CertificateError::Revoked,
+            Validity::Valid(_) | Validity::Invalid(_) => CertificateError::ApplicationVerificationFailure,
+        }))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match verify_tls12_signature(message, certificate, signed, &self.algorithms) {
+            Err(Error::InvalidCertificate(_)) => self.signed_by_first_version(message, certificate, signed),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match verify_tls13_signature(message, certificate, signed, &self.algorithms) {
+            Err(Error::InvalidCertificate(_)) if is_of_tls13(signed.scheme) => {
+                self.signed_by_first_version(message, certificate, signed)
+            }
+            verified => verified,
+        }
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
