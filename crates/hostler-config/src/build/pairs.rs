@@ -56,7 +56,7 @@ fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError
     for (isolation, settings) in whole.into_iter().chain(parts) {
         let Some(why) = isolation.and_then(servlet::why_not) else { continue };
         if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
-            errors.push(error(config, setting.origin, setting.directive, why));
+            errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent"));
         }
     }
 }
