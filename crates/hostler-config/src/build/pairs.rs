@@ -56,7 +56,7 @@ fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError
     for (isolation, settings) in whole.into_iter().chain(parts) {
         let Some(why) = isolation.and_then(servlet::why_not) else { continue };
         if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
-            errors.push(error(config, setting.origin, setting.directive, why, FORM));
+            errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent"));
         }
     }
 }
@@ -86,11 +86,8 @@ fn check<'a, I: DoubleEndedIterator<Item = &'a Setting>>(
     let Some(why) = technique.and_then(|technique| technique.why_not(isolation)) else { return };
     let last = |name| settings().rev().find(|setting| setting.directive == name);
     let Some(setting) = last("Isolation").or_else(|| last("SetHandler")) else { return };
-    errors.push(error(config, setting.origin, setting.directive, why, FORM));
+    errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent|fork|exec"));
 }
-
-/// The accepted form of what says how programs are run.
-const FORM: &str = "Isolation persistent|fork|exec";
 
 fn error(config: &Config, origin: Origin, directive: &str, why: &str, form: &str) -> ConfigError {
     let file = config.files.get(origin.file as usize).cloned().unwrap_or_else(|| Arc::from("configuration"));
