@@ -36,7 +36,7 @@ pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
         phase: Phase::Translate,
         after: &["alias"],
-        before: &["core"],
+        before: &["vhost_alias", "core"],
         when: |request| {
             request.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
         },
