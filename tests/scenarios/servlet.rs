@@ -1,5 +1,7 @@
 //! Servlets and JSP in a Tomcat of the site's own: real applications, compiled here.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use hostler_tests::{Server, Site, needs_program};
 use std::fs;
 use std::path::Path;

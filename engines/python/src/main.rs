@@ -21,19 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-// The extension's file, between two names. It is only read when the program is built, not when it is checked.
-std::arch::global_asm!(
-    ".section .rodata.hostler_python_extension,\"a\",@progbits",
-    ".balign 16",
-    ".globl hostler_python_extension_start",
-    "hostler_python_extension_start:",
-    concat!(".incbin \"", env!("HOSTLER_PYTHON_EXTENSION"), "\""),
-    ".globl hostler_python_extension_end",
-    "hostler_python_extension_end:",
-    ".byte 0",
-    ".section .text",
-);
-
+// The extension's file: the linker puts it there (build.rs).
 unsafe extern "C" {
     static hostler_python_extension_start: u8;
     static hostler_python_extension_end: u8;
@@ -41,7 +29,7 @@ unsafe extern "C" {
 
 /// The extension's file.
 fn extension() -> &'static [u8] {
-    // SAFETY: both are names of places in one section, the second one behind the first; what is between them is constant.
+    // SAFETY: the linker defines both, the second one behind the first; nobody writes to what is between them.
     unsafe {
         let start = &raw const hostler_python_extension_start;
         let length = (&raw const hostler_python_extension_end).offset_from_unsigned(start);

@@ -174,7 +174,7 @@ mod tests {
         let lacking = survey.lacking();
         let told: Vec<_> =
             lacking.iter().map(|one| (&one.name[..], one.uses, one.files, &one.first[..])).collect();
-        assert_eq!(told, [("ProxyPass", 3, 2, "one:2"), ("NoSuch", 1, 1, "one:5")]);
+        assert_eq!(told, [("ProxyPass", 3, 2, "one:2"), ("NoSuch", 1, 1, "one:6")]);
         assert!(matches!(lacking[0].standing, Standing::Refused(_)) && !lacking[0].advice.is_empty());
         assert_eq!(lacking[1].standing, Standing::Unknown);
     }

@@ -52,7 +52,7 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         // Without a body the container would wait for one; a length beside chunks is a lie about one of them.
         let is_a_lie =
             is_its_length && (announced == Announced::Chunks || (!has_body && !is_get_of_nothing(request)));
-        !NOT_SENT.iter().any(|other| is(other)) && !named.iter().any(|other| is(other)) && !is_a_lie
+        !NOT_SENT.iter().any(is) && !named.iter().any(is) && !is_a_lie
     };
     let headers: Vec<(&[u8], &[u8])> = request
         .headers_in
