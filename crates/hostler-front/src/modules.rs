@@ -11,12 +11,6 @@ use crate::module::{
 
 /// The modules.
 pub(crate) static MODULES: [&Module; 39] = [
-    negotiation, perl, php, proxy_fcgi, ratelimit, remoteip, rewrite, speling, ssl, status, unique_id,
-    usertrack, vhost_alias,
-};
-
-/// The modules.
-pub(crate) static MODULES: [&Module; 34] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,

@@ -19,7 +19,7 @@ const MOST: usize = 100;
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
         phase: Phase::Fixup,
-        after: &["auth_basic"],
+        after: &["auth_basic", "auth_digest"],
         before: &[],
         when: |request| {
             request.dir.speling.enabled

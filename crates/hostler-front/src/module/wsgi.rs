@@ -35,7 +35,7 @@ use std::time::Duration;
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
         phase: Phase::Translate,
-        after: &["alias"],
+        after: &["alias", "vhost_alias"],
         before: &["core"],
         when: |request| {
             request.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
