@@ -100,8 +100,8 @@ fn a_directory_over_the_limit_is_an_error() {
     for name in ["a", "b", "c"] {
         std::fs::write(tree.0.join(name), "").unwrap();
     }
-    assert_eq!(entries(&tree.node(), 3).unwrap().len(), 3);
-    assert_eq!(errno(entries(&tree.node(), 2)), Some(Errno::OVERFLOW));
+    assert_eq!(entries(&tree.node(), b"", 3).unwrap().len(), 3);
+    assert_eq!(errno(entries(&tree.node(), b"", 2)), Some(Errno::OVERFLOW));
 }
 
 #[test]
