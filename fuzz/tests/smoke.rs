@@ -33,8 +33,8 @@ macro_rules! smoke {
 }
 
 smoke! {
-    authority, byte_range, cgi_header, cgi_request, config, control, dbm, engine, expr, fastcgi, htaccess, http1_answer, ajp,
-    http1_chunked, http1_head, legacy_expr, nph_header, rewrite, ring, ssi, tree, uri, wire,
+    ajp, authority, byte_range, cgi_header, cgi_request, config, control, dbm, engine, expr, fastcgi, htaccess,
+    http1_answer, http1_chunked, http1_head, legacy_expr, nph_header, rewrite, ring, ssi, tree, uri, wire,
 }
 
 fn run(name: &str, target: fn(&[u8])) {

@@ -144,11 +144,7 @@ impl Answer {
     /// How many bytes of the packet have to be here, as far as can be said; and whether that is all.
     fn wanted(&self) -> Result<(usize, bool), Malformed> {
         let [a, b, high, low, ref content @ ..] = self.packet[..] else {
-            // What begins otherwise need not go on.
-            return match self.packet.first() {
-                Some(first) if *first != FROM_CONTAINER[0] => Err(Malformed::Magic([*first, 0])),
-                _ => Ok((ENVELOPE, false)),
-            };
+            return Ok((ENVELOPE, false));
         };
         if [a, b] != FROM_CONTAINER {
             return Err(Malformed::Magic([a, b]));

@@ -208,7 +208,6 @@ fn errors_name_file_line_directive_and_form() {
         ("RewriteOptions Nothing", "unknown option 'Nothing'"),
         ("RewriteMap a dbd:x", "dbd"),
         ("RewriteMap a dbm=ndbm:/x", "ndbm"),
-        ("<Proxy *>\n</Proxy>", "proxying is not implemented yet"),
         ("LimitUIDRange 5 4", "the range is empty"),
     ] {
         assert!(errors(text)[0].contains(says), "{text}: {:?}", errors(text));

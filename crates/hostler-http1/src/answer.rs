@@ -92,15 +92,22 @@ pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, AnswerError
     let Some((line, next)) = line(buffer, at, limits)? else { return early(buffer) };
     let mut head = status_line(buffer, line)?;
     at = next;
+    // What goes on with a line that was left out is left out, too.
+    let mut skips = false;
     loop {
         let Some((text, next)) = self::line(buffer, at, limits)? else { return Ok(None) };
         if text.start == text.end {
             head.length = next;
             return Ok(Some(head));
         }
+        let goes_on = matches!(buffer[text.start as usize], b' ' | b'\t');
+        if skips && goes_on {
+            at = next;
+            continue;
+        }
         match field(buffer, text, &mut head) {
-            Ok(()) => {}
-            Err(()) if limits.bad_line == BadLine::Skip => {}
+            Ok(()) => skips = false,
+            Err(()) if limits.bad_line == BadLine::Skip => skips = true,
             Err(()) if limits.bad_line == BadLine::Body => {
                 head.length = at;
                 return Ok(Some(head));
@@ -337,5 +344,14 @@ mod tests {
             let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {bad}\r\n\r\n");
             assert_eq!(body(&text, false), Err(AnswerError::Coding), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_goes_on_with_a_line_that_is_left_out_is_left_out() {
+        let limits = Limits { bad_line: BadLine::Skip, ..Limits::default() };
+        let text = "HTTP/1.1 200 OK\r\nA: b\r\nno field\r\n X: y\r\nC: d\r\n\r\n";
+        let found = parse(text.as_bytes(), &limits).unwrap().unwrap();
+        let values: Vec<_> = found.fields.iter().map(|(_, value)| value.of(text.as_bytes())).collect();
+        assert_eq!(values, [&b"b"[..], b"d"]);
     }
 }

@@ -276,7 +276,7 @@ fn techniques_to_come_are_listed_as_such() {
     let techniques = application::techniques("comments", &Options::default()).unwrap();
     let names: Vec<_> = techniques.iter().map(|technique| technique.name).collect();
     let expected =
-        ["cgi-c", "cgi-perl", "registry", "handler", "psgi", "fastcgi", "php", "python", "servlet"];
+        ["cgi-c", "cgi-perl", "registry", "handler", "psgi", "php", "fastcgi", "python", "servlet"];
     assert_eq!(names, expected);
     let servlet = techniques.iter().find(|technique| technique.name == "servlet").unwrap();
     assert!(servlet.unavailable.as_ref().is_some_and(|why| !why.is_empty()));

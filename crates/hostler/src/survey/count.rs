@@ -167,14 +167,15 @@ mod tests {
     fn what_is_missing_is_counted_with_the_most_used_first() {
         install();
         let mut survey = Survey::default();
-        let first = b"<IfModule mod_x.c>\nProxyPass / \\\n http://x/\nproxypass /b http://y/\n</IfModule>\nNoSuch 1\n";
+        let first =
+            b"<IfModule mod_x.c>\nAuthLDAPURL \\\n ldap://x/\nauthldapurl ldap://y/\n</IfModule>\nNoSuch 1\n";
         survey.add("one", first);
-        survey.add("two", b"Options -Indexes\nProxyPass /c http://z/\nRequire all granted\n");
+        survey.add("two", b"Options -Indexes\nAuthLDAPURL ldap://z/\nRequire all granted\n");
         assert_eq!(survey.counted(), (7, 2));
         let lacking = survey.lacking();
         let told: Vec<_> =
             lacking.iter().map(|one| (&one.name[..], one.uses, one.files, &one.first[..])).collect();
-        assert_eq!(told, [("ProxyPass", 3, 2, "one:2"), ("NoSuch", 1, 1, "one:6")]);
+        assert_eq!(told, [("AuthLDAPURL", 3, 2, "one:2"), ("NoSuch", 1, 1, "one:6")]);
         assert!(matches!(lacking[0].standing, Standing::Refused(_)) && !lacking[0].advice.is_empty());
         assert_eq!(lacking[1].standing, Standing::Unknown);
     }

@@ -119,7 +119,7 @@ impl<P: Process, S: Sink> Dialogue<P, S> {
     ) -> Poll<Result<(), Unanswered>> {
         // A program that nobody listens to would wait, and not answer.
         let _ = self.stderr.poll(context);
-        if *sent == 0 && self.has_spoken(context) {
+        if *sent == 0 && self.has_spoken() {
             return Poll::Ready(Err(Unanswered::OutOfStep));
         }
         while *sent < question.len() {
@@ -149,11 +149,10 @@ impl<P: Process, S: Sink> Dialogue<P, S> {
     }
 
     /// Whether it has said something before it was asked.
-    fn has_spoken(&mut self, context: &mut Context<'_>) -> bool {
-        let mut space = [0; 1];
-        let mut buffer = ReadBuf::new(&mut space);
-        let read = Pin::new(&mut self.stdout).poll_read(context, &mut buffer);
-        read.is_ready() && !buffer.filled().is_empty()
+    fn has_spoken(&self) -> bool {
+        use std::os::fd::AsFd as _;
+        // The kernel is asked: the runtime may not have heard of it yet.
+        rustix::io::read(self.stdout.as_fd(), &mut [0_u8; 1]).is_ok_and(|bytes| bytes > 0)
     }
 
     #[cfg(test)]
