@@ -155,7 +155,8 @@ fn what_the_configuration_calls_a_text_is_sent_as_one() {
 
 #[test]
 fn an_access_file_whose_guard_would_be_left_out_closes_its_directory() {
-    let rules = "# no code\n<IfModule mod_proxy.c>\nRewriteEngine On\nRewriteRule ^(config|logs)/ - [F]\n</IfModule>\n";
+    let rules =
+        "# no code\n<IfModule mod_dav.c>\nRewriteEngine On\nRewriteRule ^(config|logs)/ - [F]\n</IfModule>\n";
     let php = "<IfModule mod_php.c>\nphp_flag engine off\n</IfModule>\n";
     let server = Site::new()
         .file("htdocs/app/.htaccess", rules)
@@ -169,7 +170,7 @@ fn an_access_file_whose_guard_would_be_left_out_closes_its_directory() {
         let answer = server.get(target);
         assert_eq!((answer.status, answer.text().contains("secret")), (500, false), "{target}");
     }
-    let line = server.await_error(".htaccess:2: IfModule: Hostler does not have mod_proxy.c");
+    let line = server.await_error(".htaccess:2: IfModule: Hostler does not have mod_dav.c");
     assert!(line.contains("RewriteEngine (") && line.contains(".htaccess:3)"), "{line}");
     assert_eq!((server.get("/other/a.txt").status, server.get("/uploads/a.txt").status), (200, 200));
 }
