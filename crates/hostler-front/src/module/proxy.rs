@@ -3,7 +3,8 @@
 //! - `target`: which URL a request has there, and whose it is;
 //! - `outgoing`, `upload`: what that server is sent;
 //! - `run`: whom it is sent to, and what becomes of it if that fails;
-//! - `answer`, `output`: what comes back.
+//! - `answer`, `output`: what comes back;
+//! - `programs`: those that speak another protocol than HTTP.
 //!
 //! A request is another server's only by the configuration: what a tenant's program sets of handler and file name makes
 //! none of it.
@@ -13,6 +14,7 @@
 mod answer;
 mod outgoing;
 mod output;
+mod programs;
 mod run;
 mod target;
 mod upload;

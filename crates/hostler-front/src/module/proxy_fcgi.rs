@@ -31,7 +31,7 @@ use std::time::Duration;
 const MODULE_NAME: &str = "proxy_fcgi";
 
 /// Most connections to one program. Those that are too many wait where they would wait at the program's own socket.
-const MOST: u32 = 256;
+pub(crate) const MOST: u32 = 256;
 
 pub(crate) static MODULE: Module = Module {
     handlers: &[
@@ -83,7 +83,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 }
 
 /// Connections that are made when they are needed, as many as there are requests.
-fn connections(request: &Request, most: u32) -> Settings {
+pub(crate) fn connections(request: &Request, most: u32) -> Settings {
     let queue = pools::settings(&request.server);
     Settings {
         max_workers: most,
@@ -117,6 +117,9 @@ pub(crate) async fn serve(
         set_env_if(request, &mut environment).await?;
     } else if worker.scheme == "scgi" {
         environment.unset("GATEWAY_INTERFACE");
+    } else if request.filename.starts_with(b"proxy:") {
+        // There is no folder in which it would stand.
+        environment.unset("PATH_TRANSLATED");
     }
     let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
     let ask =

@@ -151,6 +151,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         server_name: Some(machine.host.as_bytes()),
         attributes: vec![Attribute::Named(b"hostler.server_name", &name)],
         packet: USUAL,
+        timeout: None,
     };
     container::respond(request, pool, told, LOG).await
 }

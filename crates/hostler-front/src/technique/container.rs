@@ -45,15 +45,20 @@ pub(crate) async fn respond(
             return Err(Halt::Status(400));
         }
     };
-    match trip(request, pool, head, ask).await {
+    let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    match trip(request, pool, (head, ask), timeout).await {
         Ok(body) => Ok(body),
         Err(error) => Err(fail(request, module, &error)),
     }
 }
 
-async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, ask: Ask) -> Result<Body, Error> {
+async fn trip(
+    request: &mut Request,
+    pool: Arc<Pool>,
+    (head, ask): (Bytes, Ask),
+    timeout: Duration,
+) -> Result<Body, Error> {
     let body = (!request.body.is_empty()).then(|| request.body.clone());
-    let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
         head,

@@ -405,6 +405,12 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if url.is_balancer() {
         return Err("a balancer can't be a member of another one".to_owned());
     }
+    if url.is_program() {
+        return Err(format!(
+            "{}:// can't be a member of a balancer: members speak HTTP (http://), or stand alone in a ProxyPass",
+            url.scheme
+        ));
+    }
     let origin = command.origin;
     let worker = command.server.proxy.balancer_mut(&balancer.host, origin).member(url, origin);
     words.try_for_each(|word| worker.set(&word))

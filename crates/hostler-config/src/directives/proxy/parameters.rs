@@ -116,6 +116,8 @@ pub struct Parameters {
     pub address_ttl: Option<Duration>,
     /// `responsefieldsize`, in bytes (default 8192).
     pub field_size: Option<usize>,
+    /// `secret`: what a servlet container wants to hear before it answers.
+    pub secret: Option<Box<str>>,
     /// `upgrade`: protocols that a connection may change to; empty: none; `*`: any.
     pub upgrade: Option<Vec<Box<str>>>,
 }
@@ -160,7 +162,7 @@ impl Parameters {
             "flushpackets" => drop(choice(value, &[("on", ()), ("off", ()), ("auto", ())])?),
             "flushwait" => drop(number(value, 0..=1000_u32)?),
             "iobuffersize" | "receivebuffersize" => drop(buffer(value)?),
-            "secret" => return Err("secret= is for ajp:// servers".to_owned()),
+            "secret" => self.secret = Some(value.into()),
             name if name.starts_with("hc") => {
                 return Err(format!(
                     "{name}= is not possible: Hostler does not check servers in advance; one that can't be \

@@ -52,6 +52,10 @@ fn urls_of_servers() {
     ] {
         assert!(Url::parse(bad).is_err(), "{bad}");
     }
+    for program in ["fcgi://127.0.0.1:9000/srv/", "unix:/run/x|scgi://h", "uwsgi://h", "ajp://h/app"] {
+        let url = Url::parse(program).unwrap();
+        assert!(url.check().is_ok() && url.is_program(), "{program}");
+    }
     for bad in ["https://a/", "ftp://a/", "connect://a/", "unknown://a/", "unix:/x|balancer://b"] {
         assert!(Url::parse(bad).unwrap().check().is_err(), "{bad}");
     }

@@ -3,7 +3,11 @@
 use std::fmt;
 
 /// Schemes that Hostler speaks, and their usual ports.
-const SCHEMES: &[(&str, u16)] = &[("http", 80), ("ws", 80)];
+const SCHEMES: &[(&str, u16)] =
+    &[("http", 80), ("ws", 80), ("fcgi", 8000), ("scgi", 4000), ("uwsgi", 3031), ("ajp", 8009)];
+
+/// Those of them that are no HTTP.
+const PROGRAMS: &[&str] = &["fcgi", "scgi", "uwsgi", "ajp"];
 
 /// Schemes of Apache's that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -89,6 +93,12 @@ impl Url {
             return Err("a balancer has no socket: its members may have one each".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether a program is behind it that speaks another protocol than HTTP.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        PROGRAMS.contains(&&*self.scheme)
     }
 
     /// Whether it names a balancer.

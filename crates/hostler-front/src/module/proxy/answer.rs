@@ -49,7 +49,7 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
         }
         fields.add(name, value);
     }
-    map(request, to, &mut fields);
+    map(request, to.upstream.name(), &mut fields);
     let via = request.server.conf.proxy.via.unwrap_or_default();
     if matches!(via, Via::On | Via::Full) {
         fields.merge("Via", &outgoing::via(request, via, said.head.version.min(HTTP_11)).into());
@@ -60,14 +60,13 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
 }
 
 /// URLs and cookies in this server's words.
-fn map(request: &Request, to: &Destination, fields: &mut Table) {
+pub(super) fn map(request: &Request, member: &str, fields: &mut Table) {
     let dir = &request.dir.proxy;
     if dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty() {
         return;
     }
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     let absolute = |path: &[u8]| variables::absolute_url(request, path);
-    let member = to.upstream.name();
     let asked = reverse::Asked { variable: &variable, absolute: &absolute, member: Some(member) };
     let mut mapped = Table::with_capacity(fields.len());
     for (name, value) in fields.iter() {

@@ -3,6 +3,7 @@
 use super::answer;
 use super::outgoing::{self, Framing};
 use super::output::{Broken, Conversation, Output};
+use super::programs;
 use super::target::{self, Aim, Destination, Whose};
 use super::upload::Upload;
 use crate::io::body::Body;
@@ -55,6 +56,9 @@ struct Balanced {
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check_forwards(request)?;
     let aim = target::aim(request)?;
+    if aim.url.is_program() {
+        return programs::handle(request, &aim).await;
+    }
     let whose = target::whose(request, &aim)?;
     let mut upload = Upload::begin(request).await.map_err(|error| {
         log::request(request, Severity::Info, "proxy", &format!("the request's body is incomplete: {error}"));
@@ -373,7 +377,7 @@ fn upgraded(request: &mut Request, to: &Destination, said: &Said, conversation: 
 }
 
 /// `ProxyErrorOverride`: a page of this server's in the place of the answer.
-fn overridden(request: &mut Request) -> Option<Halt> {
+pub(super) fn overridden(request: &mut Request) -> Option<Halt> {
     let status = request.status;
     if !request.dir.proxy.error_override.as_ref().is_some_and(|which: &ErrorOverride| which.has(status)) {
         return None;

@@ -80,7 +80,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
 }
 
 /// Scheme, host and port, and what follows them.
-fn split(url: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(url: &[u8]) -> (&[u8], &[u8]) {
     let socket = if url.starts_with(b"unix:") {
         url.iter().position(|b| *b == b'|').map_or(0, |at| at + 1)
     } else {

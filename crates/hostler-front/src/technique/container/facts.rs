@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hostler_ajp::{Attribute, ForwardRequest, TooLong};
 use hostler_gateway::backend::ajp::{self, Announced, Ask};
 use hostler_http1::framing;
+use std::time::Duration;
 
 /// What the request's own facts do not tell.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Told<'a> {
     pub(crate) attributes: Vec<Attribute<'a>>,
     /// The longest packet, in bytes.
     pub(crate) packet: usize,
+    /// How long the container may be silent; `None`: `Timeout`.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// Fields that are about the client's connection, or that a container must not believe twice (RFC 9110 §7.6.1).
