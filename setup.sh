@@ -54,6 +54,8 @@ test|cmd:git|git|a repository for cgit to show
 test|cmd:pgrep|procps|looks for processes that a test has left behind, and signals them
 test|cmd:strace|strace|the lab counts system calls with it where the kernel's own counters are closed
 test|cmd:openssl|openssl|certificates for the tests of TLS
+test|cmd:clang-format|clang-format|looks whether C has the layout of .clang-format
+test|cmd:perlcritic|libperl-critic-perl|looks for what is known to go wrong in Perl
 test|cmd:debootstrap|debootstrap|a minimal system, on which everything is tried as on a fresh machine
 test|cmd:chromium|chromium|looks at the showcase as a person would
 test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments from SQLite
@@ -61,11 +63,16 @@ test|pc:libpq|libpq-dev|the same on PostgreSQL
 test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
 test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
 test|file:/usr/include/fcgiapp.h|libfcgi-dev|a FastCGI program in C
+test|file:/usr/lib/php/20220829/pdo_pgsql.so|php8.2-pgsql|the lab's comments in PHP on PostgreSQL
+test|file:/usr/lib/python3/dist-packages/psycopg2/__init__.py|python3-psycopg2|the same in Python
+test|file:/usr/share/java/sqlite-jdbc.jar|libxerial-sqlite-jdbc-java|the lab's servlet on SQLite
+test|file:/usr/share/java/postgresql.jar|libpostgresql-jdbc-java|the same on PostgreSQL
 test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
+bench|cmd:gunicorn|gunicorn|a WSGI server to measure beside
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE
 }

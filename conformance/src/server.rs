@@ -129,6 +129,7 @@ impl Server {
         let types = FileSpec::Text(include_str!("mime.types").to_owned());
         tree.write("conf/mime.types", &types).map_err(failed)?;
         link_modules(&tree.root).map_err(failed)?;
+        prepare(subject, &tree)?;
         let configuration = tree.root.join("conf/httpd.conf");
         fs::write(&configuration, configured(&tree, subject)).map_err(failed)?;
         let start = |(name, listener, answers): (String, TcpListener, &Answers)| {
@@ -282,4 +283,15 @@ fn free_port() -> Result<u16, String> {
         }
     }
     Err("no free port".to_owned())
+}
+
+/// Runs the subject's script in the tree.
+fn prepare(subject: &Subject, tree: &Tree) -> Result<(), String> {
+    let Some(script) = &subject.prepare else { return Ok(()) };
+    let made = Command::new("sh").args(["-ec", &tree.fill(script)]).current_dir(&tree.root).output();
+    let made = made.map_err(|error| format!("sh: {error}"))?;
+    if made.status.success() {
+        return Ok(());
+    }
+    Err(format!("what {} prepares fails: {}", subject.name, String::from_utf8_lossy(&made.stderr)))
 }

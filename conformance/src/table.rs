@@ -29,6 +29,9 @@ pub struct Subject {
     /// Path below the tree -> content.
     #[serde(default)]
     pub files: BTreeMap<String, FileSpec>,
+    /// A shell script that makes more files, such as certificates, before the server starts. It runs in the tree.
+    #[serde(default)]
+    pub prepare: Option<String>,
     /// Servers behind the one that is tested, by the names of their ports: `ONE` listens at `@ONE@`.
     #[serde(default)]
     pub servers: BTreeMap<String, crate::scripted::Answers>,

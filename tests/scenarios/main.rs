@@ -18,6 +18,7 @@ mod perl_guards;
 mod perl_sections;
 mod php;
 mod proxy;
+mod proxy_members;
 mod psgi;
 mod readme;
 mod rewriting;

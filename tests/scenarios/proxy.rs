@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The head of a request, without the rest of what has come.
-fn head(stream: &mut impl Read) -> Option<String> {
+pub(crate) fn head(stream: &mut impl Read) -> Option<String> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         if stream.read(&mut byte).ok()? == 0 {
@@ -26,7 +26,7 @@ fn head(stream: &mut impl Read) -> Option<String> {
 }
 
 /// A server that does this with each of its connections; its port, and how many it has had.
-fn backend(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> (u16, Arc<AtomicUsize>) {
+pub(crate) fn backend(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (port, count) = (listener.local_addr().expect("its address").port(), Arc::new(AtomicUsize::new(0)));
     let (seen, serve) = (count.clone(), Arc::new(serve));

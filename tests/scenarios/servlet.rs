@@ -62,9 +62,38 @@ public class Asked extends HttpServlet {
             case "/status" -> { r.setStatus(418); r.setHeader("X-Own", "b"); out.print("a teapot"); }
             case "/away" -> r.sendRedirect("/elsewhere?a=b");
             case "/fails" -> throw new IllegalStateException("a failure of its own");
+            case "/raw" -> {
+                r.setHeader("Upgrade", q.getHeader("Upgrade"));
+                r.setHeader("Connection", "Upgrade");
+                r.setStatus(101);
+                Raw raw = q.upgrade(Raw.class);
+                raw.said = q.getRemoteAddr() + " " + q.getRemoteUser() + " " + q.getAuthType() + " " + q.isSecure() + " "
+                    + q.getScheme() + " " + q.getServerName() + ":" + q.getServerPort() + " " + q.getHeader("Host") + " "
+                    + q.getRequestURI() + "?" + q.getQueryString() + " " + q.getHeader("Hostler-Facts") + " " + q.getHeader("X-Named");
+            }
             case "/exit" -> System.exit(9);
             case "/fill" -> { List<byte[]> all = new ArrayList<>(); for (;;) all.add(new byte[1 << 20]); }
             default -> r.sendError(404);
+        }
+    }
+
+    public static class Raw implements HttpUpgradeHandler {
+        String said;
+        public void init(WebConnection c) {
+            try {
+                c.getOutputStream().write((said + "\n").getBytes());
+                c.getOutputStream().flush();
+                for (int b; (b = c.getInputStream().read()) >= 0; c.getOutputStream().flush()) c.getOutputStream().write(b);
+                c.close();
+            } catch (Exception e) { throw new IllegalStateException(e); }
+        }
+        public void destroy() { }
+    }
+
+    @jakarta.websocket.server.ServerEndpoint("/echo")
+    public static class Echo {
+        @jakarta.websocket.OnMessage public String say(String text, jakarta.websocket.Session session) {
+            return session.getUserPrincipal() + " " + session.getRequestURI() + " " + text;
         }
     }
 }
@@ -82,7 +111,7 @@ fn archive(version: &str) -> Vec<u8> {
     fs::write(folder.path().join("app/page.jsp"), PAGE).unwrap();
     fs::write(folder.path().join("app/broken.jsp"), "<%= nothing of the kind %>").unwrap();
     fs::write(folder.path().join("app/plain.txt"), "as it is").unwrap();
-    let jar = "/usr/share/java/tomcat10-embed-core.jar";
+    let jar = "/usr/share/java/tomcat10-embed-core.jar:/usr/share/java/tomcat10-embed-websocket.jar";
     run(Command::new("javac").args(["-cp", jar, "-d"]).arg(&classes).arg(&source));
     let war = folder.path().join("app.war");
     run(Command::new("jar").arg("cf").arg(&war).arg("-C").arg(folder.path().join("app")).arg("."));
@@ -173,6 +202,73 @@ fn bodies_stream_both_ways() {
     assert!(String::from_utf8_lossy(&client.rest()).contains(" last"));
 }
 
+/// A request for another protocol.
+fn changing(path: &str, protocol: &str, fields: &str) -> String {
+    format!(
+        "GET {path} HTTP/1.1\r\nHost: www.example.com:8042\r\nConnection: keep-alive, Upgrade, X-Named\r\nUpgrade: {protocol}\r\n\
+         X-Named: 1\r\nHostler-Facts: addr=6.6.6.6&user=eve\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{fields}\r\n"
+    )
+}
+
+#[test]
+fn a_connection_changes_to_another_protocol() {
+    needs_java!();
+    let server = site("")
+        .file("users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n")
+        .config(
+            "<Location /shop/echo>\nAuthType Basic\nAuthName a\nAuthUserFile @ROOT@/users\nRequire valid-user\n</Location>\n\
+             <Location /shop/do/raw>\nAuthType Basic\nAuthName a\nAuthUserFile @ROOT@/users\nRequire valid-user\n</Location>\n",
+        )
+        .start();
+    let login = "Authorization: Basic YWxpY2U6dGVzdA==\r\n";
+    // Who may not ask is told so by the front.
+    assert_eq!(server.request(changing("/shop/echo", "websocket", "").as_bytes()).status, 401);
+    let mut client = server.connect();
+    client.send(&changing("/shop/echo?a=b", "websocket", login));
+    let head = until(&mut client, b"\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}: {}", server.error_log());
+    // RFC 6455 §1.3
+    assert!(
+        head.to_ascii_lowercase().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="),
+        "{head}"
+    );
+    client.send(b"\x81\x82\0\0\0\0hi");
+    let said = until(&mut client, b" hi");
+    assert!(said.contains("alice") && said.contains("/shop/echo?a=b hi"), "{said}");
+    drop(client);
+    // Any other protocol; what only the front says is what the front has said.
+    let mut client = server.connect();
+    client.send(&changing("/shop/do/raw?x=%20y", "own/1", login));
+    assert!(until(&mut client, b"\r\n\r\n").starts_with("HTTP/1.1 101 "), "{}", server.error_log());
+    assert_eq!(
+        until(&mut client, b"\n"),
+        "127.0.0.1 alice Basic false http www.example.com:8042 www.example.com:8042 /shop/do/raw?x=%20y null null\n"
+    );
+    client.send("echo\n");
+    assert_eq!(until(&mut client, b"\n"), "echo\n");
+    drop(client);
+    // An application that stays with HTTP answers as ever.
+    let answer = server.request(changing("/shop/do/status", "websocket", "").as_bytes());
+    assert_eq!((answer.status, answer.text().as_str(), answer.field("X-Own")), (418, "a teapot", Some("b")));
+    let answer = server.request(changing("/shop/do/large", "websocket", "").as_bytes());
+    assert_eq!((answer.status, answer.text().len()), (200, 5_000_000));
+    let answer = server.request(changing("/shop/do/facts", "h2c", "").as_bytes());
+    assert_eq!((answer.status, answer.text().starts_with("GET 127.0.0.1 null")), (200, true));
+}
+
+/// What comes until then.
+fn until(client: &mut hostler_tests::Connection, end: &[u8]) -> String {
+    let mut seen = Vec::new();
+    while !seen.ends_with(end) {
+        match client.byte() {
+            Some(byte) => seen.push(byte),
+            None => break,
+        }
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
 #[test]
 fn what_is_an_application_s_own_is_sent_to_nobody() {
     needs_java!();
@@ -243,7 +339,7 @@ fn an_archive_that_changes_is_deployed_anew() {
     let war = server.site().path("app.war");
     // Half of one does not take its place.
     replace(&war, &first()[..first().len() / 2]);
-    let _ = server.await_error("goes on as it was: it is no whole archive");
+    let _ = server.await_error("goes on as it was: it is not a whole archive");
     assert_eq!(count(&server, &cookie).1, "one 1");
     replace(&war, &archive("two"));
     let _ = server.await_error("is deployed anew");
@@ -286,7 +382,7 @@ fn what_cannot_work_is_told() {
         )
         .start();
     assert_eq!((server.get("/cut/").status, server.get("/none/").status), (404, 404));
-    let _ = server.await_error("cut.war at /cut cannot be deployed: it is no whole archive");
+    let _ = server.await_error("cut.war at /cut cannot be deployed: it is not a whole archive");
     let _ = server.await_error("none.war at /none cannot be deployed");
 }
 

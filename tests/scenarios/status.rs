@@ -76,7 +76,7 @@ fn gives_programs_the_same_figures() {
 fn a_reload_and_a_lost_front_change_who_answers() {
     let server = Site::new().start();
     assert!(process::reload(&server).status.success());
-    assert!(said(&server, &["--json"]).contains("\"generation\": 2,\n  \"pid\""));
+    assert!(said(&server, &["--json"]).contains("\"generation\": 2,\n  \"members\""));
     let lost = process::front(&server);
     process::kill(lost, rustix::process::Signal::KILL);
     await_that("another front answers", || {

@@ -1,11 +1,12 @@
-//! `cargo xtask check`: what needs no running server. Formatting, lints, layers, sizes.
+//! `cargo xtask check`: what needs no running server. Formatting, lints, layers, sizes, in all languages.
 
-use crate::{cargo, layers, sizes};
+use crate::{cargo, languages, layers, sizes};
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
     cargo::run(&["fmt", "--all", "--check"])?;
     layers::run()?;
     sizes::run(false)?;
+    languages::run()?;
     cargo::run(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
 }

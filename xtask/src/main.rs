@@ -9,6 +9,7 @@ mod check;
 mod docs;
 mod folders;
 mod fresh;
+mod languages;
 mod layers;
 mod showcase;
 mod sizes;
@@ -33,7 +34,7 @@ enum Task {
     /// Serve examples/showcase (what `make run` does)
     Run {
         /// Address and port to listen on; one of them alone, too
-        #[arg(long, default_value = showcase::USUAL, value_parser = showcase::address)]
+        #[arg(long, default_value = showcase::DEFAULT, value_parser = showcase::address)]
         listen: SocketAddr,
     },
     /// Formatting, lints, layers and sizes

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The address that the configuration names without help.
-pub(crate) const USUAL: &str = "127.0.0.1:8080";
+pub(crate) const DEFAULT: &str = "127.0.0.1:8080";
 
 /// Serves in the foreground until interrupted; returns only on failure.
 pub(crate) fn run(listen: SocketAddr) -> Result<()> {
@@ -31,7 +31,7 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
 
     let mut hostler = Command::new(cargo::programs("debug").join("hostler"));
     hostler.arg("run").arg("-f").arg(folder.join("httpd.conf")).env("SHOWCASE", &folder);
-    if listen.to_string() != USUAL {
+    if listen.to_string() != DEFAULT {
         hostler.args(["-D", "OtherAddress"]).env("SHOWCASE_LISTEN", listen.to_string());
     }
     if root {
@@ -52,7 +52,7 @@ pub(crate) fn run(listen: SocketAddr) -> Result<()> {
 /// # Errors
 /// A sentence with the accepted forms.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let (usual_host, usual_port) = USUAL.split_once(':').unwrap_or((USUAL, "80"));
+    let (usual_host, usual_port) = DEFAULT.split_once(':').unwrap_or((DEFAULT, "80"));
     let port = text.strip_prefix(':').unwrap_or(text);
     let forms = if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) {
         vec![format!("{usual_host}:{port}")]
@@ -82,7 +82,7 @@ fn must_be_free(listen: SocketAddr) -> Result<()> {
 /// The name of the folder for an address.
 fn name(listen: SocketAddr) -> String {
     let shown = listen.to_string();
-    if shown == USUAL {
+    if shown == DEFAULT {
         return "showcase".to_owned();
     }
     let plain: String = shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn each_address_has_a_folder_of_its_own() {
         let name = |text: &str| name(text.parse().unwrap());
-        assert_eq!(name(USUAL), "showcase");
+        assert_eq!(name(DEFAULT), "showcase");
         assert_eq!(name("127.0.0.1:8090"), "showcase-127-0-0-1-8090");
         assert_ne!(name("[::1]:8080"), name("[::1]:8090"));
     }

@@ -244,7 +244,7 @@ fn mistakes_are_told() {
         ("PerlPreConnectionHandler X", "connections belong to the front"),
         ("PSGIApp", "takes one argument"),
         ("Isolation thread", "is not one of persistent, fork, exec"),
-        ("HostlerMemory much", "is no number of bytes"),
+        ("HostlerMemory much", "is not a number of bytes"),
         ("<VirtualHost *>\nHostlerMemory 1G\n</VirtualHost>", "is not allowed in <VirtualHost>"),
     ] {
         let errors = errors(text);

@@ -39,14 +39,14 @@ typedef struct {
     hostler_str title, server_root;
     const hostler_server *servers;
     size_t server_count;
-    int one_shot;          /* each worker serves one request */
+    int one_shot; /* each worker serves one request */
     uint32_t max_requests; /* requests until a worker ends; 0: any number */
-    hostler_str own;       /* what to load, in the engine's own form */
+    hostler_str own; /* what to load, in the engine's own form */
 } hostler_setup;
 
 /* What a directory's configuration says. */
 typedef struct {
-    uint32_t server;        /* which virtual host */
+    uint32_t server; /* which virtual host */
     uint32_t allow_options; /* Options, as Apache's OPT_ bits */
     uint64_t limit_request_body;
     hostler_str location, auth_name, auth_type, default_charset, signature;
@@ -66,11 +66,11 @@ typedef struct {
 /* What became of a request. */
 enum {
     HOSTLER_DONE,
-    HOSTLER_STATUS,   /* nothing was sent: the front makes the page for this status */
+    HOSTLER_STATUS, /* nothing was sent: the front makes the page for this status */
     HOSTLER_DECLINED, /* nothing was sent, and there is nothing to say */
     HOSTLER_REDIRECT, /* nothing was sent: go on with this local URL */
-    HOSTLER_BROKEN,   /* what was sent must not look complete: why */
-    HOSTLER_VERDICT   /* a number that the engine's technique in the front understands */
+    HOSTLER_BROKEN, /* what was sent must not look complete: why */
+    HOSTLER_VERDICT /* a number that the engine's technique in the front understands */
 };
 
 /* ---- The engine gives; those marked may be NULL ---- */

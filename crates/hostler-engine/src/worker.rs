@@ -2,7 +2,7 @@
 
 use hostler_ring::worker::Worker;
 use hostler_wire::engine::Setup;
-use hostler_wire::work::Usual;
+use hostler_wire::work::MovingAverage;
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ struct Malformed;
 fn serve_all<S: Serve>(mut worker: Worker, own: &mut S, setup: &Setup) -> Result<(), Malformed> {
     let most = if setup.one_shot { 1 } else { setup.max_requests };
     let mut trip = Trip::new(Processor::new(setup));
-    let (mut count, mut usual) = (0, Usual::of(LIGHT));
+    let (mut count, mut usual) = (0, MovingAverage::of(LIGHT));
     while !process::is_terminated() {
         let Some(conversation) = S::idle(|| worker.next(Some(LOOK))) else { continue };
         count += 1;

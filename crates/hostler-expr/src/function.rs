@@ -34,6 +34,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("reqenv", Function::ReqEnv),
     ("osenv", Function::OsEnv),
     ("note", Function::Note),
+    // mod_proxy_hcheck's, for the answer that is looked at; there is none elsewhere.
+    ("hc", Function::Note),
     ("env", Function::Env),
     ("tolower", Function::ToLower),
     ("toupper", Function::ToUpper),

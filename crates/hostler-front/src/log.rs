@@ -95,7 +95,7 @@ fn severity(error: &Error) -> Severity {
 pub(crate) fn cause(about: &Request, error: &Error, program: &[u8]) -> String {
     let mut text = error.of(&String::from_utf8_lossy(program));
     // The kernel does it by signal 9, and a site's process that is gone leaves no word about how.
-    let killed = error.kind == Kind::WorkerGone || text.contains("signal 9");
+    let killed = error.kind == Kind::SiteGone || text.contains("signal 9");
     if killed && about.thread.ran_out_of_memory(&about.server) {
         text.push_str(": the site has reached HostlerSiteMemory, and the kernel ended one of its processes");
     }
@@ -170,6 +170,11 @@ pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &
 /// Writes about a site's programs to the ErrorLog of a virtual host.
 fn about_programs(thread: &Thread, server: &Server, message: &str) {
     about(thread, server, None, Severity::Error, "core", message.as_bytes());
+}
+
+/// Writes about no request to the ErrorLog of a virtual host.
+pub(crate) fn of_server(thread: &Thread, server: &Server, severity: Severity, module: &str, message: &str) {
+    about(thread, server, None, severity, module, message.as_bytes());
 }
 
 /// Writes to the main ErrorLog.

@@ -2,6 +2,7 @@
 //!
 //! Certificates and keys come with the plan; nothing is read here. A new generation brings new ones.
 
+pub(crate) mod backends;
 mod certificate;
 mod cipher;
 mod clients;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
+use webpki::KeyUsage;
 
 /// Sessions kept for clients that can't keep a ticket.
 const SESSIONS: usize = 4096;
@@ -128,7 +130,10 @@ impl<'a> Making<'a> {
         let keys = certificate::load(server, &self.secrets)?;
         let certificate = Arc::new(keys.facts());
         let algorithms = self.provider.signature_verification_algorithms;
-        let clients = key.5.are_asked().then(|| clients::Policy::new(&key.5, &self.secrets, algorithms));
+        let clients = key
+            .5
+            .are_asked()
+            .then(|| clients::Policy::new(&key.5, &self.secrets, algorithms, KeyUsage::client_auth()));
         let clients = clients.transpose()?.map(Arc::new);
         let plain = self.config(keys, versions, clients.clone())?;
         let with = |protocol: &String| {

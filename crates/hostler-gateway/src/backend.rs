@@ -7,6 +7,7 @@
 pub mod ajp;
 pub mod cgi;
 pub mod fastcgi;
+mod gathered;
 pub mod http;
 pub mod plain;
 pub mod ring;

@@ -52,9 +52,9 @@ pub enum Kind {
     /// The site's process can't be started.
     WorkerNotStarted,
     /// The site's process ended while the program was being started.
-    WorkerGone,
+    SiteGone,
     /// The site's process ended while the program ran, which ends with it.
-    WorkerLost,
+    SiteLost,
     /// The program ended, or closed its output, without a header.
     NoHeader,
     /// What the program sent is no header.
@@ -81,8 +81,8 @@ pub enum Kind {
     WorkerDied,
     /// The worker neither read nor wrote anything for too long, and was killed.
     WorkerTimeout,
-    /// What the worker said makes no sense; it was killed.
-    WorkerLied,
+    /// The worker broke the protocol; it was killed.
+    WorkerViolation,
     /// There is no connection to the program that answers.
     NotConnected,
     /// The program that answers has closed the connection before its answer was complete.
@@ -120,8 +120,8 @@ impl Kind {
             Self::NotRunnable =>      row(Script, 500, Error, false, "the program can't be run"),
             Self::NoProcess =>        row(Worker, 503, Error, true,  "no process could be made for the program"),
             Self::WorkerNotStarted => row(Worker, 503, Error, true,  "the site's process can't be started"),
-            Self::WorkerGone =>       row(Worker, 503, Error, false, "the site's process ended while it started the program"),
-            Self::WorkerLost =>       row(Worker, 503, Error, false, "the site's process ended while the program ran, and the program with it"),
+            Self::SiteGone =>       row(Worker, 503, Error, false, "the site's process ended while it started the program"),
+            Self::SiteLost =>       row(Worker, 503, Error, false, "the site's process ended while the program ran, and the program with it"),
             Self::NoHeader =>         row(Script, 500, Error, false, "End of script output before headers"),
             Self::BadHeader =>        row(Script, 500, Error, false, "the program's answer has no proper header"),
             Self::Killed =>           row(Script, 500, Error, false, "the program was killed"),
@@ -135,7 +135,7 @@ impl Kind {
             Self::EngineNotLoaded =>  row(Script, 500, Error, true,  "the engine can't load what it is to load"),
             Self::WorkerDied =>       row(Worker, 502, Error, false, "the worker ended while it served the request"),
             Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),
-            Self::WorkerLied =>       row(Worker, 502, Error, false, "the worker said what makes no sense and was killed"),
+            Self::WorkerViolation =>       row(Worker, 502, Error, false, "the worker broke the protocol and was killed"),
             Self::NotConnected =>     row(Worker, 503, Error, true,  "the program that answers can't be connected to"),
             Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection amid its answer"),
             Self::ProtocolViolation => row(Worker, 502, Error, false, "the program that answers does not keep to its protocol"),

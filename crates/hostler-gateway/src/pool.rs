@@ -284,6 +284,11 @@ impl<B: Backend> Pool<B> {
         self.common.call_all();
     }
 
+    /// It is in use, in a way that it can't see.
+    pub fn touch(&self) {
+        self.lock().last_use = Instant::now();
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closing
     }

@@ -10,6 +10,7 @@ mod exchange;
 mod idle;
 mod member;
 mod resolve;
+mod secure;
 mod session;
 mod stream;
 
@@ -18,4 +19,5 @@ pub use connection::Connection;
 pub use exchange::{Exchange, Failure, FailureKind, Request};
 pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
 pub use resolve::{NotConnected, Target};
+pub use secure::Secure;
 pub use session::{Session, route_of};

@@ -66,7 +66,7 @@ pub enum AnswerError {
     #[error("the head is longer than {0} bytes")]
     TooLong(usize),
     /// RFC 9112 §5.
-    #[error("a line of the head is no field, at byte {0}: \"{1}\"")]
+    #[error("a line of the head is not a field, at byte {0}: \"{1}\"")]
     Field(usize, String),
     /// RFC 9112 §6.3.
     #[error("Content-Length is not a number, or there are several")]

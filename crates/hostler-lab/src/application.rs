@@ -9,7 +9,7 @@
 //! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-c/hello` |
 //! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
-//! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/fastcgi/comments`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
+//! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
 //! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
 
 mod comments;
@@ -18,6 +18,7 @@ mod files;
 mod fork;
 mod include;
 mod isolation;
+mod java;
 mod postgresql;
 mod probe;
 mod registry;

@@ -5,6 +5,7 @@
 //! the lab itself is killed.
 
 mod apache;
+mod companion;
 mod configuration;
 mod cost;
 mod counting;
@@ -34,7 +35,7 @@ const SERVER_USER: u32 = 64_100;
 
 /// What a contestant is to serve.
 ///
-/// Texts may contain `@ROOT@` (the folder), `@PORT@`, `@RUN@` (a folder for sockets and the like), `@SITE_USER@` and
+/// Texts may contain `@ROOT@` (the folder), `@PORT@`, `@RUN@` (a folder for sockets and the like; `@RUN@/state` in it is the site's user's), `@SITE_USER@` and
 /// `@SECOND_USER@` (their numbers as `AssignUserID` wants them, for user and group alike: `#33`), and `@WORKERS@` on a line of its own:
 /// where Hostler is told [`Site::workers`], at the end of the virtual host whose pool it is.
 #[derive(Clone, Debug, Default)]

@@ -44,6 +44,8 @@ pub struct Options {
     pub scale: Option<f64>,
     /// Longest pause of clients that think for random times, in seconds.
     pub think: Option<f64>,
+    /// Whether connections stay open; `None`: as the scenario says.
+    pub keep_alive: Option<bool>,
     /// For think times.
     pub seed: Option<u64>,
     /// Processor share of each contestant: 0.1 is a tenth of one core.

@@ -12,13 +12,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const TECHNIQUES: [(&str, &str); 6] = [
+const TECHNIQUES: [(&str, &str); 11] = [
     ("cgi-c", "/cgi-c/comments"),
     ("cgi-perl", "/cgi-perl/comments.pl"),
     ("registry", "/perl/comments.pl"),
     ("handler", "/handler/comments"),
     ("psgi", "/psgi/comments"),
+    ("fastcgi-c", "/fastcgi-c/comments"),
     ("fastcgi", "/fastcgi/comments"),
+    ("php", "/php/comments.php"),
+    ("wsgi", "/wsgi/comments"),
+    ("servlet", "/servlet/comments"),
+    ("jsp", "/servlet/comments.jsp"),
+];
+/// Who serves them, and which: Hostler all, Apache prefork those that are not only somebody else's.
+const PEERS: [(&str, &[&str]); 6] = [
+    ("apache-prefork", &["cgi-c", "cgi-perl", "registry", "handler", "fastcgi-c", "fastcgi", "php", "wsgi"]),
+    ("starman", &["psgi"]),
+    ("nginx-fpm", &["php"]),
+    ("gunicorn", &["wsgi"]),
+    ("apache-ajp", &["servlet", "jsp"]),
+    ("tomcat", &["servlet", "jsp"]),
 ];
 
 /// An answer.
@@ -204,11 +218,13 @@ fn comments(database: Database) {
     if !available(&techniques, "registry") {
         return;
     }
-    let bench = Bench::start("comments", options, &["hostler", "apache-prefork"]);
+    let mut names = vec!["hostler"];
+    names.extend(PEERS.map(|(name, _)| name));
+    let bench = Bench::start("comments", options, &names);
     let mut served = Vec::new();
     for (technique, path) in TECHNIQUES {
-        // PSGI is not Apache's.
-        let can = |name: &str| technique != "psgi" || name == "hostler";
+        let serves = |name: &str| PEERS.iter().any(|(peer, all)| *peer == name && all.contains(&technique));
+        let can = |name: &str| name == "hostler" || serves(name);
         let servers = bench.servers.iter().filter(|(name, _)| can(name));
         let servers = servers.filter(|(name, _)| available_at(&techniques, technique, name));
         served.extend(servers.map(|(name, server)| (format!("{path} by {name}"), path, server)));
@@ -231,7 +247,9 @@ fn pages_are_the_same(served: &[(String, &str, &Running)]) {
             let page = get(server, "localhost", &format!("{path}?rows={rows}"));
             assert_eq!(page.status, 200, "{what}: {}\n{}", page.head, page.body);
             assert!(page.body.len().abs_diff(bytes) <= 500, "{what}: {} bytes of {bytes}", page.body.len());
-            assert!(page.head.contains("content-type: text/html; charset=utf-8"), "{what}: {}", page.head);
+            // Quirk(tomcat): it takes the blank out.
+            let head = page.head.replace("html;charset", "html; charset");
+            assert!(head.contains("content-type: text/html; charset=utf-8"), "{what}: {head}");
             assert!(!page.body.contains("<script>"), "{what}: not escaped");
             let first = first.get_or_insert_with(|| page.body.clone());
             assert!(page.body == *first, "{what}: another page than {}", served[0].0);
@@ -258,6 +276,10 @@ fn insert(what: &str, path: &str, server: &Running) {
     ] {
         assert_eq!(post(server, path, refused).status, 400, "{what}: {why}");
     }
+    // Quirk(gunicorn): it closes connections whose request has not been read to its end, so that its answer gets lost.
+    if what.ends_with("gunicorn") {
+        return;
+    }
     let long = format!("name=x&comments={}", "y".repeat(70_000));
     assert_eq!(post(server, path, &long).status, 413, "{what}: too long");
 }
@@ -272,14 +294,13 @@ fn an_unknown_application_is_answered_with_those_that_exist() {
 }
 
 #[test]
-fn techniques_to_come_are_listed_as_such() {
+fn all_techniques_of_the_comparison_are_there() {
     let techniques = application::techniques("comments", &Options::default()).unwrap();
-    let names: Vec<_> = techniques.iter().map(|technique| technique.name).collect();
-    let expected =
-        ["cgi-c", "cgi-perl", "registry", "handler", "psgi", "php", "fastcgi", "python", "servlet"];
+    let mut names: Vec<_> = techniques.iter().map(|technique| technique.name).collect();
+    let mut expected: Vec<_> = TECHNIQUES.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(names, expected);
-    let servlet = techniques.iter().find(|technique| technique.name == "servlet").unwrap();
-    assert!(servlet.unavailable.as_ref().is_some_and(|why| !why.is_empty()));
 }
 
 #[test]

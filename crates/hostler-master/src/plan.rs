@@ -91,7 +91,8 @@ impl Planning {
 
     fn take_frames(&mut self) -> Result<(), String> {
         while let Some(head) = self.inbox.first_chunk::<HEAD>() {
-            let head = Head::decode(*head).map_err(|e| format!("the planner sent what is no plan: {e}"))?;
+            let head = Head::decode(*head)
+                .map_err(|e| format!("the planner sent something that is not a plan: {e}"))?;
             let Some(body) = self.inbox.get(HEAD..HEAD + head.body) else { return Ok(()) };
             if head.fds > self.fds.len() {
                 return Err("the planner announced descriptors that it did not send".to_string());
@@ -100,8 +101,8 @@ impl Planning {
                 check_build(body)?;
                 self.greeted = true;
             } else if self.plan.is_none() {
-                let plan =
-                    frame::decode(body).map_err(|e| format!("the planner sent what is no plan: {e}"))?;
+                let plan = frame::decode(body)
+                    .map_err(|e| format!("the planner sent something that is not a plan: {e}"))?;
                 self.plan = Some(plan);
             }
             self.logs.extend(self.fds.drain(..head.fds).map(Rc::new));

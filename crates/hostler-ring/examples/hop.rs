@@ -4,7 +4,7 @@
 //! as the server's threads do, and one that looks again and again; one request at a time, and with the next one
 //! placed ahead. Not a test; numbers differ from run to run.
 
-use hostler_ring::front::{Channel, Lie};
+use hostler_ring::front::{Channel, Violation};
 use hostler_ring::{CHANNELS, Memory, worker};
 use hostler_sys::poll::{self, Watch};
 use hostler_sys::shared;
@@ -64,7 +64,7 @@ fn measure(channels: &mut [Channel], bell: &OwnedFd, sleeps: bool) -> Result<u64
     Ok(count)
 }
 
-fn answer(channel: &mut Channel, bell: &OwnedFd, sleeps: bool) -> Result<(), Lie> {
+fn answer(channel: &mut Channel, bell: &OwnedFd, sleeps: bool) -> Result<(), Violation> {
     let mut bytes = Vec::with_capacity(ANSWER.len());
     while bytes.len() < ANSWER.len() {
         if channel.read(&mut bytes, ANSWER.len())? > 0 {
@@ -74,7 +74,7 @@ fn answer(channel: &mut Channel, bell: &OwnedFd, sleeps: bool) -> Result<(), Lie
             std::hint::spin_loop();
         } else if channel.sleep() {
             let _ = poll::wait(&[Watch { fd: bell.as_fd(), write: false }], None);
-            shared::hush(bell);
+            shared::clear(bell);
         }
     }
     Ok(())

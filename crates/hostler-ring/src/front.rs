@@ -1,6 +1,6 @@
 //! The front's end of a channel: offers a request, writes its body, reads the answer. Nothing here waits.
 //!
-//! **Diagnostics:** a worker whose counters make no sense shows as [`Lie`]; kill it.
+//! **Diagnostics:** a worker whose counters make no sense shows as [`Violation`]; kill it.
 
 use crate::algorithm::Front;
 use crate::mapped::Memory;
@@ -17,7 +17,7 @@ pub struct Channel {
 /// The worker's counters make no sense: its memory was overwritten. There is no way on but to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the worker has overwritten its shared memory")]
-pub struct Lie;
+pub struct Violation;
 
 impl Channel {
     pub(crate) fn new(memory: Arc<Memory>, index: usize) -> Self {
@@ -69,9 +69,9 @@ impl Channel {
     /// for room.
     ///
     /// # Errors
-    /// [`Lie`], now and from now on, also for what [`write`](Self::write) has seen.
-    pub fn read(&mut self, into: &mut Vec<u8>, most: usize) -> Result<usize, Lie> {
-        self.front.read(&self.memory.mapped, into, most).map_err(|_| Lie)
+    /// [`Violation`], now and from now on, also for what [`write`](Self::write) has seen.
+    pub fn read(&mut self, into: &mut Vec<u8>, most: usize) -> Result<usize, Violation> {
+        self.front.read(&self.memory.mapped, into, most).map_err(|_| Violation)
     }
 
     /// Whether there is something to read, or, if wanted, room; for a thread that does not sleep.

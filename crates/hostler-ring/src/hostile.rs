@@ -1,7 +1,7 @@
 //! A worker that writes what it likes: the front must neither panic, nor read outside, nor believe it.
 
 use crate::Memory;
-use crate::front::{Channel, Lie};
+use crate::front::{Channel, Violation};
 use crate::layout::{CONTROL, Control, FREE, FROM_WORKER, LENGTH, OFFERED, TAKEN, TO_WORKER, Words, stamp};
 use crate::mapped::Native;
 use crate::worker::Worker;
@@ -55,9 +55,9 @@ fn a_head_beyond_the_capacity_is_a_lie_for_good() {
         set(&worker, FROM_HEAD, stamp(1, lie));
         assert!(!channel.sleep(), "there is something to hear");
         let mut bytes = Vec::new();
-        assert_eq!(channel.read(&mut bytes, 100), Err(Lie));
+        assert_eq!(channel.read(&mut bytes, 100), Err(Violation));
         set(&worker, FROM_HEAD, stamp(1, 1));
-        assert_eq!(channel.read(&mut bytes, 100), Err(Lie));
+        assert_eq!(channel.read(&mut bytes, 100), Err(Violation));
         assert_eq!(channel.write(b"more"), 0);
         assert!(bytes.is_empty());
     }
@@ -72,7 +72,7 @@ fn a_head_that_goes_back_behind_what_was_read_is_a_lie() {
         let mut bytes = Vec::new();
         assert_eq!(channel.read(&mut bytes, 100), Ok(4));
         set(&worker, FROM_HEAD, back);
-        assert_eq!(channel.read(&mut bytes, 100), Err(Lie));
+        assert_eq!(channel.read(&mut bytes, 100), Err(Violation));
     }
 }
 
@@ -94,7 +94,7 @@ fn a_worker_that_has_read_what_was_not_written_lies() {
         channel.offer(0, b"q");
         set(&worker, TO_TAIL, lie);
         assert_eq!(channel.write(b"more"), 0);
-        assert_eq!(channel.read(&mut Vec::new(), 1), Err(Lie));
+        assert_eq!(channel.read(&mut Vec::new(), 1), Err(Violation));
     }
     let (_memory, mut channel, worker) = attacked();
     channel.offer(0, b"four");
@@ -102,7 +102,7 @@ fn a_worker_that_has_read_what_was_not_written_lies() {
     assert_eq!(channel.write(b"!"), 1);
     set(&worker, TO_TAIL, stamp(1, 2));
     assert_eq!(channel.write(b"!"), 0, "it can't unread");
-    assert_eq!(channel.read(&mut Vec::new(), 1), Err(Lie));
+    assert_eq!(channel.read(&mut Vec::new(), 1), Err(Violation));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn serve(channel: &mut Channel, round: usize, mut between: impl FnMut()) -> (usi
         bytes.clear();
         match channel.read(&mut bytes, most) {
             Ok(count) => answers += usize::from(count > 0),
-            Err(Lie) => lies += 1,
+            Err(Violation) => lies += 1,
         }
         assert!(bytes.len() <= most.min(FROM_WORKER as usize));
         between();

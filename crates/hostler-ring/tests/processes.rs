@@ -122,7 +122,7 @@ impl Pair {
     fn park(&self, timeout: Duration) -> bool {
         let watch = Watch { fd: self.bell.as_fd(), write: false };
         poll::wait(&[watch], Some(timeout)).unwrap();
-        shared::hush(&self.bell)
+        shared::clear(&self.bell)
     }
 
     /// The next bytes of the answer.
@@ -229,7 +229,7 @@ fn a_worker_killed_at_a_request_neither_blocks_nor_answers() {
         let mut bytes = Vec::new();
         while channel.read(&mut bytes, 1 << 20).unwrap() > 0 {}
         while channel.write(&[b'x'; 1000]) > 0 {}
-        shared::hush(&pair.bell);
+        shared::clear(&pair.bell);
         assert!(channel.sleep() && !pair.park(Duration::from_millis(30)));
         channel.abandon();
     }

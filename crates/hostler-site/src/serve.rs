@@ -1,10 +1,11 @@
 //! The loop: requests from all connections, one after the other, and ended programs.
 
 use hostler_sys::exec::Launcher;
+use hostler_sys::pipe;
 use hostler_sys::process::{Ended, Pid, Signal, reap};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
-use hostler_wire::site::{Exit, FromSite, Program, Run, ToSite};
+use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, ToSite};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -179,7 +180,8 @@ impl Site {
             | ToSite::List { .. }
             | ToSite::Kill { .. }
             | ToSite::Parents { .. }
-            | ToSite::Connect(_) => 0,
+            | ToSite::Connect(_)
+            | ToSite::Pipes { .. } => 0,
         };
         if fds.len() != expected {
             return Err(malformed(FrameError::Malformed));
@@ -211,6 +213,10 @@ impl Site {
                 Some((answer, socket)) => self.answer(id, &answer, socket),
                 None => Ok(()),
             },
+            ToSite::Pipes { id: request, count } => {
+                let (answer, pipes) = pipes(request, count);
+                self.answer(id, &answer, pipes)
+            }
         }
     }
 
@@ -286,6 +292,15 @@ impl Site {
         let gone: Vec<ConnectionId> =
             flushed.filter_map(|(id, connection)| (!connection.flush()).then_some(*id)).collect();
         gone.into_iter().for_each(|id| self.detach(id));
+    }
+}
+
+/// Makes pipes for the front.
+fn pipes(id: RequestId, count: u32) -> (FromSite, Vec<OwnedFd>) {
+    let made: io::Result<Vec<_>> = (0..count.min(MOST_PIPES)).map(|_| pipe::for_others()).collect();
+    match made {
+        Ok(pipes) => (FromSite::Pipes { id }, pipes.into_iter().flat_map(<[OwnedFd; 2]>::from).collect()),
+        Err(error) => (FromSite::NoPipes { id, errno: walk::errno(&error) }, Vec::new()),
     }
 }
 

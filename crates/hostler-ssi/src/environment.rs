@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use crate::coding::{shell_escape, unescape_url};
 
 /// Longest name that is compared without an allocation of its own.
-const USUAL_NAME: usize = 64;
+const SHORT_NAME: usize = 64;
 
 /// Variables by name.
 ///
@@ -112,7 +112,7 @@ fn hash_of(hasher: &RandomState, entries: &[Entry], at: usize) -> u64 {
 /// Hash of a name in capitals.
 fn hash(hasher: &RandomState, name: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
-    let mut capitals = [0; USUAL_NAME];
+    let mut capitals = [0; SHORT_NAME];
     if let Some(capitals) = capitals.get_mut(..name.len()) {
         capitals.copy_from_slice(name);
         capitals.make_ascii_uppercase();

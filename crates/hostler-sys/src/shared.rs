@@ -175,7 +175,7 @@ pub fn ring(bell: impl AsFd) {
 
 /// Takes the counter back to 0; false: it was. Never blocks, even if another holder of the same counter has made it
 /// blocking: that flag is shared by all processes that have it.
-pub fn hush(bell: impl AsFd) -> bool {
+pub fn clear(bell: impl AsFd) -> bool {
     let mut count = [0; 8];
     let mut buffers = [io::IoSliceMut::new(&mut count)];
     // An offset of -1 is `read` without an offset.
@@ -273,10 +273,10 @@ mod tests {
     #[test]
     fn a_bell_is_heard_once_however_often_it_rings() {
         let bell = bell().unwrap();
-        assert!(!hush(&bell));
+        assert!(!clear(&bell));
         (0..1000).for_each(|_| ring(&bell));
-        assert!(hush(&bell));
-        assert!(!hush(&bell));
+        assert!(clear(&bell));
+        assert!(!clear(&bell));
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         // SAFETY: plain system calls on a descriptor that is open.
         unsafe { libc::fcntl(bell.as_raw_fd(), libc::F_SETFL, 0) };
         let start = Instant::now();
-        assert!(!hush(&bell), "blocking now, and yet it returns");
+        assert!(!clear(&bell), "blocking now, and yet it returns");
         assert!(start.elapsed() < Duration::from_secs(1));
     }
 }

@@ -104,6 +104,23 @@ pub struct FrontPlan {
     pub site_idle_secs: u32,
     /// Engines that the configuration's language depends on, and that are there.
     pub engines: Vec<String>,
+    /// How members of balancers fare, as the front says that serves until this one does.
+    pub backends: Vec<MemberState>,
+}
+
+/// How a member of a balancer fares: what goes from one generation to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberState {
+    /// The balancer's name.
+    pub balancer: String,
+    /// The member's URL.
+    pub member: String,
+    /// States that the operator has set by a command, as bits.
+    pub states: Option<u8>,
+    /// It has failed, so many milliseconds ago.
+    pub failed_ms: Option<u64>,
+    /// It has failed its checks.
+    pub failed_checks: bool,
 }
 
 /// One log destination.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 5;
+pub const FORM: u32 = 6;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -36,6 +36,63 @@ pub struct Report {
     pub sites: Vec<Site>,
     /// The pools that have been asked for.
     pub pools: Vec<Pool>,
+    /// Members of balancers.
+    pub members: Vec<Member>,
+    /// What has been asked for can't be done: why, as a sentence.
+    pub refused: Option<String>,
+}
+
+/// Longest [`Ask`], in bytes.
+pub const MAX_ASK: usize = 4096;
+
+/// What whoever connects says first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ask {
+    /// The report.
+    Report,
+    /// The states of a balancer's members are to be others; then the report.
+    Change {
+        /// The balancer's name.
+        balancer: String,
+        /// The member's URL, or its route; `None`: all of them.
+        member: Option<String>,
+        /// What with them.
+        change: Change,
+    },
+}
+
+/// What becomes of a member's states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// It gets requests of its own sessions only.
+    Drain,
+    /// It gets no requests.
+    Disable,
+    /// It gets requests again, now.
+    Enable,
+    /// The configuration counts again.
+    Reset,
+}
+
+/// A member of a balancer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its balancer, its URL, and what of it has to go on.
+    pub state: super::plan::MemberState,
+    /// `route`
+    pub route: String,
+    /// What holds of it, in mod_proxy_balancer's words.
+    pub words: Vec<String>,
+    /// Requests that it is at.
+    pub busy: u64,
+    /// Requests that it has had.
+    pub requests: u64,
+    /// How often it has failed.
+    pub failures: u64,
+    /// Bytes of bodies sent to it.
+    pub sent: u64,
+    /// Bytes of bodies that have come from it.
+    pub received: u64,
 }
 
 /// What has been answered for one site.

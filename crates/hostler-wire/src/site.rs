@@ -51,7 +51,18 @@ pub enum ToSite {
     /// Connect to a Unix socket as the site's user: the front itself connects to no path that a tenant controls, which
     /// could lead to another tenant's socket. Answer: [`FromSite::Connected`] or [`FromSite::ConnectFailed`].
     Connect(Connect),
+    /// Make pipes, which count for the site's user and not for the front's. Answer: [`FromSite::Pipes`], or
+    /// [`FromSite::NoPipes`].
+    Pipes {
+        /// The front's number.
+        id: RequestId,
+        /// How many, at most [`MOST_PIPES`].
+        count: u32,
+    },
 }
+
+/// So many pipes can be asked for at once.
+pub const MOST_PIPES: u32 = 3;
 
 /// A path to walk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,6 +230,18 @@ pub enum FromSite {
         id: RequestId,
         /// Why.
         cause: ConnectError,
+    },
+    /// Answer to [`ToSite::Pipes`]; they travel with it, reader and writer of each.
+    Pipes {
+        /// The front's number.
+        id: RequestId,
+    },
+    /// Answer to [`ToSite::Pipes`]: they can't be made.
+    NoPipes {
+        /// The front's number.
+        id: RequestId,
+        /// errno of what failed.
+        errno: i32,
     },
 }
 

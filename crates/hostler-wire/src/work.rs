@@ -9,16 +9,16 @@
 //! The worker is a tenant's: everything from it is decoded from a private copy, bounded, and malformed messages end
 //! that worker.
 
+mod average;
 mod directory;
 mod reply;
 mod request;
-mod usual;
 
 pub use crate::codec::{Decoder, Encoder, Fields, Malformed};
+pub use average::MovingAverage;
 pub use directory::Directory;
 pub use reply::{FromWorker, HeadFlags, MOST_FIELDS, Outcome, ReplyHead, Severity, table};
 pub use request::{FileFacts, RequestHead, ToWorker, request_flag};
-pub use usual::Usual;
 
 /// Length of a message's head, in bytes.
 pub const HEAD: usize = 8;

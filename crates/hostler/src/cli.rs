@@ -19,6 +19,12 @@ const VERSION: &str = if cfg!(debug_assertions) {
     env!("CARGO_PKG_VERSION")
 };
 
+const BACKEND_EXAMPLES: &str = "\
+Examples:
+  hostler backend list -f /etc/hostler/httpd.conf
+  hostler backend drain app http://10.0.0.2:8080 -f /etc/hostler/httpd.conf
+  hostler backend enable app -f /etc/hostler/httpd.conf";
+
 const EXAMPLES: &str = "\
 Examples:
   hostler serve ~/public_html                     serve a directory on http://127.0.0.1:8080/
@@ -53,6 +59,10 @@ pub(crate) enum Command {
     /// Tell whether the server runs, and its figures: fronts, sites, pools of workers.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
+    /// List the members of balancers, and say which get requests: drain and disable take one out, enable brings it back, reset
+    /// goes back to what the configuration says. It holds over reloads.
+    #[command(after_help = BACKEND_EXAMPLES)]
+    Backend(Backend),
     /// Measure servers and techniques of dynamic content on this machine, side by side.
     Lab(hostler_lab::command::LabArgs),
     /// Make a plan of a configuration for hostler-master, on descriptor 3.
@@ -242,6 +252,37 @@ pub(crate) struct Status {
     /// Print again every so many seconds, until the server ends.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) watch: Option<u32>,
+}
+
+/// Arguments of `backend`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Backend {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    /// What to do.
+    #[arg(value_enum)]
+    pub(crate) change: BackendChange,
+    /// The balancer's name, without balancer://.
+    #[arg(value_name = "BALANCER")]
+    pub(crate) balancer: Option<String>,
+    /// The member's URL, or its route; all members of the balancer where none is given.
+    #[arg(value_name = "MEMBER")]
+    pub(crate) member: Option<String>,
+}
+
+/// What `backend` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BackendChange {
+    /// Show the members.
+    List,
+    /// Requests of its own sessions only.
+    Drain,
+    /// No requests.
+    Disable,
+    /// Requests again, now.
+    Enable,
+    /// What the configuration says.
+    Reset,
 }
 
 /// Arguments of the planner: those of `run` or of `serve`.

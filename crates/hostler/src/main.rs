@@ -4,6 +4,7 @@
 //! Exit status: 0 done, 1 the configuration (or what it needs) is at fault, 2 wrong arguments; `status` also has 3:
 //! not running.
 
+mod backend;
 mod check;
 mod cli;
 mod docs;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         cli::Command::Explain(args) => explain::explain(&args),
         cli::Command::Reload(args) => signal::reload(&args),
         cli::Command::Stop(args) => signal::stop(&args),
+        cli::Command::Backend(args) => backend::command(&args),
         cli::Command::Status(args) => return status::status(&args),
         cli::Command::Lab(args) => match hostler_lab::command::run(&args) {
             Ok(status) => return status,

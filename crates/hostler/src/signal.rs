@@ -102,7 +102,7 @@ pub(crate) fn find(config: &Config) -> Result<Running, Absent> {
     } else {
         let number = pid.as_raw_nonzero();
         Err(Absent::NotRunning(format!(
-            "not running: pid {number} of {} is no hostler-master",
+            "not running: pid {number} of {} is not a hostler-master",
             path.display()
         )))
     }

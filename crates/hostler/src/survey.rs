@@ -138,7 +138,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let directory = Node::directory(parent.as_os_str().as_bytes()).map_err(failed)?;
     let node = directory.child(name.as_bytes()).map_err(failed)?;
     if !node.is_regular() {
-        return Err("is no regular file".to_owned());
+        return Err("is not a regular file".to_owned());
     }
     if is_root() && node.stat().st_uid != 0 {
         return Err("belongs to another user; root does not read it".to_owned());

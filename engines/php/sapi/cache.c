@@ -27,7 +27,8 @@ static uint64_t number(zval *of, const char *name)
 
 static void tell(zval *all)
 {
-    zval *memory = part(all, "memory_usage"), *counts = part(all, "opcache_statistics"), *full = part(all, "cache_full");
+    zval *memory = part(all, "memory_usage"), *counts = part(all, "opcache_statistics"),
+         *full = part(all, "cache_full");
     hp_cache cache = {0};
     cache.used = number(memory, "used_memory");
     cache.wasted = number(memory, "wasted_memory");

@@ -49,8 +49,7 @@ static ZEND_FUNCTION(apache_response_headers)
     sapi_header_struct *field;
     ZEND_PARSE_PARAMETERS_NONE();
     array_init(return_value);
-    for (field = zend_llist_get_first_ex(fields, &position); field;
-         field = zend_llist_get_next_ex(fields, &position)) {
+    for (field = zend_llist_get_first_ex(fields, &position); field; field = zend_llist_get_next_ex(fields, &position)) {
         const char *colon = memchr(field->header, ':', field->header_len), *value;
         const char *end = field->header + field->header_len;
         zval held;
@@ -160,6 +159,7 @@ static ZEND_FUNCTION(fastcgi_finish_request)
     RETURN_TRUE;
 }
 
+/* clang-format off */
 const zend_function_entry hp_functions[] = {
     ZEND_FE(apache_request_headers, takes_nothing)
     ZEND_FALIAS(getallheaders, apache_request_headers, takes_nothing)
@@ -175,6 +175,7 @@ const zend_function_entry hp_functions[] = {
     ZEND_FALIAS(litespeed_finish_request, fastcgi_finish_request, takes_nothing)
     ZEND_FE_END
 };
+/* clang-format on */
 
 ZEND_DECLARE_MODULE_GLOBALS(hostler)
 

@@ -57,7 +57,8 @@ static void complain_once(const char *name)
 /* What can be set when everything is loaded already would seem to work, and would not. */
 static bool is_too_late(const char *name)
 {
-    static const char *const starting[] = {"extension", "zend_extension", "opcache.preload", "opcache.memory_consumption"};
+    static const char *const starting[] = {"extension", "zend_extension", "opcache.preload",
+                                           "opcache.memory_consumption"};
     size_t i;
     for (i = 0; i < sizeof starting / sizeof *starting; i++)
         if (strcmp(name, starting[i]) == 0)

@@ -101,7 +101,8 @@ static void print_pairs(const char *word, const hp_pair *list, size_t count)
 {
     size_t i;
     for (i = 0; i < count; i++)
-        printf("%s %.*s=%.*s\n", word, (int)list[i].name_length, list[i].name, (int)list[i].value_length, list[i].value);
+        printf("%s %.*s=%.*s\n", word, (int)list[i].name_length, list[i].name, (int)list[i].value_length,
+               list[i].value);
 }
 
 static void logged(void *at, const hp_pair *set, size_t set_count, const hp_pair *notes, size_t note_count)
@@ -117,7 +118,8 @@ static void cache(void *at, const hp_cache *now)
 {
     (void)at;
     if (shows_cache)
-        printf("cache %s %s\n", now->memory > now->used && now->used ? "used" : "unused", now->scripts ? "scripts" : "empty");
+        printf("cache %s %s\n", now->memory > now->used && now->used ? "used" : "unused",
+               now->scripts ? "scripts" : "empty");
 }
 
 /* There is one other URL. */
@@ -268,8 +270,7 @@ static void obey(char *line)
         size_t count = 0;
         add(both, &count, rest);
         puts(hostler_php_warm(both[0].name, both[0].value, "/warm.php") ? "warmed" : "not warmed");
-    }
-    else if (strcmp(line, "value") == 0 || strcmp(line, "admin") == 0) {
+    } else if (strcmp(line, "value") == 0 || strcmp(line, "admin") == 0) {
         kinds[setting_count] = *line == 'a' ? HP_ADMIN : 0;
         add(settings, &setting_count, rest);
     } else if (strcmp(line, "plain") == 0)

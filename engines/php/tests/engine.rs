@@ -9,7 +9,7 @@ use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::fork::{Host, Started};
 use hostler_gateway::{Error, Kind};
 use hostler_php_frames as frames;
-use hostler_sys::pipe::for_output;
+use hostler_sys::pipe::Direction;
 use hostler_wire::codec::Encoder;
 use hostler_wire::engine::{ServerFacts, Setup};
 use hostler_wire::site::Exit;
@@ -52,7 +52,7 @@ impl Drop for Parent {
 impl Host for Php {
     async fn start(&self, _: bool) -> Result<Started, Error> {
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
-        let (output, errors) = (for_output()?, for_output()?);
+        let (output, errors) = (Direction::FromProgram.pipe()?, Direction::FromProgram.pipe()?);
         let mut command = Command::new(env!("CARGO_BIN_EXE_hostler-php"));
         command.stdin(Stdio::from(theirs)).stdout(Stdio::from(output.1)).stderr(Stdio::from(errors.1));
         let child = command.spawn()?;

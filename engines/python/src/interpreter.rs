@@ -65,7 +65,7 @@ fn in_home(home: &Path, place: &str) -> Result<PathBuf, String> {
 fn usable(path: &Path) -> Result<(), String> {
     let shown = path.display();
     match fs::metadata(path) {
-        Ok(file) if !file.is_file() => Err(format!("{shown} is no program")),
+        Ok(file) if !file.is_file() => Err(format!("{shown} is not a program")),
         Ok(file) if file.permissions().mode() & 0o111 == 0 => Err(format!("{shown} may not be executed")),
         Ok(_) => Ok(()),
         Err(error) => Err(match fs::read_link(path) {

@@ -122,9 +122,9 @@ fn a_program_that_is_asked_for_indirectly_runs_too() {
 #[test]
 fn proxying_fails_closed() {
     for line in [
-        "<Location /a>\nProxyPass https://localhost/\n</Location>",
+        "<Location /a>\nProxyPass ftp://localhost/\n</Location>",
         "ProxyPass /a ajp13://127.0.0.1:1/",
-        "ProxyPass /a http://127.0.0.1:1/ hcmethod=GET",
+        "ProxyPass /a http://127.0.0.1:1/ hcmethod=POST",
         "ProxyRequests On",
     ] {
         let refused = Site::new().config(line).try_start();

@@ -7,6 +7,7 @@
 
 mod connections;
 mod perl_rules;
+mod pipes;
 mod programs;
 mod quiet;
 mod rules;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Both tenants have Registry scripts below `/perl`.
-const PERL: &str = "StartServers 2\nMaxRequestWorkers 4\n<Location /perl>\nSetHandler perl-script\n\
+pub(super) const PERL: &str = "StartServers 2\nMaxRequestWorkers 4\n<Location /perl>\nSetHandler perl-script\n\
                     PerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\nOptions +ExecCGI\n</Location>";
 
 /// See there.

@@ -112,11 +112,11 @@ impl Merge for Server {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is no number of bytes"))
+    text.parse().map_err(|_| format!("\"{text}\" is not a number of bytes"))
 }
 
 fn script_timeout(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let time = time(args.first()).ok_or_else(|| format!("\"{}\" is no time", args.first()))?;
+    let time = time(args.first()).ok_or_else(|| format!("\"{}\" is not a time", args.first()))?;
     command.dir.cgi.timeout = Some(time);
     Ok(())
 }

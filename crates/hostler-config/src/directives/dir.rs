@@ -147,7 +147,7 @@ fn directory_index_redirect(command: &mut Command<'_>, args: &Args) -> Result<()
     let word = args.first();
     let known = named.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, status)| *status);
     let number = || word.parse().ok().filter(|status| (300..400).contains(status)).map(Some);
-    let status = known.or_else(number).ok_or_else(|| format!("\"{word}\" is no redirect"))?;
+    let status = known.or_else(number).ok_or_else(|| format!("\"{word}\" is not a redirect"))?;
     command.dir.dir.index_redirect = Some(status);
     Ok(())
 }

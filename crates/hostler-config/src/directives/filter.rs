@@ -309,7 +309,7 @@ fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn number(text: &str, least: u32, most: u32) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("\"{text}\" is no number from {least} to {most}"))
+    number.ok_or_else(|| format!("\"{text}\" is not a number from {least} to {most}"))
 }
 
 fn alter_etag(word: &str) -> Result<AlterETag, String> {

@@ -107,7 +107,7 @@ fn warm(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let path = args.first();
     let is_inside = path.starts_with('/') && !path.split('/').any(|part| part == "..");
     if !is_inside || path.contains(['?', '#']) {
-        return Err(format!("{path} is no path of a script below the document root, as /index.php"));
+        return Err(format!("{path} is not the path of a script below the document root, as /index.php"));
     }
     command.server.php.warm.push(path.into());
     Ok(())

@@ -253,7 +253,7 @@ fn raised(cmd: &mut Command<'_>, args: &Args, least: u32, most: u32) -> Result<u
 fn whole(word: &str) -> Result<Option<u32>, String> {
     match word.strip_prefix('-') {
         Some(digits) => {
-            number(digits, 0..=u32::MAX).map(|_| None).map_err(|_| format!("\"{word}\" is no number"))
+            number(digits, 0..=u32::MAX).map(|_| None).map_err(|_| format!("\"{word}\" is not a number"))
         }
         None => number(word, 0..=u32::MAX).map(Some),
     }
@@ -273,7 +273,8 @@ fn bytes(word: &str) -> Result<u64, String> {
         Some(b'G') => (&word[..word.len() - 1], 30),
         _ => (word, 0),
     };
-    let count: u64 = number(digits, 1..=1 << 50).map_err(|_| format!("\"{word}\" is no number of bytes"))?;
+    let count: u64 =
+        number(digits, 1..=1 << 50).map_err(|_| format!("\"{word}\" is not a number of bytes"))?;
     let bytes = u128::from(count) << shift;
     match u64::try_from(bytes) {
         Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),

@@ -4,6 +4,7 @@
 //!
 //! Hostler is no forward proxy: what only makes one is refused.
 
+pub mod checks;
 mod commands;
 pub mod parameters;
 pub mod pass;
@@ -111,6 +112,10 @@ pub struct Server {
     pub workers: Vec<Arc<Worker>>,
     /// `balancer://`.
     pub balancers: Vec<Arc<Balancer>>,
+    /// `ProxyHCExpr`, in order.
+    pub conditions: Vec<Arc<checks::Condition>>,
+    /// `ProxyHCTemplate`, in order.
+    pub templates: Vec<(Box<str>, checks::Check)>,
     /// `<Proxy>`, `<ProxyMatch>`, in order.
     pub sections: Vec<Arc<Section>>,
     /// `ProxyPassInherit`; unset means On.
@@ -150,6 +155,8 @@ impl Merge for Server {
             passes,
             workers: joined(&self.workers, &other.workers),
             balancers,
+            conditions: joined(&self.conditions, &other.conditions),
+            templates: joined(&self.templates, &other.templates),
             sections: joined(&self.sections, &other.sections),
             inherit,
             inherit_balancers,

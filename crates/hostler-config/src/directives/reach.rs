@@ -25,7 +25,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 .allowed(Contexts::CONFIG, Overrides::NONE)];
 
 /// Protocols that requests are handed on in, by their schemes.
-pub const SCHEMES: &[&str] = &["fcgi", "scgi", "uwsgi"];
+pub const SCHEMES: &[&str] = &["fcgi", "scgi", "uwsgi", "http", "https", "ws", "wss", "ajp", "balancer"];
 
 /// An address that access files may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +51,13 @@ impl Dir {
     pub fn may_reach(&self, handler: &[u8], host: &str, port: u16) -> bool {
         let allows =
             |one: &Allowed| one.host.eq_ignore_ascii_case(host) && one.port.is_none_or(|own| own == port);
+        self.is_named(handler) || self.allowed.iter().flatten().any(allows)
+    }
+
+    /// Whether the operator's own configuration has named a handler for this place.
+    #[must_use]
+    pub fn is_named(&self, handler: &[u8]) -> bool {
         self.named.iter().any(|named| named.as_bytes() == handler)
-            || self.allowed.iter().flatten().any(allows)
     }
 
     /// The operator names a handler.
@@ -92,7 +97,7 @@ fn allow(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         allowed.clear();
         return Ok(());
     }
-    let wrong = || format!("\"{}\" is no host:port", args.first());
+    let wrong = || format!("\"{}\" is not host:port", args.first());
     let (host, port) = args.first().rsplit_once(':').ok_or_else(wrong)?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let port = match port {

@@ -156,7 +156,7 @@ fn field(args: &Args) -> Result<Arc<str>, String> {
     let name = args.first();
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err(format!("\"{name}\" is no name of a field"));
+        return Err(format!("\"{name}\" is not the name of a header field"));
     }
     Ok(name.into())
 }

@@ -1,13 +1,18 @@
-//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]).
+//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]), other servers
+//! ([`backends`]).
 
+pub mod backends;
+mod ciphers;
 pub mod client;
 mod options;
 
+pub use ciphers::Ciphers;
 pub use options::{Options, Protocols};
 
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
+use std::sync::Arc;
 
 /// The module.
 pub static MODULE: Module =
@@ -16,6 +21,14 @@ pub static MODULE: Module =
 /// The part about clients' certificates.
 pub static CLIENTS: Module =
     Module { name: "ssl_module", file: "mod_ssl.c", directives: client::DIRECTIVES, effect: Effect::Guards };
+
+/// The part about other servers.
+pub static BACKENDS: Module = Module {
+    name: "ssl_module",
+    file: "mod_ssl.c",
+    directives: backends::DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
@@ -186,6 +199,8 @@ pub struct Dir {
     pub depth: Option<u8>,
     /// SSLUserName
     pub user_name: Option<Box<str>>,
+    /// SSLProxyEngine and its relatives.
+    pub backends: Option<Arc<backends::Backends>>,
 }
 
 impl Merge for Dir {
@@ -197,6 +212,7 @@ impl Merge for Dir {
             verify: over(&self.verify, &other.verify),
             depth: over(&self.depth, &other.depth),
             user_name: over(&self.user_name, &other.user_name),
+            backends: backends::merged(self.backends.as_ref(), other.backends.as_ref()),
         }
     }
 

@@ -121,7 +121,7 @@ impl Merge for Server {
 fn name(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if args.first().is_empty() || !args.first().bytes().all(is_token) {
-        return Err(format!("\"{}\" is no name of a cookie", args.first()));
+        return Err(format!("\"{}\" is not a cookie name", args.first()));
     }
     command.dir.usertrack.name = args.first().into();
     Ok(())

@@ -102,23 +102,37 @@ async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, 
 
 /// The checks of mod_cgi, in its order.
 pub(super) fn check(request: &Request) -> Result<(), Halt> {
-    let aliased =
-        request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"cgi-script"));
-    let reject = |status, why| Err(refuse(request, status, why));
-    if !aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
-        return reject(403, "Options ExecCGI is off in this directory");
-    }
+    let reject = |(status, why): Refusal| refuse(request, status, why);
+    may_run(request, b"cgi-script").map_err(reject)?;
     if request.is_sub() && is_nph(request) {
-        return reject(403, "attempt to include NPH CGI script");
+        return Err(reject((403, "attempt to include NPH CGI script")));
     }
+    is_script(request).map_err(reject)
+}
+
+/// The status that a request gets, and why.
+pub(super) type Refusal = (u16, &'static str);
+
+/// Whether programs run in this directory, or below a ScriptAlias, which has chosen this handler.
+pub(super) fn may_run(request: &Request, handler: &[u8]) -> Result<(), Refusal> {
+    let forced = request.notes.find("alias-forced-type");
+    let is_aliased = forced.is_some_and(|forced| forced.eq_ignore_ascii_case(handler));
+    if !is_aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
+        return Err((403, "Options ExecCGI is off in this directory"));
+    }
+    Ok(())
+}
+
+/// Whether what was asked for is something that could be a program, and may be asked for so.
+pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
     match &request.found {
-        Found::Nothing => return reject(404, "script not found or unable to stat"),
-        Found::Directory(_) => return reject(403, "attempt to invoke directory as script"),
+        Found::Nothing => return Err((404, "script not found or unable to stat")),
+        Found::Directory(_) => return Err((403, "attempt to invoke directory as script")),
         Found::File(..) | Found::Other(_) => {}
     }
     let rejects_path_info = request.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
     if rejects_path_info && !request.path_info.is_empty() {
-        return reject(404, "AcceptPathInfo off disallows user's path");
+        return Err((404, "AcceptPathInfo off disallows user's path"));
     }
     Ok(())
 }

@@ -158,12 +158,15 @@ async fn look_up_names(request: &mut Request) -> Outcome {
     Ok(Flow::Ok)
 }
 
+/// GET and HEAD are one method to Apache, in the list and in the request.
+fn as_listed(method: &[u8]) -> &[u8] {
+    if method == b"HEAD" { b"GET" } else { method }
+}
+
 fn allow_methods(request: &mut Request) -> Outcome {
-    let Some(methods) = request.dir.core.allow_methods.clone() else { return Ok(Flow::Declined) };
-    // GET and HEAD are one method to Apache, in the list and in the request.
-    let one = |method: &[u8]| if method == b"HEAD" { b"GET".to_vec() } else { method.to_vec() };
-    let method = one(&request.method);
-    if methods.is_empty() || methods.iter().any(|m| one(m.as_bytes()) == method) {
+    let Some(methods) = &request.dir.core.allow_methods else { return Ok(Flow::Declined) };
+    let method = as_listed(&request.method);
+    if methods.is_empty() || methods.iter().any(|listed| as_listed(listed.as_bytes()) == method) {
         return Ok(Flow::Ok);
     }
     request.headers_out.set("Allow", Bytes::from(methods.join(",")));

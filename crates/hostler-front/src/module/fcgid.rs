@@ -10,14 +10,13 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::module::socket::talk::{Ask, Redirects, respond};
+use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::settings::DEFAULT_PATH;
-use crate::request::{Found, Request};
 use crate::technique::sockets::{Address, Listening, Target};
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_cgi::http_variable;
-use hostler_config::directives::core::{AcceptPathInfo, OptionBits};
 use hostler_config::directives::fcgid::{Options, Wrapper};
 use hostler_config::{DirConfig, pools};
 use hostler_gateway::backend::fastcgi::FastCgi;
@@ -80,25 +79,12 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 
 /// The checks of mod_fcgid, in its order.
 fn check(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> Result<(), Halt> {
-    let reject = |status, why| Err(refuse(request, status, why));
-    let aliased =
-        request.notes.find("alias-forced-type").is_some_and(|t| t.eq_ignore_ascii_case(b"fcgid-script"));
-    if !aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
-        return reject(403, "Options ExecCGI is off in this directory");
-    }
+    let reject = |(status, why): cgi::Refusal| refuse(request, status, why);
+    cgi::may_run(request, b"fcgid-script").map_err(reject)?;
     if wrapper.is_some_and(|wrapper| wrapper.is_virtual) {
         return Ok(());
     }
-    match &request.found {
-        Found::Nothing => return reject(404, "script not found or unable to stat"),
-        Found::Directory(_) => return reject(403, "attempt to invoke directory as script"),
-        Found::File(..) | Found::Other(_) => {}
-    }
-    let rejects_path_info = request.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
-    if rejects_path_info && !request.path_info.is_empty() {
-        return reject(404, "AcceptPathInfo off disallows user's path");
-    }
-    Ok(())
+    cgi::is_script(request).map_err(reject)
 }
 
 fn refuse(request: &Request, status: u16, why: &str) -> Halt {
@@ -186,6 +172,7 @@ fn target(request: &Request, wrapper: Option<&Arc<Wrapper>>, version: Version) -
     let seconds = |set: Option<u32>, usual: u32| Duration::from_secs(set.unwrap_or(usual).into());
     let directory = path.iter().rposition(|byte| *byte == b'/').map_or(&b"/"[..], |at| &path[..at.max(1)]);
     let listening = Listening {
+        module: None,
         directory: directory.into(),
         path: path.clone(),
         args: command[1..].to_vec(),

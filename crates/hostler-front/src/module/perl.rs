@@ -475,7 +475,7 @@ async fn converse(
                     conversation.release();
                     conversation.part(request);
                     return Err(Error::because(
-                        Kind::WorkerLied,
+                        Kind::WorkerViolation,
                         "it added configuration to a part of a page",
                     ));
                 }

@@ -3,7 +3,9 @@
 //! - `target`: which URL a request has there, and whose it is;
 //! - `outgoing`, `upload`: what that server is sent;
 //! - `run`: whom it is sent to, and what becomes of it if that fails;
+//! - `secure`: TLS to it;
 //! - `answer`, `output`: what comes back;
+//! - `checks`: whether members of balancers are there, asked in advance;
 //! - `programs`: those that speak another protocol than HTTP.
 //!
 //! A request is another server's only by the configuration: what a tenant's program sets of handler and file name makes
@@ -12,22 +14,26 @@
 //! **Diagnostics**: under `proxy`: for each 502, 503 and 504 one line with the server and the cause.
 
 mod answer;
+pub(crate) mod checks;
 mod outgoing;
 mod output;
 mod programs;
 mod run;
+mod secure;
 mod target;
 mod upload;
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::sections;
+use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_config::directives::proxy::pass::{Asked, Passed};
+use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
 use hostler_expr::{GlobMode, RegexError, glob_matches};
 
@@ -51,13 +57,22 @@ pub(crate) static MODULE: Module = Module {
             run: Run::Later(|request| Box::pin(map(request))),
         },
     ],
-    handlers: &[Handler {
-        names: &[HANDLER],
-        types: &[],
-        when: is_proxied,
-        settles: false,
-        run: |request| Box::pin(run::handle(request)),
-    }],
+    handlers: &[
+        Handler {
+            names: &[HANDLER],
+            types: &[],
+            when: is_proxied,
+            settles: false,
+            run: |request| Box::pin(run::handle(request)),
+        },
+        Handler {
+            names: &["proxy:http", "proxy:https", "proxy:ws", "proxy:wss", "proxy:ajp", "proxy:balancer"],
+            types: &[],
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(by_handler(request)),
+        },
+    ],
     ..Module::new("proxy", is_proxied)
 };
 
@@ -146,6 +161,35 @@ fn raw_target(request: &Request) -> Vec<u8> {
         None => 0,
     };
     target[start..].to_vec()
+}
+
+/// `SetHandler "proxy:http://..."`: the server is asked for the file, by its path (`proxy_handler`). What an access file names
+/// has to be allowed; balancers are the operator's to name, and so are servers that a program sets.
+async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
+    let name = request.handler.clone().unwrap_or_default();
+    let shown = || format!("the handler {:?}", name.escape_ascii().to_string());
+    let refused = |request: &Request, status: u16, why: &str| {
+        log::request(request, Severity::Error, "proxy", &format!("{}: {why}", shown()));
+        Halt::Status(status)
+    };
+    let url = name.get("proxy:".len()..).unwrap_or_default();
+    let parsed = std::str::from_utf8(url).map_err(|_| "it is no text".to_owned()).and_then(Url::parse);
+    let parsed = parsed.map_err(|why| refused(request, 500, &why))?;
+    let reach = &request.dir.reach;
+    let may = match (&parsed.unix, parsed.is_balancer()) {
+        (_, true) => reach.is_named(&name),
+        // Connected to by the site's process, as its user.
+        (Some(_), false) => true,
+        (None, false) => reach.may_reach(&name, &parsed.host, parsed.port()),
+    };
+    if !may {
+        let why =
+            "it is not the server's configuration that names it, and HostlerProxyAllow does not allow it";
+        return Err(refused(request, 403, why));
+    }
+    let url = [url, &request.filename].concat();
+    begin(request, &url, Proxied::default());
+    run::handle(request).await
 }
 
 /// `<Proxy>`: in the place of the directories that a file would have.

@@ -7,8 +7,8 @@
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::module::cgi;
-use crate::module::socket::talk::{Ask, Redirects, respond};
+use crate::module::cgi::{self, ClientBody};
+use crate::module::socket::talk::{Ask, Missed, Redirects, attempt};
 use crate::module::socket::worker::{self, Worker};
 use crate::request::Request;
 use crate::request::expr_host;
@@ -79,7 +79,8 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         settings: connections(request, MOST),
     });
     let path = [&worker.path[..], &request.filename].concat();
-    serve(request, &worker, target, &path, timeout).await
+    let served = serve(request, &worker, target, &path, timeout, &mut None).await;
+    served.map_err(|missed| missed.halt(request, MODULE_NAME))
 }
 
 /// Connections that are made when they are needed, as many as there are requests.
@@ -98,14 +99,16 @@ pub(crate) fn connections(request: &Request, most: u32) -> Settings {
     }
 }
 
-/// Has a program answer. `path`: what the program's URL and the request come to, behind the host.
+/// Has a program answer. `path`: what the program's URL and the request come to, behind the host. `client`: what has been
+/// read of the request's body; it stays there for another program where this one can't be connected to.
 pub(crate) async fn serve(
     request: &mut Request,
     worker: &Worker,
     target: Arc<Target>,
     path: &[u8],
     timeout: Duration,
-) -> Result<Body, Halt> {
+    client: &mut Option<ClientBody>,
+) -> Result<Body, Missed> {
     let mut environment = cgi::environment(request).await;
     let is_fastcgi = worker.scheme == "fcgi";
     let script = match request.dir.proxy_fcgi.backend.unwrap_or_default() {
@@ -125,9 +128,9 @@ pub(crate) async fn serve(
     let ask =
         Ask { target, environment, keep: Keep::Nothing, timeout, module: MODULE_NAME, redirects, status };
     match &*worker.scheme {
-        "fcgi" => respond::<FastCgi>(request, ask).await,
-        "scgi" => respond::<Scgi>(request, ask).await,
-        _ => respond::<Uwsgi>(request, ask).await,
+        "fcgi" => attempt::<FastCgi>(request, ask, client).await,
+        "scgi" => attempt::<Scgi>(request, ask, client).await,
+        _ => attempt::<Uwsgi>(request, ask, client).await,
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod machine;
 mod path;
+mod upgrade;
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
@@ -144,6 +145,9 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         Ok(pool) => pool,
         Err(error) => return Err(fail(request, LOG, &error)),
     };
+    if let Some(protocol) = upgrade::wanted(request) {
+        return upgrade::respond(request, pool, &machine, &protocol).await;
+    }
     let path = escape_path(request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]));
     let name = variables::server_name(request);
     let told = Told {

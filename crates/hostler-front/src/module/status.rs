@@ -4,6 +4,7 @@
 mod auto;
 mod html;
 mod limits;
+mod members;
 mod metrics;
 pub(crate) mod report;
 

@@ -108,13 +108,14 @@ pub(crate) fn run() -> io::Result<()> {
     let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs, descriptors.clone());
     let (drain, draining) = watch::channel(false);
     let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
+    let tls_backends = crate::tls::backends::Backends::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (warming, orders) = Warming::new(threads);
     let shared = Arc::new(Shared {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
         sockets: Sockets::new(threads, plan.site_names.len()),
-        upstreams: Upstreams::new(&config),
+        upstreams: Upstreams::new(&config, &plan.backends),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
@@ -129,6 +130,7 @@ pub(crate) fn run() -> io::Result<()> {
         sites,
         site_names: plan.site_names,
         tls,
+        tls_backends,
         started: Instant::now(),
         draining: AtomicBool::new(false),
         drain: draining,
@@ -242,6 +244,7 @@ fn run_thread(
             let master =
                 tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
             tokio::task::spawn_local(warm::up(thread.clone(), running));
+            crate::module::proxy::checks::begin(&thread);
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: Told,
     pub(crate) told_connections: Told,
+    /// TLS to other servers.
+    pub(crate) tls_backends: crate::tls::backends::Backends,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     pub(crate) stop: crate::process::stop::Stop,

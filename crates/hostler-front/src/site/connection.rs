@@ -4,6 +4,7 @@
 //! of the wrong kind, ends the connection, and whoever waits gets [`SiteError::Gone`].
 
 mod answers;
+mod pipes;
 mod reader;
 mod running;
 
@@ -52,7 +53,7 @@ impl From<SiteError> for Error {
             SiteError::Connect(error) => error.into(),
             SiteError::Spawn(why) => Self::because(Kind::WorkerNotStarted, why),
             SiteError::OtherBuild(error) => Self::because(Kind::OtherBuild, error),
-            SiteError::Gone => Self::new(Kind::WorkerGone),
+            SiteError::Gone => Self::new(Kind::SiteGone),
             SiteError::Silent => Self::because(Kind::WorkerNotStarted, error.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 
 mod facts;
 
-pub(crate) use facts::{Told, encode};
+pub(crate) use facts::{Told, certificate, encode};
 
 use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
@@ -37,6 +37,19 @@ pub(crate) async fn respond(
     told: Told<'_>,
     module: &'static str,
 ) -> Result<Body, Halt> {
+    match attempt(request, pool, told, module).await? {
+        Ok(body) => Ok(body),
+        Err(error) => Err(fail(request, module, &error)),
+    }
+}
+
+/// The same; the error within is that it can't be connected to: nothing of the request's body has been read.
+pub(crate) async fn attempt(
+    request: &mut Request,
+    pool: Arc<Pool>,
+    told: Told<'_>,
+    module: &'static str,
+) -> Result<Result<Body, Error>, Halt> {
     let encoded = encode(request, &told);
     let (head, ask) = match encoded {
         Ok(encoded) => encoded,
@@ -47,8 +60,30 @@ pub(crate) async fn respond(
     };
     let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     match trip(request, pool, (head, ask), timeout).await {
-        Ok(body) => Ok(body),
+        Ok(body) => Ok(Ok(body)),
+        Err(error) if error.kind == Kind::NotConnected => Ok(Err(error)),
         Err(error) => Err(fail(request, module, &error)),
+    }
+}
+
+/// Asks a container something of our own, and returns the head of its answer; a body of it would be thrown away.
+///
+/// # Errors
+/// What `Pool::begin` and the exchange have; the request's fields don't fit into a packet.
+pub(crate) async fn ask(request: &Request, pool: &Arc<Pool>, told: &Told<'_>) -> Result<Head, Error> {
+    let (head, ask) =
+        encode(request, told).map_err(|error| Error::because(Kind::ClientMalformed, error.to_string()))?;
+    let timeout = settings::timeout(&request.server);
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    let work = Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask };
+    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: None };
+    let mut told = None;
+    loop {
+        match conversation.next().await? {
+            Event::Head(head) => told = Some(head),
+            Event::Output(_) | Event::Log(_) => {}
+            Event::End { .. } => return told.ok_or_else(|| Error::new(Kind::NoHeader)),
+        }
     }
 }
 

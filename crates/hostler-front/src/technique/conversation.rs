@@ -233,5 +233,5 @@ fn forbidden() -> Error {
 }
 
 fn lied(how: &'static str) -> Error {
-    Error::because(Kind::WorkerLied, how)
+    Error::because(Kind::WorkerViolation, how)
 }

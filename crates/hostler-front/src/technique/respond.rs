@@ -177,7 +177,9 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
                 head.apply(request, false);
                 has_head = true;
             }
-            Some(Event::Head(_)) => return Err(Error::because(Kind::WorkerLied, "it sent a second head")),
+            Some(Event::Head(_)) => {
+                return Err(Error::because(Kind::WorkerViolation, "it sent a second head"));
+            }
             Some(Event::Body(piece)) => {
                 gathered.push(piece);
                 if gathered.length() > WHOLE {

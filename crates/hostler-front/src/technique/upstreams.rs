@@ -1,11 +1,14 @@
 //! Other servers that the configuration names, and balancers of several of them, as all threads share them.
 
 use hostler_config::Config;
+use hostler_config::directives::proxy::checks::CheckMethod;
 use hostler_config::directives::proxy::parameters::{Method as Said, Parameters};
 use hostler_config::directives::proxy::{self, Worker, url::Url};
 use hostler_gateway::upstream::{Balancer, Method, States, Target, Upstream, UpstreamSettings};
+use hostler_wire::plan::MemberState;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// All of them. Virtual hosts that say nothing of a server themselves share it with the main server.
 #[derive(Debug, Default)]
@@ -18,7 +21,8 @@ pub(crate) struct Upstreams {
 }
 
 impl Upstreams {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// `known`: how members of balancers fared in the eyes of the front before this one.
+    pub(crate) fn new(config: &Config, known: &[MemberState]) -> Self {
         let mut all = Self::default();
         for server in &config.servers {
             for worker in &server.conf.proxy.workers {
@@ -28,6 +32,7 @@ impl Upstreams {
                 let key = address(balancer);
                 if !all.balancers.contains_key(&key) {
                     let made = Arc::new(balanced(balancer));
+                    restore(&made, balancer, known);
                     all.order.push(made.clone());
                     all.balancers.insert(key, made);
                 }
@@ -48,6 +53,24 @@ impl Upstreams {
     /// All balancers.
     pub(crate) fn balancers(&self) -> &[Arc<Balancer>] {
         &self.order
+    }
+}
+
+/// Members are as the front before has left them, until the operator or a check says otherwise.
+fn restore(balancer: &Balancer, said: &proxy::Balancer, known: &[MemberState]) {
+    for state in known.iter().filter(|state| state.balancer == balancer.name()) {
+        let members = balancer.members().iter().zip(&said.members);
+        for (member, said) in members.filter(|(member, _)| member.name() == state.member) {
+            if let Some(states) = state.states {
+                member.set_states(Some(States(states)));
+            }
+            if let Some(ago) = state.failed_ms {
+                member.failed_before(Duration::from_millis(ago));
+            }
+            let method = said.worker.parameters.check.method;
+            let is_checked = method.is_some_and(|method| method != CheckMethod::None);
+            member.set_failed_checks(state.failed_checks && is_checked);
+        }
     }
 }
 

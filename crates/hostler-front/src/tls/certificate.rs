@@ -52,9 +52,17 @@ pub(super) fn load(server: &Server, files: &HashMap<&str, &[u8]>) -> Result<Keys
 }
 
 pub(super) fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    all_in(path, pem, "certificate")
+}
+
+/// All parts of one kind in a PEM file; there is one at least. `what`: how one is called.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn all_in<T: PemObject>(path: &str, pem: &[u8], what: &str) -> Result<Vec<T>, String> {
+    let found: Result<Vec<T>, _> = T::pem_slice_iter(pem).collect();
     let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
-    if found.is_empty() { Err(format!("{path} has no certificate")) } else { Ok(found) }
+    if found.is_empty() { Err(format!("{path} has no {what}")) } else { Ok(found) }
 }
 
 fn pair(

@@ -1,11 +1,11 @@
 //! Clients' certificates (SSLVerifyClient and its relatives): asking for them in the handshake, and finding out whether one
-//! can be relied upon.
+//! can be relied upon. Other servers' certificates are examined alike.
 //!
 //! Where a section of a virtual host may want one, the handshake asks for one and takes any: the section decides. What
 //! mod_ssl's chains need holds here too: they end at a certificate that has signed itself; others from
 //! SSLCACertificateFile only help to get there.
 
-use super::certificate::certificates;
+use super::certificate::{all_in, certificates};
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::{ClientCertificate, Validity};
 use hashbrown::HashMap;
@@ -14,7 +14,6 @@ use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{
     CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, TrustAnchor, UnixTime,
 };
@@ -47,6 +46,8 @@ pub(super) struct Policy {
     revocable: Revocable,
     unknown_ok: bool,
     algorithms: WebPkiSupportedAlgorithms,
+    /// What certificates have to be good for.
+    usage: KeyUsage,
 }
 
 impl Policy {
@@ -58,6 +59,7 @@ impl Policy {
         conf: &Clients,
         files: &HashMap<&str, &[u8]>,
         algorithms: WebPkiSupportedAlgorithms,
+        usage: KeyUsage,
     ) -> Result<Self, String> {
         let content = |path: &str| files.get(path).copied().ok_or_else(|| format!("{path} was not read"));
         let read = |paths: [&Option<Box<str>>; 2]| -> Result<Vec<_>, String> {
@@ -80,7 +82,9 @@ impl Policy {
             roots.iter().filter_map(|root| Some(anchor_from_trusted_cert(root).ok()?.to_owned())).collect();
         let (mut revoked, mut revoked_der) = (Vec::new(), Vec::new());
         for path in conf.revoked() {
-            for list in lists(path, content(path)?)? {
+            let lists: Vec<CertificateRevocationListDer<'static>> =
+                all_in(path, content(path)?, "list of revoked certificates")?;
+            for list in lists {
                 let read = OwnedCertRevocationList::from_der(&list);
                 let why = |e| format!("a list of revoked certificates in {path} can't be used: {e}");
                 revoked.push(read.map_err(why)?.into());
@@ -104,6 +108,7 @@ impl Policy {
             revocable: revocation.which,
             unknown_ok: revocation.unknown_ok,
             algorithms,
+            usage,
         })
     }
 
@@ -130,7 +135,12 @@ impl Policy {
         }
     }
 
-    fn validity(&self, client: &CertificateDer<'_>, above: &[CertificateDer<'_>], now: UnixTime) -> Validity {
+    pub(super) fn validity(
+        &self,
+        client: &CertificateDer<'_>,
+        above: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Validity {
         let parsed = match EndEntityCert::try_from(client) {
             Ok(parsed) => parsed,
             // A certificate that has signed itself and is trusted as it is.
@@ -153,13 +163,12 @@ impl Policy {
             let builder = builder.with_depth(depth).with_status_policy(unknown);
             builder.with_expiration_policy(ExpirationPolicy::Enforce).build()
         });
-        let usage = KeyUsage::client_auth();
         match parsed.verify_for_usage(
             self.algorithms.all,
             &self.anchors,
             &others,
             now,
-            usage,
+            self.usage,
             revocation,
             None,
         ) {
@@ -262,15 +271,6 @@ fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
 fn subject(certificate: &CertificateDer<'_>) -> Option<DistinguishedName> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     Some(DistinguishedName::from(parsed.subject().as_raw().to_vec()))
-}
-
-fn lists(path: &str, pem: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
-    let found: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(pem).collect();
-    let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
-    if found.is_empty() {
-        return Err(format!("{path} has no list of revoked certificates"));
-    }
-    Ok(found)
 }
 
 impl Policy {

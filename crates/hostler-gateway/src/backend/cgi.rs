@@ -12,13 +12,13 @@ mod stdin;
 pub use dialogue::{Dialogue, Unanswered};
 pub use pipes::{Ends, Pipes};
 
+use super::gathered::Gathered;
 use super::timer::Timer;
 use crate::supervisor::Process;
 use crate::{Error, Kind};
 use bytes::{Bytes, BytesMut};
 use hostler_cgi::{Header, HeaderError, HeaderParser, Limits, NphHeader, NphParser, Progress};
 use hostler_wire::site::Exit;
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -74,9 +74,7 @@ pub struct Exchange<I, P: Process, S: Sink> {
     exit: Option<Option<Exit>>,
     stage: Stage,
     /// Output that was read before anybody took it.
-    gathered: VecDeque<Bytes>,
-    /// An error to be told after the gathered output.
-    failed: Option<Error>,
+    gathered: Gathered,
     timeout: Duration,
     /// Since when the program has been the one to move; `None`: it has not been waited for.
     waiting: Option<Instant>,
@@ -109,8 +107,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             process,
             exit: None,
             stage: Stage::Open,
-            gathered: VecDeque::new(),
-            failed: None,
+            gathered: Gathered::default(),
             timeout,
             waiting: None,
             timer: Timer::default(),
@@ -147,7 +144,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     /// As [`Self::header`]; [`Kind::NoHeader`] if there is none.
     pub async fn first(&mut self) -> Result<(), Error> {
         match poll_fn(|context| self.poll_output(context)).await {
-            Some(chunk) => self.gathered.push_back(chunk?),
+            Some(chunk) => self.gathered.add(Ok(chunk?)),
             None => return Err(self.premature(&HeaderError::Nothing)),
         }
         Ok(())
@@ -160,10 +157,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             match feed(&chunk) {
                 Progress::More => {}
                 Progress::Complete { consumed } => {
-                    let body = chunk.split_off(consumed);
-                    if !body.is_empty() {
-                        self.gathered.push_back(body);
-                    }
+                    self.gathered.add(Ok(chunk.split_off(consumed)));
                     return Ok(true);
                 }
                 Progress::Failed(error) => return Err(self.fail(error.into())),
@@ -193,16 +187,11 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     /// So short answers are known in full before they are sent (`true`, see [`Self::whole`]), and a request's
     /// body is given to the program before its answer begins, as clients expect who send first and read then.
     pub async fn gather(&mut self, most: usize, patience: Duration) -> bool {
-        let mut length: usize = self.gathered.iter().map(Bytes::len).sum();
         let mut patience = pin!(tokio::time::sleep(patience));
         poll_fn(|context| {
-            while length <= most && self.failed.is_none() {
+            while self.gathered.has_room(most) {
                 match self.poll_output(context) {
-                    Poll::Ready(Some(Ok(chunk))) => {
-                        length += chunk.len();
-                        self.gathered.push_back(chunk);
-                    }
-                    Poll::Ready(Some(Err(error))) => self.failed = Some(error),
+                    Poll::Ready(Some(chunk)) => self.gathered.add(chunk),
                     Poll::Ready(None) => return Poll::Ready(true),
                     Poll::Pending if self.stdin.is_some() => return Poll::Pending,
                     Poll::Pending => return patience.as_mut().poll(context).map(|()| false),
@@ -215,14 +204,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
 
     /// The answer as one piece, after [`Self::gather`] has said that it is complete.
     pub fn whole(&mut self) -> Bytes {
-        if self.gathered.len() < 2 {
-            return self.gathered.pop_front().unwrap_or_default();
-        }
-        let mut whole = BytesMut::with_capacity(self.gathered.iter().map(Bytes::len).sum());
-        for chunk in self.gathered.drain(..) {
-            whole.extend_from_slice(&chunk);
-        }
-        whole.freeze()
+        self.gathered.whole()
     }
 
     /// Reads the rest of the output and drops it, until the program is done.
@@ -240,11 +222,8 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     /// The next piece of the answer, never empty; `None` at its end. After an error, which the program does not
     /// survive, there is nothing more.
     pub fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
-        if let Some(chunk) = self.gathered.pop_front() {
-            return Poll::Ready(Some(Ok(chunk)));
-        }
-        match self.failed.take() {
-            Some(error) => Poll::Ready(Some(Err(error))),
+        match self.gathered.next() {
+            Some(chunk) => Poll::Ready(Some(chunk)),
             None => self.poll_output(context),
         }
     }
@@ -367,7 +346,7 @@ impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
 
 /// Whoever watched over the program has ended, and the program with it: what has come of its answer is not all of it.
 fn unattended() -> Error {
-    Error::new(Kind::WorkerLost)
+    Error::new(Kind::SiteLost)
 }
 
 fn killed(signal: i32) -> Error {

@@ -118,7 +118,7 @@ fn trouble(status: ProtocolStatus) -> Option<String> {
         ProtocolStatus::RequestComplete => return None,
         ProtocolStatus::CantMpxConn => "it serves one request of a connection at a time".to_owned(),
         ProtocolStatus::Overloaded => "it is overloaded".to_owned(),
-        ProtocolStatus::UnknownRole => "it is no responder".to_owned(),
+        ProtocolStatus::UnknownRole => "it is not a responder".to_owned(),
         ProtocolStatus::Other(number) => format!("it ends the request with protocol status {number}"),
     };
     Some(why)

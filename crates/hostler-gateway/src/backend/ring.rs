@@ -19,7 +19,7 @@ mod work;
 
 pub use exchange::Exchange;
 pub use frames::Frame;
-pub(crate) use frames::{Cutter, Kept, Nonsense, Unsent};
+pub(crate) use frames::{Cutter, Kept, Unsent, Violation};
 pub use thread::before_park;
 pub use turn::{Attentive, attentive};
 pub use work::Work;

@@ -16,7 +16,7 @@ const CAUSES: [Kind; 14] = [
     Kind::OtherBuild,
     Kind::WorkerDied,
     Kind::WorkerTimeout,
-    Kind::WorkerLied,
+    Kind::WorkerViolation,
     Kind::NotConnected,
     Kind::ConnectionClosed,
     Kind::ProtocolViolation,

@@ -13,7 +13,7 @@ use super::ticket::Ticket;
 use super::worker::Record;
 use super::{Pool, WorkerId, WorkerState};
 use crate::backend::{Backend, Request as _};
-use hostler_wire::work::Usual;
+use hostler_wire::work::MovingAverage;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
@@ -21,13 +21,13 @@ use std::sync::atomic::Ordering::Acquire;
 /// costs to wake a worker for it.
 const AHEAD: u32 = 60;
 /// Whether so many requests are done soon.
-fn allows(usual: Usual, requests: u32) -> bool {
+fn allows(usual: MovingAverage, requests: u32) -> bool {
     usual.micros().saturating_mul(requests) <= AHEAD
 }
 
 impl<B: Backend> Record<B> {
     /// Whether this work may be placed behind what the worker has, to be run there in all likelihood.
-    fn may_be_joined(&self, usual: Usual, work: &B::Work) -> bool {
+    fn may_be_joined(&self, usual: MovingAverage, work: &B::Work) -> bool {
         self.state == WorkerState::Busy
             && !self.last
             && self.placed.is_none()

@@ -38,7 +38,7 @@ impl<B: Backend> Pool<B> {
             let life = Box::pin(async {
                 let source = supervisor.start(&self, generation).await?;
                 let since = Instant::now();
-                Ok::<_, Error>((Keeper::new(&self, source, generation).keep().await, since.elapsed()))
+                Ok::<_, Error>((Maintenance::new(&self, source, generation).keep().await, since.elapsed()))
             });
             match life.await {
                 Ok((end, lived)) => {
@@ -151,7 +151,7 @@ impl<B: Backend> Pool<B> {
 }
 
 /// What stands between a pool and what its workers come from.
-struct Keeper<B: Backend, S> {
+struct Maintenance<B: Backend, S> {
     pool: Arc<Pool<B>>,
     source: S,
     /// Which source of the pool it is.
@@ -163,7 +163,7 @@ struct Keeper<B: Backend, S> {
     seconds: u32,
 }
 
-impl<B: Backend, S: Source<B>> Keeper<B, S> {
+impl<B: Backend, S: Source<B>> Maintenance<B, S> {
     fn new(pool: &Arc<Pool<B>>, source: S, generation: u32) -> Self {
         Self {
             pool: pool.clone(),
@@ -314,7 +314,7 @@ impl<B: Backend, S: Source<B>> Keeper<B, S> {
 
     fn each_second(&mut self, now: Instant) -> Result<(), End> {
         if self.seconds % WEIGHING == 1 {
-            weight::weigh(&self.pool, self.source.parent());
+            weight::measure(&self.pool, self.source.parent());
             if let Some(budget) = self.pool.budget.get() {
                 budget.enforce();
             }

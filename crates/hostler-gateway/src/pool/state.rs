@@ -12,7 +12,7 @@ use super::worker::{Death, Record, Worker};
 use super::{Pool, WorkerId, WorkerState};
 use crate::backend::{Backend, Common as _, Place as _, Request as _};
 use crate::{Error, Kind};
-use hostler_wire::work::Usual;
+use hostler_wire::work::MovingAverage;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -52,7 +52,7 @@ pub(crate) struct State<B: Backend> {
     /// The worker at which short requests of a thread of the front gather.
     pub(crate) gathering: Vec<Option<WorkerId>>,
     /// How long requests take.
-    pub(crate) usual: Usual,
+    pub(crate) usual: MovingAverage,
     /// Workers with a request placed behind the running one, the oldest request first.
     pub(crate) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
@@ -140,7 +140,7 @@ impl<B: Backend> State<B> {
             records: HashMap::default(),
             idle: Vec::new(),
             gathering: vec![None; threads as usize],
-            usual: Usual::LONG,
+            usual: MovingAverage::LONG,
             placed: VecDeque::new(),
             queue: VecDeque::new(),
             abandoned: Vec::new(),

@@ -5,7 +5,7 @@ use crate::backend::Backend;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Notes what the pool's parent, if it has one, and its workers hold.
-pub(crate) fn weigh<B: Backend>(pool: &Pool<B>, parent: Option<u32>) {
+pub(crate) fn measure<B: Backend>(pool: &Pool<B>, parent: Option<u32>) {
     let parent = parent.map_or(0, memory);
     pool.facts().memory = parent;
     let workers: Vec<_> = pool.lock().records.values().map(|record| record.worker.clone()).collect();

@@ -26,7 +26,7 @@ use hostler_wire::site::Exit;
 use outlets::Outlets;
 use parent::{Link, shortened};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +79,14 @@ impl<H: Host + 'static> Supervisor<Ring> for Fork<H> {
 }
 
 impl<H: Host + 'static> Parent<H> {
+    /// A worker's standard error, the end to write to.
+    async fn outlet(&mut self, worker: WorkerId, one_shot: bool) -> io::Result<Rc<OwnedFd>> {
+        if let Some(kept) = one_shot.then(|| self.outlets.reuse(worker)).flatten() {
+            return Ok(kept);
+        }
+        self.outlets.open(worker, one_shot, self.host.pipe().await?)
+    }
+
     async fn send(&self, message: &ToEngine, fds: &[BorrowedFd<'_>]) -> Result<(), End> {
         match timeout(FAREWELL, self.link.send(message, fds)).await {
             Ok(Ok(())) => Ok(()),
@@ -108,8 +116,8 @@ impl<H: Host + 'static> Source<Ring> for Parent<H> {
     async fn add(&mut self, worker: WorkerId) -> Result<io::Result<Arc<Memory>>, End> {
         let one_shot = self.pool.settings.one_shot;
         let shared = if one_shot { self.memories.passing() } else { Memories::lasting() };
-        let shared = shared.and_then(|shared| Ok((shared, self.outlets.open(worker, one_shot)?)));
-        let ((memory, descriptor), stderr) = match shared {
+        let stderr = self.outlet(worker, one_shot).await;
+        let ((memory, descriptor), stderr) = match shared.and_then(|shared| Ok((shared, stderr?))) {
             Ok(shared) => shared,
             Err(why) => return Ok(Err(why)),
         };

@@ -1,11 +1,13 @@
 //! A connection to another server: what has come over it and is not understood yet, and what is to be sent.
 
-use super::stream::Stream;
+use super::secure::Secure;
+use super::stream::{Socket, Stream};
 use bytes::{Buf as _, Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::{TcpStream, UnixStream};
@@ -24,6 +26,8 @@ pub struct Connection {
     pub(super) input: BytesMut,
     output: VecDeque<Bytes>,
     space: usize,
+    /// TLS is spoken over it, with these settings.
+    pub(super) secure: Option<Arc<Secure>>,
     /// It has served a request.
     pub(super) is_used: bool,
 }
@@ -32,7 +36,7 @@ impl Connection {
     /// Over TCP.
     #[must_use]
     pub fn tcp(stream: TcpStream) -> Self {
-        Self::new(Stream::Tcp(stream))
+        Self::new(Stream::Plain(Socket::Tcp(stream)))
     }
 
     /// Over a Unix socket that somebody else has connected.
@@ -42,16 +46,39 @@ impl Connection {
     pub fn unix(socket: OwnedFd) -> io::Result<Self> {
         let socket = std::os::unix::net::UnixStream::from(socket);
         socket.set_nonblocking(true)?;
-        Ok(Self::new(Stream::Unix(UnixStream::from_std(socket)?)))
+        Ok(Self::new(Stream::Plain(Socket::Unix(UnixStream::from_std(socket)?))))
     }
 
     fn new(stream: Stream) -> Self {
         let (input, output) = (BytesMut::new(), VecDeque::new());
-        Self { stream, input, output, space: FIRST_READ, is_used: false }
+        Self { stream, input, output, space: FIRST_READ, secure: None, is_used: false }
+    }
+
+    /// Shakes hands; what is said from here on is encrypted.
+    ///
+    /// # Errors
+    /// The kernel's, or with `rustls::Error` inside why the server is not believed.
+    pub async fn shake_hands(self, secure: Arc<Secure>) -> io::Result<Self> {
+        match self.stream {
+            Stream::Plain(socket) => {
+                let stream = Stream::Secure(Box::new(secure.connect(socket).await?));
+                Ok(Self { secure: Some(secure), ..Self::new(stream) })
+            }
+            Stream::Secure(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        }
+    }
+
+    /// The protocol that was agreed on in the handshake (ALPN).
+    #[must_use]
+    pub fn agreed(&self) -> Option<&[u8]> {
+        match &self.stream {
+            Stream::Plain(_) => None,
+            Stream::Secure(secure) => secure.get_ref().1.alpn_protocol(),
+        }
     }
 
     /// Whether an idle one is as it should be.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(super) fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
 
@@ -100,7 +127,11 @@ impl Connection {
             }
             self.sent(sent);
         }
-        Poll::Ready(Ok(()))
+        match &mut self.stream {
+            Stream::Plain(_) => Poll::Ready(Ok(())),
+            // What is encrypted may not have gone yet.
+            Stream::Secure(secure) => Pin::new(&mut **secure).poll_flush(context),
+        }
     }
 
     fn sent(&mut self, mut bytes: usize) {

@@ -55,7 +55,7 @@ impl fmt::Display for FailureKind {
             Self::Closed => f.write_str("it closed the connection before its answer was complete"),
             Self::Broken(error) => write!(f, "the connection broke: {error}"),
             Self::Timeout => f.write_str("it neither read nor wrote anything for too long"),
-            Self::Malformed(error) => write!(f, "what it said is no proper answer: {error}"),
+            Self::Malformed(error) => write!(f, "what it sent is not a proper answer: {error}"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Connections of a thread that nobody speaks over: the one that was used last is used next, so that the others grow old
 //! and are closed.
 
-use super::{Connection, Upstream};
+use super::{Connection, Secure, Upstream};
 use foldhash::HashMap;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -21,12 +21,13 @@ thread_local! {
 }
 
 impl Upstream {
-    /// A connection that is open still.
+    /// A connection that is open still, with such TLS or without.
     #[must_use]
-    pub fn kept(&self) -> Option<Connection> {
+    pub fn kept(&self, secure: Option<&Secure>) -> Option<Connection> {
         IDLE.with_borrow_mut(|idle| {
             let stack = idle.get_mut(&self.id)?;
-            while let Some(Idle { connection, .. }) = stack.pop() {
+            while let Some(at) = stack.iter().rposition(|one| one.connection.secure.as_deref() == secure) {
+                let mut connection = stack.remove(at).connection;
                 if connection.is_silent() {
                     return Some(connection);
                 }
@@ -61,7 +62,7 @@ async fn sweep() {
         let now = Instant::now();
         let left = IDLE.with_borrow_mut(|idle| {
             idle.retain(|_, stack| {
-                stack.retain(|one| {
+                stack.retain_mut(|one| {
                     now < one.until && (now.duration_since(one.since) < TICK || one.connection.is_silent())
                 });
                 !stack.is_empty()

@@ -3,7 +3,7 @@
 use super::balancer::Method;
 use super::resolve::{Known, NotConnected, Target};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -81,6 +81,9 @@ pub struct UpstreamSettings {
     pub keep_alive: bool,
 }
 
+/// How long before it is made a server may have failed.
+const BEFORE: Duration = Duration::from_secs(3600);
+
 impl Default for UpstreamSettings {
     fn default() -> Self {
         Self {
@@ -119,6 +122,10 @@ pub struct Upstream {
     pub(super) settings: UpstreamSettings,
     pub(super) known: Mutex<Known>,
     states: AtomicU8,
+    /// The states are not the configuration's any more.
+    changed: AtomicBool,
+    /// It has failed its checks.
+    unchecked: AtomicBool,
     /// Milliseconds from `since` to its last failure, and 1; 0: it fares well.
     failed: AtomicU64,
     since: Instant,
@@ -157,9 +164,12 @@ impl Upstream {
             target,
             known: Mutex::default(),
             states: AtomicU8::new(settings.states.0),
+            changed: AtomicBool::new(false),
+            unchecked: AtomicBool::new(false),
             settings,
             failed: AtomicU64::new(failed),
-            since: Instant::now(),
+            // So that it can have failed before it was known here.
+            since: Instant::now().checked_sub(BEFORE).unwrap_or_else(Instant::now),
             busy: AtomicU32::new(0),
             chosen: AtomicU64::new(0),
             sent: AtomicU64::new(0),
@@ -194,9 +204,33 @@ impl Upstream {
         States(self.states.load(Relaxed))
     }
 
-    /// Sets what the operator wants.
-    pub fn set_states(&self, states: States) {
-        self.states.store(states.0, Relaxed);
+    /// Sets what the operator wants; `None`: what the configuration says.
+    pub fn set_states(&self, states: Option<States>) {
+        self.states.store(states.unwrap_or(self.settings.states).0, Relaxed);
+        self.changed.store(states.is_some(), Relaxed);
+    }
+
+    /// What the operator has set, if that is not the configuration's word.
+    #[must_use]
+    pub fn changed_states(&self) -> Option<States> {
+        self.changed.load(Relaxed).then(|| self.states())
+    }
+
+    /// Whether it has failed its checks, and not passed them again.
+    #[must_use]
+    pub fn has_failed_checks(&self) -> bool {
+        self.unchecked.load(Relaxed)
+    }
+
+    /// Says whether it has failed its checks.
+    pub fn set_failed_checks(&self, failed: bool) {
+        self.unchecked.store(failed, Relaxed);
+    }
+
+    /// It has failed so long ago, as another front knows.
+    pub fn failed_before(&self, ago: Duration) {
+        let at = self.since.elapsed().saturating_sub(ago).as_millis() as u64;
+        self.failed.store(at + 1, Relaxed);
     }
 
     /// How it fares.
@@ -212,7 +246,7 @@ impl Upstream {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         let states = self.states();
-        if states.has(States::DISABLED) || states.has(States::STOPPED) {
+        if states.has(States::DISABLED) || states.has(States::STOPPED) || self.has_failed_checks() {
             return false;
         }
         match self.health() {

@@ -39,6 +39,8 @@ pub enum NotConnected {
     Timeout(Duration),
     /// As many as may be are in use (`max`).
     Full,
+    /// The handshake of TLS has failed.
+    Handshake(io::Error),
 }
 
 impl fmt::Display for NotConnected {
@@ -47,6 +49,7 @@ impl fmt::Display for NotConnected {
             Self::Name(why) => write!(f, "DNS lookup failure: {why}"),
             Self::Failed(error) => write!(f, "it can't be connected to: {error}"),
             Self::Timeout(limit) => write!(f, "it could not be connected to within {limit:?}"),
+            Self::Handshake(error) => write!(f, "the TLS handshake with it failed: {error}"),
             Self::Full => f.write_str("as many connections as may be (max=) are in use"),
         }
     }

@@ -1,4 +1,4 @@
-//! A connected socket, whatever its kind.
+//! A connected socket, whatever its kind, and TLS over one.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -8,15 +8,53 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+/// What is spoken over.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Plain(Socket),
+    Secure(Box<TlsStream<Socket>>),
+}
+
+impl Stream {
+    /// Whether an idle one is as it should be: open, and nothing has been said unasked.
+    pub(super) fn is_silent(&mut self) -> bool {
+        let secure = match self {
+            Self::Plain(socket) => return socket.is_silent(),
+            Self::Secure(secure) => secure,
+        };
+        if secure.get_ref().0.is_silent() {
+            return true;
+        }
+        // What has come may be about TLS itself, such as a session's ticket (RFC 8446 §4.6.1).
+        let (socket, session) = secure.get_mut();
+        let mut bytes = [0_u8; 4096];
+        while let Ok((read @ 1.., _)) = recv(socket.descriptor(), &mut bytes, RecvFlags::DONTWAIT) {
+            let mut come = &bytes[..read];
+            while !come.is_empty() {
+                match session.read_tls(&mut come) {
+                    Ok(1..) => {}
+                    Ok(0) | Err(_) => return false,
+                }
+                match session.process_new_packets() {
+                    Ok(state) if state.plaintext_bytes_to_read() == 0 && !state.peer_has_closed() => {}
+                    Ok(_) | Err(_) => return false,
+                }
+            }
+        }
+        socket.is_silent()
+    }
+}
 
 /// A connected socket.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
+impl Socket {
     fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(tcp) => tcp.as_fd(),
@@ -24,14 +62,13 @@ impl Stream {
         }
     }
 
-    /// Whether an idle one is as it should be: open, and nothing has been said unasked.
-    pub(super) fn is_silent(&self) -> bool {
+    fn is_silent(&self) -> bool {
         let peeked = recv(self.descriptor(), &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         matches!(peeked, Err(Errno::AGAIN))
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for Socket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +81,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(context, bytes),
@@ -74,6 +111,53 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(context),
             Self::Unix(unix) => Pin::new(unix).poll_shutdown(context),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(context, pieces),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_write_vectored(context, pieces),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_flush(context),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_shutdown(context),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_shutdown(context),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A PostgreSQL of our own: made in a temporary folder for one run, ended and removed with it.
 //!
-//! It listens on a socket in that folder only. The one role that may log in is no superuser: a superuser of a database
+//! It listens on a socket in that folder, and on a free port of 127.0.0.1 for Java, whose driver knows nothing else. The one role that may log in is no superuser: a superuser of a database
 //! could run commands, and anybody on this machine may connect. As root, it runs as `nobody`, since PostgreSQL refuses
 //! root and takes no user without a name.
 
@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +28,7 @@ const LAST: usize = 10;
 pub(super) struct Postgresql {
     server: Child,
     folder: TempDir,
+    port: u16,
 }
 
 /// The folder of the newest PostgreSQL's programs: as Debian installs them, or unpacked by `setup.sh`.
@@ -71,18 +73,24 @@ impl Postgresql {
         let log = File::create(folder.path().join("log"))?;
         let mut command = user.command(&bin.join("postgres"));
         command.arg("-D").arg(folder.path().join("data")).arg("-k").arg(folder.path().join("socket"));
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        command.arg("-p").arg(port.to_string());
         command.arg("-c").arg(setting("hba_file", &folder.path().join(HBA)));
         command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let server = command.spawn().context("cannot run postgres")?;
-        let mut running = Self { server, folder };
+        let mut running = Self { server, folder, port };
         running.await_ready()?;
         Ok(running)
     }
 
     /// Its address for Perl's DBI.
     pub(super) fn dsn(&self) -> String {
-        format!("dbi:Pg:dbname=lab;host={};port=5432;user=lab", self.folder.path().join("socket").display())
+        format!(
+            "dbi:Pg:dbname=lab;host={};port={};user=lab",
+            self.folder.path().join("socket").display(),
+            self.port
+        )
     }
 
     fn await_ready(&mut self) -> Result<()> {
@@ -122,7 +130,8 @@ impl Drop for Postgresql {
 
 /// For speed: what it stores lives as long as the run. Connections: every worker of every contestant may keep one.
 const SETTINGS: [&str; 6] = [
-    "listen_addresses=",
+    // Java reaches it over TCP only.
+    "listen_addresses=127.0.0.1",
     "fsync=off",
     "synchronous_commit=off",
     "full_page_writes=off",
@@ -133,8 +142,8 @@ const SETTINGS: [&str; 6] = [
 /// The file that says who may connect. Not the one below `data`: root writes nothing into others' folders.
 const HBA: &str = "hba.conf";
 
-/// Nobody else, and nothing over the network.
-const WHO_MAY: &str = "local lab lab trust\n";
+/// Nobody else, and nothing from other machines.
+const WHO_MAY: &str = "local lab lab trust\nhost lab lab 127.0.0.1/32 trust\n";
 
 /// What the server's single-user mode is told.
 const ROLE: &str = "CREATE ROLE lab LOGIN;\nCREATE DATABASE lab OWNER lab;\n";

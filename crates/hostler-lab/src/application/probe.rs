@@ -3,6 +3,7 @@
 use super::Technique;
 use super::files;
 use anyhow::Result;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Why perl cannot load these modules, with the package that has them.
@@ -22,37 +23,61 @@ pub(super) fn technique(name: &'static str, unavailable: Option<String>) -> Tech
     Technique { name, unavailable, lacking: Vec::new() }
 }
 
-/// Techniques that Hostler did not have when this was written, each with a directive of Apache's that tells whether
-/// it has it by now.
-const TO_COME: [(&str, &str, &str); 4] = [
+/// Techniques that not every Hostler has, each with a directive that tells whether it does.
+const ASKED: [(&str, &str, &str); 4] = [
     ("fastcgi", "FastCGI", "FcgidMaxProcesses 5"),
     ("php", "PHP", "php_admin_value memory_limit 64M"),
-    ("python", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent"),
-    ("servlet", "servlets (AJP)", "JkMount /servlet worker"),
+    ("wsgi", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent"),
+    ("servlet", "servlets", "ServletApp /servlet /nonexistent"),
 ];
 
-/// A technique to come that the lab has no program for.
-pub(super) fn to_come(name: &'static str) -> Technique {
-    let why = hostler_lacks(name).unwrap_or_else(|| "the lab has no program for it yet".to_owned());
-    technique(name, Some(why))
+/// A technique that Apache has where this module is installed.
+fn with_module(
+    name: &'static str,
+    unavailable: Option<String>,
+    (module, package): (&str, &str),
+    asked: &str,
+) -> Technique {
+    let apache = crate::contestant::apache_module(module)
+        .is_none()
+        .then(|| ("apache", format!("Apache has no mod_{module}; apt-get install {package}")));
+    let hostler = hostler_lacks(asked).map(|why| ("hostler", why));
+    Technique { name, unavailable, lacking: apache.into_iter().chain(hostler).collect() }
 }
 
 /// FastCGI: Apache has it where mod_fcgid is installed.
-pub(super) fn fastcgi(unavailable: Option<String>) -> Technique {
-    let apache = crate::contestant::apache_module("fcgid")
-        .is_none()
-        .then(|| ("apache", "Apache has no mod_fcgid; apt-get install libapache2-mod-fcgid".to_owned()));
-    let hostler = hostler_lacks("fastcgi").map(|why| ("hostler", why));
-    Technique { name: "fastcgi", unavailable, lacking: apache.into_iter().chain(hostler).collect() }
+pub(super) fn fastcgi(name: &'static str, unavailable: Option<String>) -> Technique {
+    with_module(name, unavailable, ("fcgid", "libapache2-mod-fcgid"), "fastcgi")
 }
 
 /// PHP: Apache has it where mod_php is installed.
 pub(super) fn php(unavailable: Option<String>) -> Technique {
-    let apache = crate::contestant::apache_module("php")
-        .is_none()
-        .then(|| ("apache", "Apache has no mod_php; apt-get install libapache2-mod-php8.2".to_owned()));
-    let hostler = hostler_lacks("php").map(|why| ("hostler", why));
-    Technique { name: "php", unavailable, lacking: apache.into_iter().chain(hostler).collect() }
+    with_module("php", unavailable, ("php", "libapache2-mod-php8.2"), "php")
+}
+
+/// WSGI: Apache has it where mod_wsgi is installed.
+pub(super) fn wsgi(unavailable: Option<String>) -> Technique {
+    with_module("wsgi", unavailable, ("wsgi", "libapache2-mod-wsgi-py3"), "wsgi")
+}
+
+/// Servlets, or JSP.
+pub(super) fn servlet(name: &'static str, unavailable: Option<String>) -> Technique {
+    let hostler = hostler_lacks("servlet").map(|why| ("hostler", why));
+    Technique { name, unavailable, lacking: hostler.into_iter().collect() }
+}
+
+/// Why Python has no such module, with the package that has it.
+pub(super) fn python((module, package): (&str, &str)) -> Option<String> {
+    // The system's, which mod_wsgi and gunicorn have: another one may come first on the way.
+    let of_system = Path::new("/usr/bin/python3");
+    let mut command = Command::new(if of_system.exists() { of_system } else { Path::new("python3") });
+    command.args(["-c", &format!("import {module}")]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => None,
+        Ok(_) => Some(format!("Python has no {module}; apt-get install {package}")),
+        Err(_) => Some("there is no python3; apt-get install python3".to_owned()),
+    }
 }
 
 /// Why PHP has no such extension, with the package that has it. Asked of the folder that Debian's PHP takes them from: there
@@ -64,9 +89,9 @@ pub(super) fn php_extension((name, package): (&str, &str)) -> Option<String> {
     (!is_there).then(|| format!("PHP has no {name}; apt-get install {package}"))
 }
 
-/// Why Hostler does not offer a technique to come: as `hostler check` says.
+/// Why Hostler does not offer a technique: as `hostler check` says.
 fn hostler_lacks(technique: &str) -> Option<String> {
-    let (_, title, directive) = TO_COME.into_iter().find(|(name, ..)| *name == technique)?;
+    let (_, title, directive) = ASKED.into_iter().find(|(name, ..)| *name == technique)?;
     match check(directive) {
         Ok(said) if said.contains("not implemented") || said.contains("no such directive") => {
             Some(format!("Hostler has no {title} yet"))

@@ -32,6 +32,9 @@ pub struct Measure {
     /// Longest pause of clients that think for a random time (bench1: 2, 5 or 8).
     #[arg(long, value_name = "SECONDS")]
     pub think: Option<f64>,
+    /// Whether connections stay open for further requests [default: as the scenario says].
+    #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
+    pub keep_alive: Option<String>,
     /// Seed of random pauses [default: the scenario's].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
@@ -65,6 +68,7 @@ impl Measure {
             rounds: self.rounds,
             scale: self.scale,
             think: self.think,
+            keep_alive: self.keep_alive.as_ref().map(|word| word == "on"),
             seed: self.seed,
             cpu: self.cpu,
             database: if self.database == "postgresql" { Database::Postgresql } else { Database::Sqlite },

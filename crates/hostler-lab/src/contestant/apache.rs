@@ -47,7 +47,10 @@ const USUAL: [&str; 17] = [
 ];
 
 /// Modules that cost memory or processes by merely being there, with a word that tells that they are wanted.
-const MENTIONED: [(&str, &str); 13] = [
+const MENTIONED: [(&str, &str); 16] = [
+    ("proxy", "proxypass"),
+    ("proxy_ajp", "ajp://"),
+    ("wsgi", "wsgi"),
     ("perl", "perl"),
     ("fcgid", "fcgi"),
     ("php", "php"),

@@ -12,6 +12,8 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) port: u16,
+    /// For a second server behind it.
+    pub(super) second: u16,
     /// Configuration and logs: kept.
     pub(super) folder: &'a Path,
     /// Sockets and temporary files: short, and removed.
@@ -34,8 +36,10 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
             let workers = site.workers.map_or_else(String::new, of_workers);
             format!("{}{COMMON}{}{user}{rest}{workers}", modules(kind, &rest), pool(kind))
         }
-        Kind::Nginx => nginx(own),
-        Kind::Starman => String::new(),
+        // What others than its Tomcat answer is none of it: they may not bear threads.
+        Kind::ApacheAjp => format!("{}{COMMON}{}{own}\n", modules(kind, own), pool(kind)),
+        Kind::Nginx | Kind::NginxFpm => nginx(own),
+        Kind::Starman | Kind::Gunicorn | Kind::Tomcat => String::new(),
     };
     filled(&text, kind, site, place)
 }
@@ -46,6 +50,7 @@ pub(super) fn filled(text: &str, kind: Kind, site: &Site, place: Place<'_>) -> S
         .replace("@LOGS@", &place.folder.to_string_lossy())
         .replace("@RUN@", &place.run.to_string_lossy())
         .replace("@PORT@", &place.port.to_string())
+        .replace("@SECOND_PORT@", &place.second.to_string())
         .replace("@SITE_USER@", &format!("#{}", site_user()))
         .replace("@SECOND_USER@", &format!("#{}", second_user()))
         .replace(WORKERS, "")
@@ -97,7 +102,7 @@ fn environment(site: &Site) -> String {
 
 fn modules(kind: Kind, configuration: &str) -> String {
     let first: &[&str] = match kind {
-        Kind::ApacheEvent => &["mpm_event", "cgid"],
+        Kind::ApacheEvent | Kind::ApacheAjp => &["mpm_event", "cgid"],
         Kind::ApacheItk => &["mpm_prefork", "mpm_itk", "cgi"],
         _ => &["mpm_prefork", "cgi"],
     };
@@ -106,7 +111,7 @@ fn modules(kind: Kind, configuration: &str) -> String {
 
 fn pool(kind: Kind) -> &'static str {
     match kind {
-        Kind::ApacheEvent => EVENT,
+        Kind::ApacheEvent | Kind::ApacheAjp => EVENT,
         _ => PREFORK,
     }
 }

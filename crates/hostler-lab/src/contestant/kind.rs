@@ -1,9 +1,10 @@
 //! Which servers there are: names, programs, versions, and what to do about one that is not installed.
 
+use super::companion;
 use crate::contestant::apache::Apache;
 use crate::run::Server;
 use rustix::process::geteuid;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A server and its way of working.
@@ -13,13 +14,29 @@ pub(super) enum Kind {
     ApachePrefork,
     ApacheEvent,
     ApacheItk,
+    /// Event, before a Tomcat.
+    ApacheAjp,
     Nginx,
+    /// Before php-fpm.
+    NginxFpm,
     Starman,
+    Gunicorn,
+    Tomcat,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Hostler, Self::ApachePrefork, Self::ApacheEvent, Self::ApacheItk, Self::Nginx, Self::Starman];
+    pub(super) const ALL: [Self; 10] = [
+        Self::Hostler,
+        Self::ApachePrefork,
+        Self::ApacheEvent,
+        Self::ApacheItk,
+        Self::ApacheAjp,
+        Self::Nginx,
+        Self::NginxFpm,
+        Self::Starman,
+        Self::Gunicorn,
+        Self::Tomcat,
+    ];
 
     /// As scenarios call it.
     pub(super) fn name(self) -> &'static str {
@@ -28,8 +45,12 @@ impl Kind {
             Self::ApachePrefork => "apache-prefork",
             Self::ApacheEvent => "apache-event",
             Self::ApacheItk => "apache-itk",
+            Self::ApacheAjp => "apache-ajp",
             Self::Nginx => "nginx",
+            Self::NginxFpm => "nginx-fpm",
             Self::Starman => "starman",
+            Self::Gunicorn => "gunicorn",
+            Self::Tomcat => "tomcat",
         }
     }
 
@@ -40,7 +61,7 @@ impl Kind {
 
     /// Whether it reads Apache's language by Apache's own program.
     pub(super) fn is_apache(self) -> bool {
-        matches!(self, Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk)
+        matches!(self, Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp)
     }
 
     fn title(self) -> &'static str {
@@ -49,8 +70,12 @@ impl Kind {
             Self::ApachePrefork => "Apache prefork",
             Self::ApacheEvent => "Apache event",
             Self::ApacheItk => "Apache itk",
+            Self::ApacheAjp => "Apache and Tomcat",
             Self::Nginx => "nginx",
+            Self::NginxFpm => "nginx and php-fpm",
             Self::Starman => "Starman",
+            Self::Gunicorn => "gunicorn",
+            Self::Tomcat => "Tomcat",
         }
     }
 
@@ -58,9 +83,13 @@ impl Kind {
     pub(super) fn program(self) -> Option<PathBuf> {
         match self {
             Self::Hostler => hostler(),
-            Self::Nginx => installed("nginx").or_else(unpacked_nginx),
+            Self::Nginx | Self::NginxFpm => installed("nginx").or_else(unpacked_nginx),
+            Self::Gunicorn => installed("gunicorn"),
+            Self::Tomcat => companion::tomcat()?.into_iter().next(),
             Self::Starman => installed("starman"),
-            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk => Some(Apache::find()?.program),
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp => {
+                Some(Apache::find()?.program)
+            }
         }
     }
 
@@ -78,7 +107,11 @@ impl Kind {
         }
         let apache = if self.is_apache() { Apache::find() } else { None };
         let lacks = |module| apache.as_ref().is_some_and(|apache| apache.module(module).is_none());
+        if let Some(why) = companion::missing(self) {
+            return Some(why.to_owned());
+        }
         match self {
+            Self::ApacheAjp if lacks("proxy_ajp") => Some("this httpd has no mod_proxy_ajp".to_owned()),
             Self::ApacheItk if lacks("mpm_itk") => {
                 Some("the module mpm_itk is not installed; apt-get install libapache2-mpm-itk".to_owned())
             }
@@ -98,18 +131,26 @@ impl Kind {
     fn remedy(self) -> &'static str {
         match self {
             Self::Hostler => "`make build` makes it",
-            Self::ApachePrefork | Self::ApacheEvent => {
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheAjp => {
                 "apt-get install apache2-bin (and libapache2-mod-perl2 for mod_perl)"
             }
             Self::ApacheItk => "apt-get install apache2-bin libapache2-mpm-itk",
-            Self::Nginx => "apt-get install nginx-light",
+            Self::Nginx | Self::NginxFpm => "apt-get install nginx-light",
+            Self::Gunicorn => "apt-get install gunicorn",
+            Self::Tomcat => {
+                "apt-get install libtomcat10-embed-java libtomcat10-java libeclipse-jdt-core-java"
+            }
             Self::Starman => "apt-get install starman",
         }
     }
 
     /// The first line of what it says of its version.
     fn version(self) -> Option<String> {
-        let flag = if matches!(self, Self::Hostler | Self::Starman) { "--version" } else { "-v" };
+        if self == Self::Tomcat {
+            return tomcat_version(&self.program()?);
+        }
+        let flag =
+            if matches!(self, Self::Hostler | Self::Starman | Self::Gunicorn) { "--version" } else { "-v" };
         let output = Command::new(self.program()?).arg(flag).output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text);
@@ -118,6 +159,13 @@ impl Kind {
         let perl = if self.is_apache() { Apache::find()?.mod_perl_version() } else { None };
         Some(perl.map_or_else(|| line.to_owned(), |perl| format!("{line}, {perl}")))
     }
+}
+
+/// The jar's name leads to one that has it: `tomcat10-embed-core-10.1.60.jar`.
+fn tomcat_version(jar: &Path) -> Option<String> {
+    let file = jar.canonicalize().ok()?;
+    let version = file.file_stem()?.to_str()?.rsplit('-').next()?;
+    Some(format!("Tomcat {version}"))
 }
 
 /// Hostler as `HOSTLER_BIN` names it, or the running program itself, or what was built beside it.

@@ -1,5 +1,6 @@
 //! Starting a contestant in the foreground on a free port, and ending all of its processes whatever happens.
 
+use super::companion;
 use super::configuration::{self, Place};
 use super::cost::Seen;
 use super::group::Groups;
@@ -88,7 +89,13 @@ fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16) -> Result<Running> {
     let run = tempfile::Builder::new().prefix("hostler-lab-run-").tempdir()?;
     fs::set_permissions(run.path(), fs::Permissions::from_mode(0o755))?;
     fs::write(run.path().join("mime.types"), configuration::TYPES)?;
-    let place = Place { port, folder, run: run.path() };
+    let state = run.path().join("state");
+    fs::create_dir(&state)?;
+    if geteuid().is_root() {
+        std::os::unix::fs::chown(&state, Some(site_user()), Some(site_user()))?;
+    }
+    let second = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let place = Place { port, second, folder, run: run.path() };
     let file = folder.join("server.conf");
     fs::write(&file, configuration::text(kind, site, place))
         .with_context(|| format!("can't write {}", file.display()))?;
@@ -120,6 +127,17 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
             if !geteuid().is_root() {
                 words.push("--single-user".to_owned());
             }
+        }
+        Kind::Gunicorn => words.extend(companion::gunicorn(site, place)),
+        Kind::Tomcat => words = companion::tomcat_at(site, place, place.port)?,
+        Kind::ApacheAjp => {
+            words.extend(["-DFOREGROUND".to_owned(), "-f".to_owned(), file]);
+            words = companion::apache_and_tomcat(site, place, &words)?;
+        }
+        Kind::NginxFpm => {
+            let log = place.folder.join("error.log").to_string_lossy().into_owned();
+            words.extend(["-e".to_owned(), log, "-c".to_owned(), file]);
+            words = companion::nginx_and_fpm(place, site.workers, &words)?;
         }
         Kind::Nginx => {
             let log = place.folder.join("error.log").to_string_lossy().into_owned();

@@ -52,7 +52,7 @@ impl Tls {
     fn new(address: SocketAddr, host: &str, protocols: &[&[u8]]) -> Result<Self> {
         let name = name(host);
         let name = ServerName::try_from(name.to_owned())
-            .with_context(|| format!("{name} is no name that a certificate could have"))?;
+            .with_context(|| format!("{name} is not a name that a certificate could have"))?;
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions().context("TLS")?;

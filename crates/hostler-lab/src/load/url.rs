@@ -68,7 +68,7 @@ impl Url {
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {
-                (host, port.parse().with_context(|| format!("{url}: {port} is no port"))?)
+                (host, port.parse().with_context(|| format!("{url}: {port} is not a port"))?)
             }
             _ => (authority, if tls { 443 } else { 80 }),
         };

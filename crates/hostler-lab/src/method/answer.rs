@@ -53,7 +53,7 @@ fn exchange(mut stream: impl Read + Write, target: &Target, host: &str) -> Resul
     let read = stream.take(LONGEST).read_to_end(&mut bytes);
     parse(&bytes).with_context(|| match read {
         Err(error) => format!("after {} bytes: {error}", bytes.len()),
-        Ok(_) => format!("{} bytes that are no complete answer", bytes.len()),
+        Ok(_) => format!("{} bytes that are not a complete answer", bytes.len()),
     })
 }
 
@@ -75,7 +75,7 @@ fn parse(bytes: &[u8]) -> Result<Answer> {
     let body = if field("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
         joined(rest)?
     } else if let Some(length) = field("content-length") {
-        let length: usize = length.parse().context("Content-Length is no number")?;
+        let length: usize = length.parse().context("Content-Length is not a number")?;
         ensure!(rest.len() >= length, "{} of {length} bytes", rest.len());
         rest[..length].to_vec()
     } else {

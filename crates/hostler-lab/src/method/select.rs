@@ -62,6 +62,9 @@ fn changed(mut scenario: Scenario, options: &Options) -> Scenario {
     if let Some(longest) = options.think {
         scenario = scenario.thinking(longest);
     }
+    if let Some(keep_alive) = options.keep_alive {
+        scenario = scenario.keeping_alive(keep_alive);
+    }
     if let Some(seed) = options.seed {
         scenario = scenario.seeded(seed);
     }

@@ -164,9 +164,8 @@ impl Servers for Installed {
 fn of_technique(server: &str, technique: &str) -> Workers {
     match (server, technique) {
         // Each process takes requests of all kinds, its CGI programs wait for it as it waits for them.
-        ("apache-prefork" | "apache-itk" | "starman", _) | ("hostler", "handler" | "registry" | "psgi") => {
-            Workers::Pool
-        }
+        ("apache-prefork" | "apache-itk" | "starman" | "gunicorn" | "nginx-fpm", _)
+        | ("hostler", "handler" | "registry" | "psgi" | "php") => Workers::Pool,
         ("hostler" | "apache-event", cgi) if cgi.starts_with("cgi") => Workers::OneEach,
         _ => Workers::None,
     }

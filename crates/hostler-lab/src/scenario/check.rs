@@ -4,7 +4,18 @@ use super::{Case, Scenario};
 use std::collections::BTreeSet;
 
 /// Names that contestants may have.
-const CONTESTANTS: &[&str] = &["hostler", "apache-prefork", "apache-event", "apache-itk", "nginx", "starman"];
+const CONTESTANTS: &[&str] = &[
+    "hostler",
+    "apache-prefork",
+    "apache-event",
+    "apache-itk",
+    "apache-ajp",
+    "nginx",
+    "nginx-fpm",
+    "starman",
+    "gunicorn",
+    "tomcat",
+];
 
 type Checked = Result<(), String>;
 

@@ -53,6 +53,12 @@ impl Scenario {
         })
     }
 
+    /// Connections stay open for further requests, or don't.
+    #[must_use]
+    pub fn keeping_alive(self, keep_alive: bool) -> Self {
+        self.with_plans(|plan| Plan { keep_alive, ..plan.clone() })
+    }
+
     /// Another seed.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {

@@ -8,7 +8,7 @@ use crate::layout::{
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The worker's counters make no sense.
-pub(crate) struct Nonsense;
+pub(crate) struct Violation;
 
 /// Private state of one channel's front side. What it wrote to shared memory it has here, too, and uses only this.
 #[derive(Debug)]
@@ -139,14 +139,14 @@ impl Front {
         memory: &M,
         into: &mut Vec<u8>,
         most: usize,
-    ) -> Result<usize, Nonsense> {
+    ) -> Result<usize, Violation> {
         if !self.placed {
             return Ok(0);
         }
         self.awake(memory);
         let count = self.available(memory).min(u32::try_from(most).unwrap_or(u32::MAX));
         if self.lied {
-            return Err(Nonsense);
+            return Err(Violation);
         }
         if count == 0 {
             return Ok(0);

@@ -73,6 +73,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         site_names: roles.sites.iter().map(|site| site.name.clone()).collect(),
         site_limits: roles.sites.iter().map(|site| site.limits).collect(),
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
+        backends: crate::backend::known(&loaded.config),
         engines: php::is_installed().then(|| php::ENGINE.to_owned()).into_iter().collect(),
     };
     let plan = Plan {

@@ -3,6 +3,7 @@
 //! Where others than root decide what a path means, a file is read as the virtual host's user: a link planted
 //! there must not bring another site's key into service.
 
+use hostler_config::directives::ssl::backends::possible;
 use hostler_config::{Config, Server};
 use hostler_sys::trusted::{Trust, Untrusted, open_directory, open_file};
 use hostler_wire::plan::Identity;
@@ -34,13 +35,13 @@ pub(crate) fn read(
 ) -> Result<Vec<(String, ByteBuf)>, Failed> {
     let mut reading = Reading { root: situation.root(), openers: Openers::default() };
     let (mut seen, mut files, mut errors) = (HashSet::new(), Vec::new(), Vec::new());
-    for (server, site) in config.servers.iter().zip(&roles.site_of).filter(|(s, _)| s.conf.ssl.is_on()) {
+    for (server, site) in config.servers.iter().zip(&roles.site_of) {
         let identity = roles.sites.get(*site as usize).and_then(|site| site.identity.as_ref());
-        for path in wanted(server).filter(|path| seen.insert(path.to_string())) {
-            match reading.read(Path::new(path), identity) {
-                Ok(bytes) => files.push((path.to_string(), ByteBuf::from(bytes))),
+        for path in wanted(server).filter(|path| seen.insert(path.clone())) {
+            match reading.read(Path::new(&path), identity) {
+                Ok(bytes) => files.push((path, ByteBuf::from(bytes))),
                 Err(unreadable) => {
-                    errors.push(format!("{}: {}", place(config, server, path), unreadable.why));
+                    errors.push(format!("{}: {}", place(config, server, &path), unreadable.why));
                 }
             }
         }
@@ -52,24 +53,26 @@ pub(crate) fn read(
 pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
     let mut reading = Reading { root: situation.root(), openers: Openers::default() };
     let (mut seen, mut found) = (HashMap::new(), Vec::new());
-    for (server, site) in config.servers.iter().zip(&roles.site_of).filter(|(s, _)| s.conf.ssl.is_on()) {
+    for (server, site) in config.servers.iter().zip(&roles.site_of) {
         let identity = roles.sites.get(*site as usize).and_then(|site| site.identity.as_ref());
         for path in wanted(server) {
-            seen.entry(path).or_insert_with(|| {
+            seen.entry(path.clone()).or_insert_with(|| {
                 let unreadable = |e: Unreadable| {
-                    let why = format!("{}: {}", place(config, server, path), e.why);
+                    let why = format!("{}: {}", place(config, server, &path), e.why);
                     found.push(if e.denied { Found::Unseen(why) } else { Found::Error(why) });
                 };
-                reading.read(Path::new(path), identity).map_err(unreadable).ok()
+                reading.read(Path::new(&path), identity).map_err(unreadable).ok()
             });
         }
-        found.extend(unusable(config, server, &seen));
+        if server.conf.ssl.is_on() {
+            found.extend(unusable(config, server, &seen));
+        }
     }
     found
 }
 
 /// What is wrong with the contents of a virtual host's files, as far as they could be read.
-fn unusable(config: &Config, server: &Server, files: &HashMap<&str, Option<Vec<u8>>>) -> Vec<Found> {
+fn unusable(config: &Config, server: &Server, files: &HashMap<String, Option<Vec<u8>>>) -> Vec<Found> {
     let ssl = &server.conf.ssl;
     let content = |path: &str| files.get(path).and_then(|content| content.as_deref());
     let mut found = Vec::new();
@@ -94,11 +97,19 @@ fn unusable(config: &Config, server: &Server, files: &HashMap<&str, Option<Vec<u
     found
 }
 
-fn wanted(server: &Server) -> impl Iterator<Item = &str> {
-    let ssl = &server.conf.ssl;
-    let own = ssl.pairs().flat_map(|(certificate, key)| [certificate, key]).chain(ssl.chain.as_deref());
-    let clients = Some(&ssl.clients).filter(|clients| clients.are_asked());
-    own.chain(clients.into_iter().flat_map(|clients| clients.certificates().chain(clients.revoked())))
+fn wanted(server: &Server) -> impl Iterator<Item = String> {
+    let ssl = Some(&server.conf.ssl).filter(|ssl| ssl.is_on());
+    let own = ssl.into_iter().flat_map(|ssl| {
+        let pairs = ssl.pairs().flat_map(|(certificate, key)| [certificate, key]);
+        let clients = Some(&ssl.clients).filter(|clients| clients.are_asked());
+        let clients = clients.into_iter().flat_map(|clients| clients.certificates().chain(clients.revoked()));
+        pairs.chain(ssl.chain.as_deref()).chain(clients).map(str::to_owned)
+    });
+    // Of `SSLProxy...`: what other servers' certificates are examined with, and what they are shown.
+    let backends = possible(server);
+    own.chain(
+        backends.into_iter().flat_map(|settings| settings.files().map(str::to_owned).collect::<Vec<_>>()),
+    )
 }
 
 /// The line that names the file, or the virtual host's.

@@ -2,9 +2,9 @@
 
 use hostler_sys::socket::connect_in;
 use hostler_wire::frame::{self, HEAD, Head};
-use hostler_wire::report::{FORM, MAX_REPORT, Report};
+use hostler_wire::report::{Ask, FORM, MAX_REPORT, Report};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -17,13 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Why there are none, as a sentence.
-pub(super) fn report(pid_file: &Path) -> Result<Report, String> {
+pub(crate) fn report(pid_file: &Path, ask: &Ask) -> Result<Report, String> {
     let mut name = pid_file.file_name().unwrap_or_default().to_os_string();
     name.push(".status");
     let shown = format!("{}.status", pid_file.display());
     let directory = File::open(pid_file.parent().unwrap_or(Path::new("/")));
     let socket = directory.and_then(|directory| connect_in(directory.as_fd(), &name));
-    let stream = UnixStream::from(socket.map_err(|e| refused(&shown, &e))?);
+    let mut stream = UnixStream::from(socket.map_err(|e| refused(&shown, &e))?);
+    let mut asked = Vec::new();
+    frame::encode(ask, 0, &mut asked).map_err(|e| e.to_string())?;
+    stream.write_all(&asked).map_err(|e| refused(&shown, &e))?;
     let body = body(stream, Instant::now() + PATIENCE).map_err(|e| match e.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => "the front does not answer in time".to_owned(),
         _ => format!("the front's answer on {shown} can't be read: {e}"),
@@ -79,7 +82,6 @@ fn exactly(stream: &mut UnixStream, mut into: &mut [u8], until: Instant) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     fn heard(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();

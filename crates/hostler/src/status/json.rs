@@ -62,6 +62,7 @@ fn figures(all: &mut Map<String, Value>, report: &Report, before: Option<&Report
         ("rate_over_ms", json!(span)),
         ("sites", json!(sites)),
         ("pools", json!(pools)),
+        ("members", json!(super::members::json(&report.members))),
     ] {
         all.insert(key.to_owned(), value);
     }

@@ -5,17 +5,18 @@
 //!
 //! Exit status, as service scripts expect it (LSB): 0 it runs, 3 it does not, 1 that can't be told.
 
-mod ask;
+pub(crate) mod ask;
 mod columns;
 mod figures;
 pub(crate) mod fronts;
 mod json;
 mod limits;
+pub(crate) mod members;
 mod table;
 
 use hostler_config::Config;
 use hostler_sys::process::Pid;
-use hostler_wire::report::Report;
+use hostler_wire::report::{Ask, Report};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ struct Seen {
 impl Seen {
     fn now(config: &Config) -> Result<Self, Absent> {
         let running = signal::find(config)?;
-        let report = ask::report(&running.pid_file);
+        let report = ask::report(&running.pid_file, &Ask::Report);
         let fronts = fronts::of(running.pid);
         Ok(Self { master: running.pid, pid_file: running.pid_file, fronts, report })
     }

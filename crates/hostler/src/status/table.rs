@@ -24,6 +24,9 @@ pub(super) fn text(seen: &Seen, before: Option<&Report>) -> String {
     sites(&mut out, report, before);
     out.push_str(&limits::table(&report.sites));
     pools(&mut out, report, before);
+    if !report.members.is_empty() {
+        let _ = write!(out, "\n{}", super::members::table(&report.members));
+    }
     out
 }
 

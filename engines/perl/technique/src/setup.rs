@@ -95,7 +95,7 @@ fn to_load(config: &Config, preload: &Preload) -> frames::Preload {
 fn either(name: &str, package: &str) -> String {
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':'));
     if !is_name || package.is_empty() {
-        return "die 'what follows the + is no name of a package or function';\n".to_owned();
+        return "die 'what follows the + is not the name of a package or function';\n".to_owned();
     }
     let (file, function) = (name.replace("::", "/"), &name[package.len() + 2..]);
     format!(

@@ -291,7 +291,7 @@ impl Worker {
             } else if self.channel.sleep() {
                 let watches = [Watch { fd: self.bell.as_fd(), write: false }];
                 wait(&watches, Some(Duration::from_millis(200))).unwrap();
-                shared::hush(&self.bell);
+                shared::clear(&self.bell);
             }
             assert!(Instant::now() < deadline, "no end: {answer:?}, {}", self.stderr());
         }

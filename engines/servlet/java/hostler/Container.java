@@ -34,12 +34,14 @@ final class Container {
     void start() throws LifecycleException, IOException {
         tomcat.setBaseDir(settings.work);
         tomcat.setSilent(true);
+        // What META-INF/context.xml names (pools of database connections) programs look up.
+        tomcat.enableNaming();
         Service service = tomcat.getService();
         Engine engine = tomcat.getEngine();
         engine.setName("hostler");
         // The site's file of sessions, its classes: all is looked after now and then.
         engine.setBackgroundProcessorDelay(10);
-        engine.getPipeline().addValve(new Facts());
+        engine.getPipeline().addValve(new Facts(new Upgrades(settings, service)));
         Map<String, StandardHost> hosts = new HashMap<>();
         for (Application application : settings.applications) {
             StandardHost host = hosts.get(application.host());

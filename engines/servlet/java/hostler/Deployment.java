@@ -63,7 +63,7 @@ final class Deployment {
 
     private static String why(IOException error) {
         if (error instanceof ZipException) {
-            return "it is no whole archive: " + error.getMessage();
+            return "it is not a whole archive: " + error.getMessage();
         }
         return error.toString();
     }

@@ -1,5 +1,7 @@
 /* The comments as a CGI program in C: SQLite's own library, or PostgreSQL's with -DPOSTGRESQL. A process and a
- * connection for each request, and nothing else to load. Prints the same bytes as the Perl programs. */
+ * connection for each request, and nothing else to load. Prints the same bytes as the Perl programs.
+ *
+ * With -DFASTCGI it is a FastCGI program: a process that takes one request after the other, and keeps its connection. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,6 +9,19 @@
 #include <string.h>
 
 #define LONGEST 65536
+
+/* What is known of the request, its body, and where the answer goes. */
+#ifdef FASTCGI
+#include <fcgiapp.h>
+static FCGX_Request request;
+static const char *parameter(const char *name) { return FCGX_GetParam(name, request.envp); }
+static void put(const char *text, size_t length) { FCGX_PutStr(text, (int)length, request.out); }
+static size_t take(char *to, size_t length) { return (size_t)FCGX_GetStr(to, (int)length, request.in); }
+#else
+static const char *parameter(const char *name) { return getenv(name); }
+static void put(const char *text, size_t length) { fwrite(text, 1, length, stdout); }
+static size_t take(char *to, size_t length) { return fread(to, 1, length, stdin); }
+#endif
 
 static const char HEAD[] =
     "<!DOCTYPE html>\n"
@@ -83,6 +98,12 @@ static const char *database(void)
 
 static PGconn *open_database(void)
 {
+#ifdef FASTCGI
+    static PGconn *kept;
+    if (kept && PQstatus(kept) == CONNECTION_OK)
+        return kept;
+    PQfinish(kept);
+#endif
     /* libpq wants spaces where DBI writes semicolons. */
     char *address = strdup(database());
     if (!address)
@@ -93,7 +114,19 @@ static PGconn *open_database(void)
     if (PQstatus(connection) != CONNECTION_OK)
         fail("cannot connect", PQerrorMessage(connection));
     free(address);
+#ifdef FASTCGI
+    kept = connection;
+#endif
     return connection;
+}
+
+static void close_database(PGconn *connection)
+{
+#ifndef FASTCGI
+    PQfinish(connection);
+#else
+    (void)connection;
+#endif
 }
 
 static void print_rows(FILE *page, long rows)
@@ -108,7 +141,7 @@ static void print_rows(FILE *page, long rows)
     for (int n = 0; n < PQntuples(list); n++)
         row(page, PQgetvalue(list, n, 0), PQgetvalue(list, n, 1), PQgetvalue(list, n, 2));
     PQclear(list);
-    PQfinish(connection);
+    close_database(connection);
 }
 
 static void insert_row(const char *values[3])
@@ -118,7 +151,7 @@ static void insert_row(const char *values[3])
     if (PQresultStatus(done) != PGRES_COMMAND_OK)
         fail("cannot insert", PQerrorMessage(connection));
     PQclear(done);
-    PQfinish(connection);
+    close_database(connection);
 }
 
 #else
@@ -128,13 +161,28 @@ static void insert_row(const char *values[3])
 static sqlite3 *open_database(void)
 {
     const char *name = database();
+#ifdef FASTCGI
+    static sqlite3 *connection;
+    if (connection)
+        return connection;
+#else
     sqlite3 *connection;
+#endif
     if (strncmp(name, "dbname=", 7) == 0)
         name += 7;
     if (sqlite3_open_v2(name, &connection, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
         fail("cannot open", sqlite3_errmsg(connection));
     sqlite3_busy_timeout(connection, 5000);
     return connection;
+}
+
+static void close_database(sqlite3 *connection)
+{
+#ifndef FASTCGI
+    sqlite3_close(connection);
+#else
+    (void)connection;
+#endif
 }
 
 static sqlite3_stmt *prepare(sqlite3 *connection, const char *sql)
@@ -157,7 +205,7 @@ static void print_rows(FILE *page, long rows)
     if (step != SQLITE_DONE)
         fail("cannot select", sqlite3_errmsg(connection));
     sqlite3_finalize(list);
-    sqlite3_close(connection);
+    close_database(connection);
 }
 
 static void insert_row(const char *values[3])
@@ -169,7 +217,7 @@ static void insert_row(const char *values[3])
     if (sqlite3_step(insert) != SQLITE_DONE)
         fail("cannot insert", sqlite3_errmsg(connection));
     sqlite3_finalize(insert);
-    sqlite3_close(connection);
+    close_database(connection);
 }
 
 #endif
@@ -177,7 +225,7 @@ static void insert_row(const char *values[3])
 /* "rows=99" of the query; without it, all. */
 static long asked_rows(void)
 {
-    const char *at = getenv("QUERY_STRING");
+    const char *at = parameter("QUERY_STRING");
     while (at && *at) {
         if (strncmp(at, "rows=", 5) == 0) {
             size_t digits = strspn(at + 5, "0123456789");
@@ -203,14 +251,16 @@ static void print_page(void)
     fputs(FOOT, page);
     if (fclose(page) != 0)
         fail("memory", "there is none");
-    printf("Content-Type: text/html; charset=utf-8\nContent-Length: %zu\n\n", length);
-    fwrite(text, 1, length, stdout);
+    char head[100];
+    put(head, (size_t)sprintf(head, "Content-Type: text/html; charset=utf-8\nContent-Length: %zu\n\n", length));
+    put(text, length);
+    free(text);
 }
 
 static void refuse(const char *status)
 {
-    printf("Status: %s\nContent-Type: text/plain\n\n%s\n", status, status);
-    exit(0);
+    char text[200];
+    put(text, (size_t)snprintf(text, sizeof text, "Status: %s\nContent-Type: text/plain\n\n%s\n", status, status));
 }
 
 static int hex(char digit)
@@ -254,21 +304,11 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-static void insert_form(void)
+/* Inserts what the body says; what it is refused with, or NULL. */
+static const char *inserted(char *body)
 {
     static const char *names[] = {"name", "email", "comments"};
     const char *values[] = {"", "", ""};
-    const char *announced = getenv("CONTENT_LENGTH");
-    long length = announced ? atol(announced) : 0;
-    if (length > LONGEST)
-        refuse("413 Content Too Large");
-    char *body = calloc(1, (size_t)(length > 0 ? length : 0) + 1);
-    if (!body)
-        fail("memory", "there is none");
-    length = (long)fread(body, 1, (size_t)(length > 0 ? length : 0), stdin);
-    if (memchr(body, '\0', (size_t)length))
-        refuse("400 Bad Request");
-
     for (char *field; (field = strsep(&body, "&")); ) {
         char *value = strchr(field, '=');
         if (value)
@@ -276,23 +316,61 @@ static void insert_form(void)
         for (int n = 0; value && n < 3; n++)
             if (strcmp(field, names[n]) == 0) {
                 if (!decode(value) || !is_utf8(value))
-                    refuse("400 Bad Request");
+                    return "400 Bad Request";
                 values[n] = value;
             }
     }
     if (!*values[0] || !*values[2])
-        refuse("400 Bad Request");
+        return "400 Bad Request";
     insert_row(values);
-    const char *script = getenv("SCRIPT_NAME");
-    printf("Status: 303 See Other\nLocation: %s\nContent-Type: text/plain\n\nThank you\n", script ? script : "/");
+    return NULL;
 }
 
-int main(void)
+static void insert_form(void)
 {
-    const char *method = getenv("REQUEST_METHOD");
+    const char *announced = parameter("CONTENT_LENGTH");
+    long length = announced ? atol(announced) : 0;
+    if (length > LONGEST) {
+        refuse("413 Content Too Large");
+        return;
+    }
+    char *body = calloc(1, (size_t)(length > 0 ? length : 0) + 1);
+    if (!body)
+        fail("memory", "there is none");
+    length = (long)take(body, (size_t)(length > 0 ? length : 0));
+    const char *refused = memchr(body, '\0', (size_t)length) ? "400 Bad Request" : inserted(body);
+    free(body);
+    if (refused) {
+        refuse(refused);
+        return;
+    }
+    const char *script = parameter("SCRIPT_NAME");
+    if (!script)
+        script = "/";
+    static const char before[] = "Status: 303 See Other\nLocation: ", after[] = "\nContent-Type: text/plain\n\nThank you\n";
+    put(before, sizeof before - 1);
+    put(script, strlen(script));
+    put(after, sizeof after - 1);
+}
+
+static void answer(void)
+{
+    const char *method = parameter("REQUEST_METHOD");
     if (method && strcmp(method, "POST") == 0)
         insert_form();
     else
         print_page();
+}
+
+int main(void)
+{
+#ifdef FASTCGI
+    FCGX_Init();
+    FCGX_InitRequest(&request, 0, 0);
+    while (FCGX_Accept_r(&request) == 0)
+        answer();
+#else
+    answer();
+#endif
     return 0;
 }

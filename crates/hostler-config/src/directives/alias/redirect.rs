@@ -19,7 +19,7 @@ pub(super) fn set(command: &mut Command<'_>, args: &Args, usual: u16, form: Form
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     let status = status(words[0])?;
     match (status, &words[..]) {
-        (None, [_, _, _]) => Err(format!("\"{}\" is no status", words[0])),
+        (None, [_, _, _]) => Err(format!("\"{}\" is not a status", words[0])),
         (Some(status), [_]) if !is_redirect(status) => section(command, None, status),
         (Some(_), [_]) => Err("the URL is missing".into()),
         (None, [url]) => section(command, Some(url), usual),

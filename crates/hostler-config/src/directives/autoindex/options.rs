@@ -106,7 +106,7 @@ pub struct Options {
 }
 
 /// Width of a column where nothing is set.
-pub(super) const USUAL_WIDTH: usize = 23;
+pub(super) const DEFAULT_WIDTH: usize = 23;
 
 impl Options {
     /// The options that are in effect.
@@ -209,7 +209,7 @@ impl Options {
 
 fn width(name: &str, least: usize, minus: bool, value: Option<&str>) -> Result<Width, String> {
     match value {
-        None if minus => Ok(Width::Fixed(USUAL_WIDTH)),
+        None if minus => Ok(Width::Fixed(DEFAULT_WIDTH)),
         None => Err(format!("{name} needs a value, or a \"-\" before it")),
         Some(value) if value.starts_with('*') => Ok(Width::Longest),
         Some(value) => match leading_number(value) as usize {

@@ -2,7 +2,7 @@
 //! [`super::table`]) a table. The bytes are Apache's, since pages of its users are taken apart by programs.
 
 use super::listing::{Listing, Part, Row, rows, special};
-use super::options::USUAL_WIDTH;
+use super::options::DEFAULT_WIDTH;
 use super::sort::sort;
 use super::{Dir, IndexOption, Key, View, Width, table};
 use crate::directives::alias::escape_path;
@@ -74,8 +74,8 @@ impl Page<'_> {
         let columns = self.has(IndexOption::FancyIndexing) && !self.has(IndexOption::HtmlTable);
         let width = |width: Option<Width>, longest: Option<usize>| match width {
             Some(Width::Fixed(width)) => width,
-            Some(Width::Longest) if columns => longest.unwrap_or(0).max(USUAL_WIDTH),
-            _ => USUAL_WIDTH,
+            Some(Width::Longest) if columns => longest.unwrap_or(0).max(DEFAULT_WIDTH),
+            _ => DEFAULT_WIDTH,
         };
         let options = &self.dir.options;
         let names = rows.iter().map(|row| row.name.len()).max();

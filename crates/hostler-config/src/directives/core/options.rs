@@ -342,7 +342,7 @@ fn allow_override_list(cmd: &mut Command<'_>, args: &Args) -> Result<(), String>
     let names = if none { &[][..] } else { &args.words[..] };
     for name in names {
         match cmd.find(name) {
-            None => cmd.warn(format!("AllowOverrideList names \"{name}\", which is no directive")),
+            None => cmd.warn(format!("AllowOverrideList names \"{name}\", which is not a directive")),
             Some(found) if !found.contexts.in_htaccess() => {
                 cmd.warn(format!(
                     "AllowOverrideList names {}, which .htaccess may never contain",

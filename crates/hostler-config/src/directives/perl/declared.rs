@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str, host: Option<Origin>) -> Result<Vec<Declared>, S
     for line in text.lines() {
         let words: Vec<&str> = line.splitn(5, '\t').collect();
         let &[module, name, how, bits, form] = &words[..] else {
-            return Err("adds what is no directive".to_owned());
+            return Err("adds what is not a directive".to_owned());
         };
         if name.starts_with('<') {
             return Err(format!("adds the section {name}>, and modules cannot add sections here"));

@@ -49,14 +49,14 @@ pub struct AddressBounds {
 }
 
 /// `MaxRequestWorkers` where nothing is said, as prefork has it.
-const USUAL_PROGRAMS: u32 = 256;
+const DEFAULT_PROGRAMS: u32 = 256;
 /// A site's share of them, where there are several sites, is not less than this.
 const LEAST_PROGRAMS: u32 = 16;
 
 /// How many programs may run at once that are started for one request each.
 #[must_use]
 pub fn programs_in_all(config: &Config) -> u32 {
-    config.process.max_request_workers.unwrap_or(USUAL_PROGRAMS).max(1)
+    config.process.max_request_workers.unwrap_or(DEFAULT_PROGRAMS).max(1)
 }
 
 /// How many of them for the site of a virtual host, in a server of so many sites.

@@ -75,7 +75,8 @@ fn limit<T>(args: &Args, parse: impl Fn(&str) -> Result<T, String>) -> Result<Op
 
 /// `150%`: one processor and a half.
 fn percent(word: &str) -> Result<u32, String> {
-    let digits = word.strip_suffix('%').ok_or_else(|| format!("\"{word}\" is no percentage such as 150%"))?;
+    let digits =
+        word.strip_suffix('%').ok_or_else(|| format!("\"{word}\" is not a percentage such as 150%"))?;
     number(digits, 1..=1_000_000)
 }
 

@@ -1,5 +1,6 @@
 //! The directives, one by one.
 
+use super::checks::Check;
 use super::parameters::buffer;
 use super::section::{open, say};
 use super::url::Url;
@@ -10,7 +11,7 @@ use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Overrides
 use std::sync::Arc;
 use std::time::Duration;
 
-const NO_FORWARD_PROXY: &str = "Hostler is no forward proxy: it answers for its own sites only";
+const NO_FORWARD_PROXY: &str = "Hostler is not a forward proxy: it answers for its own sites only";
 
 /// One that matters to forward proxies alone.
 const fn forward(name: &'static str) -> Directive {
@@ -405,15 +406,26 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if url.is_balancer() {
         return Err("a balancer can't be a member of another one".to_owned());
     }
-    if url.is_program() {
-        return Err(format!(
-            "{}:// can't be a member of a balancer: members speak HTTP (http://), or stand alone in a ProxyPass",
-            url.scheme
-        ));
-    }
     let origin = command.origin;
-    let worker = command.server.proxy.balancer_mut(&balancer.host, origin).member(url, origin);
-    words.try_for_each(|word| worker.set(&word))
+    let name = balancer.host;
+    let balancer = command.server.proxy.balancer_mut(&name, origin);
+    if balancer.members.iter().any(|member| member.worker.url.is_program() != url.is_program()) {
+        return Err("all members of a balancer speak HTTP (http://, https://), or none does".to_owned());
+    }
+    let (is_ajp, is_program) = (&*url.scheme == "ajp", url.is_program());
+    let worker = balancer.member(url.clone(), origin);
+    words.try_for_each(|word| worker.set(&word))?;
+    let (has_ping, check): (bool, Check) =
+        (worker.parameters.ping.is_some(), worker.parameters.check.clone());
+    if has_ping && is_program {
+        let why =
+            "ping= has no effect here: it asks HTTP servers only (hcmethod=CPING asks Tomcats in advance)";
+        command.warn_once("ping", why);
+    }
+    let check = command.server.proxy.resolved(&check, is_ajp, is_program)?;
+    let balancer = command.server.proxy.balancer_mut(&name, origin);
+    balancer.member(url, origin).parameters.check = check;
+    Ok(())
 }
 
 fn set(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! `name=value` behind the URLs of servers and balancers. What is not given stays unset; what that means is in the
 //! fields' descriptions.
 
+use super::checks::Check;
 use crate::directives::core::values::{choice, milliseconds, number};
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ impl States {
                 'E' => Self::ERROR,
                 _ => {
                     return Err(format!(
-                        "\"{letter}\" is no state: what is there are D, S, I, H, N, R and E"
+                        "\"{letter}\" is not a state; the states are D, S, I, H, N, R and E"
                     ));
                 }
             };
@@ -120,6 +121,8 @@ pub struct Parameters {
     pub secret: Option<Box<str>>,
     /// `upgrade`: protocols that a connection may change to; empty: none; `*`: any.
     pub upgrade: Option<Vec<Box<str>>>,
+    /// `hc...`: whether and how it is checked.
+    pub check: Check,
 }
 
 impl Parameters {
@@ -163,12 +166,7 @@ impl Parameters {
             "flushwait" => drop(number(value, 0..=1000_u32)?),
             "iobuffersize" | "receivebuffersize" => drop(buffer(value)?),
             "secret" => self.secret = Some(value.into()),
-            name if name.starts_with("hc") => {
-                return Err(format!(
-                    "{name}= is not possible: Hostler does not check servers in advance; one that can't be \
-                     connected to is left alone for retry= seconds"
-                ));
-            }
+            name if name.starts_with("hc") => return self.check.set(name, value),
             _ => return Ok(false),
         }
         Ok(true)
@@ -261,7 +259,7 @@ fn sticky(value: &str) -> Result<(Box<str>, Box<str>), String> {
     let (cookie, path) = value.split_once('|').unwrap_or((value, value));
     if cookie.is_empty() || path.is_empty() || value.len() > 62 {
         return Err(format!(
-            "\"{value}\" is no name of a session, or two of them as in JSESSIONID|jsessionid"
+            "\"{value}\" is not the name of a session cookie, or two of them as in JSESSIONID|jsessionid"
         ));
     }
     Ok((cookie.into(), path.into()))
@@ -279,7 +277,7 @@ fn load_factor(value: &str) -> Result<u32, String> {
     let factor = value.parse::<f64>().ok().filter(|factor| (1.0..=100.0).contains(factor));
     factor
         .map(|factor| (factor * 100.0) as u32)
-        .ok_or_else(|| format!("\"{value}\" is no number from 1 to 100"))
+        .ok_or_else(|| format!("\"{value}\" is not a number from 1 to 100"))
 }
 
 fn short(value: &str) -> Result<Box<str>, String> {

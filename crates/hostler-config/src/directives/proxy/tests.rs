@@ -56,7 +56,7 @@ fn urls_of_servers() {
         let url = Url::parse(program).unwrap();
         assert!(url.check().is_ok() && url.is_program(), "{program}");
     }
-    for bad in ["https://a/", "ftp://a/", "connect://a/", "unknown://a/", "unix:/x|balancer://b"] {
+    for bad in ["ftp://a/", "connect://a/", "unknown://a/", "unix:/x|balancer://b"] {
         assert!(Url::parse(bad).unwrap().check().is_err(), "{bad}");
     }
 }
@@ -94,8 +94,7 @@ fn what_cannot_be_carried_out_stops_the_start() {
     for (text, why) in [
         ("ProxyPass /a", "needs a URL-path and a URL"),
         ("ProxyPass /a b", "is no URL"),
-        ("ProxyPass /a https://a/", "TLS"),
-        ("ProxyPass /a http://a/ retry", "is no parameter"),
+        ("ProxyPass /a http://a/ retry", "is not a parameter"),
         ("ProxyPass /a http://a/ retry=x", "retry"),
         ("ProxyPass /a http://a/ xyzzy=1", "no parameter xyzzy"),
         ("ProxyPass /a ! retry=1", "said of no server"),
@@ -113,7 +112,7 @@ fn what_cannot_be_carried_out_stops_the_start() {
         ("ProxyRemote * http://x", "forward proxy"),
         ("<Directory /x>\nProxyPass http://a/\n</Directory>", "can stand in <Location>"),
         ("<Location /x>\nProxyPass /y http://a/\n</Location>", "takes no URL-path"),
-        ("ProxyPass /a http://a/ hcmethod=GET", "hcmethod"),
+        ("ProxyPass /a http://a/ hcmethod=POST", "hcmethod"),
         ("ProxyErrorOverride On 200", "200"),
         ("ProxyTimeout 0", "one second"),
         ("ProxyPassMatch ( http://a/", "ProxyPassMatch"),

@@ -3,21 +3,27 @@
 use std::fmt;
 
 /// Schemes that Hostler speaks, and their usual ports.
-const SCHEMES: &[(&str, u16)] =
-    &[("http", 80), ("ws", 80), ("fcgi", 8000), ("scgi", 4000), ("uwsgi", 3031), ("ajp", 8009)];
+const SCHEMES: &[(&str, u16)] = &[
+    ("http", 80),
+    ("https", 443),
+    ("ws", 80),
+    ("wss", 443),
+    ("fcgi", 8000),
+    ("scgi", 4000),
+    ("uwsgi", 3031),
+    ("ajp", 8009),
+];
 
 /// Those of them that are no HTTP.
 const PROGRAMS: &[&str] = &["fcgi", "scgi", "uwsgi", "ajp"];
 
 /// Schemes of Apache's that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
-    ("https", "TLS to other servers is not implemented; what would have been encrypted must not go in clear"),
-    ("wss", "TLS to other servers is not implemented; what would have been encrypted must not go in clear"),
     ("h2", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
     ("h2c", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
     ("ftp", "Hostler speaks no FTP"),
     ("fdpass", "Hostler hands no connections to other servers"),
-    ("connect", "Hostler is no forward proxy"),
+    ("connect", "Hostler is not a forward proxy"),
 ];
 
 /// What stands for a server of several.
@@ -101,6 +107,12 @@ impl Url {
         PROGRAMS.contains(&&*self.scheme)
     }
 
+    /// Whether it is spoken to over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        matches!(&*self.scheme, "https" | "wss")
+    }
+
     /// Whether it names a balancer.
     #[must_use]
     pub fn is_balancer(&self) -> bool {
@@ -171,7 +183,7 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
             port.parse::<u16>()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or("the port is no number from 1 to 65535")?,
+                .ok_or("the port is not a number from 1 to 65535")?,
         ),
     };
     Ok((host, port))

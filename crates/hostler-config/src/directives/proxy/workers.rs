@@ -41,7 +41,7 @@ pub struct Balancer {
 pub(super) fn split(word: &str) -> Result<(String, &str), String> {
     let (name, value) = word
         .split_once('=')
-        .ok_or_else(|| format!("\"{word}\" is no parameter: what is expected is name=value"))?;
+        .ok_or_else(|| format!("\"{word}\" is not a parameter: name=value is expected"))?;
     Ok((name.to_ascii_lowercase(), value))
 }
 

@@ -178,14 +178,19 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
 ];
 
-fn verify(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let verify = match &args.first().to_ascii_lowercase()[..] {
+/// A word of `SSLVerifyClient` and `SSLProxyVerify`.
+pub(super) fn verify_of(word: &str) -> Result<Verify, String> {
+    Ok(match &word.to_ascii_lowercase()[..] {
         "none" | "off" => Verify::None,
         "optional" => Verify::Optional,
         "optional_no_ca" => Verify::OptionalNoCa,
         "require" | "on" => Verify::Require,
         other => return Err(format!("\"{other}\" is none of none, optional, require, optional_no_ca")),
-    };
+    })
+}
+
+fn verify(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let verify = verify_of(args.first())?;
     if command.is_in_section() {
         command.dir.ssl.verify = Some(verify);
         command.server.ssl.clients.in_sections |= verify != Verify::None;
@@ -208,6 +213,12 @@ fn depth(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn revocation(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    command.server.ssl.clients.revocation = Some(revocation_of(args)?);
+    Ok(())
+}
+
+/// The words of `SSLCARevocationCheck` and `SSLProxyCARevocationCheck`.
+pub(super) fn revocation_of(args: &Args) -> Result<RevocationCheck, String> {
     let which = match &args.first().to_ascii_lowercase()[..] {
         "none" => Revocable::None,
         "leaf" => Revocable::Leaf,
@@ -219,8 +230,7 @@ fn revocation(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         Some("no_crl_for_cert_ok") => true,
         Some(other) => return Err(format!("there is no flag \"{other}\", only no_crl_for_cert_ok")),
     };
-    command.server.ssl.clients.revocation = Some(RevocationCheck { which, unknown_ok });
-    Ok(())
+    Ok(RevocationCheck { which, unknown_ok })
 }
 
 #[cfg(test)]

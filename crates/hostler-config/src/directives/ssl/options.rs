@@ -1,7 +1,7 @@
 //! SSLOptions and SSLProtocol: lists of words with `+` and `-`.
 
 /// Versions of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Protocols {
     /// TLS 1.2
     pub tls12: bool,

@@ -47,7 +47,7 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Includ
         return Err("no path info or query of its own is allowed".into());
     }
     if !matches!(sub.found, Found::File(..)) {
-        return Err("it is no regular file".into());
+        return Err("it is not a regular file".into());
     }
     // Programs get the document's, as they did before there were sub-requests.
     sub.path_info.clone_from(&document.path_info);

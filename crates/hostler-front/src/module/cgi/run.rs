@@ -13,7 +13,7 @@ use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::directives::pool::programs_of_site;
 use hostler_config::pools;
 use hostler_gateway::Error;
-use hostler_gateway::backend::cgi::{Exchange, Input, Pipes, Sink};
+use hostler_gateway::backend::cgi::{Exchange, Input, Sink};
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::exec::Bounds;
 use hostler_wire::site::{Exit, Limits, Program, Run};
@@ -71,7 +71,7 @@ async fn start(
     let site = request.thread.site(&request.server);
     let permit = shared.programs.enter(site.id as usize, bounds(request)).await?;
     let link = site.link().await?;
-    let (pipes, ends) = Pipes::open(body.is_some())?;
+    let (pipes, ends) = link.standard(body.is_some()).await?;
     let running = link.run(run, ends.into(), Some(permit)).await?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
@@ -129,8 +129,8 @@ impl ClientBody {
     }
 
     /// What has been read ahead.
-    pub(crate) fn into_ahead(self) -> VecDeque<Bytes> {
-        self.ahead
+    pub(crate) fn ahead(&self) -> impl Iterator<Item = &Bytes> {
+        self.ahead.iter()
     }
 
     /// Reads until there are so many bytes, or no more; how many there are.

@@ -73,7 +73,7 @@ impl Paragraph {
             "content-length" => {
                 let length = first();
                 let bytes = length.parse().ok().filter(|bytes| *bytes <= i64::MAX as u64);
-                let wrong = || Broken::Rest(format!("Content-Length: \"{length}\" is no length"));
+                let wrong = || Broken::Rest(format!("Content-Length: \"{length}\" is not a length"));
                 variant.length = Some(bytes.ok_or_else(wrong)?);
             }
             "content-language" => variant.languages = accept::words(value),

@@ -390,5 +390,5 @@ fn end(outcome: &Outcome<'_>) -> End {
 }
 
 fn lied(how: &'static str) -> Error {
-    Error::because(Kind::WorkerLied, how)
+    Error::because(Kind::WorkerViolation, how)
 }

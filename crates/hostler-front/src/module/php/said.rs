@@ -24,7 +24,7 @@ pub(super) struct Said;
 impl Dialect for Said {
     fn meaning(&self, request: &Request, message: &Bytes) -> Result<Own, Error> {
         let said = FromPhp::decode(message);
-        let said = said.map_err(|_| Error::because(Kind::WorkerLied, "a message is malformed"))?;
+        let said = said.map_err(|_| Error::because(Kind::WorkerViolation, "a message is malformed"))?;
         Ok(match said {
             FromPhp::Cache(cache) => {
                 tell(request, cache);

@@ -4,6 +4,7 @@ use super::answer;
 use super::outgoing::{self, Framing};
 use super::output::{Broken, Conversation, Output};
 use super::programs;
+use super::secure;
 use super::target::{self, Aim, Destination, Whose};
 use super::upload::Upload;
 use crate::io::body::Body;
@@ -19,11 +20,12 @@ use hostler_config::directives::proxy::{BadHeader, ErrorOverride};
 use hostler_gateway::backend::http::{Asked, Event, Said};
 use hostler_gateway::upstream::Request as Outgoing;
 use hostler_gateway::upstream::{
-    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Session, Target, Upstream, Usage,
-    route_of,
+    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Secure, Session, Target, Upstream,
+    Usage, route_of,
 };
 use hostler_http1::answer::{BadLine, Limits};
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -45,7 +47,7 @@ enum Missed {
 }
 
 /// What a balancer's request is chosen by.
-struct Balanced {
+pub(super) struct Balanced {
     parameters: BalancerParameters,
     session: Option<Session>,
     tried: Vec<usize>,
@@ -56,10 +58,10 @@ struct Balanced {
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check_forwards(request)?;
     let aim = target::aim(request)?;
-    if aim.url.is_program() {
-        return programs::handle(request, &aim).await;
-    }
     let whose = target::whose(request, &aim)?;
+    if whose.is_program() {
+        return programs::handle(request, &aim, &whose).await;
+    }
     let mut upload = Upload::begin(request).await.map_err(|error| {
         log::request(request, Severity::Info, "proxy", &format!("the request's body is incomplete: {error}"));
         Halt::Status(error.status())
@@ -99,7 +101,7 @@ fn check_forwards(request: &Request) -> Continue {
 }
 
 impl Balanced {
-    fn of(request: &Request, aim: &Aim, whose: &Whose) -> Self {
+    pub(super) fn of(request: &Request, aim: &Aim, whose: &Whose) -> Self {
         let parameters = match whose {
             Whose::Balancer(_, said) => said.parameters.clone(),
             Whose::One(_) => BalancerParameters::default(),
@@ -112,7 +114,7 @@ impl Balanced {
     }
 
     /// Whether another member may be tried.
-    fn may_go_on(&self, whose: &Whose) -> bool {
+    pub(super) fn may_go_on(&self, whose: &Whose) -> bool {
         let Whose::Balancer(balancer, _) = whose else { return false };
         let most = self.parameters.max_attempts.map_or(balancer.members().len(), |most| most as usize + 1);
         self.tried.len() < most
@@ -120,7 +122,7 @@ impl Balanced {
 }
 
 /// Who is to answer.
-async fn choose(
+pub(super) async fn choose(
     request: &mut Request,
     whose: &Whose,
     aim: &Aim,
@@ -191,12 +193,22 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
         Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
     };
     let outgoing = outgoing(request, to, &upload);
-    let mut kept = to.upstream.kept();
+    let secure = match secure::of(request, to) {
+        Ok(secure) => secure,
+        Err(halted) => return Err(halt(halted)),
+    };
+    let mut kept = to.upstream.kept(secure.as_deref());
     loop {
         let connection = match kept.take() {
             Some(connection) => connection,
-            None => match connect(request, to).await {
+            None => match connect(request, to, secure.as_ref()).await {
                 Ok(connection) => connection,
+                // Quirk(apache): it has been connected to, so it has not failed, and no other one is asked.
+                Err(why @ NotConnected::Handshake(_)) => {
+                    let message = format!("{}: {why}", to.upstream.name());
+                    log::request(request, Severity::Error, "proxy", &message);
+                    return Err(halt(Halt::Status(500)));
+                }
                 Err(why @ NotConnected::Name(_)) => {
                     return Err((Missed::NoAddress(why.to_string()), Some(upload)));
                 }
@@ -274,7 +286,21 @@ fn expects(request: &Request) -> bool {
     said && request.dir.proxy.forward_continue != Some(false)
 }
 
-async fn connect(request: &Request, to: &Destination) -> Result<Connection, NotConnected> {
+async fn connect(
+    request: &Request,
+    to: &Destination,
+    secure: Option<&Arc<Secure>>,
+) -> Result<Connection, NotConnected> {
+    let plain = connect_plain(request, to).await?;
+    let Some(secure) = secure else { return Ok(plain) };
+    let limit = to.connect_timeout(request);
+    match tokio::time::timeout(limit, plain.shake_hands(secure.clone())).await {
+        Ok(secure) => secure.map_err(NotConnected::Handshake),
+        Err(_) => Err(NotConnected::Handshake(std::io::ErrorKind::TimedOut.into())),
+    }
+}
+
+async fn connect_plain(request: &Request, to: &Destination) -> Result<Connection, NotConnected> {
     match to.upstream.target() {
         Target::Tcp(..) => {
             let from = request.server.conf.proxy.source_address;
@@ -317,12 +343,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
             Err(broken) => return Err((broken, conversation)),
         }
     };
-    if to.fails_on.0.contains(&said.head.status) {
-        let message =
-            format!("{}: it is left alone after a {} (failonstatus=)", to.upstream.name(), said.head.status);
-        log::request(request, Severity::Error, "proxy", &message);
-        to.upstream.fail();
-    }
+    note_failure(request, to, said.head.status);
     if said.head.status == 101 {
         return Ok(Ok(upgraded(request, to, &said, conversation)));
     }
@@ -356,6 +377,15 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     }
     let request = Box::new(request.for_log());
     Ok(Ok(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))))
+}
+
+/// `failonstatus=`: a member that answers so has failed.
+pub(super) fn note_failure(request: &Request, to: &Destination, status: u16) {
+    if to.fails_on.0.contains(&status) {
+        let message = format!("{}: it is left alone after a {status} (failonstatus=)", to.upstream.name());
+        log::request(request, Severity::Error, "proxy", &message);
+        to.upstream.fail();
+    }
 }
 
 /// An answer that has broken off after some of it has come.

@@ -27,6 +27,16 @@ pub(super) enum Whose {
     Balancer(Arc<Balancer>, Arc<Said>),
 }
 
+impl Whose {
+    /// Whether another protocol than HTTP is spoken. Members of a balancer agree about that.
+    pub(super) fn is_program(&self) -> bool {
+        match self {
+            Self::One(destination) => destination.url.is_program(),
+            Self::Balancer(_, said) => said.members.first().is_some_and(|m| m.worker.url.is_program()),
+        }
+    }
+}
+
 /// A server, and what is said of it.
 #[derive(Clone)]
 pub(super) struct Destination {
@@ -161,7 +171,7 @@ impl Destination {
         let is = |name: &str| name == "*" || asked.eq_ignore_ascii_case(name.as_bytes());
         let may = match &self.parameters.upgrade {
             Some(protocols) => protocols.iter().any(|name| is(name)),
-            None => &*self.url.scheme == "ws" && is("websocket"),
+            None => matches!(&*self.url.scheme, "ws" | "wss") && is("websocket"),
         };
         let is_plain =
             request.version == hostler_http1::head::HTTP_11 && request.body.is_empty() && !request.is_sub();

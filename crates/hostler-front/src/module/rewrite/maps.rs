@@ -92,7 +92,7 @@ async fn read(request: &Request, source: &Source, path: &str) -> Result<Rc<FileM
     let Some(file) = facts.file.clone().filter(|_| facts.walked.stopped.is_none()) else {
         let errno = facts.walked.stopped.or(facts.walked.open_errno);
         let why = errno.map_or_else(
-            || "it is no file".to_owned(),
+            || "it is not a file".to_owned(),
             |errno| std::io::Error::from_raw_os_error(errno).to_string(),
         );
         return Err(Failure::Because(why));

@@ -13,7 +13,7 @@ use crate::request::{Request, settings};
 use crate::site::connection::Running;
 use hostler_config::Server;
 use hostler_config::directives::pool::NoNewPrivileges;
-use hostler_gateway::backend::cgi::{Dialogue, Pipes, Sink, Unanswered};
+use hostler_gateway::backend::cgi::{Dialogue, Sink, Unanswered};
 use hostler_gateway::supervisor::Process;
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::{Exit, Limits, Program, Run};
@@ -172,7 +172,7 @@ impl Owner {
             no_new_privs: core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All,
         };
         let link = self.thread.site(&self.server).link().await.map_err(|error| error.to_string())?;
-        let (pipes, ends) = Pipes::open(true).map_err(|error| error.to_string())?;
+        let (pipes, ends) = link.standard(true).await.map_err(|error| error.to_string())?;
         let running = link.run(run, ends.into(), None).await.map_err(|error| error.to_string())?;
         let lines =
             ErrorLines { thread: self.thread.clone(), server: self.server.clone(), path: path.clone() };

@@ -10,8 +10,10 @@ use crate::technique::sockets::{Address, Listening, Target};
 use hostler_config::directives::servlet::App;
 use hostler_config::{Server, pools};
 use hostler_gateway::pool::Settings;
+use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
 use hostler_wire::plan::SiteId;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -26,6 +28,10 @@ const IDLE: u32 = 1800;
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long a connection may take: the socket is there from the start.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Connections of a site that speak another protocol (WebSocket) at the same time.
+const MOST_UPGRADED: u32 = 4096;
+/// Where its folder is made, unless `work=` says otherwise (engines/servlet: `place`).
+const WORK: &str = "/var/tmp";
 /// How long it waits after a start that has failed, first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -36,13 +42,28 @@ pub(super) struct Machine {
     pub(super) target: Arc<Target>,
     /// What the request's virtual host is called there.
     pub(super) host: Arc<str>,
+    /// What counts the connections that have changed to another protocol.
+    pub(super) upgraded: Arc<Upstream>,
+    /// Whether something tells the pool that there are such connections.
+    pub(super) kept: Arc<AtomicBool>,
+    /// What the names of the site's own folders begin with.
+    pub(super) folder: Arc<str>,
+}
+
+/// A site's.
+struct OfSite {
+    server: Arc<Server>,
+    target: Arc<Target>,
+    upgraded: Arc<Upstream>,
+    kept: Arc<AtomicBool>,
+    folder: Arc<str>,
 }
 
 /// The virtual machines of a configuration.
 struct Machines {
     /// Archives and directories of all applications.
     paths: Vec<Box<str>>,
-    sites: HashMap<SiteId, (Arc<Server>, Arc<Target>)>,
+    sites: HashMap<SiteId, OfSite>,
     /// By virtual host.
     hosts: HashMap<u32, Arc<str>>,
 }
@@ -64,8 +85,15 @@ pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
     let machines = machines(shared);
     let found =
         machines.sites.get(&shared.sites.of(&request.server)).zip(machines.hosts.get(&request.server.id));
-    let ((server, target), host) = found.ok_or("there is no application for it (ServletApp)")?;
-    Ok(Machine { server: server.clone(), target: target.clone(), host: host.clone() })
+    let (site, host) = found.ok_or("there is no application for it (ServletApp)")?;
+    Ok(Machine {
+        server: site.server.clone(),
+        target: site.target.clone(),
+        host: host.clone(),
+        upgraded: site.upgraded.clone(),
+        kept: site.kept.clone(),
+        folder: site.folder.clone(),
+    })
 }
 
 fn machines(shared: &Shared) -> &'static Machines {
@@ -118,28 +146,48 @@ impl Machines {
             format!("--backlog={}", settings.queue_length),
         ];
         args.extend(apps().find_map(|app| app.java_home.as_ref()).map(|home| format!("--java-home={home}")));
-        args.extend(apps().find_map(|app| app.work.as_ref()).map(|work| format!("--root={work}")));
+        let work = apps().find_map(|app| app.work.as_deref());
+        args.extend(work.map(|work| format!("--root={work}")));
+        let folder = format!("{}/hostler-servlet-", work.unwrap_or(WORK));
         for word in apps().flat_map(|app| &app.jvm).map(|word| format!("--jvm={word}")) {
             if !args.contains(&word) {
                 args.push(word);
             }
         }
         args.extend(hosts.iter().flat_map(|(host, apps)| apps.iter().map(move |app| argument(host, app))));
-        let program = Listening {
-            // An engine's name: what is installed beside the site's program.
-            path: (*b"servlet").into(),
-            args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
-            directory: (*b"/").into(),
-            env: vec![[b"PATH=", DEFAULT_PATH].concat().into(), (*b"LANG=C.UTF-8").into()],
-            backlog: settings.queue_length as u32,
-            limits: pools::limits(&servers[0]),
-            // Installed with this server, and held open: it is not replaced while that runs.
-            version: (0, 0, 0, 0),
-            // There is one of it.
-            most: u32::MAX,
-        };
+        let program = program(&servers[0], &settings, args);
         let target = Target { address: Address::Program(program), connect_timeout: CONNECT, settings };
-        self.sites.insert(site, (servers[0].clone(), Arc::new(target)));
+        let many = UpstreamSettings { max: Some(MOST_UPGRADED), ..UpstreamSettings::default() };
+        let socket = UpstreamTarget::Unix("upgrade".into());
+        self.sites.insert(
+            site,
+            OfSite {
+                server: servers[0].clone(),
+                target: Arc::new(target),
+                upgraded: Upstream::new("hostler-servlet", socket, many),
+                kept: Arc::default(),
+                folder: folder.into(),
+            },
+        );
+    }
+}
+
+/// What the site's process starts.
+fn program(server: &Server, settings: &Settings, args: Vec<String>) -> Listening {
+    Listening {
+        // An engine's name: what is installed beside the site's program.
+        path: (*b"servlet").into(),
+        args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
+        directory: (*b"/").into(),
+        env: vec![[b"PATH=", DEFAULT_PATH].concat().into(), (*b"LANG=C.UTF-8").into()],
+        backlog: settings.queue_length as u32,
+        limits: pools::limits(server),
+        // Installed with this server, and held open: it is not replaced while that runs.
+        version: (0, 0, 0, 0),
+        // There is one of it.
+        most: u32::MAX,
+        // Its lines are the applications', whatever the front speaks with them.
+        module: Some("servlet"),
     }
 }
 

@@ -51,15 +51,62 @@ pub(crate) enum Redirects {
 
 type Conversation<P> = Program<P, ClientBody, ErrorLines>;
 
+/// Why a program has given no answer.
+pub(crate) enum Missed {
+    /// It could not be connected to: another one may. The status is the one for that.
+    NotConnected(Error, u16),
+    /// The answer to the client.
+    Halt(Halt),
+}
+
+impl Missed {
+    /// The answer where there is no other program.
+    pub(crate) fn halt(self, request: &mut Request, module: &str) -> Halt {
+        match self {
+            Self::NotConnected(error, status) => fail(request, module, &error, status),
+            Self::Halt(halt) => halt,
+        }
+    }
+}
+
+impl From<Halt> for Missed {
+    fn from(halt: Halt) -> Self {
+        Self::Halt(halt)
+    }
+}
+
 /// Has the program answer.
 pub(crate) async fn respond<P: Variables>(request: &mut Request, ask: Ask) -> Result<Body, Halt> {
+    let module = ask.module;
+    let answered = attempt::<P>(request, ask, &mut None).await;
+    answered.map_err(|missed| missed.halt(request, module))
+}
+
+/// The same, where another program may be asked instead. `client`: what has been read of the request's body, for it.
+pub(crate) async fn attempt<P: Variables>(
+    request: &mut Request,
+    ask: Ask,
+    client: &mut Option<ClientBody>,
+) -> Result<Body, Missed> {
     let (module, status) = (ask.module, ask.status);
-    let redirects = ask.redirects;
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
-    let (mut program, again) = match begin::<P>(request, ask).await {
-        Ok(begun) => begun,
-        Err(error) => return Err(fail(request, module, &error, status(&error))),
-    };
+    let redirects = ask.redirects;
+    match begin::<P>(request, ask, client).await {
+        Ok(begun) => Ok(converse(request, begun, (module, status), redirects).await?),
+        Err(error) if error.kind == Kind::NotConnected => {
+            let status = status(&error);
+            Err(Missed::NotConnected(error, status))
+        }
+        Err(error) => Err(Missed::Halt(fail(request, module, &error, status(&error)))),
+    }
+}
+
+async fn converse<P: Variables>(
+    request: &mut Request,
+    (mut program, again): Begun<P>,
+    (module, status): (&'static str, fn(&Error) -> u16),
+    redirects: Redirects,
+) -> Result<Body, Halt> {
     if P::IS_HTTP {
         return match program.http_header(cgi::LIMITS).await {
             Ok(header) => {
@@ -100,40 +147,40 @@ impl<P: Variables> Again<P> {
 /// What [`begin`] has come to.
 type Begun<P> = (Conversation<P>, Option<Again<P>>);
 
-async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Begun<P>, Error> {
+async fn begin<P: Variables>(
+    request: &mut Request,
+    ask: Ask,
+    client: &mut Option<ClientBody>,
+) -> Result<Begun<P>, Error> {
     let Ask { target, mut environment, keep, timeout, module, .. } = ask;
-    let mut body = None;
     if !request.body.is_empty() {
-        let mut client = ClientBody::of(request.body.clone());
-        measure(&mut client, &mut environment).await?;
-        body = Some(client);
+        let client = client.get_or_insert_with(|| ClientBody::of(request.body.clone()));
+        measure(client, &mut environment).await?;
     }
     let mut head = Vec::with_capacity(4096);
     P::begin(&mut environment.iter(), keep, &mut head)?;
     let (what, mut told) = (P::ask(keep), P::answer(&P::ask(keep)));
-    let mut rest = None;
-    match body {
-        Some(body) if !body.has_ended() => rest = Some(body),
+    let has_rest = client.as_ref().is_some_and(|client| !client.has_ended());
+    if !has_rest {
         // All of it is there: one piece with the rest.
-        whole => {
-            let pieces = whole.into_iter().flat_map(ClientBody::into_ahead);
-            pieces.for_each(|piece| P::body(&mut told, &piece, &mut head));
-            P::body_end(&mut told, &mut head);
-        }
+        let pieces = client.iter().flat_map(ClientBody::ahead);
+        pieces.for_each(|piece| P::body(&mut told, piece, &mut head));
+        P::body_end(&mut told, &mut head);
     }
     let work = Work {
         thread: request.thread.index,
         head: head.into(),
-        has_body: rest.is_some(),
+        has_body: has_rest,
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
         ask: what,
     };
     let pool = request.thread.shared.sockets.pool::<P>(&request.thread, &request.server, &target)?;
     // What has been asked for once may have been done (RFC 9110 §9.2.2).
-    let may_repeat = rest.is_none() && matches!(&request.method[..], b"GET" | b"HEAD");
+    let may_repeat = !has_rest && matches!(&request.method[..], b"GET" | b"HEAD");
     let again = may_repeat.then(|| Again { pool: pool.clone(), work: work.clone() });
     let exchange = pool.begin(work).await?;
+    let rest = client.take().filter(|_| has_rest);
     let program = Program::new(exchange, rest, ErrorLines { request: request.for_log(), module });
     Ok((program, again))
 }
@@ -142,10 +189,13 @@ async fn begin<P: Variables>(request: &mut Request, ask: Ask) -> Result<Begun<P>
 /// length is read whole, for the program wants to know it.
 async fn measure(client: &mut ClientBody, environment: &mut Environment) -> Result<(), Error> {
     if environment.value("CONTENT_LENGTH").is_some() {
-        client.read_ahead(cgi::AHEAD).await?;
+        if client.ahead().next().is_none() {
+            client.read_ahead(cgi::AHEAD).await?;
+        }
         return Ok(());
     }
-    let length = client.read_ahead(MEASURED).await?;
+    client.read_ahead(MEASURED).await?;
+    let length: usize = client.ahead().map(Bytes::len).sum();
     if !client.has_ended() {
         let why = format!("it has no length, and more than {MEASURED} bytes");
         return Err(Error::because(Kind::ClientTooLarge, why));

@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Worker, String> {
     let scheme = String::from_utf8_lossy(&url[..at]).to_ascii_lowercase();
     let rest = &url[at + 3..];
     let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
-    let authority = std::str::from_utf8(&rest[..end]).map_err(|_| "the host is no text")?;
+    let authority = std::str::from_utf8(&rest[..end]).map_err(|_| "the host is not text")?;
     let (host, port) = host_and_port(authority)?;
     let usual = usual_port(&scheme);
     let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
@@ -76,7 +76,7 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     };
     let port = match port {
         None | Some("") => None,
-        Some(port) => Some(port.parse().map_err(|_| format!("{port:?} is no port"))?),
+        Some(port) => Some(port.parse().map_err(|_| format!("{port:?} is not a port"))?),
     };
     Ok((if host.is_empty() { "localhost" } else { host }, port))
 }

@@ -45,6 +45,7 @@ fn one_balancer(out: &mut String, balancer: &Balancer) {
         let [busy, chosen, failures, sent, received] = member.figures();
         let mut states = member.states().words();
         states.push(match member.health() {
+            _ if member.has_failed_checks() => "HcFl",
             Health::Fine => "Ok",
             Health::Failed(_) => "Err",
         });

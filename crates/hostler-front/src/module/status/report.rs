@@ -3,18 +3,19 @@
 //!
 //! **Runs as** the front. **Diagnostics**: none; who asks is told, or sees the stream end.
 
+use super::members;
 use crate::request::counters;
 use crate::request::thread::Shared;
 use crate::site::hub::Told;
 use hostler_gateway::Kind;
 use hostler_gateway::pool::{BUCKETS, Figure, Histogram, Status, WorkerState};
-use hostler_wire::frame;
-use hostler_wire::report::{Distribution, FORM, MAX_REPORT, Pool, Report, Site, State, Worker};
+use hostler_wire::frame::{self, HEAD, Head};
+use hostler_wire::report::{Ask, Distribution, FORM, MAX_ASK, MAX_REPORT, Pool, Report, Site, State, Worker};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
 /// How long somebody may take to read the answer.
@@ -34,8 +35,10 @@ pub(crate) async fn answer_all(shared: Arc<Shared>, told: Told) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let report = report(&shared, told.generation, told.started);
+            Ok((mut stream, _)) => {
+                let Ok(Ok(asked)) = tokio::time::timeout(PATIENCE, ask(&mut stream)).await else { continue };
+                let refused = members::carry_out(&shared, &asked).err();
+                let report = Report { refused, ..report(&shared, told.generation, told.started) };
                 let _ = tokio::time::timeout(PATIENCE, answer(stream, &report)).await;
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
@@ -47,6 +50,19 @@ fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     let listener = std::os::unix::net::UnixListener::from(socket);
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)
+}
+
+/// What is wanted. Who asks is the server's user, or root.
+async fn ask(stream: &mut UnixStream) -> io::Result<Ask> {
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).await?;
+    let head = Head::decode(head).map_err(io::Error::other)?;
+    if head.body > MAX_ASK || head.fds > 0 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; head.body];
+    stream.read_exact(&mut body).await?;
+    frame::decode(&body).map_err(io::Error::other)
 }
 
 async fn answer(mut stream: UnixStream, report: &Report) -> io::Result<()> {
@@ -86,6 +102,8 @@ fn report(shared: &Shared, generation: u32, started: Instant) -> Report {
         bounds: BUCKETS.to_vec(),
         sites: shared.site_names.iter().enumerate().map(site).collect(),
         pools: shared.engines.statuses().iter().chain(&shared.sockets.statuses()).map(pool).collect(),
+        members: members::all(shared),
+        refused: None,
     }
 }
 
@@ -134,7 +152,7 @@ fn distribution(histogram: &Histogram) -> Distribution {
 }
 
 /// What an engine of a tenant may have had a say in: short, and without characters that control a terminal.
-fn text(from: &str) -> String {
+pub(super) fn text(from: &str) -> String {
     from.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
 

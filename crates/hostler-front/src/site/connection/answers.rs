@@ -24,6 +24,7 @@ pub(super) enum Waiter {
         Option<Permit>,
     ),
     Connect(oneshot::Sender<Result<OwnedFd, ConnectError>>),
+    Pipes(oneshot::Sender<Result<Vec<OwnedFd>, i32>>),
 }
 
 /// A program's process id, and whether it ran already.
@@ -31,6 +32,14 @@ pub(super) type Begun = (u32, bool);
 
 /// A program's process id, and the path of its socket.
 pub(super) type Listening = (u32, Vec<u8>);
+
+impl Waiter {
+    fn pipes(self, result: Result<Vec<OwnedFd>, i32>) -> Option<()> {
+        let Self::Pipes(tell) = self else { return None };
+        let _ = tell.send(result);
+        Some(())
+    }
+}
 
 impl Link {
     /// Hands an answer to whoever waits for it; `None` if nobody may get it.
@@ -74,6 +83,8 @@ impl Link {
                 let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };
                 let _ = tell.send(Err(cause));
             }
+            FromSite::Pipes { id } => waiting.remove(&id)?.pipes(Ok(fds))?,
+            FromSite::NoPipes { id, errno } => waiting.remove(&id)?.pipes(Err(errno))?,
             FromSite::RunFailed { id, cause } => match waiting.remove(&id)? {
                 Waiter::Run(started, ..) => drop(started?.send(Err(cause))),
                 Waiter::Listen(started, ..) => drop(started?.send(Err(cause))),

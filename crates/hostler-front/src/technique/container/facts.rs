@@ -1,5 +1,6 @@
 //! A request as a servlet container is told of it (AJP's forward request).
 
+use crate::request::connection::{Tls, Validity};
 use crate::request::tls_facts;
 use crate::request::{Request, variables};
 use bytes::Bytes;
@@ -102,6 +103,7 @@ struct Texts {
     remote_port: String,
     local: String,
     server_name: Vec<u8>,
+    certificate: Option<String>,
 }
 
 impl Texts {
@@ -111,6 +113,7 @@ impl Texts {
             remote_port: request.peer.remote.port().to_string(),
             local: request.peer.local.ip().to_string(),
             server_name: variables::server_name(request),
+            certificate: request.peer.tls.as_ref().and_then(certificate),
         }
     }
 
@@ -129,7 +132,20 @@ impl Texts {
             let bits = tls_facts::value(tls, "SSL_CIPHER_USEKEYSIZE");
             let bits = bits.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
             all.extend(bits.map(Attribute::SslKeySize));
+            all.extend(self.certificate.as_ref().map(|pem| Attribute::SslCert(pem.as_bytes())));
         }
         all
     }
+}
+
+/// The client's certificate in PEM, for programs that take it for somebody's: one that was verified, or any where the operator
+/// wants to have it whoever has signed it (`SSLVerifyClient optional_no_ca`).
+pub(crate) fn certificate(tls: &Tls) -> Option<String> {
+    let client = tls.client.as_ref()?;
+    let is_wanted = match client.validity {
+        Validity::Valid(_) => true,
+        Validity::UnknownIssuer => client.any_issuer,
+        Validity::Invalid(_) => false,
+    };
+    is_wanted.then(|| client.facts.pem())
 }

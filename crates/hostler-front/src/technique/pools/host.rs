@@ -12,12 +12,13 @@ use hostler_config::pools::{self, Pool};
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::fork::{Host, Started};
 use hostler_gateway::{Error, Kind};
-use hostler_sys::pipe::for_output;
+use hostler_sys::pipe::{Direction, Pipe};
 use hostler_wire::codec::Encoder;
 use hostler_wire::engine::Setup;
 use hostler_wire::site::{Exit, Limits, Program, Run, RunError, Warm};
 use serde_bytes::ByteBuf;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::pin::pin;
 use std::rc::Rc;
@@ -52,7 +53,7 @@ impl EngineHost {
         let link = site.link().await.map_err(|error| self.site_error(error))?;
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
         let (door, site_s) = hostler_sys::socket::stream_pair()?;
-        let (output, errors) = (for_output()?, for_output()?);
+        let [output, errors] = link.pipes([Direction::FromProgram; 2]).await?;
         let env = self.environment();
         // Processor time is the workers': the parent would use it up by forking.
         let limits = Limits { cpu: None, ..pools::limits(self.server()) };
@@ -126,6 +127,12 @@ impl Host for EngineHost {
             facts.software = server.map_or_else(String::new, |server| settings::product(server).to_owned());
         }
         setup
+    }
+
+    async fn pipe(&self) -> io::Result<Pipe> {
+        let link = self.thread.site(self.server()).link().await.map_err(io::Error::other)?;
+        let [pipe] = link.pipes([Direction::FromProgram]).await?;
+        Ok(pipe)
     }
 
     fn in_use(&self) {

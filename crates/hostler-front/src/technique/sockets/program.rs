@@ -10,7 +10,7 @@ use hostler_gateway::backend::stream::Protocol;
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::listen::{self, Host};
 use hostler_gateway::{Error, Kind};
-use hostler_sys::pipe::for_output;
+use hostler_sys::pipe::Direction;
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -40,6 +40,8 @@ pub(crate) struct Listening {
     pub(crate) version: (u64, u64, i64, u32),
     /// Most processes of the site's programs together, this one among them.
     pub(crate) most: u32,
+    /// What its lines are called in the log; `None`: as the protocol.
+    pub(crate) module: Option<&'static str>,
 }
 
 impl Hash for Listening {
@@ -100,8 +102,9 @@ impl Started {
         connect_timeout: Duration,
         running: &Arc<AtomicU32>,
     ) -> Self {
+        let module = program.module.unwrap_or(P::NAME);
         let (thread, server, program) = (thread.clone(), server.clone(), program.clone());
-        Self { thread, server, program, connect_timeout, running: running.clone(), module: P::NAME }
+        Self { thread, server, program, connect_timeout, running: running.clone(), module }
     }
 
     fn run(&self) -> Run {
@@ -129,7 +132,7 @@ impl Host for Started {
         let place = Place::take(&self.running, self.program.most)?;
         let site = self.thread.site(&self.server);
         let link = site.link().await?;
-        let (output, errors) = (for_output()?, for_output()?);
+        let [output, errors] = link.pipes([Direction::FromProgram; 2]).await?;
         let listener = link.listen(self.run(), [output.1, errors.1], None).await?;
         Ok(listen::Started {
             pid: listener.running.pid(),

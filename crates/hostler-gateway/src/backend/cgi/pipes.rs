@@ -1,8 +1,7 @@
 //! The pipes between us and a program.
 
-use hostler_sys::pipe::for_output;
-use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
-use rustix::pipe::{PipeFlags, pipe_with};
+use hostler_sys::pipe::{Direction, Pipe};
+use rustix::fs::{Mode, OFlags, open};
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,22 +18,26 @@ pub struct Pipes {
 pub type Ends = [OwnedFd; 3];
 
 impl Pipes {
-    /// Makes the pipes of one program. Without `input` its stdin is `/dev/null`, which is cheaper than a pipe that
-    /// ends at once.
+    /// Makes the pipes of one program.
     ///
     /// # Errors
     /// EMFILE and the like.
     pub fn open(input: bool) -> io::Result<(Self, Ends)> {
-        let (stdin, program_stdin) = if input {
-            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            fcntl_setfl(&write, OFlags::NONBLOCK)?;
-            (Some(write), read)
-        } else {
-            (None, null()?)
+        let input = input.then(|| Direction::ToProgram.pipe()).transpose()?;
+        Self::of(input, [Direction::FromProgram.pipe()?, Direction::FromProgram.pipe()?])
+    }
+
+    /// Of pipes that have been made: for its stdin, for its stdout and stderr. Without `input` its stdin is `/dev/null`,
+    /// which is cheaper than a pipe that ends at once.
+    ///
+    /// # Errors
+    /// EMFILE and the like.
+    pub fn of(input: Option<Pipe>, [output, errors]: [Pipe; 2]) -> io::Result<(Self, Ends)> {
+        let (stdin, program_stdin) = match input {
+            Some((ours, theirs)) => (Some(ours), theirs),
+            None => (None, null()?),
         };
-        let (stdout, program_stdout) = for_output()?;
-        let (stderr, program_stderr) = for_output()?;
-        Ok((Self { stdin, stdout, stderr }, [program_stdin, program_stdout, program_stderr]))
+        Ok((Self { stdin, stdout: output.0, stderr: errors.0 }, [program_stdin, output.1, errors.1]))
     }
 }
 

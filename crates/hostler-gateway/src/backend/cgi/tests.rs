@@ -2,6 +2,7 @@
 
 use super::*;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::pin::Pin;
 use std::process::Command;
@@ -356,7 +357,7 @@ async fn an_answer_that_may_have_been_cut_off_is_no_whole_one() {
             }
             Err(error) => error,
         };
-        assert_eq!(error.kind, crate::Kind::WorkerLost, "{script}");
+        assert_eq!(error.kind, crate::Kind::SiteLost, "{script}");
     }
 }
 

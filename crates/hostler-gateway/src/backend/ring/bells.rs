@@ -109,10 +109,10 @@ impl Pool {
 
     /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
     /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
-    pub(crate) fn hush(&self) {
+    pub(crate) fn clear_bells(&self) {
         if let Some(bells) = &*self.common.known_bells() {
             for bell in &bells.descriptors {
-                hostler_sys::shared::hush(bell);
+                hostler_sys::shared::clear(bell);
             }
         }
     }

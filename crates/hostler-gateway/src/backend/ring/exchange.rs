@@ -328,7 +328,7 @@ impl Exchange {
                 None => Error::new(Kind::WorkerDied),
             },
             Failure::Late => self.about(Kind::WorkerTimeout, ""),
-            Failure::Lied(nonsense) => self.about(Kind::WorkerLied, &format!(": {nonsense}")),
+            Failure::Violation(violation) => self.about(Kind::WorkerViolation, &format!(": {violation}")),
         };
         pool.counters.failed(error.kind);
         if !matches!(failure, Failure::Died) {

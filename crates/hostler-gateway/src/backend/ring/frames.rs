@@ -20,11 +20,11 @@ pub struct Frame {
     pub body: Bytes,
 }
 
-/// What the worker said makes no sense.
+/// How the worker broke the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Nonsense {
+pub(crate) enum Violation {
     #[error("it has overwritten its shared memory")]
-    Lie,
+    Memory,
     #[error("it sent a message that is malformed")]
     Malformed,
     #[error("it sent a message of {0} bytes")]
@@ -52,11 +52,11 @@ struct Counted {
 
 impl Counted {
     /// # Errors
-    /// [`Nonsense::TooMuch`].
-    fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Nonsense> {
+    /// [`Violation::TooMuch`].
+    fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Violation> {
         let before = kept.0.fetch_add(bytes.capacity(), Relaxed);
         let counted = Self { kept: kept.clone(), bytes };
-        if before + counted.bytes.capacity() > MOST_KEPT { Err(Nonsense::TooMuch) } else { Ok(counted) }
+        if before + counted.bytes.capacity() > MOST_KEPT { Err(Violation::TooMuch) } else { Ok(counted) }
     }
 }
 
@@ -92,7 +92,7 @@ impl Cutter {
         &mut self,
         channel: &mut Channel,
         kept: &Arc<Kept>,
-    ) -> Result<Option<Frame>, Nonsense> {
+    ) -> Result<Option<Frame>, Violation> {
         loop {
             if let Some(frame) = self.cut()? {
                 return Ok(Some(frame));
@@ -104,8 +104,8 @@ impl Cutter {
     }
 
     /// Reads on; whether there was anything.
-    fn fill(&mut self, channel: &mut Channel, kept: &Arc<Kept>) -> Result<bool, Nonsense> {
-        let read = channel.read(&mut self.partial, PIECE).map_err(|_| Nonsense::Lie)?;
+    fn fill(&mut self, channel: &mut Channel, kept: &Arc<Kept>) -> Result<bool, Violation> {
+        let read = channel.read(&mut self.partial, PIECE).map_err(|_| Violation::Memory)?;
         if read == 0 {
             return Ok(false);
         }
@@ -117,7 +117,7 @@ impl Cutter {
             let bytes = std::mem::take(&mut self.partial);
             self.pending = if is_large { Bytes::from_owner(Counted::of(bytes, kept)?) } else { bytes.into() };
         } else if is_large && kept.0.load(Relaxed) > MOST_KEPT - self.partial.capacity() {
-            return Err(Nonsense::TooMuch);
+            return Err(Violation::TooMuch);
         }
         Ok(true)
     }
@@ -131,21 +131,21 @@ impl Cutter {
         self.body > 0 || !read_head(*head).is_ok_and(is_part)
     }
 
-    fn cut(&mut self) -> Result<Option<Frame>, Nonsense> {
+    fn cut(&mut self) -> Result<Option<Frame>, Violation> {
         if self.body > 0 {
             let length = self.body.min(self.pending.len());
             self.body -= length;
             return Ok((length > 0).then(|| self.frame(FromWorker::BODY, length)));
         }
         let Some(head) = self.pending.first_chunk::<HEAD>() else { return Ok(None) };
-        let (kind, length) = read_head(*head).map_err(|_| Nonsense::Malformed)?;
+        let (kind, length) = read_head(*head).map_err(|_| Violation::Malformed)?;
         if kind == FromWorker::BODY {
             self.pending.advance(HEAD);
             self.body = length;
             return if length == 0 { Ok(Some(self.frame(kind, 0))) } else { self.cut() };
         }
         if length > MAX_MESSAGE {
-            return Err(Nonsense::TooLong(length));
+            return Err(Violation::TooLong(length));
         }
         if self.pending.len() < HEAD + length {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! A request's channel of a worker's memory, with what there was no room for yet and what has come.
 
-use super::{Common, Cutter, Kept, Nonsense, Ring, Unsent, Work};
+use super::{Common, Cutter, Kept, Ring, Unsent, Violation, Work};
 use crate::backend::{Left, Place};
 use hostler_ring::front;
 use hostler_wire::work::{FromWorker, HEAD};
@@ -35,7 +35,7 @@ impl Channel {
     }
 
     /// Whether the request has ended, and whether its worker exits.
-    fn ended(&mut self, kept: &Arc<Kept>) -> Result<Option<bool>, Nonsense> {
+    fn ended(&mut self, kept: &Arc<Kept>) -> Result<Option<bool>, Violation> {
         // Asked before reading: what it said before it let the channel go is there.
         let free = self.channel.is_free();
         if self.told {

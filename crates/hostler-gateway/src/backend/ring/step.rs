@@ -1,7 +1,7 @@
 //! One look at what a worker has said.
 
 use super::thread::Entry;
-use super::{Cutter, Frame, Kept, Nonsense, Unsent};
+use super::{Cutter, Frame, Kept, Unsent, Violation};
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub(super) enum Step {
 pub(super) enum Failure {
     Died,
     Late,
-    Lied(Nonsense),
+    Violation(Violation),
 }
 
 pub(super) fn step(
@@ -41,7 +41,7 @@ pub(super) fn step(
     let is_deaf = answers > UNREAD && !unsent.is_empty();
     let heard = if is_deaf { Ok(None) } else { cutter.next(&mut entry.channel, kept) };
     match heard {
-        Err(nonsense) => Step::Fail(Failure::Lied(nonsense)),
+        Err(violation) => Step::Fail(Failure::Violation(violation)),
         Ok(Some(frame)) => {
             entry.moved();
             Step::Frame(frame)

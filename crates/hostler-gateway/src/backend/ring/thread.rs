@@ -315,7 +315,7 @@ async fn sweep_until_idle() {
         if idle {
             return;
         }
-        pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.hush());
+        pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.clear_bells());
         // Also for those whose bell was hushed before this thread has heard it.
         look(Entry::has_news);
     }

@@ -6,15 +6,16 @@
 
 use super::{Event, Exchange, Protocol};
 use crate::backend::cgi::{Input, Sink};
+use crate::backend::gathered::Gathered;
 use crate::lines::Lines;
 use crate::{Error, Kind, LOGGED};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, NphParser, Progress};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Lines that are kept for the cause of an error, and bytes of each.
@@ -33,9 +34,7 @@ pub struct Program<P: Protocol<Head = Infallible>, I, S: Sink> {
     logged: usize,
     last: VecDeque<String>,
     /// Output that was read before anybody took it.
-    gathered: VecDeque<Bytes>,
-    /// An error to be told after the gathered output.
-    failed: Option<Error>,
+    gathered: Gathered,
 }
 
 impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
@@ -48,8 +47,7 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             lines: Lines::default(),
             logged: 0,
             last: VecDeque::new(),
-            gathered: VecDeque::new(),
-            failed: None,
+            gathered: Gathered::default(),
         }
     }
 
@@ -84,10 +82,7 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             match feed(&chunk) {
                 Progress::More => {}
                 Progress::Complete { consumed } => {
-                    let body = chunk.split_off(consumed);
-                    if !body.is_empty() {
-                        self.gathered.push_back(body);
-                    }
+                    self.gathered.add(Ok(chunk.split_off(consumed)));
                     return Ok(true);
                 }
                 Progress::Failed(error) => return Err(self.fail(error.into())),
@@ -99,14 +94,13 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
     /// Reads on until the answer is complete, or more than `most` bytes of it are there, or nothing has come for
     /// `patience`; but as long as the program is still being sent its input, patience lasts. Whether it is complete.
     pub async fn gather(&mut self, most: usize, patience: Duration) -> bool {
-        let mut length: usize = self.gathered.iter().map(Bytes::len).sum();
-        match self.poll_gather(&mut length, most, &mut Context::from_waker(std::task::Waker::noop())) {
+        match self.poll_gather(most, &mut Context::from_waker(std::task::Waker::noop())) {
             Poll::Ready(whole) => return whole,
             Poll::Pending if patience.is_zero() && self.input.is_none() => return false,
             Poll::Pending => {}
         }
         let mut patience = pin!(tokio::time::sleep(patience));
-        poll_fn(|context| match self.poll_gather(&mut length, most, context) {
+        poll_fn(|context| match self.poll_gather(most, context) {
             Poll::Ready(whole) => Poll::Ready(whole),
             Poll::Pending if self.input.is_some() => Poll::Pending,
             Poll::Pending => patience.as_mut().poll(context).map(|()| false),
@@ -114,16 +108,11 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
         .await
     }
 
-    fn poll_gather(&mut self, length: &mut usize, most: usize, context: &mut Context<'_>) -> Poll<bool> {
-        while *length <= most && self.failed.is_none() {
-            match self.poll_output(context) {
-                Poll::Ready(Some(Ok(chunk))) => {
-                    *length += chunk.len();
-                    self.gathered.push_back(chunk);
-                }
-                Poll::Ready(Some(Err(error))) => self.failed = Some(error),
-                Poll::Ready(None) => return Poll::Ready(true),
-                Poll::Pending => return Poll::Pending,
+    fn poll_gather(&mut self, most: usize, context: &mut Context<'_>) -> Poll<bool> {
+        while self.gathered.has_room(most) {
+            match ready!(self.poll_output(context)) {
+                Some(piece) => self.gathered.add(piece),
+                None => return Poll::Ready(true),
             }
         }
         Poll::Ready(false)
@@ -131,14 +120,7 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
 
     /// The answer as one piece, after [`Self::gather`] has said that it is complete.
     pub fn whole(&mut self) -> Bytes {
-        if self.gathered.len() < 2 {
-            return self.gathered.pop_front().unwrap_or_default();
-        }
-        let mut whole = BytesMut::with_capacity(self.gathered.iter().map(Bytes::len).sum());
-        for chunk in self.gathered.drain(..) {
-            whole.extend_from_slice(&chunk);
-        }
-        whole.freeze()
+        self.gathered.whole()
     }
 
     /// Reads the rest of the output and drops it, until the program is done.
@@ -155,11 +137,8 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
 
     /// The next piece of the answer, never empty; `None` at its end. After an error there is nothing more.
     pub fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
-        if let Some(chunk) = self.gathered.pop_front() {
-            return Poll::Ready(Some(Ok(chunk)));
-        }
-        match self.failed.take() {
-            Some(error) => Poll::Ready(Some(Err(error))),
+        match self.gathered.next() {
+            Some(chunk) => Poll::Ready(Some(chunk)),
             None => self.poll_output(context),
         }
     }

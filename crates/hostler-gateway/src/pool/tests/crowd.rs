@@ -62,7 +62,7 @@ fn what_workers_have_the_front_keep_is_bounded() {
                 Err(error) => break error,
             }
         };
-        assert_eq!(error.kind, Kind::WorkerLied);
+        assert_eq!(error.kind, Kind::WorkerViolation);
         assert!((16..=64).contains(&kept.len()), "{} messages of a mebibyte are kept", kept.len());
         drop(kept);
         assert_eq!(site.ask("next").await.unwrap(), "next");

@@ -102,7 +102,7 @@ fn a_worker_that_lies_is_killed() {
     run(async || {
         let site = Site::new(exactly(1));
         let error = site.ask("lie").await.unwrap_err();
-        assert_eq!((error.kind, error.status()), (Kind::WorkerLied, 502));
+        assert_eq!((error.kind, error.status()), (Kind::WorkerViolation, 502));
         assert_eq!(site.ask("next").await.unwrap(), "next");
         assert_eq!(site.pool.status().forked, 2);
     });

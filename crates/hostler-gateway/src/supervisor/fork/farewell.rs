@@ -45,18 +45,18 @@ impl Farewell {
             }
             for (id, pid) in self.orphans() {
                 if !deaths::runs(pid) {
-                    self.bury(id);
+                    self.forget(id);
                 }
             }
         }
         self.process.kill();
         for (id, _) in self.orphans() {
-            self.bury(id);
+            self.forget(id);
         }
         self.pool.rest();
     }
 
-    fn bury(&mut self, id: WorkerId) {
+    fn forget(&mut self, id: WorkerId) {
         if let Some(lines) = self.lines.remove(&id) {
             lines.take_now();
             lines.rest();

@@ -5,7 +5,7 @@ use super::parent::Host;
 use crate::backend::ring::Pool;
 use crate::pool::WorkerId;
 use crate::supervisor::lines::{Lines, Taken};
-use hostler_sys::pipe::for_output;
+use hostler_sys::pipe::Pipe;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
@@ -55,20 +55,25 @@ impl Outlets {
         Self { used: HashMap::new(), free: Vec::new(), sink: Rc::new(sink) }
     }
 
-    /// For a worker: the end to write to. `passing`: it serves one request.
+    /// For a worker that serves one request: the end to write to, if there is one of another worker's.
+    pub(super) fn reuse(&mut self, worker: WorkerId) -> Option<Rc<OwnedFd>> {
+        let outlet = self.free.pop()?;
+        let writer = outlet.writer.clone()?;
+        outlet.whose.set(worker);
+        self.used.insert(worker, outlet);
+        Some(writer)
+    }
+
+    /// For a worker: the end to write to of a pipe for what it writes. `passing`: it serves one request.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn open(&mut self, worker: WorkerId, passing: bool) -> io::Result<Rc<OwnedFd>> {
-        let kept = if passing { self.free.pop() } else { None };
-        if let Some(outlet) = kept
-            && let Some(writer) = outlet.writer.clone()
-        {
-            outlet.whose.set(worker);
-            self.used.insert(worker, outlet);
-            return Ok(writer);
-        }
-        let (reader, writer) = for_output()?;
+    pub(super) fn open(
+        &mut self,
+        worker: WorkerId,
+        passing: bool,
+        (reader, writer): Pipe,
+    ) -> io::Result<Rc<OwnedFd>> {
         let (whose, writer) = (Rc::new(Cell::new(worker)), Rc::new(writer));
         let (sink, speaker) = (self.sink.clone(), whose.clone());
         let lines = Lines::follow(reader, move |line| sink(speaker.get(), line))?;
@@ -116,6 +121,10 @@ mod tests {
         (Outlets::new(move |worker, line| heard.borrow_mut().push((worker, line.to_vec()))), said)
     }
 
+    fn pipe() -> Pipe {
+        hostler_sys::pipe::Direction::FromProgram.pipe().unwrap()
+    }
+
     fn run(test: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, test);
@@ -125,10 +134,10 @@ mod tests {
     fn a_pipe_is_left_to_a_later_worker_and_lines_are_told_apart() {
         run(async {
             let (mut outlets, said) = outlets();
-            let first = outlets.open(1, true).unwrap();
+            let first = outlets.open(1, true, pipe()).unwrap();
             rustix::io::write(&first, b"one\nrest").unwrap();
             outlets.close(1);
-            let second = outlets.open(2, true).unwrap();
+            let second = outlets.reuse(2).unwrap();
             assert!(Rc::ptr_eq(&first, &second));
             rustix::io::write(&second, b"two\n").unwrap();
             outlets.close(2);
@@ -141,10 +150,10 @@ mod tests {
     fn the_pipe_of_a_worker_that_lasts_ends_with_it() {
         run(async {
             let (mut outlets, _) = outlets();
-            let first = outlets.open(1, false).unwrap();
+            let first = outlets.open(1, false, pipe()).unwrap();
             assert_eq!(Rc::strong_count(&first), 1);
             outlets.close(1);
-            assert!(!Rc::ptr_eq(&first, &outlets.open(2, true).unwrap()));
+            assert!(outlets.reuse(2).is_none());
         });
     }
 }

@@ -5,9 +5,11 @@
 use crate::supervisor::Process;
 use crate::{Error, register};
 use hostler_sys::fdpass::{self, Wait};
+use hostler_sys::pipe::{Direction, Pipe};
 use hostler_wire::build::Build;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine};
 use hostler_wire::frame::{HEAD, Head};
+use std::future::ready;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
@@ -23,6 +25,13 @@ pub trait Host {
     fn start(&self, fresh: bool) -> impl Future<Output = Result<Started, Error>>;
     /// What the parent is to load.
     fn setup(&self) -> Setup;
+    /// A pipe for what a worker writes.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn pipe(&self) -> impl Future<Output = io::Result<Pipe>> {
+        ready(Direction::FromProgram.pipe())
+    }
     /// Called each second as long as the pool has processes.
     fn in_use(&self);
     /// A line that a process of the pool wrote to its standard output or error, without its end.

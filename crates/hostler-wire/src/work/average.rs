@@ -9,9 +9,9 @@ const FRACTION: u32 = 32;
 
 /// A moving average in microseconds, of 250 at most.
 #[derive(Clone, Copy, Debug)]
-pub struct Usual(u32);
+pub struct MovingAverage(u32);
 
-impl Usual {
+impl MovingAverage {
     /// As if requests were long.
     pub const LONG: Self = Self::of(LONGEST);
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn one_that_is_long_does_not_make_short_ones_look_long() {
-        let mut usual = Usual::LONG;
+        let mut usual = MovingAverage::LONG;
         (0..200).for_each(|_| usual.add(3));
         let before = usual.micros();
         usual.add(u32::MAX);

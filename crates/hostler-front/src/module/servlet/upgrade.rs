@@ -1,0 +1,323 @@
+//! Requests that ask for another protocol (RFC 9110 §7.8), WebSocket above all. AJP has none of that, so they go over HTTP/1.1
+//! to a second socket of the virtual machine, which makes it when it is first asked for it, over AJP.
+//!
+//! Only the site's user can connect to that socket, and the front has the site's process do it. What the front knows of the
+//! request and its client stands in one field, which a client's own of that name never reaches.
+
+use super::machine::Machine;
+use super::{LOG, PATH};
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::io::tunnel::Tunnel;
+use crate::log;
+use crate::request::flow::Halt;
+use crate::request::{Request, settings, variables};
+use crate::technique::container::{self, Told, certificate};
+use crate::technique::reply::withdraw_connection;
+use crate::technique::respond::fail;
+use crate::technique::sockets;
+use bytes::Bytes;
+use hostler_ajp::{Attribute, Head, USUAL};
+use hostler_config::directives::alias::escape_path;
+use hostler_gateway::backend::ajp::Pool;
+use hostler_gateway::backend::http::{Asked, Event, Said, Sending};
+use hostler_gateway::upstream::{self, Connection, Exchange, Upstream, Usage};
+use hostler_gateway::{Error, Kind};
+use hostler_http1::answer::Limits;
+use hostler_http1::framing::has_token;
+use hostler_http1::head::HTTP_11;
+use hostler_http1::response::field;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Tells the virtual machine that it is asked for its socket.
+const ASK: &[u8] = b"hostler.upgrades";
+/// The field of its answer that names it.
+const SOCKET: &str = "Hostler-Socket";
+/// What is told of the request, in the form of a query.
+const FACTS: &[u8] = b"Hostler-Facts";
+/// Fields about the connection, and those that are told otherwise.
+const NOT_SENT: [&[u8]; 12] = [
+    b"Host",
+    FACTS,
+    b"Connection",
+    b"Keep-Alive",
+    b"Proxy-Connection",
+    b"Proxy-Authorization",
+    b"TE",
+    b"Trailer",
+    b"Transfer-Encoding",
+    b"Content-Length",
+    b"Upgrade",
+    b"Expect",
+];
+/// How long connecting may take: the socket is there.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How often a virtual machine that has only such connections is told to be in use.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What the client wants to change to; `None`: nothing that an application could do.
+pub(super) fn wanted(request: &Request) -> Option<Bytes> {
+    let protocol = request.headers_in.find("Upgrade")?;
+    // What clients offer by the way: the front itself speaks it, or not.
+    let is_of_the_front = has_token(protocol, b"h2c") || has_token(protocol, b"tls/1.0");
+    let is_asked = request.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
+    let is_plain = request.version == HTTP_11 && request.body.is_empty() && !request.is_sub();
+    (is_asked && is_plain && !is_of_the_front).then(|| protocol.clone())
+}
+
+/// Has the application answer, and carries bytes from then on if it changes the protocol.
+pub(super) async fn respond(
+    request: &mut Request,
+    pool: Arc<Pool>,
+    machine: &Machine,
+    protocol: &[u8],
+) -> Result<Body, Halt> {
+    let conversation = match begin(request, &pool, machine, protocol).await {
+        Ok(conversation) => conversation,
+        Err(error) => return Err(fail(request, LOG, &error)),
+    };
+    match answer(request, conversation).await {
+        Ok(Answered::Body(body)) => Ok(body),
+        Ok(Answered::Changed(tunnel)) => {
+            keep(machine, pool);
+            Ok(Body::Tunnel(tunnel))
+        }
+        Err(error) => Err(fail(request, LOG, &error)),
+    }
+}
+
+async fn begin(
+    request: &Request,
+    pool: &Arc<Pool>,
+    machine: &Machine,
+    protocol: &[u8],
+) -> Result<Conversation, Error> {
+    let usage = machine.upgraded.enter().await;
+    let usage = usage.map_err(|why| Error::because(Kind::QueueFull, why.to_string()))?;
+    let told = Told {
+        path: b"/",
+        server_name: Some(machine.host.as_bytes()),
+        attributes: vec![Attribute::Named(ASK, b"1")],
+        packet: USUAL,
+        timeout: None,
+    };
+    let head = container::ask(request, pool, &told).await?;
+    let path = socket(&head, machine).map_err(|why| Error::because(Kind::NotConnected, why))?;
+    let socket = sockets::connect(&request.thread, &machine.server, path, CONNECT).await?;
+    let connection = Connection::unix(socket)?;
+    let outgoing = upstream::Request {
+        head: self::head(request, &machine.host, protocol),
+        sending: Sending::None,
+        asked: Asked { head: request.is_head(), upgrades: true },
+        limits: Limits::default(),
+        timeout: settings::timeout(&request.server),
+    };
+    let exchange = Exchange::begin(connection, &outgoing);
+    Ok(Conversation { exchange, upstream: machine.upgraded.clone(), usage })
+}
+
+/// The socket that the virtual machine has named: in a folder of the site's, and nowhere else.
+fn socket<'a>(head: &'a Head, machine: &Machine) -> Result<&'a [u8], String> {
+    let named = head.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SOCKET.as_bytes()));
+    let Some((_, path)) = named else {
+        return Err(format!(
+            "the virtual machine has no socket for other protocols (status {})",
+            head.status
+        ));
+    };
+    let is_there = path.starts_with(machine.folder.as_bytes()) && !path.windows(3).any(|part| part == b"/..");
+    if is_there {
+        Ok(path)
+    } else {
+        Err("the virtual machine names a socket that is not the site's".to_owned())
+    }
+}
+
+/// The request as it is sent.
+fn head(request: &Request, host: &str, protocol: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(1024);
+    out.extend_from_slice(&request.method);
+    out.push(b' ');
+    let path = request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]);
+    out.extend_from_slice(&escape_path(path));
+    if let Some(args) = &request.args {
+        out.push(b'?');
+        out.extend_from_slice(args);
+    }
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    field(&mut out, b"Host", host.as_bytes());
+    let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
+    for (name, value) in request.headers_in.iter() {
+        let is_one = NOT_SENT.iter().any(|one| name.eq_ignore_ascii_case(one));
+        if !is_one && !has_token(&connection, name) {
+            field(&mut out, name, value);
+        }
+    }
+    field(&mut out, FACTS, &facts(request));
+    field(&mut out, b"Upgrade", protocol);
+    field(&mut out, b"Connection", b"Upgrade");
+    out.extend_from_slice(b"\r\n");
+    out.into()
+}
+
+/// What AJP has places for.
+fn facts(request: &Request) -> Vec<u8> {
+    let peer = &request.peer;
+    let mut out = Vec::with_capacity(256);
+    let mut fact = |name: &str, value: &[u8]| {
+        if !out.is_empty() {
+            out.push(b'&');
+        }
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        for byte in value {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_') {
+                out.push(*byte);
+            } else {
+                out.extend_from_slice(format!("%{byte:02x}").as_bytes());
+            }
+        }
+    };
+    fact("addr", peer.remote.ip().to_string().as_bytes());
+    fact("port", peer.remote.port().to_string().as_bytes());
+    fact("local", peer.local.ip().to_string().as_bytes());
+    fact("name", &variables::server_name(request));
+    fact("at", variables::server_port(request).to_string().as_bytes());
+    let optional = [
+        ("called", peer.names.client().map(str::as_bytes)),
+        ("host", request.headers_in.find("Host").map(|value| &value[..])),
+        ("user", request.user.as_deref()),
+        ("auth", request.auth_type.as_deref()),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            fact(name, value);
+        }
+    }
+    if let Some(tls) = &peer.tls {
+        fact("cipher", tls.cipher.as_bytes());
+        if let Some(pem) = certificate(tls) {
+            fact("certificate", pem.as_bytes());
+        }
+    }
+    out
+}
+
+/// An exchange, and its place among those of the virtual machine.
+struct Conversation {
+    exchange: Exchange,
+    upstream: Arc<Upstream>,
+    usage: Usage,
+}
+
+impl Conversation {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Error>> {
+        self.exchange.poll_next(context).map_err(|failure| {
+            let kind = match failure.kind {
+                upstream::FailureKind::Timeout => Kind::Timeout,
+                upstream::FailureKind::Malformed(_) => Kind::BadHeader,
+                _ => Kind::ConnectionClosed,
+            };
+            Error::because(kind, failure.kind.to_string())
+        })
+    }
+}
+
+enum Answered {
+    Body(Body),
+    Changed(Box<Tunnel>),
+}
+
+async fn answer(request: &mut Request, mut conversation: Conversation) -> Result<Answered, Error> {
+    let said = loop {
+        if let Event::Head(said) = poll_fn(|context| conversation.poll_next(context)).await? {
+            break said;
+        }
+    };
+    apply(request, &said);
+    if said.head.status != 101 {
+        let request = Box::new(request.for_log());
+        return Ok(Answered::Body(Body::Stream(Box::new(Output {
+            conversation: Some(conversation),
+            request,
+        }))));
+    }
+    if let Some(protocol) = said.head.all(&said.bytes, "upgrade").next() {
+        request.headers_out.set("Upgrade", Bytes::copy_from_slice(protocol));
+    }
+    request.headers_out.set("Connection", "Upgrade");
+    let Conversation { exchange, upstream, usage } = conversation;
+    Ok(Answered::Changed(Box::new(Tunnel::new(exchange.into_tunnel(), (upstream, usage), None))))
+}
+
+/// Makes the head the request's answer.
+fn apply(request: &mut Request, said: &Said) {
+    request.status = said.head.status;
+    for (name, value) in &said.head.fields {
+        let piece =
+            |span: hostler_http1::head::Span| said.bytes.slice(span.start as usize..span.end as usize);
+        let (name, value) = (piece(*name), piece(*value));
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        if is(b"Content-Type") {
+            request.content_type = Some(value);
+        } else if !(is(b"Date") || is(b"Server") || is(b"Content-Length")) {
+            request.headers_out.add(name, value);
+        }
+    }
+    withdraw_connection(&mut request.headers_out, &mut request.notes);
+}
+
+/// The answer of an application that stays with HTTP.
+struct Output {
+    /// `None`: it is complete, or has broken off.
+    conversation: Option<Conversation>,
+    /// For the log.
+    request: Box<Request>,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+        loop {
+            match ready!(conversation.poll_next(context)) {
+                Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Ok(Event::End) => {
+                    self.conversation = None;
+                    return Poll::Ready(None);
+                }
+                Ok(Event::Interim(_) | Event::Head(_) | Event::Upgraded) => {}
+                Err(error) => {
+                    self.conversation = None;
+                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    return Poll::Ready(Some(Err(BodyError::Script(why))));
+                }
+            }
+        }
+    }
+}
+
+/// As long as there are such connections the virtual machine is in use, though nothing goes over AJP. One task looks after that,
+/// whoever comes and goes.
+fn keep(machine: &Machine, pool: Arc<Pool>) {
+    let (upgraded, kept) = (machine.upgraded.clone(), machine.kept.clone());
+    if kept.swap(true, Relaxed) {
+        return;
+    }
+    tokio::task::spawn_local(async move {
+        loop {
+            pool.touch();
+            tokio::time::sleep(LOOK).await;
+            if upgraded.figures()[0] > 0 {
+                continue;
+            }
+            kept.store(false, Relaxed);
+            // Whoever has come in this moment may have found it kept.
+            if upgraded.figures()[0] == 0 || kept.swap(true, Relaxed) {
+                break;
+            }
+        }
+    });
+}

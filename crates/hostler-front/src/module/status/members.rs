@@ -1,0 +1,88 @@
+//! Members of balancers for `hostler status` and `hostler backend`: how they fare, and what the operator wants of them.
+
+use super::report::text;
+use crate::request::thread::Shared;
+use hostler_gateway::upstream::{Balancer, Health, States, Upstream};
+use hostler_wire::plan::MemberState;
+use hostler_wire::report::{Ask, Change, Member};
+use std::sync::Arc;
+
+/// All of them.
+pub(super) fn all(shared: &Shared) -> Vec<Member> {
+    let members = |balancer: &Arc<Balancer>| {
+        let name = balancer.name().to_owned();
+        balancer.members().iter().map(move |upstream| member(&name, upstream)).collect::<Vec<_>>()
+    };
+    shared.upstreams.balancers().iter().flat_map(members).collect()
+}
+
+fn member(balancer: &str, upstream: &Upstream) -> Member {
+    let [busy, requests, failures, sent, received] = upstream.figures();
+    let mut words = upstream.states().words();
+    let failed_ms = match upstream.health() {
+        Health::Fine => None,
+        Health::Failed(ago) => Some(ago.as_millis() as u64),
+    };
+    words.push(match failed_ms {
+        _ if upstream.has_failed_checks() => "HcFl",
+        Some(_) => "Err",
+        None => "Ok",
+    });
+    Member {
+        state: MemberState {
+            balancer: balancer.to_owned(),
+            member: upstream.name().to_owned(),
+            states: upstream.changed_states().map(|states| states.0),
+            failed_ms,
+            failed_checks: upstream.has_failed_checks(),
+        },
+        route: text(&upstream.settings().route),
+        words: words.into_iter().map(str::to_owned).collect(),
+        busy,
+        requests,
+        failures,
+        sent,
+        received,
+    }
+}
+
+/// Does what is asked for.
+///
+/// # Errors
+/// A sentence that says what there is not.
+pub(super) fn carry_out(shared: &Shared, asked: &Ask) -> Result<(), String> {
+    let Ask::Change { balancer, member, change } = asked else { return Ok(()) };
+    let named = balancer.strip_prefix("balancer://").unwrap_or(balancer).trim_end_matches('/');
+    let all = shared.upstreams.balancers().iter();
+    let found: Vec<_> = all.filter(|one| one.name().eq_ignore_ascii_case(named)).collect();
+    if found.is_empty() {
+        return Err(format!("there is no balancer {}", text(named)));
+    }
+    let is = |one: &&Arc<Upstream>| {
+        member.as_deref().is_none_or(|name| one.name() == name || *one.settings().route == *name)
+    };
+    let members: Vec<_> = found.iter().flat_map(|balancer| balancer.members()).filter(is).collect();
+    if members.is_empty() {
+        let name = text(member.as_deref().unwrap_or_default());
+        return Err(format!("balancer {} has no member with the URL or the route {name}", text(named)));
+    }
+    members.into_iter().for_each(|member| apply(member, *change));
+    Ok(())
+}
+
+fn apply(member: &Upstream, change: Change) {
+    let States(now) = member.states();
+    match change {
+        Change::Drain => member.set_states(Some(States(now | States::DRAIN.0))),
+        Change::Disable => member.set_states(Some(States(now | States::DISABLED.0))),
+        Change::Enable => {
+            let off = States::DRAIN.0 | States::DISABLED.0 | States::STOPPED.0 | States::ERROR.0;
+            member.set_states(Some(States(now & !off)));
+            member.recover();
+        }
+        Change::Reset => {
+            member.set_states(None);
+            member.recover();
+        }
+    }
+}

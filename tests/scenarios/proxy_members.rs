@@ -1,0 +1,118 @@
+//! Members of balancers over time: checks in advance, what the operator does with them, and what a reload leaves of that.
+
+use crate::faults::await_that;
+use crate::proxy::{backend, head};
+use hostler_tests::{Server, Site, hostler};
+use std::io::Write;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+/// A server that answers its checks as the flag says, and all else with its name. How often it was asked for more.
+fn named(name: &'static str) -> (u16, Arc<AtomicBool>, Arc<AtomicUsize>) {
+    let (fine, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (is_fine, count) = (fine.clone(), asked.clone());
+    let (port, _) = backend(move |mut stream| {
+        while let Some(request) = head(&mut stream) {
+            let is_check = request.starts_with("GET /up ");
+            count.fetch_add(usize::from(!is_check), SeqCst);
+            let body = match (is_check, is_fine.load(SeqCst)) {
+                (false, _) => name,
+                (true, true) => "open",
+                (true, false) => "closed",
+            };
+            let length = body.len();
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+        }
+    });
+    (port, fine, asked)
+}
+
+fn balanced(ports: [u16; 2], more: &str) -> Server {
+    let [one, two] = ports;
+    let config = format!(
+        "ProxyHCExpr open {{hc('body') =~ /open/}}\n\
+         ProxyHCTemplate look hcmethod=GET hcuri=/up hcinterval=100ms hcexpr=open\n\
+         <Proxy balancer://app>\nBalancerMember http://127.0.0.1:{one} route=one {more}\n\
+         BalancerMember http://127.0.0.1:{two} route=two {more}\nProxySet stickysession=SID\n</Proxy>\n\
+         ProxyPass /p/ balancer://app/\n"
+    );
+    Site::new().config(&config).start()
+}
+
+/// Who answers this many requests.
+fn answers(server: &Server, many: usize) -> String {
+    (0..many).map(|_| server.get("/p/a").text().chars().next().unwrap_or('?')).collect()
+}
+
+fn operator(server: &Server, words: &[&str]) -> Output {
+    let file = server.site().path("httpd.conf");
+    let mut command = Command::new(hostler());
+    command.arg("backend").args(words).arg("-f").arg(file).output().expect("hostler runs")
+}
+
+fn done(server: &Server, words: &[&str]) -> String {
+    let list = || operator(server, &["list"]);
+    await_that("the command finds the server", || list().status.success());
+    let output = operator(server, words);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_member_that_fails_its_checks_gets_no_requests_until_it_passes_them() {
+    let ((one, fine, asked), (two, ..)) = (named("1"), named("2"));
+    let server = balanced([one, two], "hctemplate=look hcfails=2");
+    fine.store(false, SeqCst);
+    let _ = server.await_error("it takes no requests until it passes its checks: open does not hold");
+    let before = asked.load(SeqCst);
+    assert_eq!(answers(&server, 6), "222222");
+    assert_eq!(asked.load(SeqCst), before);
+    assert!(done(&server, &["list"]).contains("HcFl"));
+    fine.store(true, SeqCst);
+    await_that("it is asked again", || answers(&server, 4).contains('1'));
+}
+
+#[test]
+fn members_are_drained_and_disabled_and_come_back() {
+    let ((one, ..), (two, ..)) = (named("1"), named("2"));
+    let server = balanced([one, two], "");
+    assert!(answers(&server, 4).contains('1'));
+    let url = format!("http://127.0.0.1:{one}");
+    let said = done(&server, &["drain", "app", &url]);
+    assert!(said.lines().any(|line| line.contains(&url) && line.contains("Drn")), "{said}");
+    assert_eq!(answers(&server, 6), "222222");
+    let own =
+        server.request(b"GET /p/a HTTP/1.1\r\nHost: a\r\nCookie: SID=x.one\r\nConnection: close\r\n\r\n");
+    assert_eq!(own.text(), "1", "its sessions stay with it");
+    let _ = done(&server, &["disable", "balancer://app", "one"]);
+    let other =
+        server.request(b"GET /p/a HTTP/1.1\r\nHost: a\r\nCookie: SID=x.one\r\nConnection: close\r\n\r\n");
+    assert_eq!(other.text(), "2");
+    let _ = done(&server, &["enable", "app"]);
+    assert!(answers(&server, 4).contains('1'));
+    for (words, why) in [
+        (&["drain", "nothing"][..], "there is no balancer nothing"),
+        (&["drain", "app", "three"], "has no member"),
+        (&["drain"], "which balancer"),
+    ] {
+        let output = operator(&server, words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn what_the_operator_wants_goes_on_over_a_reload() {
+    let ((one, ..), (two, ..)) = (named("1"), named("2"));
+    let server = balanced([one, two], "");
+    let _ = done(&server, &["disable", "app", "one"]);
+    let file = server.site().path("httpd.conf");
+    let reloaded = Command::new(hostler()).arg("reload").arg("-f").arg(&file).output().expect("hostler runs");
+    assert!(reloaded.status.success(), "{reloaded:?}");
+    assert_eq!(answers(&server, 6), "222222");
+    let listed = done(&server, &["list"]);
+    assert!(listed.contains("Dis"), "{listed}");
+    let _ = done(&server, &["reset", "app"]);
+    assert!(answers(&server, 4).contains('1'));
+}
