@@ -72,7 +72,6 @@ impl Plan {
     }
 
     /// The phase's modules in order.
-    #[cfg(test)]
     pub(crate) fn names(&self, phase: Phase) -> Vec<&'static str> {
         self.of(phase).iter().map(|entry| entry.module.name).collect()
     }
