@@ -87,6 +87,12 @@ impl Plan {
         self.of(phase).iter().any(|entry| (entry.hook.when)(request))
     }
 
+    /// The same, of hooks that decide something.
+    pub(crate) fn decides(&self, phase: Phase, request: &Request) -> bool {
+        let deciding = self.of(phase).iter().filter(|entry| entry.hook.effect != Effect::Notes);
+        deciding.into_iter().any(|entry| (entry.hook.when)(request))
+    }
+
     /// Whether no other module's hook can come between this one's functions, from the header parser to the handler.
     pub(crate) fn is_clear_to_handler(&self, module: &str, request: &Request) -> bool {
         let others = Phase::ALL[Phase::HeaderParser as usize..].iter().flat_map(|phase| self.of(*phase));
