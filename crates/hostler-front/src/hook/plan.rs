@@ -83,6 +83,7 @@ impl Plan {
     }
 
     /// Whether any hook of this phase has something to say.
+    #[cfg(test)]
     pub(crate) fn applies(&self, phase: Phase, request: &Request) -> bool {
         self.of(phase).iter().any(|entry| (entry.hook.when)(request))
     }
