@@ -6,12 +6,12 @@ use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, auth, autoindex, cern_meta, cgi, core, data, deflate, dir, env, expires, fcgid, headers,
     imagemap, include, info, log_debug, log_forensic, logio, negotiation, perl, php, proxy, proxy_fcgi,
-    ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status, substitute, unique_id, usertrack,
-    vhost_alias, wsgi,
+    ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status, substitute, unique_id, userdir,
+    usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 48] = [
+pub(crate) static MODULES: [&Module; 49] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -58,6 +58,7 @@ pub(crate) static MODULES: [&Module; 48] = [
     &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,
+    &userdir::MODULE,
     &usertrack::MODULE,
     &vhost_alias::MODULE,
 ];

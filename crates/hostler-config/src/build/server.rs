@@ -45,6 +45,8 @@ impl RawServer {
             directories: joined(&main.directories, self.directories, sorted),
             locations: joined(&main.locations, self.locations, |all| all),
             settings: self.settings,
+            user_of: None,
+            users: Arc::default(),
         }
     }
 }
@@ -94,7 +96,8 @@ impl Config {
         if builder.errors.is_empty() {
             handlers::warn_of_missing(&mut builder);
         }
-        let servers = merged(raw, hosts);
+        let mut servers = merged(raw, hosts);
+        super::users::add(&mut servers, &process, &mut builder);
         let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options, aliases };
         errors.extend(pairs::impossible(&config));
