@@ -147,7 +147,7 @@ fn advice(module: &str) -> &'static str {
             "leave it out: it sizes processes that Hostler does not have"
         }
         _ if family("proxy") || family("lbmethod") => {
-            "send clients there with Redirect, until Hostler can hand requests on"
+            "ProxyPass hands requests on; let the server behind write links that are right here"
         }
         _ if family("ssl") => "leave it out, or use the TLS directives of the reference",
         _ => "",
