@@ -4,18 +4,19 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
+    actions, alias, asgi, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
     negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status,
     substitute, unique_id, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 39] = [
+pub(crate) static MODULES: [&Module; 40] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
     &actions::MODULE,
     &alias::MODULE,
+    &asgi::MODULE,
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,

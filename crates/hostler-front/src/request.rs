@@ -30,10 +30,11 @@ use crate::request::thread::Thread;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::{DirConfig, Server};
-use hostler_http1::head::{self, HTTP_09, Head, Version};
+use hostler_http1::head::{self, HTTP_09, HTTP_11, Head, Version};
 use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -304,6 +305,19 @@ impl Request {
             request = prev;
         }
         request
+    }
+
+    /// Sends fields ahead of the answer (RFC 8297), where the client's protocol knows such.
+    pub(crate) async fn early_hints(&self, fields: &[(Vec<u8>, Vec<u8>)]) {
+        let early = self.peer.early.get().and_then(Weak::upgrade);
+        let Some(early) = early.filter(|_| self.version == HTTP_11 && !self.is_part()) else { return };
+        let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
+        for (name, value) in fields {
+            hostler_http1::response::field(&mut head, name, value);
+        }
+        head.extend_from_slice(b"\r\n");
+        let mut head = Bytes::from(head);
+        poll_fn(|context| early.poll_send(context, &mut head)).await;
     }
 
     /// The file's last path segment.

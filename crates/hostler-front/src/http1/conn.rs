@@ -10,6 +10,7 @@ use super::tunnel;
 use super::wire::{Wire, with_scratch};
 use crate::hook::reply::Reply;
 use crate::io::body::{Body, RequestBody};
+use crate::io::early::Early;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
@@ -24,7 +25,7 @@ use hostler_http1::head::{self, Head, HeadError, Limits};
 use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,8 @@ enum Next {
 pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
     let limits = peer.limits;
     let wire = Rc::new(Wire::new(io, peer.settings.timeout, peer.remote.ip().into()));
+    let early: Weak<dyn Early> = Rc::downgrade(&(wire.clone() as Rc<dyn Early>));
+    let _ = peer.early.set(early);
     let mut first = true;
     loop {
         let wait = if first {

@@ -5,14 +5,16 @@ use super::tunnel::Upgraded;
 use super::watch::Watch;
 use crate::io::body::BodyError;
 use crate::io::deadline::Deadline;
+use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
 use crate::io::sent::Ended;
 use crate::io::stream::Io;
 use crate::limits::clients::Client;
+use bytes::{Buf as _, Bytes};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// What the reader of the body and the writer of the answer share.
@@ -139,6 +141,21 @@ impl Wire {
     }
 }
 
+impl Early for Wire {
+    fn poll_send(&self, context: &mut Context<'_>, head: &mut Bytes) -> Poll<()> {
+        // Whose first bytes have gone ahead gets the answer itself next.
+        while !head.is_empty() && self.watch.ahead.get() == 0 {
+            let mut io = self.io.borrow_mut();
+            match ready!(io.poll_write(context, &[IoSlice::new(head)])) {
+                Ok(count) if count > 0 => head.advance(count),
+                _ => return Poll::Ready(()),
+            }
+            let _ = io.poll_flush(context);
+        }
+        Poll::Ready(())
+    }
+}
+
 /// The pieces without their first `at` bytes.
 fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSlice<'a>; 4]> {
     let mut out = smallvec::SmallVec::new();
@@ -153,7 +170,7 @@ fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSl
 }
 
 /// Space to read into, one per thread: whatever has to outlive a poll is copied out of it.
-pub(super) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
+pub(crate) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
     const SIZE: usize = 32 << 10;
     thread_local! {
         static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SIZE].into_boxed_slice());

@@ -69,6 +69,12 @@ impl From<&BodyError> for Error {
 pub(crate) trait BodyStream {
     /// The next piece, never empty; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// Whether a client that has said that it will send no more is taken for gone: whoever makes the body may have nothing to
+    /// say for very long, and is to know.
+    fn ends_with_client(&self) -> bool {
+        false
+    }
 }
 
 /// A piece of a body of known length.

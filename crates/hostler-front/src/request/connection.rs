@@ -1,5 +1,6 @@
 //! What is known of a client's connection as long as it lasts.
 
+use crate::io::early::Early;
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
@@ -8,9 +9,9 @@ use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,8 @@ pub(crate) struct Peer {
     pub(crate) names: Names,
     /// Requests answered so far (`%k`).
     pub(crate) requests: Rc<Cell<u32>>,
+    /// Where answers ahead of the answer go; `None`: the protocol can't have them.
+    pub(crate) early: OnceCell<Weak<dyn Early>>,
 }
 
 /// An IPv4 address that came in over an IPv6 socket is shown and compared as IPv4.
@@ -158,6 +161,7 @@ impl Peer {
             tls: known.tls.clone(),
             names: Names::default(),
             requests: known.requests.clone(),
+            early: known.early.clone(),
         }
     }
 
