@@ -186,7 +186,8 @@ async fn answer(
             crate::hook::serve::refuse(&thread, &peer, status, why, &line()).await
         }
         (Ok(()), None) if extended.as_ref().is_some_and(|asked| !asked.is_websocket) => {
-            crate::hook::serve::refuse(&thread, &peer, 501, "no such protocol can be asked for", &line()).await
+            crate::hook::serve::refuse(&thread, &peer, 501, "no such protocol can be asked for", &line())
+                .await
         }
         (Ok(()), None) => {
             let mut request = convert(&thread, &peer, &activity, request);
@@ -200,7 +201,7 @@ async fn answer(
     let reply = match extended {
         Some(asked) => match asked.follow(&thread, reply, working) {
             Ok(response) => return Ok(response.map(|()| Sending::nothing(thread, activity))),
-            Err(reply) => reply,
+            Err(reply) => *reply,
         },
         None => {
             drop(working);

@@ -45,7 +45,7 @@ impl Asked {
         thread: &Rc<Thread>,
         mut reply: Reply,
         working: Working,
-    ) -> Result<hyper::Response<()>, Reply> {
+    ) -> Result<hyper::Response<()>, Box<Reply>> {
         let mut tunnel = match std::mem::take(&mut reply.body) {
             Body::Tunnel(tunnel) => tunnel,
             body => {
@@ -55,7 +55,7 @@ impl Asked {
                 } else {
                     reply.body = body;
                 }
-                return Err(reply);
+                return Err(Box::new(reply));
             }
         };
         reply.status = 200;

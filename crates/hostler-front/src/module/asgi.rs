@@ -18,8 +18,8 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::respond::fail;
 use hostler_python_frames::asgi::HANDLER;
-use hostler_python_technique::DIR;
 use hostler_python_technique::asgi::LOG;
+use hostler_python_technique::{ASGI, DIR};
 
 pub(crate) static MODULE: Module = Module {
     handlers: &[Handler {
@@ -34,6 +34,10 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    if let Some(why) = ASGI.why_not(ASGI.isolation(&request.dir)) {
+        log::request(request, Severity::Error, LOG, why);
+        return Err(Halt::Status(500));
+    }
     let application = application::of(request).map_err(|why| {
         log::request(request, Severity::Error, LOG, &why);
         Halt::Status(500)

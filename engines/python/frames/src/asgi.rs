@@ -318,7 +318,11 @@ fn head(mut bytes: &[u8]) -> Result<Head, Malformed> {
         }
         fields.push((name, value));
     }
-    if bytes.is_empty() { Ok(Head { status, fields }) } else { Err(Malformed("something follows a head's fields")) }
+    if bytes.is_empty() {
+        Ok(Head { status, fields })
+    } else {
+        Err(Malformed("something follows a head's fields"))
+    }
 }
 
 /// RFC 9110 §5.1.

@@ -26,9 +26,11 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         transport.set_write_buffer_limits(high=256 << 10)
         self.worker.connections.add(self)
+        self.worker.counted()
 
     def connection_lost(self, _error):
         self.worker.connections.discard(self)
+        self.worker.counted()
         self.resume_writing()
         if self.cycle is not None:
             cycle, self.cycle = self.cycle, None

@@ -38,6 +38,40 @@ class Options:
         return self._all.get(name, [])
 
 
+class Board:
+    """Memory that all workers share: for each, how often its event loop has turned, and how many connections it has."""
+
+    ROW = struct.Struct("II")
+
+    def __init__(self, many):
+        self._memory = mmap.mmap(-1, self.ROW.size * many)
+        self._many = many
+        self._slot = None
+
+    def clear(self, slot):
+        """Nobody is there, or nobody yet: no one is to wait for it."""
+        self.ROW.pack_into(self._memory, self.ROW.size * slot, 0, 0xFFFFFFFF)
+
+    def enter(self, slot):
+        """This process is the worker."""
+        self._slot = slot
+
+    def row(self, slot):
+        return self.ROW.unpack_from(self._memory, self.ROW.size * slot)
+
+    def beat(self):
+        beats, connections = self.row(self._slot)
+        self.ROW.pack_into(self._memory, self.ROW.size * self._slot, (beats + 1) & 0xFFFFFFFF, connections)
+
+    def count(self, connections):
+        beats, _ = self.row(self._slot)
+        self.ROW.pack_into(self._memory, self.ROW.size * self._slot, beats, connections)
+
+    def fewest(self):
+        """The smallest number of connections that a worker has."""
+        return min(self.row(slot)[1] for slot in range(self._many))
+
+
 class Child:
     """A worker's process."""
 
@@ -59,7 +93,7 @@ class Parent:
         self._modules = modules
         self._many = options.number("workers", 1)
         self._timeout = options.number("timeout", 60)
-        self._beats = mmap.mmap(-1, 4 * self._many)
+        self._board = Board(self._many)
         self._children = {}
         self._pause = PAUSES[0]
         # Why no worker could begin, and until when that is the answer.
@@ -133,7 +167,7 @@ class Parent:
                 self._fork(slot)
 
     def _fork(self, slot):
-        struct.pack_into("I", self._beats, 4 * slot, 0)
+        self._board.clear(slot)
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -147,14 +181,8 @@ class Parent:
                     if child.pipe is not None:
                         os.close(child.pipe)
                 os.close(self._modules)
-                beat = self._beats
-                status = worker.run(
-                    self._options,
-                    self._listener,
-                    lambda count: struct.pack_into("I", beat, 4 * slot, count & 0xFFFFFFFF),
-                    writer,
-                    self._application,
-                )
+                self._board.enter(slot)
+                status = worker.run(self._options, self._listener, self._board, writer, self._application)
             finally:
                 os._exit(status)
         os.close(writer)
@@ -190,6 +218,7 @@ class Parent:
             child = self._children.pop(pid, None)
             if child is None:
                 continue
+            self._board.clear(child.slot)
             if child.pipe is not None:
                 self._hear(child)
                 if child.pipe is not None:
@@ -223,7 +252,7 @@ class Parent:
     def _watch(self):
         now = time.monotonic()
         for child in self._children.values():
-            (beats,) = struct.unpack_from("I", self._beats, 4 * child.slot)
+            beats, _ = self._board.row(child.slot)
             if beats != child.beats:
                 child.beats, child.moved = beats, now
                 if child.is_ready and now - child.since > YOUNG:

@@ -21,13 +21,13 @@ GRACE = 1.5
 class Worker:
     """What all connections of a worker share."""
 
-    def __init__(self, options, beat):
+    def __init__(self, options, board):
         self._options = options
-        self._beat = beat
-        self._beats = 0
+        # Where all workers show how they are.
+        self._board = board
         self._tasks = set()
         self._open = 0
-        self._server = None
+        self._listener = None
         self._stop = None
         self._requests = options.number("requests")
         self.most = options.number("max-message") or (16 << 20)
@@ -53,6 +53,9 @@ class Worker:
             task = self.loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def counted(self):
+        self._board.count(len(self.connections))
 
     def ended(self):
         """A request has come to its end."""
@@ -91,8 +94,7 @@ class Worker:
 
     def _look(self):
         """Each second: shows that the loop turns, and keeps connections alive."""
-        self._beats += 1
-        self._beat(self._beats)
+        self._board.beat()
         self.now = now = self.loop.time()
         quiet, interval = self._options.number("timeout", 60) / 3, self._options.number("ping", 20)
         for connection in list(self.connections):
@@ -118,16 +120,40 @@ class Worker:
         lifespan = Lifespan(self)
         await lifespan.start()
         self.state = lifespan.state
-        self._server = await self.loop.create_unix_server(
-            lambda: Connection(self), sock=listener, backlog=self._options.number("backlog", 1024), **KEEPS
-        )
+        self._listener = listener
+        self.counted()
+        self._listen()
         ready(file)
         await self._stop.wait()
         await self._drain()
         await lifespan.stop()
 
+    def _listen(self):
+        if not self.is_retiring:
+            self.loop.add_reader(self._listener.fileno(), self._accept)
+
+    def _accept(self):
+        """Takes one connection, unless another worker has fewer: then that one gets a moment to do it."""
+        if len(self.connections) > self._board.fewest() + 1:
+            self.loop.remove_reader(self._listener.fileno())
+            self.loop.call_later(0.005, self._listen)
+            return
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:
+            # Another one was faster.
+            return
+        accepted.setblocking(False)
+        self.start(self._connect(accepted))
+
+    async def _connect(self, accepted):
+        try:
+            await self.loop.connect_accepted_socket(lambda: Connection(self), accepted)
+        except OSError:
+            accepted.close()
+
     async def _drain(self):
-        self._server.close()
+        self.loop.remove_reader(self._listener.fileno())
         end = self.loop.time() + (GRACE if self.is_stopping else 30)
         while self.connections and self.loop.time() < end and not (self.is_stopping and not self._tasks):
             if self.is_stopping:
@@ -147,21 +173,16 @@ class Worker:
         await asyncio.sleep(0)
 
 
-# The socket's name is the site process's: it stays when a worker ends (Python 3.13 would remove it).
-KEEPS = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-
-
 def new_loop():
     """uvloop, if the environment has it; and which one it is."""
     try:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop(), "asyncio"
-    KEEPS.clear()
     return uvloop.new_event_loop(), f"uvloop {uvloop.__version__}"
 
 
-def run(options, listener, beat, pipe, application):
+def run(options, listener, board, pipe, application):
     """The whole life of a worker's process; returns its status."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -171,7 +192,7 @@ def run(options, listener, beat, pipe, application):
         os.write(pipe, f"R{said['loop']}\n{file or ''}".encode())
         os.close(pipe)
 
-    worker = Worker(options, beat)
+    worker = Worker(options, board)
     worker.application = application
     loop, said["loop"] = new_loop()
     asyncio.set_event_loop(loop)

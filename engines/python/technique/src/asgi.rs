@@ -7,8 +7,8 @@ use crate::parts::{DIR as WSGI_DIR, SERVER as WSGI_SERVER};
 use crate::setup;
 use hostler_config::technique::Variables;
 use hostler_config::{
-    Args, Arity, Command, Config, Contexts, DirConfig, Directive, Effect, Kind, Merge, Module, Overrides, Server,
-    Slot, unset_part,
+    Args, Arity, Command, Config, Contexts, DirConfig, Directive, Effect, Kind, Merge, Module, Overrides,
+    Server, Slot, unset_part,
 };
 use hostler_python_frames::Preload;
 
@@ -179,7 +179,10 @@ pub fn program(config: &Config, server: &Server, dir: &DirConfig, app: &App) -> 
         ("preload", (own.preload == Some(Preload::On)).then(|| "on".to_owned())),
         ("reload", dir.part(&WSGI_DIR).reloading.unwrap_or(true).then(|| "on".to_owned())),
     ];
-    options.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| word(name, value));
+    options
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .for_each(|(name, value)| word(name, value));
     let some = |value: Option<u32>| value.filter(|value| *value > 0);
     Ok(Program {
         args,

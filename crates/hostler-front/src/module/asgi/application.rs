@@ -55,8 +55,11 @@ thread_local! {
     static KNOWN: RefCell<HashMap<(usize, u32), Application, foldhash::fast::RandomState>> = RefCell::default();
 }
 
+/// By virtual host and program.
+type Counted = HashMap<(u32, Arc<Target>), Arc<Upstream>>;
+
 /// WebSockets are counted by all threads together.
-static COUNTED: LazyLock<Mutex<HashMap<(u32, Arc<Target>), Arc<Upstream>>>> = LazyLock::new(Mutex::default);
+static COUNTED: LazyLock<Mutex<Counted>> = LazyLock::new(Mutex::default);
 
 /// The application of a request.
 ///
@@ -161,10 +164,10 @@ fn pool_settings(server: &Server, idle: Option<u32>) -> Settings {
     let configured = pools::settings(server);
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     Settings {
-        start: 1,
-        min_spare: 0,
         max_spare: SPARE,
         max_workers: MOST,
+        // One that nobody has asked for would have a program that can't be started tried again.
+        on_demand: true,
         queue_length: configured.queue_length as usize,
         queue_timeout: seconds(configured.queue_timeout),
         idle: seconds(idle.unwrap_or(configured.idle)),

@@ -67,7 +67,11 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
 fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     let target = &request.target[..];
     let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    if sent.starts_with(b"/") && decoded(sent) == request.uri { sent.into() } else { escape_path(&request.uri).into() }
+    if sent.starts_with(b"/") && decoded(sent) == request.uri {
+        sent.into()
+    } else {
+        escape_path(&request.uri).into()
+    }
 }
 
 fn decoded(path: &[u8]) -> Vec<u8> {
@@ -90,8 +94,10 @@ fn decoded(path: &[u8]) -> Vec<u8> {
 }
 
 fn subprotocols(scope: &mut Scope, request: &Request) {
-    let said = request.headers_in.all(b"Sec-WebSocket-Protocol").flat_map(|value| value.split(|byte| *byte == b','));
-    let all: Vec<_> = said.map(|name| String::from_utf8_lossy(name.trim_ascii())).filter(|name| !name.is_empty()).collect();
+    let said =
+        request.headers_in.all(b"Sec-WebSocket-Protocol").flat_map(|value| value.split(|byte| *byte == b','));
+    let all: Vec<_> =
+        said.map(|name| String::from_utf8_lossy(name.trim_ascii())).filter(|name| !name.is_empty()).collect();
     scope.key("subprotocols").list(all.len() as u32);
     for name in all {
         scope.text(&name);

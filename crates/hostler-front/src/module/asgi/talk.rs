@@ -38,7 +38,12 @@ pub(super) async fn respond(
 }
 
 /// Asks the worker something of our own, and returns the head of its answer.
-pub(super) async fn ask(request: &Request, pool: &Arc<Pool>, head: Bytes, timeout: Duration) -> Result<Head, Error> {
+pub(super) async fn ask(
+    request: &Request,
+    pool: &Arc<Pool>,
+    head: Bytes,
+    timeout: Duration,
+) -> Result<Head, Error> {
     let mut conversation = Conversation::begin(request, pool, work(request, head, false, timeout)).await?;
     let mut told = None;
     loop {
@@ -79,7 +84,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
             Ok(Event::Head(Told::Answer(head))) => apply(request, head),
             Ok(Event::Head(Told::Early(head))) => request.early_hints(&head.fields).await,
             Ok(Event::Head(Told::Failed(why))) if gathered.length() == 0 => {
-                conversation.to_the_end(request).await;
+                conversation.read_out(request).await;
                 return Err(failure(&why));
             }
             Ok(Event::Head(Told::Failed(why))) => {
@@ -193,7 +198,7 @@ impl Conversation {
     }
 
     /// The connection can have another request then.
-    async fn to_the_end(mut self, about: &Request) {
+    async fn read_out(mut self, about: &Request) {
         let end = async {
             loop {
                 match self.next().await {

@@ -89,10 +89,15 @@ pub(super) async fn respond(
         Ok((Told::Answer(head), conversation)) => {
             talk::fields(request, head);
             withdraw_connection(&mut request.headers_out, &mut request.notes);
-            Ok(Body::Stream(Box::new(Denial { conversation: Some(conversation), request: Box::new(request.for_log()) })))
+            Ok(Body::Stream(Box::new(Denial {
+                conversation: Some(conversation),
+                request: Box::new(request.for_log()),
+            })))
         }
         Ok((Told::Failed(why), _)) => Err(fail(request, LOG, &talk::failure(&why))),
-        Ok((Told::Early(_) | Told::Alive | Told::Goodbye, _)) => Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation))),
+        Ok((Told::Early(_) | Told::Alive | Told::Goodbye, _)) => {
+            Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation)))
+        }
         Err(error) => Err(fail(request, LOG, &error)),
     }
 }
@@ -107,7 +112,8 @@ async fn begin(
     let usage = upstream.enter().await.map_err(|why| Error::because(Kind::QueueFull, why.to_string()))?;
     let told = talk::ask(request, pool, scope::socket_question(), application.timeout).await?;
     let path = told.fields.iter().find(|(name, _)| name == SOCKET).map(|(_, path)| &path[..]);
-    let path = path.ok_or_else(|| Error::because(Kind::ProtocolViolation, "it does not say where its socket is"))?;
+    let path =
+        path.ok_or_else(|| Error::because(Kind::ProtocolViolation, "it does not say where its socket is"))?;
     let socket = sockets::connect(&request.thread, &application.server, path, CONNECT).await?;
     let mut connection = Connection::unix(socket)?;
     connection.push(head);
@@ -232,7 +238,9 @@ mod tests {
     #[test]
     fn a_key_is_sixteen_bytes_in_base64() {
         assert!(is_key(b"dGhlIHNhbXBsZSBub25jZQ=="));
-        for key in [&b"dGhlIHNhbXBsZSBub25jZQ"[..], b"", b"dGhlIHNhbXBsZSBub25j!Q==", b"dGhlIHNhbXBsZSBub25jZQ=A"] {
+        for key in
+            [&b"dGhlIHNhbXBsZSBub25jZQ"[..], b"", b"dGhlIHNhbXBsZSBub25j!Q==", b"dGhlIHNhbXBsZSBub25jZQ=A"]
+        {
             assert!(!is_key(key));
         }
     }
