@@ -25,6 +25,7 @@ pub(super) enum Waiter {
     ),
     Connect(oneshot::Sender<Result<OwnedFd, ConnectError>>),
     Pipes(oneshot::Sender<Result<Vec<OwnedFd>, i32>>),
+    Append(oneshot::Sender<bool>),
 }
 
 /// A program's process id, and whether it ran already.
@@ -82,6 +83,10 @@ impl Link {
             FromSite::ConnectFailed { id, cause } => {
                 let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };
                 let _ = tell.send(Err(cause));
+            }
+            FromSite::Appended { id, opened } => {
+                let Waiter::Append(tell) = waiting.remove(&id)? else { return None };
+                let _ = tell.send(opened);
             }
             FromSite::Pipes { id } => waiting.remove(&id)?.pipes(Ok(fds))?,
             FromSite::NoPipes { id, errno } => waiting.remove(&id)?.pipes(Err(errno))?,
