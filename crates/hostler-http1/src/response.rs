@@ -21,9 +21,8 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// A value without its folds: CR LF and the blanks behind it are one space (RFC 9112 §5.2).
 fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
-    let is_fold = |at: usize| {
-        value[at..].starts_with(b"\r\n") && matches!(value.get(at + 2), Some(b' ' | b'\t'))
-    };
+    let is_fold =
+        |at: usize| value[at..].starts_with(b"\r\n") && matches!(value.get(at + 2), Some(b' ' | b'\t'));
     if !(0..value.len()).any(is_fold) {
         return Cow::Borrowed(value);
     }

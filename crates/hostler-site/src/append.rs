@@ -11,7 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 /// # Errors
 /// As the kernel tells why the file can't be opened; what is none is never waited for.
 pub(crate) fn append(path: &[u8], most: u64, text: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::CLOEXEC
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY;
     let file = open(OsStr::from_bytes(path), flags, Mode::from_raw_mode(0o644))?;
     let found = fstat(&file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {

@@ -8,6 +8,7 @@
 #include "perl_glue.h"
 #include "perliol.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -199,14 +200,17 @@ static PerlIO *duplicate(pTHX_ PerlIO *f, PerlIO *o, CLONE_PARAMS *param, int fl
     return PerlIOBase_dup(aTHX_ f, o, param, flags);
 }
 
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
+                            PerlIO *f, int narg, SV **args);
+
 static PERLIO_FUNCS_DECL(layer) = {
     sizeof(PerlIO_funcs),
-    "Hostler",
+    "Apache2",
     sizeof(struct _PerlIO),
     PERLIO_K_RAW | PERLIO_K_FASTGETS,
     pushed,
     popped,
-    NULL,
+    open_request,
     PerlIOBase_binmode,
     NULL,
     file_number,
@@ -229,6 +233,35 @@ static PERLIO_FUNCS_DECL(layer) = {
     buffered_in,
     take_in,
 };
+
+/* `open my $fh, '>:Apache2', $r`: a further handle of the request that is being answered. */
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
+                            PerlIO *f, int narg, SV **args)
+{
+    PERL_UNUSED_ARG(layers);
+    PERL_UNUSED_ARG(n);
+    PERL_UNUSED_ARG(fd);
+    PERL_UNUSED_ARG(imode);
+    PERL_UNUSED_ARG(perm);
+    if (narg != 1 || !hp_current || !sv_isobject(*args) || (*mode != 'r' && *mode != 'w')) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (!f)
+        f = PerlIO_allocate(aTHX);
+    return f ? PerlIO_push(aTHX_ f, self, mode, NULL) : NULL;
+}
+
+/* `open my $fh, '<:APR', $file, $pool`: a file as any other; memory is Perl's business. */
+static PerlIO_funcs apr_layer;
+
+static void define_apr_layer(pTHX)
+{
+    apr_layer = PerlIO_perlio;
+    apr_layer.name = "APR";
+    apr_layer.kind |= PERLIO_K_MULTIARG;
+    PerlIO_define_layer(aTHX_ & apr_layer);
+}
 
 static PerlIO *open_handle(pTHX_ const char *mode)
 {
@@ -366,6 +399,7 @@ void hp_handles_take_back(pTHX_ hp_handles *h)
 void hp_boot_handles(pTHX)
 {
     PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));
+    define_apr_layer(aTHX);
     syswrite = PL_ppaddr[OP_SYSWRITE];
     PL_ppaddr[OP_SYSWRITE] = syswrite_out;
     sysread = PL_ppaddr[OP_SYSREAD];

@@ -163,7 +163,9 @@ impl Reply {
         self.headers.iter().find_map(|(name, value)| {
             let shown = name.escape_ascii();
             match response::check(name, value).err()? {
-                Fault::Name => Some(format!("the answer's field name '{shown}' has characters that none may have")),
+                Fault::Name => {
+                    Some(format!("the answer's field name '{shown}' has characters that none may have"))
+                }
                 Fault::Value => {
                     Some(format!("the answer's field '{shown}' has a value with control characters"))
                 }
