@@ -50,9 +50,48 @@ static OP *lend_number(pTHX_ OP *(*operation)(pTHX))
     return next;
 }
 
+static PERLIO_FUNCS_DECL(layer);
+
+/* Whether the handle that syswrite is about to write to is the request's. */
+static int is_request_s(pTHX)
+{
+    SV **mark = PL_stack_base + *PL_markstack_ptr;
+    SV *glob = mark < PL_stack_sp ? mark[1] : NULL;
+    IO *io = glob && isGV_with_GP(glob) ? GvIO((GV *)glob) : NULL;
+    PerlIO *f = io ? IoOFP(io) : NULL;
+    return f && f == request_out && PerlIOValid(f);
+}
+
+/* syswrite STDOUT, text, length, offset: mod_perl 1's handle is a tied one, which takes it as print does. */
+static OP *write_to_request(pTHX)
+{
+    dSP;
+    dMARK;
+    dORIGMARK;
+    SSize_t items = SP - MARK;
+    STRLEN all, from = 0, length;
+    const char *text = items > 1 ? SvPV(MARK[2], all) : NULL;
+    if (!text)
+        all = 0;
+    if (items > 3) {
+        IV offset = SvIV(MARK[4]);
+        from = offset < 0 ? (STRLEN)(-offset) > all ? all : all + (STRLEN)offset : (STRLEN)offset > all ? all : (STRLEN)offset;
+    }
+    length = all - from;
+    if (items > 2 && SvOK(MARK[3]) && SvIV(MARK[3]) >= 0 && (STRLEN)SvIV(MARK[3]) < length)
+        length = (STRLEN)SvIV(MARK[3]);
+    if (length)
+        (void)PerlIO_write(request_out, text + from, length);
+    SP = ORIGMARK;
+    mXPUSHi((IV)length);
+    RETURN;
+}
+
 /* What is written comes where the output of programs comes that the script starts. */
 static OP *syswrite_out(pTHX)
 {
+    if (hp_settings.generation == 1 && hp_current && !hp_before_output && is_request_s(aTHX))
+        return write_to_request(aTHX);
     return lend_number(aTHX_ syswrite);
 }
 
