@@ -103,7 +103,7 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
         assert!(after.memory.unwrap() > 500 << 10, "{}: {after:?}", kind.name());
         // Tomcat is one.
         assert!(
-            after.processes.unwrap() > u32::from(kind != Kind::Tomcat).into(),
+            after.processes.unwrap() > u32::from(kind != Kind::Tomcat),
             "{}: {after:?}",
             kind.name()
         );
