@@ -2,6 +2,7 @@
 
 use crate::io::open_file::OpenFile;
 use crate::io::tunnel::Tunnel;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
@@ -74,6 +75,11 @@ pub(crate) trait BodyStream {
     /// say for very long, and is to know.
     fn ends_with_client(&self) -> bool {
         false
+    }
+
+    /// After its end: fields that come behind it (RFC 9110 §6.5), for a client that takes them.
+    fn trailers(&mut self) -> Option<Table> {
+        None
     }
 }
 

@@ -1,10 +1,7 @@
-//! Answers ahead of the answer (RFC 9110 §15.2): what a connection can send of them while its request is being answered.
+//! Answers that come before the answer (RFC 9110 §15.2), such as 103 with links that a browser may fetch already.
 
-use bytes::Bytes;
-use std::task::{Context, Poll};
-
-/// A connection that knows such answers.
+/// A client that can be told something early.
 pub(crate) trait Early {
-    /// Sends a head, of which it takes what has gone. That it can't is no reason to do anything: there will be an answer.
-    fn poll_send(&self, context: &mut Context<'_>, head: &mut Bytes) -> Poll<()>;
+    /// Tells it an interim answer's head, as HTTP/1.1 has it. Never waits; what there is no room for goes ahead of the answer.
+    fn tell(&self, head: &[u8]);
 }

@@ -17,7 +17,7 @@ use crate::request::settings;
 use crate::request::thread::{Shared, Thread};
 use hostler_config::Server;
 use hostler_gateway::backend::ring::attentive;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -369,7 +369,6 @@ pub(crate) fn peer(
         tls,
         names: Names::default(),
         requests: Rc::new(Cell::new(0)),
-        early: OnceCell::new(),
     })
 }
 

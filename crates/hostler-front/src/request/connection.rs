@@ -1,6 +1,5 @@
 //! What is known of a client's connection as long as it lasts.
 
-use crate::io::early::Early;
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
 use crate::request::vhost::AddressHosts;
@@ -9,9 +8,9 @@ use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
 use hostler_http1::response::{self, Connection};
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -132,8 +131,6 @@ pub(crate) struct Peer {
     pub(crate) names: Names,
     /// Requests answered so far (`%k`).
     pub(crate) requests: Rc<Cell<u32>>,
-    /// Where answers ahead of the answer go; `None`: the protocol can't have them.
-    pub(crate) early: OnceCell<Weak<dyn Early>>,
 }
 
 /// An IPv4 address that came in over an IPv6 socket is shown and compared as IPv4.
@@ -161,7 +158,6 @@ impl Peer {
             tls: known.tls.clone(),
             names: Names::default(),
             requests: known.requests.clone(),
-            early: known.early.clone(),
         }
     }
 

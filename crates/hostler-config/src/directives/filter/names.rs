@@ -9,7 +9,7 @@ use crate::{Args, Command};
 const COMPRESS: &[&str] = &["DEFLATE", "BROTLI_COMPRESS"];
 
 /// The other filters for answers that there are.
-const FILTERS: &[&str] = &["INCLUDES", "RATE_LIMIT", "SUBSTITUTE"];
+const FILTERS: &[&str] = &["INCLUDES", "RATE_LIMIT", "SUBSTITUTE", "DATA"];
 
 fn is_among(list: &[&str], name: &str) -> bool {
     list.iter().any(|known| known.eq_ignore_ascii_case(name))

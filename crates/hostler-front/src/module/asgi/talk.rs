@@ -82,7 +82,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
     loop {
         match event {
             Ok(Event::Head(Told::Answer(head))) => apply(request, head),
-            Ok(Event::Head(Told::Early(head))) => request.early_hints(&head.fields).await,
+            Ok(Event::Head(Told::Early(head))) => request.early_hints(&head.fields),
             Ok(Event::Head(Told::Failed(why))) if gathered.length() == 0 => {
                 conversation.read_out(request).await;
                 return Err(failure(&why));

@@ -89,7 +89,8 @@ fn a_scope_is_written_as_python_writes_its_values() {
     let mut scope = Scope::new(true);
     scope.key("type").text("http").key("headers").list(1).tuple(2).bytes(b"a").bytes(b"1");
     scope.key("client").none().key("extensions").dictionary().end().key("port").number(80);
-    let expected = b"\x01{Z\x04typeu\x04\0\0\0httpZ\x07headers[\x01\0\0\0(\x02\0\0\0s\x01\0\0\0as\x01\0\0\x001\
+    let expected =
+        b"\x01{Z\x04typeu\x04\0\0\0httpZ\x07headers[\x01\0\0\0(\x02\0\0\0s\x01\0\0\0as\x01\0\0\x001\
                      Z\x06clientNZ\x0aextensions{0Z\x04porti\x50\0\0\x000";
     assert_eq!(scope.finish(), frame(b'S', expected));
 }
