@@ -2,6 +2,7 @@
 //! program, request and expectation.
 
 mod applications;
+mod asgi;
 mod builds;
 mod cgi;
 mod closed;

@@ -67,6 +67,7 @@ static MODULES: &[&Module] = &[
     &ssl::MODULE,
     &proxy::MODULE,
     &proxy::HTTP,
+    &proxy::HTTP2,
     &proxy::BALANCER,
     &proxy::WSTUNNEL,
     &proxy::checks::MODULE,

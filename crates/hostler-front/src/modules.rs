@@ -4,19 +4,20 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cern_meta, cgi, core, data, deflate, dir, env, expires, fcgid, headers,
-    imagemap, include, info, log_debug, log_forensic, logio, negotiation, perl, php, proxy, proxy_fcgi,
-    ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status, substitute, unique_id, userdir,
-    usertrack, vhost_alias, wsgi,
+    actions, alias, asgi, auth, autoindex, cern_meta, cgi, core, data, deflate, dir, env, expires, fcgid,
+    headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation, perl, php, proxy,
+    proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status, substitute, unique_id,
+    userdir, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 49] = [
+pub(crate) static MODULES: [&Module; 50] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
     &actions::MODULE,
     &alias::MODULE,
+    &asgi::MODULE,
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,

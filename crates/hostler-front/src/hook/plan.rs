@@ -82,13 +82,7 @@ impl Plan {
         self.sieves[stage as usize].iter().map(|sieve| sieve.module.name).collect()
     }
 
-    /// Whether any hook of this phase has something to say.
-    #[cfg(test)]
-    pub(crate) fn applies(&self, phase: Phase, request: &Request) -> bool {
-        self.of(phase).iter().any(|entry| (entry.hook.when)(request))
-    }
-
-    /// The same, of hooks that decide something.
+    /// Whether any hook of this phase that decides something has something to say.
     pub(crate) fn decides(&self, phase: Phase, request: &Request) -> bool {
         let deciding = self.of(phase).iter().filter(|entry| entry.hook.effect != Effect::Notes);
         deciding.into_iter().any(|entry| (entry.hook.when)(request))
