@@ -8,6 +8,7 @@ mod closed;
 mod fastcgi;
 mod faults;
 mod files;
+mod filters;
 mod install;
 mod limits;
 mod logins;

@@ -4,13 +4,13 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
-    negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status,
-    substitute, unique_id, usertrack, vhost_alias, wsgi,
+    actions, alias, auth, autoindex, buffer, cgi, core, deflate, dir, env, expires, ext_filter, fcgid,
+    filter, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite,
+    servlet, speling, ssl, status, substitute, unique_id, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 39] = [
+pub(crate) static MODULES: [&Module; 42] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -21,11 +21,14 @@ pub(crate) static MODULES: [&Module; 39] = [
     &auth::basic::MODULE,
     &auth::digest::MODULE,
     &autoindex::MODULE,
+    &buffer::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &ext_filter::MODULE,
+    &filter::MODULE,
     &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,
