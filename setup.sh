@@ -67,6 +67,8 @@ test|file:/usr/lib/php/20220829/pdo_pgsql.so|php8.2-pgsql|the lab's comments in 
 test|file:/usr/lib/python3/dist-packages/psycopg2/__init__.py|python3-psycopg2|the same in Python
 test|file:/usr/share/java/sqlite-jdbc.jar|libxerial-sqlite-jdbc-java|the lab's servlet on SQLite
 test|file:/usr/share/java/postgresql.jar|libpostgresql-jdbc-java|the same on PostgreSQL
+test|file:/usr/lib/python3/dist-packages/django/__init__.py|python3-django|the lab's Django site, under two users
+test|unpack:php8.2-cgi|php8.2-cgi|the lab's WordPress as a program for each request (unpacked, not installed)
 test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)

@@ -67,6 +67,7 @@ print <<'EOT';
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |
 | ParseHeaders | the header may come in several flushes; mod_perl gives up after the first. |
+| `Apache2::Module->cmds` | the directives of modules of Perl's; those of the server's own modules are the front's. |
 | `Apache2::MPM->show` | `prefork`: a process serves one request at a time. |
 
 ## mod_perl 1 and libapreq

@@ -225,7 +225,7 @@ fn a_connection_changes_to_another_protocol() {
     // Who may not ask is told so by the front.
     assert_eq!(server.request(changing("/shop/echo", "websocket", "").as_bytes()).status, 401);
     let mut client = server.connect();
-    client.send(&changing("/shop/echo?a=b", "websocket", login));
+    client.send(changing("/shop/echo?a=b", "websocket", login));
     let head = until(&mut client, b"\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}: {}", server.error_log());
     // RFC 6455 §1.3
@@ -239,7 +239,7 @@ fn a_connection_changes_to_another_protocol() {
     drop(client);
     // Any other protocol; what only the front says is what the front has said.
     let mut client = server.connect();
-    client.send(&changing("/shop/do/raw?x=%20y", "own/1", login));
+    client.send(changing("/shop/do/raw?x=%20y", "own/1", login));
     assert!(until(&mut client, b"\r\n\r\n").starts_with("HTTP/1.1 101 "), "{}", server.error_log());
     assert_eq!(
         until(&mut client, b"\n"),

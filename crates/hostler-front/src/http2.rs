@@ -11,6 +11,7 @@ use crate::io::sent::Sent;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_http1::head::{HTTP_2, Limits};
 use http_body::{Body as _, Frame, SizeHint};
@@ -311,6 +312,14 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
     response.map(|()| sending)
 }
 
+fn trailers(fields: &Table) -> http::HeaderMap {
+    let pairs = fields.iter().filter_map(|(name, value)| {
+        let name = http::HeaderName::from_bytes(name).ok()?;
+        Some((name, http::HeaderValue::from_bytes(value).ok()?))
+    });
+    pairs.collect()
+}
+
 /// An answer on its way; the log line is written when it has gone or broken off.
 struct Sending {
     stream: Box<dyn BodyStream>,
@@ -337,7 +346,8 @@ impl http_body::Body for Sending {
         Poll::Ready(match chunk {
             None => {
                 this.done = true;
-                None
+                // hyper asks no more after them.
+                this.stream.trailers().map(|fields| Ok(Frame::trailers(trailers(&fields))))
             }
             Some(Err(error)) => {
                 this.failed = Some(error.clone());

@@ -4,13 +4,14 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, buffer, cgi, core, deflate, dir, env, expires, ext_filter, fcgid,
-    filter, headers, include, negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite,
-    servlet, speling, ssl, status, substitute, unique_id, usertrack, vhost_alias, wsgi,
+    actions, alias, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
+    ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
+    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
+    substitute, unique_id, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 42] = [
+pub(crate) static MODULES: [&Module; 51] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -20,6 +21,15 @@ pub(crate) static MODULES: [&Module; 42] = [
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
     &auth::digest::MODULE,
+    &auth::form::MODULE,
+    &session::MODULE,
+    &cern_meta::MODULE,
+    &data::MODULE,
+    &imagemap::MODULE,
+    &info::MODULE,
+    &log_debug::MODULE,
+    &log_forensic::MODULE,
+    &logio::MODULE,
     &autoindex::MODULE,
     &buffer::MODULE,
     &deflate::MODULE,

@@ -23,6 +23,7 @@ pub(crate) mod variables;
 pub(crate) mod vhost;
 
 use crate::io::body::RequestBody;
+use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
 use crate::request::connection::Peer;
 use crate::request::slots::Slots;
@@ -168,6 +169,8 @@ pub(crate) struct Request {
     pub(crate) next: Option<Rc<Request>>,
     /// Bytes of the answer's body, once it has been sent.
     pub(crate) sent: Option<u64>,
+    /// Whom interim answers are told, if the client understands them.
+    pub(crate) early: Option<Rc<dyn Early>>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
 }
@@ -260,6 +263,7 @@ impl Request {
             main: None,
             next: None,
             sent: None,
+            early: None,
             custom_responses: Vec::new(),
         }
     }

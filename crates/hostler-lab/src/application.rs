@@ -8,20 +8,23 @@
 //! |---|---|
 //! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-c/hello` |
 //! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
-//! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl` |
+//! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl`, `/django/`, `/wordpress/`, `/wordpress-cgi/` |
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
 //! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
 
 mod comments;
 mod compile;
+mod daemon;
 mod files;
 mod fork;
 mod include;
 mod isolation;
 mod java;
+mod mariadb;
 mod postgresql;
 mod probe;
 mod registry;
+mod wordpress;
 
 pub use registry::{BareWork, bare_work, bare_work_everywhere};
 
@@ -72,7 +75,15 @@ pub struct LaidOut {
     /// For contestants.
     pub site: Site,
     #[expect(dead_code, reason = "kept for its end")]
-    database: Option<postgresql::Postgresql>,
+    database: Option<Server>,
+}
+
+/// A database server that was started for an application.
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept for their end")]
+enum Server {
+    Mariadb(mariadb::Mariadb),
+    Postgresql(postgresql::Postgresql),
 }
 
 /// The applications' names.
@@ -106,7 +117,7 @@ pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
     match name {
         "registry" => registry::lay_out(opened(root)?).map(without_database),
         "include" => include::lay_out(opened(root)?).map(without_database),
-        "isolation" => isolation::lay_out(opened(root)?).map(without_database),
+        "isolation" => isolation::lay_out(opened(root)?),
         "fork" => fork::lay_out(opened(root)?).map(without_database),
         "comments" => comments::lay_out(options.database, opened(root)?),
         _ => Err(unknown(name)),

@@ -21,7 +21,7 @@ mod users;
 use crate::run::{Cost, Server};
 use anyhow::{Context, Result};
 use kind::Kind;
-pub(crate) use kind::hostler;
+pub(crate) use kind::{hostler, installed as program_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

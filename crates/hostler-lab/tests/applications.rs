@@ -35,6 +35,9 @@ const PEERS: [(&str, &[&str]); 6] = [
     ("tomcat", &["servlet", "jsp"]),
 ];
 
+/// Who runs each virtual host as a user of its own.
+const TWO_USERS: [&str; 2] = ["hostler", "apache-itk"];
+
 /// An answer.
 struct Answer {
     status: u16,
@@ -191,12 +194,39 @@ fn each_host_is_served_by_its_own_user() {
     if !available(&techniques, "handler") || !available(&techniques, "cgi-perl") {
         return;
     }
-    let bench = Bench::start("isolation", options, &["hostler", "apache-itk"]);
+    let bench = Bench::start("isolation", options, &TWO_USERS);
     for (host, user) in [("a.test", contestant::site_user()), ("b.test", contestant::second_user())] {
         for path in ["/handler", "/cgi-bin/hello.pl"] {
             for (name, answer) in bench.answers(host, path) {
                 let expected = format!("This is {host}, served by user {user}.\n");
                 assert_eq!((answer.status, answer.body), (200, expected), "{path} by {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_django_site_and_wordpress_are_the_same_under_two_users() {
+    let options = Options::default();
+    let techniques = application::techniques("isolation", &options).unwrap();
+    let paths = [("wsgi", "/django/"), ("php", "/wordpress/"), ("php-cgi", "/wordpress-cgi/")];
+    let bench = Bench::start("isolation", options, &TWO_USERS);
+    for (technique, path) in paths {
+        for (host, user) in [("a.test", contestant::site_user()), ("b.test", contestant::second_user())] {
+            let mut first: Option<String> = None;
+            for (name, server) in &bench.servers {
+                if !available_at(&techniques, technique, name) {
+                    continue;
+                }
+                let answer = get(server, host, path);
+                let what = format!("{path} of {host} by {name}");
+                assert_eq!(answer.status, 200, "{what}: {}\n{}", answer.head, answer.body);
+                let expected = match technique {
+                    "wsgi" => format!("This is {host}, served by user {user}."),
+                    _ => "<title>Two users".to_owned(),
+                };
+                assert!(answer.body.contains(&expected), "{what}: {}", answer.body);
+                assert_eq!(*first.get_or_insert_with(|| answer.body.clone()), answer.body, "{what}");
             }
         }
     }

@@ -311,6 +311,7 @@ XS(hp_send_head)
     HP_METHOD(1);
     hp_request *main = hp_request_printing(r);
     main->parse_headers = 0;
+    main->header_said = 1;
     if (items > 1 && SvOK(ST(1))) {
         SvREFCNT_dec(main->content_type);
         main->content_type = newSVsv(ST(1));

@@ -74,6 +74,14 @@ void hp_request_expire(pTHX_ hp_request *r, int error)
     hp_table_set(aTHX_ error ? HP_TABLE(r, err_headers_out) : HP_TABLE(r, headers_out), "Expires", 7, date, length);
 }
 
+/* A program of mod_perl 1's that sends no header makes the whole answer itself (PerlSendHeader Off), if it begins as one. */
+static void look_for_own_head(pTHX_ hp_request *r, const char *bytes, STRLEN length)
+{
+    if (hp_settings.generation == 1 && r->head_state == HP_HEAD_UNSENT && !r->assbackwards && !r->parse_headers &&
+        !r->header_said && !hp_is_part(r) && length > 9 && memcmp(bytes, "HTTP/1.", 7) == 0)
+        r->assbackwards = 1;
+}
+
 void hp_request_send_head(pTHX_ hp_request *r)
 {
     hp_reply_head head;
@@ -150,6 +158,7 @@ static void transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
         through_filters(aTHX_ r, "Hostler::Filter::write", bytes, length);
         return;
     }
+    look_for_own_head(aTHX_ r, bytes, length);
     hp_request_send_head(aTHX_ r);
     r->bytes_sent += length; /* after HEAD, as Apache: what would have been */
     if (!length || r->in->flags & HP_HEAD_ONLY)

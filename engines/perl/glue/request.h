@@ -38,6 +38,7 @@ struct hp_request {
 
     int head_state;
     int assbackwards;
+    int header_said; /* by a program of mod_perl 1's: what follows is a body, whatever it begins with */
     int no_cache, no_local_copy;
     int changed;             /* HP_CHANGED_ bits: something that hp_changes tells was changed */
     int has_length;

@@ -74,7 +74,6 @@ impl Plan {
     }
 
     /// The phase's modules in order.
-    #[cfg(test)]
     pub(crate) fn names(&self, phase: Phase) -> Vec<&'static str> {
         self.of(phase).iter().map(|entry| entry.module.name).collect()
     }
@@ -85,9 +84,10 @@ impl Plan {
         self.sieves[stage as usize].iter().map(|sieve| sieve.module.name).collect()
     }
 
-    /// Whether any hook of this phase has something to say.
-    pub(crate) fn applies(&self, phase: Phase, request: &Request) -> bool {
-        self.of(phase).iter().any(|entry| (entry.hook.when)(request))
+    /// Whether any hook of this phase that decides something has something to say.
+    pub(crate) fn decides(&self, phase: Phase, request: &Request) -> bool {
+        let deciding = self.of(phase).iter().filter(|entry| entry.hook.effect != Effect::Notes);
+        deciding.into_iter().any(|entry| (entry.hook.when)(request))
     }
 
     /// Whether no other module's hook can come between this one's functions, from the header parser to the handler.

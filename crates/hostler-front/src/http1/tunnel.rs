@@ -43,6 +43,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         head_only: false,
         connection: Connection::Close,
         raw: reply.raw,
+        trailers: false,
     };
     let mut sent = Sent::default();
     let result = send::send(wire, outgoing, &mut sent).await;

@@ -91,7 +91,7 @@ impl Wire {
     }
 
     fn send_beginning(&self, cx: &mut Context<'_>) -> bool {
-        if self.watch.begun.get() {
+        if self.watch.begun.get() || self.owes() {
             return true;
         }
         let mut io = self.io.borrow_mut();

@@ -2,6 +2,7 @@
 
 use crate::io::open_file::OpenFile;
 use crate::io::tunnel::Tunnel;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
@@ -72,6 +73,11 @@ impl From<&BodyError> for Error {
 pub(crate) trait BodyStream {
     /// The next piece, never empty; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// After its end: fields that come behind it (RFC 9110 §6.5), for a client that takes them.
+    fn trailers(&mut self) -> Option<Table> {
+        None
+    }
 }
 
 /// A piece of a body of known length.

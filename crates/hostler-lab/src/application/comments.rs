@@ -3,7 +3,7 @@
 use super::compile::{self, Needs};
 use super::files::{self, Files, files};
 use super::postgresql::{self, Postgresql};
-use super::{Database, LaidOut, Technique, java, probe};
+use super::{Database, LaidOut, Server, Technique, java, probe};
 use crate::contestant::Site;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
         writable,
         ..Site::default()
     };
-    Ok(LaidOut { site, database: server })
+    Ok(LaidOut { site, database: server.map(Server::Postgresql) })
 }
 
 /// Where the rows are kept: its address, the files that programs write to, and the server if there is one.

@@ -179,7 +179,7 @@ pub(crate) fn hostler() -> Option<PathBuf> {
 }
 
 /// A program in the usual places, also those that are not in every user's `PATH`.
-pub(super) fn installed(name: &str) -> Option<PathBuf> {
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/sbin", "/bin"];
     let folders = std::env::split_paths(&path).chain(usual.into_iter().map(PathBuf::from));

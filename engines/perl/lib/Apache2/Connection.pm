@@ -23,7 +23,7 @@ sub get_remote_host {
     return $type == 0 || $type == 3 ? undef : $c->remote_ip;
 }
 
-sub pool { return Hostler::Request::current()->pool }
+sub pool { return Hostler::Request::current()->pool->parent_get }
 
 # The output filters of a connection are the front's: a true value for those who only look whether it is there.
 sub outgoing { return 1 }

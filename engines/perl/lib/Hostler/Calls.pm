@@ -28,7 +28,7 @@ Apache2::Connection Apache2::ConnectionUtil: pnotes pnotes_kill
 Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names !addrs !context !lookup_defaults !module_config
 Apache2::ServerRec Apache2::ServerUtil: add_config add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers
 Apache2::ServerRec Apache2::Log: log log_error log_serror warn
-Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner get_server_description get_server_version group_id restart_count server server_root server_root_relative server_shutdown_cleanup_register user_id
+Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner get_server_built get_server_description get_server_version group_id restart_count server server_root server_root_relative server_shutdown_cleanup_register user_id
 Apache2::Log Apache2::Log: LOG_MARK alert crit debug emerg error info log_pid notice warn
 Apache2::Process Apache2::Process: pconf pool short_name
 Apache2::MPM Apache2::MPM: is_threaded query show

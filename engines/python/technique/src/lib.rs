@@ -1,6 +1,7 @@
 //! What Python brings to the table of techniques: its engine, the row of WSGI, and mod_wsgi's directives. Values only: what
 //! runs applications is `hostler-python`, and what a request has to do with them is the front's.
 
+mod aliases;
 mod daemon;
 mod directives;
 pub mod groups;

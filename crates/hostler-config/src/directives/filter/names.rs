@@ -19,6 +19,7 @@ pub const CONTENT_SET: Rank = 20;
 const OUTPUTS: &[(&str, Rank)] = &[
     ("INCLUDES", RESOURCE),
     ("SUBSTITUTE", RESOURCE),
+    ("DATA", RESOURCE),
     ("INFLATE", RESOURCE - 1),
     ("DEFLATE", CONTENT_SET),
     ("BROTLI_COMPRESS", CONTENT_SET),

@@ -223,7 +223,7 @@ mod tests {
         let parsed = parse("My::Module\tMyWord\t1\t31\tMyWord value\n", None).unwrap();
         assert_eq!((parsed[0].name.as_str(), parsed[0].args_how), ("MyWord", 1));
         for (text, why) in [
-            ("X", "no directive"),
+            ("X", "not a directive"),
             ("M\t<Box\t0\t31\t", "sections"),
             ("M\tA\tone\t31\t", "numbers"),
             ("M\tA B\t1\t31\t", "not how"),

@@ -59,7 +59,7 @@ fn answer(request: &mut Request, body: Body) -> Body {
     {
         return body;
     }
-    request.content_encoding = request.headers_out.joined(b"Content-Encoding").map(Into::into);
+    request.content_encoding = request.headers_out.joined(b"Content-Encoding");
     request.headers_out.unset("Content-Length");
     request.headers_out.unset("Content-MD5");
     match request.server.conf.filter.deflate_etag.unwrap_or_default() {
