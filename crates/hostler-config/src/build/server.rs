@@ -95,6 +95,7 @@ impl Config {
         let hosts = std::mem::take(&mut builder.hosts);
         if builder.errors.is_empty() {
             handlers::warn_of_missing(&mut builder);
+            crate::directives::filter::refuse_missing(&mut builder);
         }
         let mut servers = merged(raw, hosts);
         super::users::add(&mut servers, &process, &mut builder);
