@@ -2,6 +2,7 @@
 //! program, request and expectation.
 
 mod applications;
+mod asgi;
 mod builds;
 mod cgi;
 mod closed;
@@ -33,6 +34,7 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod users;
 mod wordpress;
 mod workers;
 mod wsgi;

@@ -4,19 +4,20 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
+    actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
     ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
     perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
-    substitute, unique_id, usertrack, vhost_alias, wsgi,
+    substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 51] = [
+pub(crate) static MODULES: [&Module; 53] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
     &actions::MODULE,
     &alias::MODULE,
+    &asgi::MODULE,
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
@@ -61,6 +62,7 @@ pub(crate) static MODULES: [&Module; 51] = [
     &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,
+    &userdir::MODULE,
     &usertrack::MODULE,
     &vhost_alias::MODULE,
 ];

@@ -74,6 +74,12 @@ pub(crate) trait BodyStream {
     /// The next piece, never empty; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
 
+    /// Whether a client that has said that it will send no more is taken for gone: whoever makes the body may have nothing to
+    /// say for very long, and is to know.
+    fn ends_with_client(&self) -> bool {
+        false
+    }
+
     /// After its end: fields that come behind it (RFC 9110 §6.5), for a client that takes them.
     fn trailers(&mut self) -> Option<Table> {
         None
