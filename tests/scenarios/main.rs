@@ -9,6 +9,7 @@ mod closed;
 mod fastcgi;
 mod faults;
 mod files;
+mod filters;
 mod install;
 mod limits;
 mod logins;

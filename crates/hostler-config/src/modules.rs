@@ -54,6 +54,8 @@ static MODULES: &[&Module] = &[
     &filter::MODULE,
     &filter::DEFLATE,
     &filter::BROTLI,
+    &filter::BUFFER,
+    &filter::EXT_FILTER,
     &negotiation::MODULE,
     &remoteip::MODULE,
     &speling::MODULE,

@@ -4,14 +4,14 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, asgi, auth, autoindex, cern_meta, cgi, core, data, deflate, dir, env, expires, fcgid,
-    headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation, perl, php, proxy,
-    proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status, substitute, unique_id,
-    usertrack, vhost_alias, wsgi,
+    actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
+    ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
+    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
+    substitute, unique_id, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 49] = [
+pub(crate) static MODULES: [&Module; 52] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -32,11 +32,14 @@ pub(crate) static MODULES: [&Module; 49] = [
     &log_forensic::MODULE,
     &logio::MODULE,
     &autoindex::MODULE,
+    &buffer::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &ext_filter::MODULE,
+    &filter::MODULE,
     &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,

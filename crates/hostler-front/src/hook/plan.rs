@@ -5,7 +5,9 @@
 //! change when a module comes. `docs/phases.md` shows the result.
 
 use crate::hook::phases::Phase;
-use crate::hook::registry::{Answer, Change, Effect, Filter, Finished, Handler, Hook, Module, Run, Stage};
+use crate::hook::registry::{
+    Answer, Change, Effect, Filter, Finished, Handler, Hook, Input, Module, Output, Run, Stage,
+};
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
@@ -127,6 +129,18 @@ impl Plan {
             }
         };
         self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
+    }
+
+    /// The filters for answers that configurations name.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &'static Output> + use<> {
+        let modules: &'static [&'static Module] = self.modules;
+        modules.iter().flat_map(|module| module.outputs)
+    }
+
+    /// The filters for requests that configurations name.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &'static Input> + use<> {
+        let modules: &'static [&'static Module] = self.modules;
+        modules.iter().flat_map(|module| module.inputs)
     }
 
     /// The name of the handler for a media type.

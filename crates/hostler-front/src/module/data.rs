@@ -1,7 +1,6 @@
 //! `DATA` (mod_data): an answer as a `data:` URL (RFC 2397), its bytes in base 64.
 
-use crate::hook::filter::wants;
-use crate::hook::registry::{Change, Filter, Module, Stage};
+use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::request::{Origin, Request};
 use crate::values::text;
@@ -11,21 +10,18 @@ use bytes::Bytes;
 use std::task::{Context, Poll, ready};
 
 pub(crate) static MODULE: Module = Module {
-    filters: &[Filter {
-        stage: Stage::Resource,
-        after: &["substitute"],
-        sees_errors: false,
-        when: is_changed,
-        run: Change::Now(changed),
+    outputs: &[Output {
+        name: Name::Own("DATA"),
+        sees_bodiless: false,
+        run: |request, body, _| Box::pin(std::future::ready(changed(request, body))),
     }],
-    ..Module::new("data", is_changed)
+    ..Module::new("data", |_| false)
 };
 
-fn is_changed(request: &Request) -> bool {
-    request.origin == Origin::Client && wants(request, b"data")
-}
-
 fn changed(request: &mut Request, body: Body) -> Body {
+    if request.origin != Origin::Client {
+        return body;
+    }
     let start = start(request.content_type.as_deref().unwrap_or_default());
     request.content_type = Some(Bytes::from_static(b"text/plain"));
     if matches!(body, Body::Empty) {
