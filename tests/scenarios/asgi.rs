@@ -252,7 +252,7 @@ async def app(scope, receive, send):
         scope["state"]["name"] = "shared"
         await send({"type": "lifespan.startup.complete"})
         assert (await receive())["type"] == "lifespan.shutdown"
-        print("cleaned up", flush=True)
+        open(os.path.join(os.path.dirname(__file__), "cleaned-up"), "w").close()
         await send({"type": "lifespan.shutdown.complete"})
         return
     scope["state"]["own"] = scope["state"].get("own", 0) + 1
@@ -262,13 +262,14 @@ async def app(scope, receive, send):
 #[test]
 fn an_application_has_a_lifespan_whose_state_requests_find() {
     needs_python!();
-    let mut server = site(LIFESPAN, "").start();
+    let mut server = site(LIFESPAN, "").mode("app", 0o777).start();
     for _ in 0..2 {
         assert_eq!(server.get("/").text(), "{'name': 'shared', 'own': 1}");
     }
     server.signal(rustix::process::Signal::TERM);
     server.await_end();
-    assert!(server.error_log().contains("cleaned up"), "{}", server.error_log());
+    let done = server.site().path("app/cleaned-up");
+    await_it("what is done at the end", || done.exists());
 }
 
 #[test]
