@@ -34,6 +34,7 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod users;
 mod wordpress;
 mod workers;
 mod wsgi;
