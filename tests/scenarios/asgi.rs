@@ -170,7 +170,7 @@ async def app(scope, receive, send):
 }
 
 #[test]
-fn head_hints_and_files() {
+fn head_hints_files_and_trailers() {
     needs_python!();
     let text = r#"
 async def app(scope, receive, send):
@@ -179,6 +179,10 @@ async def app(scope, receive, send):
     if scope["path"] == "/file":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         return await send({"type": "http.response.pathsend", "path": __file__})
+    if scope["path"] == "/trailers":
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"trailer", b"x-sum")], "trailers": True})
+        await send({"type": "http.response.body", "body": b"body"})
+        return await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"42"), (b"content-length", b"1")]})
     await say(send, "body", headers=[(b"content-length", b"4")])
 "#;
     let server = site(text, "").start();
@@ -189,6 +193,9 @@ async def app(scope, receive, send):
     let early = client.any_response(false);
     assert_eq!((early.status, early.field("link")), (103, Some("</a.css>; rel=preload")));
     assert_eq!(client.any_response(false).text(), "body");
+    client.send("GET /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+    let answer = String::from_utf8_lossy(&client.rest()).into_owned();
+    assert!(answer.ends_with("4\r\nbody\r\n0\r\nx-sum: 42\r\n\r\n"), "{answer}");
     let file = server.get("/file").text();
     assert!(file.contains("http.response.pathsend") && file.starts_with(ANSWER), "{file}");
 }
@@ -245,7 +252,7 @@ async def app(scope, receive, send):
         scope["state"]["name"] = "shared"
         await send({"type": "lifespan.startup.complete"})
         assert (await receive())["type"] == "lifespan.shutdown"
-        print("cleaned up", flush=True)
+        open(os.path.join(os.path.dirname(__file__), "cleaned-up"), "w").close()
         await send({"type": "lifespan.shutdown.complete"})
         return
     scope["state"]["own"] = scope["state"].get("own", 0) + 1
@@ -255,13 +262,14 @@ async def app(scope, receive, send):
 #[test]
 fn an_application_has_a_lifespan_whose_state_requests_find() {
     needs_python!();
-    let mut server = site(LIFESPAN, "").start();
+    let mut server = site(LIFESPAN, "").mode("app", 0o777).start();
     for _ in 0..2 {
         assert_eq!(server.get("/").text(), "{'name': 'shared', 'own': 1}");
     }
     server.signal(rustix::process::Signal::TERM);
     server.await_end();
-    assert!(server.error_log().contains("cleaned up"), "{}", server.error_log());
+    let done = server.site().path("app/cleaned-up");
+    await_it("what is done at the end", || done.exists());
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! | `B` | a piece of the request's body | `A` | a WebSocket is accepted: from here on there are no frames |
 //! | `E` | that body's end | `I` | early hints |
 //! | | | `B` | a piece of the answer's body |
+//! | | | `T` | fields behind the answer's body |
 //! | | | `L` | something for the log |
 //! | | | `F` | there is no answer, or no further one: why |
 //! | | | `N` | nothing |
@@ -150,6 +151,8 @@ pub enum Said<'a> {
     Early(Head),
     /// A piece of the answer's body, never empty.
     Body(&'a [u8]),
+    /// Fields behind the answer's body.
+    Trailers(Head),
     /// It is at work.
     Alive,
     /// The connection ends, and the request was not looked at.
@@ -253,7 +256,7 @@ impl Answer {
                 self.kept.clear();
                 return Ok(());
             }
-            b'H' | b'A' | b'I' => LONGEST_HEAD,
+            b'H' | b'A' | b'I' | b'T' => LONGEST_HEAD,
             b'L' | b'F' => LONGEST_TEXT,
             b'E' => 1,
             b'N' | b'G' => 0,
@@ -278,6 +281,7 @@ impl Answer {
                 Said::Accepted(head(payload)?)
             }
             b'I' => Said::Early(head(payload)?),
+            b'T' => Said::Trailers(head(payload)?),
             b'L' => Said::Log(payload.to_vec()),
             b'F' => Said::Failed(payload.to_vec()),
             b'E' => {

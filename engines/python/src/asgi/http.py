@@ -9,7 +9,7 @@ WAITING = 64 << 10
 # Bytes of a file that are read at once.
 PIECE = 256 << 10
 
-EXTENSIONS = {"http.response.early_hint": {}, "http.response.pathsend": {}}
+EXTENSIONS = {"http.response.early_hint": {}, "http.response.pathsend": {}, "http.response.trailers": {}}
 
 
 class ClientGone(OSError):
@@ -70,7 +70,7 @@ def is_gone(error):
 
 
 class Http(Receiver):
-    __slots__ = ("_head", "_is_complete", "_is_head", "_is_started", "_left", "_pieces", "_size", "_told", "_whole")
+    __slots__ = ("_head", "_is_complete", "_is_head", "_is_over", "_is_started", "_left", "_pieces", "_size", "_told", "_trailers", "_whole")
 
     def __init__(self, connection, scope, has_body):
         super().__init__(connection, scope)
@@ -78,10 +78,12 @@ class Http(Receiver):
         # What has come of the body, and whether that is all of it, and whether the application knows.
         self._pieces, self._size = [], 0
         self._whole, self._told = not has_body, False
-        self._is_started = self._is_complete = False
+        self._is_started = self._is_over = self._is_complete = False
         self._is_head = scope["method"] == "HEAD"
         # The head, until there is something to be sent with it.
         self._head = b""
+        # Fields behind the body; None: there are none to come.
+        self._trailers = None
         # Bytes that Content-Length says are still to come.
         self._left = None
 
@@ -128,6 +130,8 @@ class Http(Receiver):
             await self.connection.room()
         elif kind == "http.response.start":
             self._start(message)
+        elif kind == "http.response.trailers":
+            self._end(message)
         elif kind == "http.response.early_hint":
             if self._is_started:
                 raise RuntimeError("http.response.early_hint comes before http.response.start")
@@ -146,7 +150,7 @@ class Http(Receiver):
         if not 200 <= status <= 999:
             raise ValueError(f"{int(status)} is no status of an answer")
         if message.get("trailers"):
-            raise RuntimeError("trailers are not offered (extensions has no http.response.trailers)")
+            self._trailers = []
         headers = list(message.get("headers", ()))
         self._head = wire.head(b"H", int(status), headers)
         for name, value in headers:
@@ -161,7 +165,7 @@ class Http(Receiver):
     def _body(self, piece, more):
         if not self._is_started:
             raise RuntimeError("http.response.body was sent before http.response.start")
-        if self._is_complete:
+        if self._is_complete or self._is_over:
             raise RuntimeError("a message was sent after the end of the answer")
         if type(piece) is not bytes:
             if not isinstance(piece, (bytes, bytearray, memoryview)):
@@ -176,10 +180,21 @@ class Http(Receiver):
         out, self._head = self._head, b""
         if piece and not self._is_head:
             out += wire.FRAME.pack(b"B", len(piece)) + piece
-        if more:
+        if more or self._trailers is not None:
             if out:
                 self.connection.say(out)
+            self._is_over = not more
             return
+        self._finish(out)
+
+    def _end(self, message):
+        if self._trailers is None or not self._is_over or self._is_complete:
+            raise RuntimeError("http.response.trailers comes behind the body, where http.response.start has announced it")
+        self._trailers += message.get("headers", ())
+        if not message.get("more_trailers", False):
+            self._finish(wire.head(b"T", 200, self._trailers))
+
+    def _finish(self, out):
         self._is_complete = True
         end = self.connection.ending(self._whole)
         self.connection.say(out + end)

@@ -149,7 +149,7 @@ class Parent:
             worker.traceback.print_exc()
             self._fail(str(error) if isinstance(error, program.NoApplication) else worker.Worker.sentence(error))
             return
-        self._seen = state(self._file)
+        self._seen = program.state(self._file) if self._file else None
         import gc
 
         gc.collect()
@@ -200,9 +200,10 @@ class Parent:
         if child.said.startswith(b"R"):
             child.is_ready = True
             self._why = None
-            loop, _, file = child.said[1:].decode(errors="replace").partition("\n")
+            loop, file, *seen = child.said[1:].decode(errors="replace").split("\n")
             if file and self._file is None:
-                self._file, self._seen = file, state(file)
+                # As it was when the worker had just imported it.
+                self._file, self._seen = file, tuple(map(int, seen))
             if loop != self._loop:
                 self._loop = loop
                 say(f"{self._options.text('app')} is served by Python {sys.version.split()[0]} with {loop}")
@@ -270,7 +271,7 @@ class Parent:
                 end(child.pid, signal.SIGKILL)
         if self._options.text("reload") == "on" and self._file and not self._is_ending:
             # While it is written anew it may be away for a moment.
-            if state(self._file) not in (None, self._seen):
+            if program.state(self._file) not in (None, self._seen):
                 self._begin_anew()
 
     def _begin_anew(self):
@@ -311,14 +312,6 @@ class Parent:
                     connection.shutdown(socket.SHUT_WR)
                 except OSError:
                     pass
-
-
-def state(file):
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def how(status):

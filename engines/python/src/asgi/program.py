@@ -44,6 +44,15 @@ def load(said):
     return single(found), getattr(module, "__file__", None)
 
 
+def state(file):
+    """What tells one state of a file from another; None: it is not there."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def from_file(path):
     """Runs a file as a module; what stands beside it can be imported."""
     folder, file = os.path.split(path)

@@ -114,16 +114,17 @@ class Worker:
         self._look()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
-        file = None
+        file = seen = None
         if self.application is None:
             self.application, file = program.load(self._options.text("app"))
+            seen = file and program.state(file)
         lifespan = Lifespan(self)
         await lifespan.start()
         self.state = lifespan.state
         self._listener = listener
         self.counted()
         self._listen()
-        ready(file)
+        ready(file, seen)
         await self._stop.wait()
         await self._drain()
         await lifespan.stop()
@@ -188,8 +189,8 @@ def run(options, listener, board, pipe, application):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     said = {"loop": "", "started": time.monotonic()}
 
-    def ready(file):
-        os.write(pipe, f"R{said['loop']}\n{file or ''}".encode())
+    def ready(file, seen):
+        os.write(pipe, "\n".join([f"R{said['loop']}", file or "", *map(str, seen or ())]).encode())
         os.close(pipe)
 
     worker = Worker(options, board)

@@ -22,6 +22,8 @@ pub(super) enum Told {
     Accepted(Head),
     /// There is no answer, or no further one.
     Failed(String),
+    /// Fields behind the answer's body.
+    Trailers(Head),
     /// The worker is at work.
     Alive,
     /// It ends, and has not looked at the request.
@@ -41,6 +43,7 @@ pub(super) fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<Even
         Said::Early(head) => Event::Head(Told::Early(head)),
         Said::Accepted(head) => Event::Head(Told::Accepted(head)),
         Said::Failed(why) => Event::Head(Told::Failed(shown(&why))),
+        Said::Trailers(head) => Event::Head(Told::Trailers(head)),
         Said::Alive => Event::Head(Told::Alive),
         Said::Goodbye => Event::Head(Told::Goodbye),
         Said::Body(piece) => Event::Output(bytes.slice_ref(piece)),

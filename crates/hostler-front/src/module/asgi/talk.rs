@@ -10,6 +10,7 @@ use crate::request::flow::Halt;
 use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
@@ -95,6 +96,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
                 return Err(Error::because(Kind::ProtocolViolation, why));
             }
             Ok(Event::Head(Told::Alive)) => {}
+            Ok(Event::Head(Told::Trailers(_))) => return Ok(stream(request, conversation, gathered)),
             Ok(Event::Head(Told::Goodbye)) => return Err(Error::new(Kind::ConnectionClosed)),
             Ok(Event::Output(piece)) => gathered.push(piece),
             Ok(Event::Log(text)) => tell(request, &text),
@@ -142,7 +144,7 @@ pub(super) fn fields(request: &mut Request, head: Head) {
 
 fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {
     let request = Box::new(request.for_log());
-    Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))
+    Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, trailers: None, request }))
 }
 
 /// A conversation, and what is left of the request's body.
@@ -152,12 +154,20 @@ struct Conversation {
     /// Some of that has been sent.
     has_passed: bool,
     has_head: bool,
+    /// Fields that come behind the answer's body.
+    trailers: Option<Table>,
 }
 
 impl Conversation {
     async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
         let upload = work.has_body.then(|| request.body.clone());
-        Ok(Self { exchange: pool.begin(work).await?, upload, has_passed: false, has_head: false })
+        Ok(Self {
+            exchange: pool.begin(work).await?,
+            upload,
+            has_passed: false,
+            has_head: false,
+            trailers: None,
+        })
     }
 
     async fn next(&mut self) -> Result<EventOf<Asgi>, Error> {
@@ -168,7 +178,11 @@ impl Conversation {
         self.poll_upload(context)?;
         match ready!(self.exchange.poll_next(context)) {
             Some(event) => {
-                self.has_head |= matches!(event, Ok(Event::Head(Told::Answer(_))));
+                match &event {
+                    Ok(Event::Head(Told::Answer(_))) => self.has_head = true,
+                    Ok(Event::Head(Told::Trailers(head))) => self.trailers = Some(trailers(head)),
+                    _ => {}
+                }
                 Poll::Ready(event)
             }
             None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
@@ -213,12 +227,35 @@ impl Conversation {
     }
 }
 
+/// Fields behind a body, without those that would say how long it is or what it means (RFC 9110 §6.5.1).
+fn trailers(head: &Head) -> Table {
+    const NEVER: [&[u8]; 9] = [
+        b"Content-Length",
+        b"Transfer-Encoding",
+        b"Trailer",
+        b"TE",
+        b"Host",
+        b"Connection",
+        b"Content-Type",
+        b"Content-Encoding",
+        b"Content-Range",
+    ];
+    let mut table = Table::with_capacity(head.fields.len());
+    for (name, value) in &head.fields {
+        if !NEVER.iter().any(|never| name.eq_ignore_ascii_case(never)) {
+            table.add(name.clone(), value.clone());
+        }
+    }
+    table
+}
+
 /// An answer's body on its way.
 struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
     /// What came before anybody took it.
     gathered: Gathered,
+    trailers: Option<Table>,
     /// The request, for the log.
     request: Box<Request>,
 }
@@ -236,7 +273,7 @@ impl BodyStream for Output {
                 Ok(Event::Head(Told::Failed(why))) => return self.break_off(why),
                 Ok(Event::Head(_)) => {}
                 Ok(Event::End { .. }) => {
-                    self.conversation = None;
+                    self.trailers = self.conversation.take().and_then(|conversation| conversation.trailers);
                     return Poll::Ready(None);
                 }
                 Err(error) => {
@@ -245,6 +282,10 @@ impl BodyStream for Output {
                 }
             }
         }
+    }
+
+    fn trailers(&mut self) -> Option<Table> {
+        self.trailers.take()
     }
 
     fn ends_with_client(&self) -> bool {

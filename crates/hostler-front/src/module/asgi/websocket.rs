@@ -95,7 +95,7 @@ pub(super) async fn respond(
             })))
         }
         Ok((Told::Failed(why), _)) => Err(fail(request, LOG, &talk::failure(&why))),
-        Ok((Told::Early(_) | Told::Alive | Told::Goodbye, _)) => {
+        Ok((Told::Early(_) | Told::Trailers(_) | Told::Alive | Told::Goodbye, _)) => {
             Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation)))
         }
         Err(error) => Err(fail(request, LOG, &error)),
