@@ -54,7 +54,7 @@ print <<'EOT';
 |---|---|
 | `$r->add_config` | what `.htaccess` may contain, from `PerlMapToStorageHandler` on. A line that nobody would act on any more dies, where mod_perl loses it: `Require` after `PerlAuthzHandler`, `Deny` after `PerlAccessHandler`, `SetHandler` after `PerlTypeHandler`, a handler for a phase that has begun, anything in `PerlPostReadRequestHandler` and `PerlTransHandler`, `<Files>` and `<If>` once the file is found. At most 16 additions of 4 KiB for each request; the third argument (a path) is not looked at. |
 | `$r->auth_name`, `$r->auth_type` | set what `AuthName` and `AuthType` say, up to `PerlAuthzHandler`; after that what this program sees. |
-| `$r->push_handlers`, `$r->set_handlers` | run for answers of every kind; for filters and connections they die. In a part of a page that is being written (`include virtual`) a function pushed for a later phase cannot be asked any more: that part is an error (500). `PerlLogHandler` pushed for an answer that is not Perl's runs before that is sent. |
+| `$r->push_handlers`, `$r->set_handlers` | run for answers of every kind; for connections they die. In a part of a page that is being written (`include virtual`) a function pushed for a later phase cannot be asked any more: that part is an error (500). `PerlLogHandler` pushed for an answer that is not Perl's runs before that is sent. |
 | `$r->read` | works in every phase; what is read before the response is gone for later ones, for CGI programs too. |
 | `$s->add_config`, `Apache->httpd_conf` | build configuration in `<Perl>` sections and in files while they are loaded (docs/moving-from-mod_perl.md); elsewhere they die: the front has read the configuration before. |
 | `$s->push_handlers`, `$s->set_handlers` | `PerlChildInitHandler` and `PerlChildExitHandler`, at startup; another phase dies: the configuration says which phases a worker is asked for. |
@@ -67,6 +67,7 @@ print <<'EOT';
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |
 | ParseHeaders | the header may come in several flushes; mod_perl gives up after the first. |
+| `Apache2::Module->cmds` | the directives of modules of Perl's; those of the server's own modules are the front's. |
 | `Apache2::MPM->show` | `prefork`: a process serves one request at a time. |
 
 ## mod_perl 1 and libapreq

@@ -2,6 +2,7 @@
 //! program, request and expectation.
 
 mod applications;
+mod asgi;
 mod builds;
 mod cgi;
 mod closed;
@@ -9,6 +10,7 @@ mod cluster;
 mod fastcgi;
 mod faults;
 mod files;
+mod filters;
 mod hostile_backends;
 mod install;
 mod limits;

@@ -12,8 +12,14 @@ pub struct Authority {
 
 /// Parses `host[:port]` as Apache's strict host check does (RFC 3986 §3.2.2): an address, a name of letters, digits and
 /// `-._`, other characters that Apache lets pass, or an IPv6 address in brackets. `None`: not a host.
+///
+/// Without `strict` only what could be taken for a path is refused (`fix_hostname`): an end that is no port stays in the
+/// name, which then is that of no virtual host.
 #[must_use]
 pub fn authority(text: &[u8], strict: bool) -> Option<Authority> {
+    if !strict && text.first() != Some(&b'[') {
+        return lenient_authority(text);
+    }
     let (host, port) = if text.first() == Some(&b'[') {
         let end = text.iter().position(|&b| b == b']')?;
         let inside = std::str::from_utf8(&text[1..end]).ok()?;
@@ -46,13 +52,36 @@ pub fn authority(text: &[u8], strict: bool) -> Option<Authority> {
     Some(Authority { host, port })
 }
 
+/// A host as it is written, with a port if digits follow the last colon.
+fn lenient_authority(text: &[u8]) -> Option<Authority> {
+    let (host, port) = match text.iter().rposition(|&b| b == b':') {
+        Some(at) if text[at + 1..].iter().all(u8::is_ascii_digit) && at > 0 => {
+            (&text[..at], Some(&text[at + 1..]))
+        }
+        _ => (text, None),
+    };
+    let port = match port.filter(|digits| !digits.is_empty()) {
+        Some(digits) => match std::str::from_utf8(digits).ok()?.parse::<u16>() {
+            Ok(0) | Err(_) => return None,
+            Ok(port) => Some(port),
+        },
+        None => None,
+    };
+    let mut host = host.to_ascii_lowercase();
+    check_name(&host, false)?;
+    if host.last() == Some(&b'.') {
+        host.pop();
+    }
+    Some(Authority { host, port })
+}
+
 fn check_name(host: &[u8], strict: bool) -> Option<()> {
     if host.windows(2).any(|two| two == b"..") {
         return None;
     }
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     // Apache without Strict refuses only what could be taken for a path.
-    let lenient = |b: u8| !b.is_ascii_control() && !matches!(b, b'/' | b'\\' | b'%' | b'[' | b']');
+    let lenient = |b: u8| !matches!(b, b'/' | b'\\');
     if !host.iter().all(|&b| plain(b) || (!strict && lenient(b))) {
         return None;
     }
@@ -67,7 +96,7 @@ fn check_numbers(host: &[u8]) -> Option<()> {
     if !host.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
         let last = labels.next_back()?;
         let alone = last.len() == host.len();
-        return (alone || !last.first().is_some_and(u8::is_ascii_digit)).then_some(());
+        return (alone || last.first().is_none_or(u8::is_ascii_alphabetic)).then_some(());
     }
     let is_number = |label: &[u8]| !label.is_empty() && (label[0] != b'0' || label.len() == 1);
     (labels.clone().count() == 4 && labels.all(is_number)).then_some(())
@@ -142,9 +171,18 @@ mod tests {
         {
             assert!(host(good).is_some(), "{good}");
         }
-        for bad in
-            ["017700000001", "0x7f.1", "127.01.0.1", "127.1", "1.2.3", "1.2.3.4.5", "example.1", "0", "a.0x1"]
-        {
+        for bad in [
+            "017700000001",
+            "0x7f.1",
+            "127.01.0.1",
+            "127.1",
+            "1.2.3",
+            "1.2.3.4.5",
+            "example.1",
+            "0",
+            "a.0x1",
+            "1.2.3.-4",
+        ] {
             assert_eq!(host(bad), None, "{bad}");
         }
     }

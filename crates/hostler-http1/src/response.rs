@@ -1,6 +1,7 @@
 //! The head of an answer: fields, and what is told about the connection.
 
 use crate::head::is_token;
+use std::borrow::Cow;
 
 /// Writes a field. A value that could end the line early is made harmless, and a field whose name is none
 /// (RFC 9110 §5.1) is left out (response splitting).
@@ -11,11 +12,55 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
-        out.extend(value.iter().map(|&b| if matches!(b, b'\r' | b'\n' | 0) { b' ' } else { b }));
+        out.extend(unfolded(value).iter().map(|&b| if matches!(b, b'\r' | b'\n' | 0) { b' ' } else { b }));
     } else {
         out.extend_from_slice(value);
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// A value without its folds: CR LF and the blanks behind it are one space (RFC 9112 §5.2).
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    let is_fold =
+        |at: usize| value[at..].starts_with(b"\r\n") && matches!(value.get(at + 2), Some(b' ' | b'\t'));
+    if !(0..value.len()).any(is_fold) {
+        return Cow::Borrowed(value);
+    }
+    let (mut out, mut at) = (Vec::with_capacity(value.len()), 0);
+    while at < value.len() {
+        if is_fold(at) {
+            out.push(b' ');
+            at += 2 + value[at + 2..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        } else {
+            out.push(value[at]);
+            at += 1;
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// What is wrong with a field that an answer is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The name is not a token (RFC 9110 §5.1).
+    Name,
+    /// The value has a control character, and is no folded one (RFC 9110 §5.5).
+    Value,
+}
+
+/// Whether a field can be sent as it is; [`field`] sends a folded value in one line.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+    if name.is_empty() || !name.iter().copied().all(is_token) {
+        return Err(Fault::Name);
+    }
+    let is_bad = |b: u8| b.is_ascii_control() && b != b'\t';
+    if value.iter().copied().any(is_bad) && unfolded(value).iter().copied().any(is_bad) {
+        return Err(Fault::Value);
+    }
+    Ok(())
 }
 
 /// What an answer tells about the connection (RFC 9112 §9.3, §9.6).
@@ -48,6 +93,18 @@ pub fn connection(out: &mut Vec<u8>, connection: Connection) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folded_value_is_sent_in_one_line() {
+        let mut out = Vec::new();
+        field(&mut out, b"X", b"a\r\n \t b");
+        assert_eq!(out, b"X: a b\r\n");
+        assert_eq!(check(b"X", b"a\r\n b\tc"), Ok(()));
+        for bad in [&b"a\r\nb"[..], b"a\nb", b"a\r b", b"\x01", b"\x7f", b"a\r\n"] {
+            assert_eq!(check(b"X", bad), Err(Fault::Value), "{bad:?}");
+        }
+        assert_eq!(check(b"X?", b""), Err(Fault::Name));
+    }
 
     #[test]
     fn no_value_ends_its_line_early() {

@@ -7,6 +7,7 @@
 //! **Diagnostics**: none of its own; what it finds goes to the front as a value. A malformed frame ends it with
 //! one line on standard error and status 1.
 
+mod append;
 mod connect;
 mod connection;
 mod door;

@@ -17,7 +17,7 @@ use crate::connection::{Connection, Received, malformed};
 use crate::door::Door;
 use crate::parents::Parent;
 use crate::programs::{ConnectionId, Programs};
-use crate::{list, listen, run, walk};
+use crate::{append, list, listen, run, walk};
 
 /// The site process.
 #[derive(Debug)]
@@ -181,6 +181,7 @@ impl Site {
             | ToSite::Kill { .. }
             | ToSite::Parents { .. }
             | ToSite::Connect(_)
+            | ToSite::Append { .. }
             | ToSite::Pipes { .. } => 0,
         };
         if fds.len() != expected {
@@ -213,6 +214,10 @@ impl Site {
                 Some((answer, socket)) => self.answer(id, &answer, socket),
                 None => Ok(()),
             },
+            ToSite::Append { id: request, path, most, text } => {
+                let opened = append::append(&path, most, &text).is_ok();
+                self.answer(id, &FromSite::Appended { id: request, opened }, Vec::new())
+            }
             ToSite::Pipes { id: request, count } => {
                 let (answer, pipes) = pipes(request, count);
                 self.answer(id, &answer, pipes)

@@ -51,6 +51,18 @@ pub enum ToSite {
     /// Connect to a Unix socket as the site's user: the front itself connects to no path that a tenant controls, which
     /// could lead to another tenant's socket. Answer: [`FromSite::Connected`] or [`FromSite::ConnectFailed`].
     Connect(Connect),
+    /// Write a piece of text to the end of a file, made if there is none: the site's own log (ScriptLog), which is
+    /// opened for each entry. Answer: [`FromSite::Appended`].
+    Append {
+        /// The front's number.
+        id: RequestId,
+        /// Absolute path, from the operator's configuration.
+        path: ByteBuf,
+        /// A file that is longer than this, in bytes, gets nothing more.
+        most: u64,
+        /// What to write.
+        text: ByteBuf,
+    },
     /// Make pipes, which count for the site's user and not for the front's. Answer: [`FromSite::Pipes`], or
     /// [`FromSite::NoPipes`].
     Pipes {
@@ -174,6 +186,13 @@ pub enum FromSite {
         id: RequestId,
         /// The entries, unsorted, without `.` and `..`; or the errno.
         entries: Result<Vec<Entry>, i32>,
+    },
+    /// Answer to [`ToSite::Append`].
+    Appended {
+        /// The front's number.
+        id: RequestId,
+        /// Whether the site's user could open the file.
+        opened: bool,
     },
     /// The program runs.
     Started {

@@ -77,6 +77,8 @@ int hp_environ_end(pTHX);
 void hp_environ_into_real(pTHX);
 /* %ENV of a request to which its program has added something; else NULL. */
 HV *hp_environ_changed(pTHX);
+/* Names that the request began with, by index; NULL behind the last. */
+const char *hp_environ_name(size_t index, size_t *length);
 /* Whether %ENV outside of requests has this variable with this value. */
 int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value);
 void hp_environ_restore(pTHX);
@@ -109,6 +111,7 @@ SV *hp_table_access(pTHX_ hp_table *table, SV *name, SV *value);
 void hp_boot_record(pTHX);
 void hp_boot_io(pTHX);
 void hp_boot_handles(pTHX);
+void hp_boot_programs(pTHX);
 void hp_boot_table(pTHX);
 void hp_boot_request(pTHX);
 void hp_boot_server(pTHX);

@@ -350,12 +350,14 @@ XS(hp_content_languages)
     SV *answer = newRV_noinc(
         r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages)) : (SV *)newAV());
     if (items > 1) {
+        AV *given;
+        sv_2mortal(answer);
+        if (!SvROK(ST(1)) || SvTYPE(SvRV(ST(1))) != SVt_PVAV)
+            Perl_croak(aTHX_ "Not an array reference");
+        SvREFCNT_inc_simple_void(answer);
         SvREFCNT_dec((SV *)r->languages);
-        r->languages = NULL;
-        if (SvROK(ST(1)) && SvTYPE(SvRV(ST(1))) == SVt_PVAV) {
-            AV *given = (AV *)SvRV(ST(1));
-            r->languages = av_make(av_len(given) + 1, AvARRAY(given));
-        }
+        given = (AV *)SvRV(ST(1));
+        r->languages = av_make(av_len(given) + 1, AvARRAY(given));
     }
     HP_ANSWER(answer);
 }

@@ -254,6 +254,16 @@ static int is_added(pTHX_ const char *name, I32 length, SV *value)
            !hp_environ_is_outer(aTHX_ name, length, value);
 }
 
+/* `delete $ENV{NAME}` of a variable that the request began with. */
+static void take_out_deleted(pTHX_ hp_request *r, HV *env)
+{
+    const char *name;
+    size_t length, i;
+    for (i = 0; (name = hp_environ_name(i, &length)); i++)
+        if (!hv_exists(env, name, (I32)length))
+            hp_table_unset(aTHX_ HP_TABLE(r, subprocess_env), name, length);
+}
+
 void hp_env_of_program(pTHX_ hp_request *r)
 {
     HV *env = is_filled ? hp_environ_changed(aTHX) : NULL;
@@ -262,6 +272,7 @@ void hp_env_of_program(pTHX_ hp_request *r)
         return;
     if (r->env_wanted)
         hp_env_common(aTHX_ r);
+    take_out_deleted(aTHX_ r, env);
     hv_iterinit(env);
     while ((each = hv_iternext(env))) {
         I32 name_length;

@@ -198,10 +198,30 @@ static void take_out(pTHX)
     before = NULL;
 }
 
+/* `local $ENV{NAME}` puts another scalar in the place of the one that was held. */
+static int has_new_value(pTHX_ HV *env)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        SV **slot = sequence[i].value ? hv_fetch(env, sequence[i].name, (I32)sequence[i].length, 0) : NULL;
+        if (slot && *slot != sequence[i].value)
+            return 1;
+    }
+    return 0;
+}
+
 HV *hp_environ_changed(pTHX)
 {
     HV *env = GvHVn(PL_envgv);
-    return saved && HvUSEDKEYS(env) != given ? env : NULL;
+    return saved && (HvUSEDKEYS(env) != given || has_new_value(aTHX_ env)) ? env : NULL;
+}
+
+const char *hp_environ_name(size_t index, size_t *length)
+{
+    if (!saved || index >= count)
+        return NULL;
+    *length = sequence[index].length;
+    return sequence[index].name;
 }
 
 int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value)

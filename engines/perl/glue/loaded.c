@@ -121,6 +121,8 @@ void hp_loaded_boot(pTHX)
     }
     wanted = newHV();
     loading = 1;
+    if (hp_settings.generation == 1)
+        sv_setiv(get_sv("Apache::Server::Starting", GV_ADD), 1);
 }
 
 /* Where `name` was not found, up to the place where it was: it would be found there if it came to be. */
@@ -149,6 +151,8 @@ void hp_loaded_end(pTHX)
     HV *inc = GvHVn(PL_incgv);
     HE *entry;
     loading = 0;
+    if (hp_settings.generation == 1)
+        sv_setiv(get_sv("Apache::Server::Starting", GV_ADD), 0);
     ENTER;
     SAVETMPS;
     hv_iterinit(inc);

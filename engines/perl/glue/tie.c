@@ -8,6 +8,7 @@
 #include "perl_glue.h"
 #include "perliol.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,9 +50,48 @@ static OP *lend_number(pTHX_ OP *(*operation)(pTHX))
     return next;
 }
 
+static PERLIO_FUNCS_DECL(layer);
+
+/* Whether the handle that syswrite is about to write to is the request's. */
+static int is_request_s(pTHX)
+{
+    SV **mark = PL_stack_base + *PL_markstack_ptr;
+    SV *glob = mark < PL_stack_sp ? mark[1] : NULL;
+    IO *io = glob && isGV_with_GP(glob) ? GvIO((GV *)glob) : NULL;
+    PerlIO *f = io ? IoOFP(io) : NULL;
+    return f && f == request_out && PerlIOValid(f);
+}
+
+/* syswrite STDOUT, text, length, offset: mod_perl 1's handle is a tied one, which takes it as print does. */
+static OP *write_to_request(pTHX)
+{
+    dSP;
+    dMARK;
+    dORIGMARK;
+    SSize_t items = SP - MARK;
+    STRLEN all, from = 0, length;
+    const char *text = items > 1 ? SvPV(MARK[2], all) : NULL;
+    if (!text)
+        all = 0;
+    if (items > 3) {
+        IV offset = SvIV(MARK[4]);
+        from = offset < 0 ? (STRLEN)(-offset) > all ? all : all + (STRLEN)offset : (STRLEN)offset > all ? all : (STRLEN)offset;
+    }
+    length = all - from;
+    if (items > 2 && SvOK(MARK[3]) && SvIV(MARK[3]) >= 0 && (STRLEN)SvIV(MARK[3]) < length)
+        length = (STRLEN)SvIV(MARK[3]);
+    if (length)
+        (void)PerlIO_write(request_out, text + from, length);
+    SP = ORIGMARK;
+    mXPUSHi((IV)length);
+    RETURN;
+}
+
 /* What is written comes where the output of programs comes that the script starts. */
 static OP *syswrite_out(pTHX)
 {
+    if (hp_settings.generation == 1 && hp_current && !hp_before_output && is_request_s(aTHX))
+        return write_to_request(aTHX);
     return lend_number(aTHX_ syswrite);
 }
 
@@ -199,14 +239,17 @@ static PerlIO *duplicate(pTHX_ PerlIO *f, PerlIO *o, CLONE_PARAMS *param, int fl
     return PerlIOBase_dup(aTHX_ f, o, param, flags);
 }
 
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
+                            PerlIO *f, int narg, SV **args);
+
 static PERLIO_FUNCS_DECL(layer) = {
     sizeof(PerlIO_funcs),
-    "Hostler",
+    "Apache2",
     sizeof(struct _PerlIO),
     PERLIO_K_RAW | PERLIO_K_FASTGETS,
     pushed,
     popped,
-    NULL,
+    open_request,
     PerlIOBase_binmode,
     NULL,
     file_number,
@@ -229,6 +272,35 @@ static PERLIO_FUNCS_DECL(layer) = {
     buffered_in,
     take_in,
 };
+
+/* `open my $fh, '>:Apache2', $r`: a further handle of the request that is being answered. */
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
+                            PerlIO *f, int narg, SV **args)
+{
+    PERL_UNUSED_ARG(layers);
+    PERL_UNUSED_ARG(n);
+    PERL_UNUSED_ARG(fd);
+    PERL_UNUSED_ARG(imode);
+    PERL_UNUSED_ARG(perm);
+    if (narg != 1 || !hp_current || !sv_isobject(*args) || (*mode != 'r' && *mode != 'w')) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (!f)
+        f = PerlIO_allocate(aTHX);
+    return f ? PerlIO_push(aTHX_ f, self, mode, NULL) : NULL;
+}
+
+/* `open my $fh, '<:APR', $file, $pool`: a file as any other; memory is Perl's business. */
+static PerlIO_funcs apr_layer;
+
+static void define_apr_layer(pTHX)
+{
+    apr_layer = PerlIO_perlio;
+    apr_layer.name = "APR";
+    apr_layer.kind |= PERLIO_K_MULTIARG;
+    PerlIO_define_layer(aTHX_ & apr_layer);
+}
 
 static PerlIO *open_handle(pTHX_ const char *mode)
 {
@@ -366,6 +438,7 @@ void hp_handles_take_back(pTHX_ hp_handles *h)
 void hp_boot_handles(pTHX)
 {
     PerlIO_define_layer(aTHX_ PERLIO_FUNCS_CAST(&layer));
+    define_apr_layer(aTHX);
     syswrite = PL_ppaddr[OP_SYSWRITE];
     PL_ppaddr[OP_SYSWRITE] = syswrite_out;
     sysread = PL_ppaddr[OP_SYSREAD];

@@ -116,7 +116,9 @@ for my $name (qw(push_handlers set_handlers get_handlers)) {
     *$name = sub {
         my $self = shift;
         my $r = ref $self ? $self : ($_[0] // '') =~ /^PerlChild/ ? undef : eval { request() };
-        return $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_);
+        return $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_) if $name ne 'get_handlers';
+        my $list = $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_);
+        return $list // ();
     };
 }
 

@@ -182,11 +182,11 @@ fn rule(command: &Command<'_>, given: &[String], response: bool) -> Result<Rule,
 /// A field's name, without a colon that some write after it.
 fn field_name(text: &str, action: &Action) -> Result<Box<str>, String> {
     let name = text.split(':').next().unwrap_or(text);
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if matches!(action, Action::Echo(_)) {
         return Ok(text.into());
     }
-    if name.is_empty() || !name.bytes().all(is_token) {
+    // What is no name of a field is answered with 500 when a request comes to it, as in Apache.
+    if name.is_empty() {
         return Err(format!("\"{text}\" cannot be the name of a field"));
     }
     Ok(name.into())

@@ -19,6 +19,10 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
         ));
     }
     if &*request.method == b"CONNECT" {
+        if memchr::memchr(b'/', &target).is_some() {
+            return Err(refused(request, 400, "CONNECT takes a host and a port"));
+        }
+        request.uri = target.to_vec();
         request.headers_out.set("Allow", methods::allowed(request));
         return Err(405);
     }
@@ -32,11 +36,13 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
             if request.version == HTTP_11 && !request.headers_in.contains("Host") {
                 return Err(refused(request, 400, NO_HOST));
             }
-            let authority = authority(text, strict);
+            let authority = authority(text, strict).filter(|_| has_port(text));
             let authority =
                 authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
             // RFC 9112 §3.2.2: the target's host replaces the Host field.
-            request.headers_in.set("Host", target.slice_ref(text));
+            if strict || !request.headers_in.contains("Host") {
+                request.headers_in.set("Host", target.slice_ref(text));
+            }
             Some(authority)
         }
         None => host_field(request, strict)?,
@@ -45,6 +51,13 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
         choose(request, host, port)?;
     }
     Ok(())
+}
+
+/// Whether what follows the host in a target is a port, or nothing.
+fn has_port(authority: &[u8]) -> bool {
+    let host = authority.rsplit(|&b| b == b'@').next().unwrap_or(authority);
+    let behind = host.rsplit(|&b| b == b']').next().unwrap_or(host);
+    behind.split(|&b| b == b':').skip(1).all(|port| port.iter().all(u8::is_ascii_digit))
 }
 
 /// A fragment is never sent (RFC 9110 §4.2.5), and refused with Strict.

@@ -1,9 +1,9 @@
 //! The last steps of an answer: fields that belong to the content, output filters, header directives; and what
 //! remains to be done when it is sent (the log).
 
-use crate::hook::handler;
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, Finished, Stage};
+use crate::hook::{filter, handler};
 use crate::io::body::Body;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
@@ -12,6 +12,7 @@ use crate::request::Request;
 use crate::request::thread::Thread;
 use crate::values::text;
 use bytes::Bytes;
+use hostler_http1::response::{self, Fault};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -44,8 +45,10 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     }
     content_fields(&mut request);
     let body = change(Stage::Resource, &mut request, body, Answer::Content).await;
+    let body = filter::run(&mut request, body, filter::RESOURCE).await;
     // Nobody's slow client keeps what waits for the request's further phases: there are none.
     plan().release(&request);
+    let body = filter::run(&mut request, body, filter::CONTENT).await;
     let body = change(Stage::Content, &mut request, body, Answer::Content).await;
     request.filters.clear();
     type_field(&mut request);
@@ -154,6 +157,39 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
 }
 
 impl Reply {
+    /// Why its fields can't be sent (`ap_http_header_filter`'s check).
+    pub(crate) fn fault(&self) -> Option<String> {
+        if self.raw {
+            return None;
+        }
+        self.headers.iter().find_map(|(name, value)| {
+            let shown = name.escape_ascii();
+            match response::check(name, value).err()? {
+                Fault::Name => {
+                    Some(format!("the answer's field name '{shown}' has characters that none may have"))
+                }
+                Fault::Value => {
+                    Some(format!("the answer's field '{shown}' has a value with control characters"))
+                }
+            }
+        })
+    }
+
+    /// An error's answer whose own fields can't be sent has neither fields nor a page.
+    pub(crate) fn without_faults(mut self) -> Self {
+        let Some(why) = self.fault() else { return self };
+        log::request(&self.request, log::Severity::Error, "http", &why);
+        let mut headers = crate::values::table::Table::default();
+        for name in ["Date", "Server"] {
+            if let Some(value) = self.headers.find(name).cloned() {
+                headers.add(name, value);
+            }
+        }
+        (self.headers, self.body, self.status, self.reason) = (headers, Body::Empty, 500, None);
+        self.close = true;
+        self
+    }
+
     /// The answer is sent, or has broken off: log it. `received`: bytes of the request; `kept`: the connection stays.
     pub(crate) fn finish(
         mut self,

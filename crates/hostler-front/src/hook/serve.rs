@@ -143,11 +143,21 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
             Ok(body) | Err(Halt::Done(body)) => {
                 let budget = request.budget.clone();
                 let reply = Box::pin(crate::hook::reply::finish(request, body)).await;
-                return if budget.has_failed() { refused(*reply.request).await } else { reply };
+                if budget.has_failed() {
+                    return refused(*reply.request).await;
+                }
+                let Some(why) = reply.fault() else { return reply };
+                request = without_fields(*reply.request, &why);
+                outcome = Err(Halt::Status(500));
             }
             Err(Halt::Status(status)) => match error::document(&mut request, status) {
                 error::Answer::Page(body) => {
-                    return Box::pin(crate::hook::reply::finish_error(request, body)).await;
+                    let reply = Box::pin(crate::hook::reply::finish_error(request, body)).await;
+                    let Some(why) = reply.fault().filter(|_| reply.status != 500) else {
+                        return reply.without_faults();
+                    };
+                    request = without_fields(*reply.request, &why);
+                    outcome = Err(Halt::Status(500));
                 }
                 error::Answer::Redirect(target) => {
                     request = request.redirected(Bytes::from_static(b"GET"), &target);
@@ -173,6 +183,15 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
             },
         }
     }
+}
+
+/// A request whose answer can't have the fields that it was to have.
+fn without_fields(mut request: Request, why: &str) -> Request {
+    log::request(&request, Severity::Error, "http", why);
+    request.headers_out.clear();
+    request.err_headers_out.clear();
+    request.reason = None;
+    request
 }
 
 /// Steps of a redirect that are told, and the bytes of each.

@@ -163,6 +163,7 @@ async fn send_stream(
 ) -> Result<(), Ended> {
     let mut text = head;
     let mut left = declared;
+    wire.watch.is_strict.set(stream.ends_with_client());
     loop {
         let next = wire.while_there(poll_fn(|cx| stream.poll_chunk(cx))).await;
         let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {

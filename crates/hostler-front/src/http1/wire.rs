@@ -196,7 +196,7 @@ fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSl
 }
 
 /// Space to read into, one per thread: whatever has to outlive a poll is copied out of it.
-pub(super) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
+pub(crate) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
     const SIZE: usize = 32 << 10;
     thread_local! {
         static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SIZE].into_boxed_slice());

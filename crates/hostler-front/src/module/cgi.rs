@@ -5,6 +5,7 @@
 //! lines as they come, and for each 5xx one line with the cause and the id that the error page shows.
 
 mod environment;
+pub(crate) mod filter;
 mod include;
 mod record;
 mod run;
@@ -82,10 +83,17 @@ impl From<Error> for Failure {
 
 async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, Failure> {
     let environment = environment(request).await;
-    let mut program = run::script(request, environment, kept).await?;
+    let mut program = run::script(request, environment, kept.clone()).await?;
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     if !is_nph(request) {
-        let header = program.header(LIMITS).await?;
+        if let Some(kept) = &kept {
+            program.listen(kept.borrow().longest);
+        }
+        let header = program.header(LIMITS).await;
+        if let (Err(_), Some(kept)) = (&header, &kept) {
+            kept.borrow_mut().output = program.heard().to_vec();
+        }
+        let header = header?;
         if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {
             return Ok(Body::Empty);
         }

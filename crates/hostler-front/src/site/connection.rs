@@ -198,6 +198,16 @@ impl Link {
         self.answer(told).await?.map_err(SiteError::Connect)
     }
 
+    /// Has the site's process write a piece to the end of a file that is no longer than `most` bytes; false if the
+    /// site's user can't open it.
+    pub(crate) async fn append(&self, path: &str, most: u64, text: &str) -> Result<bool, SiteError> {
+        let (tell, told) = oneshot::channel();
+        let id = self.id();
+        let (path, text) = (path.as_bytes().to_vec().into(), text.as_bytes().to_vec().into());
+        self.ask(id, Waiter::Append(tell), &ToSite::Append { id, path, most, text }, Vec::new())?;
+        self.answer(told).await
+    }
+
     async fn answer<T>(&self, told: oneshot::Receiver<T>) -> Result<T, SiteError> {
         match tokio::time::timeout(PATIENCE, told).await {
             Ok(answer) => answer.map_err(|_| SiteError::Gone),

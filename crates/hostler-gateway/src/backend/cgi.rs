@@ -51,6 +51,27 @@ const FIRST_READ: usize = 8 << 10;
 /// Space for reading output once it turns out to be more; a pipe holds as much.
 const NEXT_READ: usize = 64 << 10;
 
+/// How long a program without a proper header is listened to, where somebody wants to know what it says.
+const HEARD_OUT: Duration = Duration::from_secs(1);
+
+/// The beginning of a program's output.
+#[derive(Debug, Default)]
+struct Heard {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Heard {
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= self.most
+    }
+
+    fn add(&mut self, chunk: &[u8]) {
+        let room = self.most.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+    }
+}
+
 /// How far the output has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -75,6 +96,8 @@ pub struct Exchange<I, P: Process, S: Sink> {
     stage: Stage,
     /// Output that was read before anybody took it.
     gathered: Gathered,
+    /// The beginning of what was said, where somebody wants to know it ([`Self::listen`]).
+    heard: Heard,
     timeout: Duration,
     /// Since when the program has been the one to move; `None`: it has not been waited for.
     waiting: Option<Instant>,
@@ -108,6 +131,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             exit: None,
             stage: Stage::Open,
             gathered: Gathered::default(),
+            heard: Heard::default(),
             timeout,
             waiting: None,
             timer: Timer::default(),
@@ -154,16 +178,42 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     async fn parse(&mut self, mut feed: impl FnMut(&[u8]) -> Progress) -> Result<bool, Error> {
         while let Some(chunk) = poll_fn(|context| self.poll_output(context)).await {
             let mut chunk = chunk?;
+            self.heard.add(&chunk);
             match feed(&chunk) {
                 Progress::More => {}
                 Progress::Complete { consumed } => {
                     self.gathered.add(Ok(chunk.split_off(consumed)));
                     return Ok(true);
                 }
-                Progress::Failed(error) => return Err(self.fail(error.into())),
+                Progress::Failed(error) => {
+                    self.hear_out().await;
+                    return Err(self.fail(error.into()));
+                }
             }
         }
         Ok(false)
+    }
+
+    /// Keeps the first `most` bytes of the output until its header is complete; if it turns out to be none, of what
+    /// follows, too.
+    pub fn listen(&mut self, most: usize) {
+        self.heard.most = most;
+    }
+
+    /// What was heard.
+    #[must_use]
+    pub fn heard(&self) -> &[u8] {
+        &self.heard.bytes
+    }
+
+    /// What a program says after a header that is none: it has a moment for it.
+    async fn hear_out(&mut self) {
+        let until = Instant::now() + HEARD_OUT;
+        while !self.heard.is_full() {
+            let next = tokio::time::timeout_at(until, poll_fn(|context| self.poll_output(context))).await;
+            let Ok(Some(Ok(chunk))) = next else { return };
+            self.heard.add(&chunk);
+        }
     }
 
     /// The output has ended before its header: why, as far as the program's end tells.

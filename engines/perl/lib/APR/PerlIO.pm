@@ -1,4 +1,4 @@
-# APR::PerlIO: the layer of that name is not there; programs ask the constant first.
+# APR::PerlIO: the layer `:APR` of open(), which takes a pool behind the file's name. The layer is in C (glue/tie.c).
 package APR::PerlIO;
 
 use strict;
@@ -6,6 +6,6 @@ use warnings;
 
 our $VERSION = '0.009000';
 
-use constant PERLIO_LAYERS_ARE_ENABLED => 0;
+use constant PERLIO_LAYERS_ARE_ENABLED => 1;
 
 1;

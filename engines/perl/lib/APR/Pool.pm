@@ -10,11 +10,15 @@ our $VERSION = '0.009000';
 
 my $of_process;
 
-# new(class): a pool of its own, which ends when nobody holds it; (pool): one that also ends with that pool.
+# new(class): a pool of its own, which ends when nobody holds it, below the process's as far as programs can see; (pool):
+# one that also ends with that pool.
 sub new {
     my $above = shift;
     my $pool  = bless { cleanups => [], below => {}, process => $$ }, ref $above || $above;
-    return $pool unless ref $above;
+    if (!ref $above) {
+        $pool->{above} = of_process();
+        return $pool;
+    }
     _alive($above);
     $pool->{above} = $above;
     Scalar::Util::weaken($above->{below}{ Scalar::Util::refaddr($pool) } = $pool);
@@ -23,7 +27,8 @@ sub new {
 
 # A request's lies in its connection's, and that in the process's, as far as programs can see.
 sub of_request {
-    return bless { cleanups => [], below => {}, process => $$, shared => 1, above => of_process() }, __PACKAGE__;
+    my $connection = bless { cleanups => [], below => {}, process => $$, shared => 1, above => of_process() }, __PACKAGE__;
+    return bless { cleanups => [], below => {}, process => $$, shared => 1, above => $connection }, __PACKAGE__;
 }
 
 sub of_process { return $of_process ||= bless { cleanups => [], below => {}, process => $$, shared => 1 }, __PACKAGE__ }
@@ -85,8 +90,11 @@ sub DESTROY {
 
 sub end_of_request {
     my $pool = shift;
-    $pool->_run while @{ $pool->{cleanups} } || %{ $pool->{below} };
-    delete $pool->{cleanups};
+    # A worker sees of a connection no more than one request, so what is registered for its end is due, too.
+    for my $ends ($pool, $pool->{above}) {
+        $ends->_run while @{ $ends->{cleanups} } || %{ $ends->{below} };
+        delete $ends->{cleanups};
+    }
     return;
 }
 

@@ -10,7 +10,7 @@ our $VERSION = '1.00';
 
 my %called = (
     (   map { $_ => "Apache2::Connection::$_" }
-            qw(remote_ip remote_host remote_logname local_addr remote_addr aborted fileno local_ip local_host id
+            qw(remote_ip remote_host remote_logname aborted fileno local_ip local_host id
             get_remote_host)
     ),
     user      => 'Apache2::RequestRec::user',
@@ -24,6 +24,17 @@ my %called = (
         *$name = \&$code if defined &$code;
     }
 }
+
+# As the system's calls have them: Socket's unpack_sockaddr_in takes them apart.
+sub _packed {
+    my ($ip, $port) = @_;
+    require Socket;
+    return Socket::pack_sockaddr_in($port, Socket::inet_aton($ip)) if $ip !~ /:/;
+    return Socket::pack_sockaddr_in6($port, Socket::inet_pton(Socket::AF_INET6(), $ip));
+}
+
+sub remote_addr { my $c = shift; return _packed($c->remote_ip, Apache2::Connection::remote_port($c)) }
+sub local_addr  { my $c = shift; return _packed(Apache2::Connection::local_ip($c), Apache2::Connection::local_port($c)) }
 
 sub server { return Apache2::ServerUtil->server }
 

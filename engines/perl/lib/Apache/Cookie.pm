@@ -73,6 +73,8 @@ sub value {
     return wantarray ? @{ $self->{value} } : $self->{value}[0];
 }
 
+*values = \&value;
+
 # As CGI.pm's: "+3d", "now", seconds, or a date as it is.
 sub expires {
     my $self = shift;

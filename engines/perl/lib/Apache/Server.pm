@@ -8,7 +8,10 @@ use Apache2::ServerRec  ();
 use Apache2::ServerUtil ();
 
 our $VERSION = '1.01';
-our ($Starting, $ReStarting, $AddPerlVersion) = (0, 0, 1);
+
+# Starting: 1 while programs are loaded, before there are requests (the engine sets it).
+our $Starting;
+our ($ReStarting, $AddPerlVersion) = (0, 1);
 our $CWD = Apache2::ServerUtil::server_root();
 
 {

@@ -9,6 +9,9 @@ use APR::Table ();
 our $VERSION = '0.01';
 our @ISA     = ('APR::Table');
 
+# tie %hash, 'Apache::Table', $table: the hash is the table.
+sub TIEHASH { my ($class, $table) = @_; return tied %$table || $table }
+
 # new($r, $expected)
 sub new {
     my ($class, $r, $expected) = @_;

@@ -19,11 +19,20 @@ sub passing { my ($class, $found) = @_; return bless {%$found}, $class }
 
 sub name     { return $_[0]{name} }
 sub filename { return $_[0]{filename} }
-sub fh       { return $_[0]{handle} }
 sub size     { return $_[0]{size} }
 sub type     { return $_[0]{type} }
 sub tempname { return $_[0]{path} }
 sub next     { return $_[0]{next} }
+
+# A handle of its own, from the beginning; as long as it is open the same one. What is done with it is nothing to the file.
+sub fh {
+    my $self = shift;
+    return $self->{own} if $self->{own} && defined fileno $self->{own};
+    return $self->{handle} unless $self->{handle} && defined fileno $self->{handle};
+    open my $own, '<', '/dev/fd/' . fileno $self->{handle} or return $self->{handle};
+    binmode $own;
+    return $self->{own} = $own;
+}
 
 # info($name): a header of the part; info(): the table of them.
 sub info {

@@ -1,5 +1,5 @@
 # Apache2::Module: modules of Perl's that add directives to the configuration, and what their lines have said. Programs also
-# ask whether mod_perl and a few others are there; there is no chain of modules.
+# ask whether mod_perl and others are there: the chain has their names, and the directives of Perl's.
 #
 # The reader of the configuration learns the names (Hostler::Configure), and keeps the lines as calls. Each line belongs to
 # a layer: what a section says, or a server outside of sections; layer 0 is the main server's. The warm parent makes the
@@ -11,31 +11,57 @@ use warnings;
 
 our $VERSION = '2.000012';
 
-my %there = map { ($_ => 1) } qw(core http_core prefork), map { "mod_$_" } qw(perl alias auth_basic authn_file
+my @chain = (qw(core http_core prefork), map { "mod_$_" } qw(perl alias auth_basic authn_file
     authz_core authz_host authz_user autoindex cgi deflate dir env expires headers include log_config logio mime
-    negotiation rewrite setenvif so ssl status unixd userdir version);
+    negotiation rewrite setenvif so ssl status unixd userdir version));
+my %there = map { ($_ => 1) } @chain;
 
 # Perl modules that add directives are there by their names.
 my %commands;    # class => { name in lower case => Apache2::Command }
 
-# 1: there, as Debian's Apache says of all that it has. Of `mod_` names the file's ending may be missing.
+# What ends as a file of C is a module of the server's; another name is a module of Perl's, which has been loaded or not.
 sub loaded {
     my $file = $_[-1];
     return 1 if exists $commands{$file};
-    return ($file =~ s/\.c\z// || $file =~ /\Amod_/) && $there{$file} ? 1 : 0;
+    return $there{$file} ? 1 : 0 if $file =~ s/\.c\z//;
+    return exists $INC{ ($file =~ s{::|'}{/}gr) . '.pm' } ? 1 : 0;
 }
 
-sub top_module            { return bless { name => 'mod_perl.c' }, __PACKAGE__ }
-sub name                  { return $_[0]{name} }
-sub next                  { return }
-sub module_index          { return 0 }
-sub cmds                  { return }
+# The chain: what was loaded last comes first, as in Apache; so Perl's modules stand before the server's.
+sub _chain { return (sort(keys %commands), map { "$_.c" } reverse @chain) }
+
+sub _named {
+    my $name = shift;
+    return defined $name ? bless({ name => $name }, __PACKAGE__) : undef;
+}
+
+sub top_module { return _named((_chain())[0]) }
+sub name       { return $_[0]{name} }
+
+sub next {
+    my $module = shift;
+    my @names = _chain();
+    while (@names) { return _named($names[0]) if shift @names eq $module->{name} }
+    return;
+}
+
+sub module_index {
+    my $module = shift;
+    my @names = reverse _chain();
+    for my $at (0 .. $#names) { return $at if $names[$at] eq $module->{name} }
+    return -1;
+}
+
+# The directives of a module of Perl's; those of the server's own modules are the front's, and not told.
+my %first;    # class => its first Apache2::Command
+sub cmds { return $first{ $_[0]{name} } }
+
 sub ap_api_major_version  { return 20120211 }
 sub ap_api_minor_version  { return 140 }
 
 sub find_linked_module {
     my $name = $_[-1];
-    return $name !~ /\Amod_\w+\z/ && loaded($name) ? bless({ name => $name }, __PACKAGE__) : undef;
+    return (grep { $_ eq $name } _chain()) ? _named($name) : undef;
 }
 
 my %layers;      # class => { layer => object }
@@ -55,18 +81,30 @@ sub add {
         my $command = bless {
             name         => $name,
             func         => $given->{func} // $name,
-            args_how     => $given->{args_how} // 1,
+            args_how     => _args_how($given->{args_how} // 1, $name),
             req_override => $given->{req_override} // 31,
             errmsg       => $given->{errmsg} // "$name command",
             cmd_data     => $given->{cmd_data},
         }, 'Apache2::Command';
         $last->{next} = $command if $last;
+        $first{$class} //= $command;
         $last = $commands{$class}{ lc $name } = $command;
         _declare($class, $command);
     }
     require Apache2::Command;
     require Apache2::CmdParms;
     return;
+}
+
+# How many arguments: a constant, or its name.
+sub _args_how {
+    my ($given, $name) = @_;
+    return $given if $given =~ /\A\d+\z/;
+    require Apache2::Const;
+    my $word = $given =~ s/\A(?:Apache2::Const::)?(?:OPT_)?//r;
+    my $code = eval { Apache2::Const->import('-compile', $word); Apache2::Const->can($word) };
+    die "Apache2::Module::add: the directive $name has no args_how '$given'\n" unless $code;
+    return $code->();
 }
 
 # For the reader of the configuration.

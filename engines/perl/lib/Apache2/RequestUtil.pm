@@ -20,9 +20,16 @@ sub request {
     return $global if defined $global && Hostler::Request::is($global);
     undef $global;
     my $r = Hostler::Request::current();
-    return $r if defined $r;
+    return $r if defined $r && !_is_kept_from($r);
     require Carp;
+    Carp::croak("Global \$r object is not available. Set:\n\tPerlOptions +GlobalRequest\nin httpd.conf") if defined $r;
     Carp::croak('Global $r object is not available: no request is being served');
+}
+
+# PerlOptions -GlobalRequest. (Where nothing is said the object is there, under modperl, too.)
+sub _is_kept_from {
+    my $flags = Hostler::Request::flags($_[0]);
+    return $flags & 1 << 6 && !($flags & 1 << 2);
 }
 
 sub get_status_line {
@@ -43,7 +50,7 @@ use Carp ();
 sub _handlers { return Hostler::Request::handlers(@_) }
 
 # What has handlers in mod_perl and none here is refused; a name that is no phase's is 0, as there.
-my $missing = qr/\APerl(?:Input|Output)FilterHandler\z|Connection\w*Handler\z/;
+my $missing = qr/Connection\w*Handler\z/;
 
 sub _phase {
     my ($r, $phase, $call) = @_;
@@ -71,6 +78,7 @@ sub push_handlers {
 sub set_handlers {
     my ($r, $phase, $given) = @_;
     _phase($r, $phase, 'set_handlers') or return 0;
+    Hostler::Request::stash($r)->{emptied}{$phase} = !defined $given;
     return _handlers($r, $phase, [ _given($given, scalar caller) ]) ? 1 : 0;
 }
 
@@ -78,6 +86,7 @@ sub set_handlers {
 sub get_handlers {
     my ($r, $phase) = @_;
     my $list = _handlers($r, $phase);
+    return [] if $list && !@$list && Hostler::Request::stash($r)->{emptied}{$phase};
     return undef unless $list && @$list;    # a scalar in lists as well, as in mod_perl
     no strict 'refs';
     return [ map { ref $_ ? $_ : do { my $name = $_; defined &$name ? \&$name : \&{"$name\::handler"} } } @$list ];
@@ -144,9 +153,9 @@ sub set_basic_credentials {
     return;
 }
 
-# A reference to the file's contents.
+# slurp_filename(whether it is tainted): a reference to the file's contents.
 sub slurp_filename {
-    my $r    = shift;
+    my ($r, $tainted) = @_;
     my $path = $r->filename;
     open my $file, '<:raw', $path or _refused($!, "slurp_filename('$path') / opening");
     my $length = -s $file;
@@ -156,6 +165,7 @@ sub slurp_filename {
         _refused($!, "slurp_filename('$path') / reading") unless defined $got;
         last unless $got;
     }
+    ($text) = $text =~ /\A(.*)\z/s if ${^TAINT} && defined $tainted && !$tainted;
     return \$text;
 }
 

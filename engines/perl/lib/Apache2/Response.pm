@@ -24,6 +24,12 @@ use APR::Date ();
 # A text or a URL for this status, instead of the configured ErrorDocument. A leading quote is Apache 1's way.
 sub custom_response {
     my ($r, $status, $text) = @_;
+    if (Hostler::settings()->{generation} == 1) {
+        # Without a text: what was set; with none: the configured one again.
+        my $all = Hostler::Request::custom_responses($r);
+        return $all->{$status} if @_ < 3;
+        if (!defined $text) { delete $all->{$status}; return }
+    }
     # A quote at the beginning marks a text in Apache 1.3, and is the text's own since. The front takes one off.
     if (Hostler::settings()->{generation} == 1) { $text =~ s/\A"(.*?)"?\z/$1/s }
     else                                        { $text =~ s/\A"/""/ }

@@ -14,6 +14,12 @@ sub get_server_description { return _software() }
 sub get_server_banner      { return _software() }
 sub get_server_version     { return _software() }
 
+# When the engine was built, as Apache writes it: "Nov 12 2026 08:58:41".
+sub get_server_built {
+    require POSIX;
+    return POSIX::strftime('%b %e %Y %H:%M:%S', gmtime((stat '/proc/self/exe')[9] // 0));
+}
+
 # Apache reads its configuration twice; programs that wait for the second time need not wait here.
 sub restart_count { return 2 }
 
@@ -87,7 +93,7 @@ sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_)
 
 # What a server has by itself; where PerlOptions says otherwise its requests do not come to Perl.
 my %option = (
-    (map { ($_ => 0) } qw(None Clone Parent Autoload MergeHandlers)),
+    (map { ($_ => 0) } qw(None Clone Parent InheritSwitches Autoload MergeHandlers)),
     (map { ($_ => 1) } qw(Unset Enable ChildInit ChildExit PreConnection ProcessConnection OpenLogs PostConfig InputFilter
             OutputFilter PostReadRequest Trans MapToStorage HeaderParser Access Authen Authz Type Fixup Response Log Cleanup)),
 );

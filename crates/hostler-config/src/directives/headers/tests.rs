@@ -174,7 +174,6 @@ fn mistakes() {
         "Header unset A b c",
         "Header set A %q",
         "Header set A b early x",
-        "Header set \"A B\" c",
         "Header set A \"expr=%{\"",
         "Header set A b expr=(",
         "Header echo (",

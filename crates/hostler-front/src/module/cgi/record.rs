@@ -6,20 +6,25 @@ use hostler_config::directives::cgi::Server;
 use hostler_gateway::Error;
 use hostler_sys::time::{Zone, strftime};
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 /// Most of a body that is kept, in bytes, whatever ScriptLogBuffer says.
 const LONGEST_BODY: usize = 1 << 20;
 
+/// Most of a program's output that is kept, in bytes, whatever ScriptLogLength says.
+const LONGEST_OUTPUT: usize = 256 << 10;
+
 /// The beginning of a request's body, kept while it goes to the program.
 pub(super) type Kept = Rc<RefCell<Beginning>>;
 
-/// The beginning of a body.
+/// The beginning of a body, and of the output of a program that has no proper header.
 pub(super) struct Beginning {
     bytes: Vec<u8>,
     /// ScriptLogBuffer, bytes.
     most: usize,
+    /// ScriptLogLength, bytes.
+    pub(super) longest: usize,
+    pub(super) output: Vec<u8>,
 }
 
 impl Beginning {
@@ -36,26 +41,31 @@ pub(super) fn keep(request: &Request) -> Option<Kept> {
     conf.log.as_ref()?;
     let most = conf.log_buffer.unwrap_or(Server::USUAL_LOG_BUFFER);
     let most = usize::try_from(most).unwrap_or(usize::MAX).min(LONGEST_BODY);
-    Some(Rc::new(RefCell::new(Beginning { bytes: Vec::new(), most })))
+    let longest = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
+    let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(LONGEST_OUTPUT);
+    Some(Rc::new(RefCell::new(Beginning { bytes: Vec::new(), most, longest, output: Vec::new() })))
 }
 
 /// A program that was not run.
 pub(super) fn refused(request: &Request, status: u16, why: &str) {
-    if let Some(log) = log(request) {
+    if request.server.conf.cgi.log.is_some() {
         let mut text = head(request, status);
         text.push_str(&format!("%error\n{why}\n"));
-        write(log, &text);
+        write(request, text);
     }
 }
 
 /// A program without a proper answer.
 pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
-    let Some(log) = log(request) else { return };
+    if request.server.conf.cgi.log.is_none() {
+        return;
+    }
     let mut text = head(request, error.status());
     text.push_str("%request\n");
     for (name, value) in request.headers_in.iter() {
         push_field(&mut text, name, value);
     }
+    let output = body.map(|kept| kept.borrow().output.clone()).unwrap_or_default();
     if let Some(body) = body.map(|body| body.borrow()).filter(|body| !body.bytes.is_empty()) {
         text.push_str(&format!("\n{}\n", String::from_utf8_lossy(&body.bytes)));
     }
@@ -63,19 +73,30 @@ pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
     for (name, value) in request.err_headers_out.iter() {
         push_field(&mut text, name, value);
     }
+    push_output(&mut text, &output);
     text.push_str(&format!("%error\n{error}\n"));
     if !error.last_lines.is_empty() {
         text.push_str(&format!("%stderr\n{}\n", error.last_lines.join("\n")));
     }
-    write(log, &text);
+    write(request, text);
 }
 
-/// The log, if there is one that is not full.
-fn log(request: &Request) -> Option<&OwnedFd> {
-    let conf = &request.server.conf.cgi;
-    let log = request.thread.shared.logs.find(conf.log.as_deref()?)?;
-    let size = rustix::fs::fstat(log).ok()?.st_size;
-    (size as u64 <= conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH)).then_some(log)
+/// The line that is no field, and what the program printed after it.
+fn push_output(text: &mut String, output: &[u8]) {
+    let mut lines = output.split_inclusive(|&byte| byte == b'\n');
+    let is_field = |line: &&[u8]| {
+        let name = line.split(|&byte| byte == b':').next().unwrap_or(line);
+        name.len() < line.len() && !name.is_empty() && name.iter().copied().all(hostler_http1::head::is_token)
+    };
+    let Some(bad) = lines.by_ref().find(|line| !is_field(line)).filter(|line| !line.trim_ascii().is_empty())
+    else {
+        return;
+    };
+    text.push_str(&format!("{}\n", String::from_utf8_lossy(bad.trim_ascii_end())));
+    let rest: Vec<u8> = lines.flatten().copied().collect();
+    if !rest.is_empty() {
+        text.push_str(&format!("%stdout\n{}\n", String::from_utf8_lossy(&rest)));
+    }
 }
 
 fn head(request: &Request, status: u16) -> String {
@@ -96,9 +117,24 @@ fn push_field(text: &mut String, name: &[u8], value: &[u8]) {
     text.push_str(&format!("{}: {}\n", name.escape_ascii(), value.escape_ascii()));
 }
 
+/// The log is opened for each entry, as the site's user; where that user may not, the server has opened it at its start.
 /// One write for one program, so that entries never mix. A log that can't be written must not disturb requests.
-fn write(log: &OwnedFd, text: &str) {
-    let _ = rustix::io::write(log, text.as_bytes());
+fn write(request: &Request, text: String) {
+    let (thread, server) = (request.thread.clone(), request.server.clone());
+    tokio::task::spawn_local(async move {
+        let conf = &server.conf.cgi;
+        let Some(path) = conf.log.as_deref() else { return };
+        let most = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
+        if let Ok(link) = thread.site(&server).link().await
+            && matches!(link.append(path, most, &text).await, Ok(true))
+        {
+            return;
+        }
+        let Some(log) = thread.shared.logs.find(path) else { return };
+        if rustix::fs::fstat(log).is_ok_and(|found| found.st_size as u64 <= most) {
+            let _ = rustix::io::write(log, text.as_bytes());
+        }
+    });
 }
 
 #[cfg(test)]
@@ -107,10 +143,22 @@ mod tests {
 
     #[test]
     fn only_the_beginning_of_a_body_is_kept() {
-        let mut beginning = Beginning { bytes: Vec::new(), most: 5 };
+        let mut beginning = Beginning { bytes: Vec::new(), most: 5, longest: 0, output: Vec::new() };
         for piece in ["abc", "def", "ghi"] {
             beginning.add(piece.as_bytes());
         }
         assert_eq!(beginning.bytes, b"abcde");
+    }
+
+    #[test]
+    fn what_a_program_says_after_a_bad_line_is_told_apart() {
+        let mut text = String::new();
+        push_output(&mut text, b"X-A: b\r\nno field\nmore\n\nbody\n");
+        assert_eq!(text, "no field\n%stdout\nmore\n\nbody\n\n");
+        for nothing in [&b""[..], b"X-A: b\n", b"X-A: b\n\nbody\n"] {
+            text.clear();
+            push_output(&mut text, nothing);
+            assert_eq!(text, "");
+        }
     }
 }

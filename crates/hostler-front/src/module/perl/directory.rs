@@ -74,7 +74,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
             let text = realm.string(&host, &Captures::new()).ok()?;
             Some(String::from_utf8_lossy(&text).into_owned())
         }),
-        auth_type: dir.auth.type_name.as_deref().filter(|_| dir.auth.has_auth_type()).map(str::to_owned),
+        auth_type: dir.auth.type_name.as_deref().map(str::to_owned),
         requires: dir.authz.root.as_deref().map(requires).unwrap_or_default(),
         satisfy_any: dir.access_compat.satisfies_any(&method),
         psgi_app: psgi.app.as_deref().map(str::to_owned),

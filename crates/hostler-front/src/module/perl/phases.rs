@@ -20,6 +20,8 @@ use crate::module::core::types;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::values::text;
+use bytes::Bytes;
+use hostler_config::directives::perl;
 use hostler_config::directives::pool::Isolation;
 use hostler_perl_frames::{Phase, PhaseSet};
 use std::rc::Rc;
@@ -269,9 +271,12 @@ async fn type_and_fixup(request: &mut Request) -> Outcome {
     Ok(Flow::Ok)
 }
 
-/// Authen; whoever says OK has to say who the user is.
+/// Authen; whoever says OK has to say who the user is. In mod_perl 1 OK alone is enough: the user has no name then.
 async fn authenticate(request: &mut Request) -> Outcome {
     let flow = ordinary(request, Phase::Authen).await?;
+    if flow == Flow::Ok && request.user.is_none() && perl::generation(&request.server) == 1 {
+        request.user = Some(Bytes::new());
+    }
     if flow == Flow::Ok && request.user.is_none() {
         let uri = String::from_utf8_lossy(&request.uri);
         let message = format!("a PerlAuthenHandler that sets the user is needed to authenticate for {uri}");
@@ -400,7 +405,7 @@ pub(super) fn after(mut answered: Request, finished: Finished) {
     let original = answered.original();
     let phases = both(by_directory(original), set(&AFTER));
     if original.progress().logged || answered.progress().logged || phases.0 == 0 {
-        state::release(&answered);
+        state::let_go(&answered);
         return;
     }
     answered.sent = Some(bytes);

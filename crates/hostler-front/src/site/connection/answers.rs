@@ -25,6 +25,7 @@ pub(super) enum Waiter {
     ),
     Connect(oneshot::Sender<Result<OwnedFd, ConnectError>>),
     Pipes(oneshot::Sender<Result<Vec<OwnedFd>, i32>>),
+    Append(oneshot::Sender<bool>),
 }
 
 /// A program's process id, and whether it ran already.
@@ -34,6 +35,12 @@ pub(super) type Begun = (u32, bool);
 pub(super) type Listening = (u32, Vec<u8>);
 
 impl Waiter {
+    fn appended(self, opened: bool) -> Option<()> {
+        let Self::Append(tell) = self else { return None };
+        let _ = tell.send(opened);
+        Some(())
+    }
+
     fn pipes(self, result: Result<Vec<OwnedFd>, i32>) -> Option<()> {
         let Self::Pipes(tell) = self else { return None };
         let _ = tell.send(result);
@@ -83,6 +90,7 @@ impl Link {
                 let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };
                 let _ = tell.send(Err(cause));
             }
+            FromSite::Appended { id, opened } => waiting.remove(&id)?.appended(opened)?,
             FromSite::Pipes { id } => waiting.remove(&id)?.pipes(Ok(fds))?,
             FromSite::NoPipes { id, errno } => waiting.remove(&id)?.pipes(Err(errno))?,
             FromSite::RunFailed { id, cause } => match waiting.remove(&id)? {
