@@ -61,7 +61,8 @@ test|cmd:chromium|chromium|looks at the showcase as a person would
 test|pc:sqlite3|libsqlite3-dev|the lab's CGI program in C reads its comments from SQLite
 test|pc:libpq|libpq-dev|the same on PostgreSQL
 test|perl:DBD::Pg|libdbd-pg-perl|the same in Perl
-test|perl:FCGI|libfcgi-perl|the same as a FastCGI program
+run|perl:FCGI|libfcgi-perl|the showcase's FastCGI program
+test|cmd:redis-check-rdb|redis-tools|sessions of the example of a cluster; the package of the tools has the server, and no service
 test|file:/usr/include/fcgiapp.h|libfcgi-dev|a FastCGI program in C
 test|file:/usr/lib/php/20220829/pdo_pgsql.so|php8.2-pgsql|the lab's comments in PHP on PostgreSQL
 test|file:/usr/lib/python3/dist-packages/psycopg2/__init__.py|python3-psycopg2|the same in Python

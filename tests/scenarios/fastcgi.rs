@@ -418,3 +418,36 @@ fn check_knows_the_handlers() {
     let told = String::from_utf8_lossy(&explained.expect("hostler explain").stdout).into_owned();
     assert!(told.contains("the program at unix:/run/x|fcgi://localhost"), "{told}");
 }
+
+#[test]
+fn words_of_mod_fastcgi_mean_the_same() {
+    needs_fcgi!();
+    let guard = "#!/usr/bin/perl\nuse FCGI;\nmy %env;\nmy $r = FCGI::Request(\\*STDIN, \\*STDOUT, \\*STDERR, \\%env);\n\
+                 while ($r->Accept() >= 0) { print $env{QUERY_STRING} eq 'in' ? '' : \"Status: 403\\r\\n\", \
+                 \"Content-Type: text/plain\\r\\n\\r\\n\" }\n";
+    let site = Site::new().script("htdocs/a.fcgi", PROGRAM).script("bin/guard", guard);
+    let site = site.file("htdocs/guarded/a.txt", "a").config(
+        "FastCgiIpcDir /var/run/fastcgi\nFastCgiWrapper On\nFastCgiConfig -idle-timeout 20 -singleThreshold 1\n\
+         FastCgiServer \"@ROOT@/htdocs/a.fcgi\" -processes 1 -initial-env A=b\n\
+         FastCgiExternalServer \"@ROOT@/htdocs/there\" -socket @ROOT@/there.sock -idle-timeout 5\n\
+         <Directory \"@ROOT@/htdocs\">\nOptions +ExecCGI\nAddHandler fastcgi-script .fcgi\n\
+         <Files there>\nSetHandler fastcgi-script\n</Files>\n</Directory>\n\
+         <Directory \"@ROOT@/htdocs/guarded\">\nFastCgiAccessChecker \"@ROOT@/bin/guard\"\n</Directory>",
+    );
+    let listener = UnixListener::bind(site.path("there.sock")).expect("a socket");
+    fs::set_permissions(site.path("there.sock"), Permissions::from_mode(0o777)).expect("for all");
+    let server = site.start();
+    let (one, two) = (told(&server), told(&server));
+    assert_eq!((one.0, one.1 + 1), two, "one process serves both");
+    let said = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let page = b"Content-Type: text/plain\r\n\r\nthere";
+        let head = [1, 6, 0, 1, 0, page.len() as u8, 0, 0];
+        answer(&mut stream, &[&head[..], page, &[1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
+    });
+    let there = server.get("/there");
+    assert_eq!((there.status, &*there.text()), (200, "there"), "{}", server.error_log());
+    said.join().expect("it was asked");
+    assert_eq!(server.get("/guarded/a.txt").status, 401);
+    assert_eq!(server.get("/guarded/a.txt?in").status, 200, "{}", server.error_log());
+}

@@ -86,6 +86,7 @@ static MODULES: &[&Module] = &[
     &reach::MODULE,
     &proxy_fcgi::MODULE,
     &fcgid::MODULE,
+    &fcgid::MOD_FASTCGI,
     &proxy_fcgi::SCGI,
     &proxy_fcgi::UWSGI,
 ];

@@ -22,6 +22,6 @@ pub use either::Exchange;
 pub use exchange::{Failure, FailureKind, Request};
 pub use http2::{Head as Http2Head, Multiplexed};
 pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
-pub use resolve::{NotConnected, Target};
+pub use resolve::{NotConnected, Target, in_turn};
 pub use secure::Secure;
 pub use session::{Session, route_of};

@@ -3,9 +3,13 @@
 //! What mod_fcgid has for its own daemon (scoring of spawns, scan intervals, tables in files) is accepted and means
 //! nothing: a pool starts programs when requests wait, and pauses when they die.
 
+mod mod_fastcgi;
 mod options;
+mod roles;
 
+pub use mod_fastcgi::{External, MODULE as MOD_FASTCGI};
 pub use options::{Options, Variables};
+pub use roles::{Asked, Roles};
 
 use crate::directives::core::values::number;
 use crate::{
@@ -19,10 +23,9 @@ pub static MODULE: Module =
     Module { name: "fcgid_module", file: "mod_fcgid.c", directives: DIRECTIVES, effect: Effect::Harmless };
 
 /// The handlers: mod_fcgid's, and mod_fastcgi's for the same.
-pub const HANDLERS: &[&str] = &["fcgid-script"];
+pub const HANDLERS: &[&str] = &["fcgid-script", "fastcgi-script"];
 
 const OWN_WAY: &str = "Hostler starts programs when requests wait for them, and pauses when they die";
-const ROLES: &str = "FastCGI programs that decide who may see what (authorizers) are not implemented";
 
 /// A number that is an option of programs.
 macro_rules! option {
@@ -41,15 +44,6 @@ macro_rules! ignored {
             action: Action::Ignored(OWN_WAY),
             ..Directive::new($name, Arity::RawArgs, "", "Without effect", |_, _| Ok(()))
         }
-    };
-}
-
-/// One that would decide who may see what.
-macro_rules! role {
-    ($name:literal) => {
-        Directive::refused($name, "An authorizer", ROLES)
-            .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG)
-            .with_effect(Effect::Guards)
     };
 }
 
@@ -182,12 +176,12 @@ static DIRECTIVES: &[Directive] = &[
     ignored!("FcgidSpawnScoreUpLimit"),
     ignored!("FcgidTerminationScore"),
     ignored!("FcgidTimeScore"),
-    role!("FcgidAccessChecker"),
-    role!("FcgidAccessCheckerAuthoritative"),
-    role!("FcgidAuthenticator"),
-    role!("FcgidAuthenticatorAuthoritative"),
-    role!("FcgidAuthorizer"),
-    role!("FcgidAuthorizerAuthoritative"),
+    roles::program!("FcgidAccessChecker", access),
+    roles::authoritative!("FcgidAccessCheckerAuthoritative", access),
+    roles::program!("FcgidAuthenticator", authenticator),
+    roles::authoritative!("FcgidAuthenticatorAuthoritative", authenticator),
+    roles::program!("FcgidAuthorizer", authorizer),
+    roles::authoritative!("FcgidAuthorizerAuthoritative", authorizer),
 ];
 
 /// A program that runs scripts.
@@ -204,6 +198,8 @@ pub struct Wrapper {
 pub struct Dir {
     /// By the suffix of scripts, with its dot; empty: all others.
     wrappers: BTreeMap<Box<str>, Arc<Wrapper>>,
+    /// Programs that decide who may see what.
+    pub roles: Roles,
 }
 
 impl Dir {
@@ -222,7 +218,7 @@ impl Merge for Dir {
     fn merge(&self, other: &Self) -> Self {
         let mut wrappers = self.wrappers.clone();
         wrappers.extend(other.wrappers.iter().map(|(suffix, wrapper)| (suffix.clone(), wrapper.clone())));
-        Self { wrappers }
+        Self { wrappers, roles: self.roles.merge(&other.roles) }
     }
 
     unset_part!(Dir);
@@ -239,8 +235,10 @@ pub struct Server {
     pub max_request_len: Option<u64>,
     /// `FcgidPassHeader`
     pub pass_headers: Vec<Box<str>>,
-    /// `FcgidCmdOptions`, by the program's path.
+    /// `FcgidCmdOptions` and `FastCgiServer`, by the program's path.
     pub of_command: BTreeMap<Box<str>, Options>,
+    /// `FastCgiExternalServer`, by the path that stands for it.
+    pub externals: BTreeMap<Box<str>, Arc<External>>,
 }
 
 impl Merge for Server {
@@ -256,6 +254,12 @@ impl Merge for Server {
             max_request_len: over(&self.max_request_len, &other.max_request_len),
             pass_headers: pass_headers.clone(),
             of_command,
+            externals: self
+                .externals
+                .iter()
+                .chain(&other.externals)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect(),
         }
     }
 
@@ -289,8 +293,9 @@ mod tests {
     #[test]
     fn a_script_has_the_wrapper_of_its_suffix_or_the_one_of_all() {
         let wrapper = |program: &str| Arc::new(Wrapper { command: vec![program.into()], is_virtual: false });
-        let outer = Dir { wrappers: [("".into(), wrapper("all"))].into() };
-        let merged = outer.merge(&Dir { wrappers: [(".php".into(), wrapper("php"))].into() });
+        let outer = Dir { wrappers: [("".into(), wrapper("all"))].into(), ..Dir::default() };
+        let merged =
+            outer.merge(&Dir { wrappers: [(".php".into(), wrapper("php"))].into(), ..Dir::default() });
         let of = |script: &[u8]| merged.wrapper(script).map(|wrapper| wrapper.command[0].to_string());
         assert_eq!(of(b"/a.php").as_deref(), Some("php"));
         assert_eq!(of(b"/a.php.x").as_deref(), Some("all"));

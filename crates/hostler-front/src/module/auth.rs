@@ -125,7 +125,7 @@ fn denied(request: &Request, why: &str) {
 }
 
 /// Asks for a login.
-async fn unauthorized(request: &mut Request) -> Halt {
+pub(crate) async fn unauthorized(request: &mut Request) -> Halt {
     let dir = request.dir.clone();
     if dir.auth.kind == Some(AuthType::Digest) {
         return digest::challenge(request, false).await;

@@ -5,6 +5,9 @@
 //! **Diagnostics**: what programs write to their standard error goes to the virtual host's ErrorLog, with the process's
 //! number where no request is known for it.
 
+mod external;
+mod roles;
+
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -16,11 +19,11 @@ use crate::request::settings::DEFAULT_PATH;
 use crate::technique::sockets::{Address, Listening, Target};
 use bytes::Bytes;
 use hashbrown::HashMap;
-use hostler_cgi::http_variable;
+use hostler_cgi::{Environment, http_variable};
 use hostler_config::directives::fcgid::{Options, Wrapper};
 use hostler_config::{DirConfig, pools};
 use hostler_gateway::backend::fastcgi::FastCgi;
-use hostler_gateway::backend::stream::Keep;
+use hostler_gateway::backend::stream::{Keep, Role};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::listen::Lives;
 use hostler_gateway::{Error, Kind};
@@ -45,21 +48,21 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(handle(request)),
     }],
-    ..Module::new(MODULE_NAME, |_| false)
+    hooks: roles::HOOKS,
+    asks_programs: true,
+    ..Module::new(MODULE_NAME, roles::is_set)
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let dir = request.dir.clone();
+    if let Some(external) = external::of(request) {
+        return external::handle(request, &external).await;
+    }
     let wrapper = dir.fcgid.wrapper(&request.filename);
     check(request, wrapper)?;
     limit_body(request)?;
     let mut environment = cgi::environment(request).await;
-    for name in &request.server.conf.fcgid.pass_headers {
-        let variable = http_variable(name.as_bytes(), true);
-        if let Some((variable, value)) = variable.zip(request.headers_in.joined(name.as_bytes())) {
-            environment.set(variable, value.to_vec());
-        }
-    }
+    pass_fields(request, &mut environment);
     if request.body.is_empty() {
         // Quirk(mod_fcgid): it always tells a length.
         environment.set("CONTENT_LENGTH", "0");
@@ -69,6 +72,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         target,
         environment,
         keep: Keep::Connection,
+        role: Role::Responder,
         timeout,
         module: MODULE_NAME,
         redirects: Redirects::Cgi,
@@ -77,10 +81,21 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     respond::<FastCgi>(request, ask).await
 }
 
+/// `FcgidPassHeader`
+fn pass_fields(request: &Request, environment: &mut Environment) {
+    for name in &request.server.conf.fcgid.pass_headers {
+        let variable = http_variable(name.as_bytes(), true);
+        if let Some((variable, value)) = variable.zip(request.headers_in.joined(name.as_bytes())) {
+            environment.set(variable, value.to_vec());
+        }
+    }
+}
+
 /// The checks of mod_fcgid, in its order.
 fn check(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> Result<(), Halt> {
     let reject = |(status, why): cgi::Refusal| refuse(request, status, why);
-    cgi::may_run(request, b"fcgid-script").map_err(reject)?;
+    let handler = request.handler.clone().unwrap_or_else(|| Bytes::from_static(b"fcgid-script"));
+    cgi::may_run(request, &handler).map_err(reject)?;
     if wrapper.is_some_and(|wrapper| wrapper.is_virtual) {
         return Ok(());
     }
@@ -139,6 +154,16 @@ fn known(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> (Arc<Target>, Dur
     let info = request.found.info().filter(|_| wrapper.is_none());
     let version = info.map_or((0, 0, 0, 0), |info| (info.dev, info.ino, info.mtime, info.mtime_nsec));
     let script = if wrapper.is_none() { Bytes::copy_from_slice(&request.filename) } else { suffix(request) };
+    remember(request, wrapper, script, version)
+}
+
+/// The same by what tells them apart.
+fn remember(
+    request: &Request,
+    wrapper: Option<&Arc<Wrapper>>,
+    script: Bytes,
+    version: Version,
+) -> (Arc<Target>, Duration) {
     let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, script, version);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {

@@ -21,7 +21,7 @@ use hostler_config::pools;
 use hostler_expr::{Captures, EvalError};
 use hostler_gateway::backend::fastcgi::FastCgi;
 use hostler_gateway::backend::plain::{Scgi, Uwsgi};
-use hostler_gateway::backend::stream::Keep;
+use hostler_gateway::backend::stream::{Keep, Role};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
@@ -125,7 +125,16 @@ pub(crate) async fn serve(
         environment.unset("PATH_TRANSLATED");
     }
     let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
-    let ask = Ask { target, environment, keep, timeout, module: MODULE_NAME, redirects, status };
+    let ask = Ask {
+        target,
+        environment,
+        keep,
+        role: Role::Responder,
+        timeout,
+        module: MODULE_NAME,
+        redirects,
+        status,
+    };
     match &*worker.scheme {
         "fcgi" => attempt::<FastCgi>(request, ask, client).await,
         "scgi" => attempt::<Scgi>(request, ask, client).await,

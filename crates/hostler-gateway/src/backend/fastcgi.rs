@@ -105,9 +105,10 @@ impl Variables for FastCgi {
     fn begin<'a>(
         variables: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
         keep: Keep,
+        role: Role,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        begin_request(REQUEST, Role::Responder, keep == Keep::Connection, out);
+        begin_request(REQUEST, role, keep == Keep::Connection, out);
         params(REQUEST, variables, out).map_err(stream::too_long)
     }
 }
@@ -118,7 +119,7 @@ fn trouble(status: ProtocolStatus) -> Option<String> {
         ProtocolStatus::RequestComplete => return None,
         ProtocolStatus::CantMpxConn => "it serves one request of a connection at a time".to_owned(),
         ProtocolStatus::Overloaded => "it is overloaded".to_owned(),
-        ProtocolStatus::UnknownRole => "it is not a responder".to_owned(),
+        ProtocolStatus::UnknownRole => "it is not for what it is asked (FCGI_UNKNOWN_ROLE)".to_owned(),
         ProtocolStatus::Other(number) => format!("it ends the request with protocol status {number}"),
     };
     Some(why)

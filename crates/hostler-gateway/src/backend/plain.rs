@@ -2,7 +2,7 @@
 //!
 //! What an answer's output means is CGI's with SCGI, and HTTP's with uwsgi.
 
-use super::stream::{self, CantSay, CutOff, Event, EventOf, Keep, Protocol, Variables};
+use super::stream::{self, CantSay, CutOff, Event, EventOf, Keep, Protocol, Role, Variables};
 use crate::Error;
 use bytes::Bytes;
 use hostler_cgi::{scgi, uwsgi};
@@ -63,6 +63,7 @@ macro_rules! plain {
             fn begin<'a>(
                 variables: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
                 _: Keep,
+                _: Role,
                 out: &mut Vec<u8>,
             ) -> Result<(), Error> {
                 $encode(variables, out).map_err(stream::too_long)

@@ -20,7 +20,7 @@ pub use program::Program;
 pub(crate) use seat::Closed;
 pub use seat::Seat;
 pub(super) use variables::too_long;
-pub use variables::{Keep, Variables};
+pub use variables::{Keep, Role, Variables};
 
 use super::{Backend, Common, OnAbandon, Request};
 use crate::pool;

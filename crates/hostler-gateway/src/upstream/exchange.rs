@@ -31,8 +31,8 @@ pub struct Request {
 pub struct Failure {
     /// What has happened.
     pub kind: FailureKind,
-    /// The server has closed a connection that had been kept, before it had said anything: it may not have seen the
-    /// request.
+    /// The server has closed a connection that had been kept, or before it had read all, and has said nothing: it may not
+    /// have seen the request.
     pub is_stale: bool,
 }
 
@@ -78,6 +78,10 @@ pub(super) struct Alone {
     /// The body is not sent before the server has asked for it (100 Continue): how long it may think, and whether it has
     /// failed if it does not.
     holds: Option<(Duration, bool)>,
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 impl Alone {
@@ -201,7 +205,10 @@ impl Alone {
 
     fn failed(&self, kind: FailureKind) -> Failure {
         let is_gone = matches!(kind, FailureKind::Closed | FailureKind::Broken(_));
-        Failure { kind, is_stale: is_gone && self.was_used && !self.answer.has_begun() }
+        // One that was reset was closed before all was read that had been sent.
+        let is_unread = matches!(&kind, FailureKind::Broken(error) if is_reset(error));
+        let is_stale = is_gone && (self.was_used || is_unread) && !self.answer.has_begun();
+        Failure { kind, is_stale }
     }
 
     /// The connection, if another request may follow on it.

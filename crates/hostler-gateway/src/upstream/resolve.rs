@@ -4,6 +4,7 @@ use super::{Connection, Upstream};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpSocket, lookup_host};
@@ -72,8 +73,8 @@ impl Upstream {
             Err(_) => return Err(NotConnected::Name("it took too long".to_owned())),
         };
         let mut last = NotConnected::Name("it has no address".to_owned());
-        for address in &*addresses {
-            match timeout(limit, connect(*address, from, self.settings.keep_alive)).await {
+        for address in in_turn(&addresses) {
+            match timeout(limit, connect(address, from, self.settings.keep_alive)).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => last = NotConnected::Failed(error),
                 Err(_) => last = NotConnected::Timeout(limit),
@@ -107,6 +108,20 @@ impl Upstream {
     }
 }
 
+/// A name's addresses, of which each connection begins with another one: they are of several machines that do the same. Those
+/// of the first one's kind come first, for the others may be of no use here at all.
+pub fn in_turn(addresses: &[SocketAddr]) -> impl Iterator<Item = SocketAddr> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let is_four = addresses.first().is_some_and(SocketAddr::is_ipv4);
+    let (mut first, rest): (Vec<SocketAddr>, Vec<SocketAddr>) =
+        addresses.iter().partition(|address| address.is_ipv4() == is_four);
+    if first.len() > 1 {
+        let turn = TURN.fetch_add(1, Relaxed) % first.len();
+        first.rotate_left(turn);
+    }
+    first.into_iter().chain(rest)
+}
+
 async fn connect(address: SocketAddr, from: Option<IpAddr>, keep_alive: bool) -> io::Result<Connection> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_keepalive(keep_alive)?;
@@ -116,4 +131,20 @@ async fn connect(address: SocketAddr, from: Option<IpAddr>, keep_alive: bool) ->
     let stream = socket.connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(Connection::tcp(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_s_addresses_take_turns() {
+        let all: Vec<SocketAddr> =
+            ["10.0.0.1:1", "[::1]:1", "10.0.0.2:1"].iter().map(|text| text.parse().unwrap()).collect();
+        let firsts: Vec<_> = (0..2).map(|_| in_turn(&all).next().unwrap()).collect();
+        assert_ne!(firsts[0], firsts[1]);
+        assert!(firsts.iter().all(SocketAddr::is_ipv4));
+        assert_eq!(in_turn(&all).last(), Some(all[1]));
+        assert_eq!(in_turn(&[]).next(), None);
+    }
 }

@@ -51,6 +51,11 @@ async fn login(request: &mut Request) -> Outcome {
     // Known in the log even when the password is wrong.
     request.user = Some(Bytes::copy_from_slice(&credentials.user));
     let said = providers::check(request, &credentials).await?;
+    // Quirk(apache): with Off whoever is not known here is asked for elsewhere, if there is anybody.
+    let may_pass = dir.auth.authoritative == Some(false) && dir.fcgid.roles.authenticator.is_set();
+    if may_pass && matches!(said, Checked::UserNotFound | Checked::Failed) {
+        return Ok(Flow::Declined);
+    }
     let uri = String::from_utf8_lossy(&request.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match said {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hostler_cgi::{Environment, Header};
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::cgi::Sink;
-use hostler_gateway::backend::stream::{Keep, Pool, Program, Variables, Work};
+use hostler_gateway::backend::stream::{Keep, Pool, Program, Role, Variables, Work};
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -30,6 +30,8 @@ pub(crate) struct Ask {
     pub(crate) target: Arc<Target>,
     pub(crate) environment: Environment,
     pub(crate) keep: Keep,
+    /// What the program is asked to be.
+    pub(crate) role: Role,
     /// How long the program may neither read nor write when it is its turn.
     pub(crate) timeout: Duration,
     /// Whose lines those are in the log.
@@ -82,6 +84,20 @@ pub(crate) async fn respond<P: Variables>(request: &mut Request, ask: Ask) -> Re
     answered.map_err(|missed| missed.halt(request, module))
 }
 
+/// Asks a program something of our own, and returns the header of its answer; what it says beyond that nobody sees.
+pub(crate) async fn consult<P: Variables>(request: &mut Request, ask: Ask) -> Result<Header, Error> {
+    let module = ask.module;
+    let (mut program, again) = begin::<P>(request, ask, &mut None).await?;
+    let mut header = program.header(cgi::LIMITS).await;
+    if let (Err(Error { retry: true, .. }), Some(again)) = (&header, again) {
+        program = again.begin(request, module).await?;
+        header = program.header(cgi::LIMITS).await;
+    }
+    let header = header?;
+    program.discard().await?;
+    Ok(header)
+}
+
 /// The same, where another program may be asked instead. `client`: what has been read of the request's body, for it.
 pub(crate) async fn attempt<P: Variables>(
     request: &mut Request,
@@ -92,7 +108,7 @@ pub(crate) async fn attempt<P: Variables>(
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     let redirects = ask.redirects;
     match begin::<P>(request, ask, client).await {
-        Ok(begun) => Ok(converse(request, begun, (module, status), redirects).await?),
+        Ok(begun) => converse(request, begun, (module, status), redirects).await,
         Err(error) if error.kind == Kind::NotConnected => {
             let status = status(&error);
             Err(Missed::NotConnected(error, status))
@@ -106,7 +122,7 @@ async fn converse<P: Variables>(
     (mut program, again): Begun<P>,
     (module, status): (&'static str, fn(&Error) -> u16),
     redirects: Redirects,
-) -> Result<Body, Halt> {
+) -> Result<Body, Missed> {
     if P::IS_HTTP {
         return match program.http_header(cgi::LIMITS).await {
             Ok(header) => {
@@ -114,20 +130,24 @@ async fn converse<P: Variables>(
                 Ok(body(request, program).await)
             }
             // As Apache has it: the answer is no answer at all.
-            Err(error) => Err(fail(request, module, &error, 502)),
+            Err(error) => Err(fail(request, module, &error, 502).into()),
         };
     }
     let mut header = program.header(cgi::LIMITS).await;
     if let (Err(Error { retry: true, .. }), Some(again)) = (&header, again) {
         program = match again.begin(request, module).await {
             Ok(program) => program,
-            Err(error) => return Err(fail(request, module, &error, status(&error))),
+            Err(error) if error.kind == Kind::NotConnected => {
+                let status = status(&error);
+                return Err(Missed::NotConnected(error, status));
+            }
+            Err(error) => return Err(fail(request, module, &error, status(&error)).into()),
         };
         header = program.header(cgi::LIMITS).await;
     }
     match header {
-        Ok(header) => answer(request, program, header, redirects, module).await,
-        Err(error) => Err(fail(request, module, &error, status(&error))),
+        Ok(header) => Ok(answer(request, program, header, redirects, module).await?),
+        Err(error) => Err(fail(request, module, &error, status(&error)).into()),
     }
 }
 
@@ -152,13 +172,14 @@ async fn begin<P: Variables>(
     ask: Ask,
     client: &mut Option<ClientBody>,
 ) -> Result<Begun<P>, Error> {
-    let Ask { target, mut environment, keep, timeout, module, .. } = ask;
-    if !request.body.is_empty() {
+    let Ask { target, mut environment, keep, role, timeout, module, .. } = ask;
+    // Only who answers is given the body.
+    if role == Role::Responder && !request.body.is_empty() {
         let client = client.get_or_insert_with(|| ClientBody::of(request.body.clone()));
         measure(client, &mut environment).await?;
     }
     let mut head = Vec::with_capacity(4096);
-    P::begin(&mut environment.iter(), keep, &mut head)?;
+    P::begin(&mut environment.iter(), keep, role, &mut head)?;
     let (what, mut told) = (P::ask(keep), P::answer(&P::ask(keep)));
     let has_rest = client.as_ref().is_some_and(|client| !client.has_ended());
     if !has_rest {
@@ -249,7 +270,7 @@ impl<P: Variables> cgi::Rest for Conversation<P> {
 }
 
 /// The program gave no answer: the cause goes to the log.
-fn fail(request: &mut Request, module: &str, error: &Error, status: u16) -> Halt {
+pub(crate) fn fail(request: &mut Request, module: &str, error: &Error, status: u16) -> Halt {
     if matches!(error.kind, Kind::QueueFull | Kind::NotConnected) {
         // There may be very many of these.
         log::failure_soon(request, module, error, &request.filename);

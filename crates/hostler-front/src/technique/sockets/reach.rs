@@ -8,6 +8,7 @@ use crate::site::connection::SiteError;
 use hostler_config::Server;
 use hostler_gateway::backend::stream::Protocol;
 use hostler_gateway::supervisor::connect::Host;
+use hostler_gateway::upstream::in_turn;
 use hostler_gateway::{Error, Kind};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -47,7 +48,7 @@ impl Reach {
         let addresses = resolved
             .map_err(|error| not_connected(format!("the name {host:?} can't be resolved: {error}")))?;
         let mut last = not_connected(format!("the name {host:?} has no address"));
-        for address in addresses {
+        for address in in_turn(&addresses) {
             match stream(address).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = not_connected(format!("{address}: {error}")),

@@ -48,6 +48,8 @@ struct Open<P: Protocol> {
     whole: bool,
     /// The program has said something.
     answered: bool,
+    /// The connection was reset: its other end was closed before all was read that had been sent.
+    reset: bool,
 }
 
 impl<P: Protocol> Pool<P> {
@@ -99,7 +101,7 @@ impl<P: Protocol> Exchange<P> {
             }
         };
         begun.pool.counters.begun.fetch_add(1, Relaxed);
-        let open = Some(Open { connection, answer, pending, whole, answered: false });
+        let open = Some(Open { connection, answer, pending, whole, answered: false, reset: false });
         let (timer, not_send) = (Timer::default(), PhantomData);
         Ok(Ok(Self { begun, open, timer, waiting: None, broken: None, not_send }))
     }
@@ -195,7 +197,9 @@ impl<P: Protocol> Exchange<P> {
             Some(death) if is_closed => worker.died(death, self.begun.since),
             _ => error,
         };
-        error.retry = is_closed && is_farewell && !answered && worker.seat.was_used();
+        // Nor has one begun that has not read all of the request.
+        let is_unread = self.open.as_ref().is_some_and(|open| open.reset);
+        error.retry = is_closed && is_farewell && !answered && (worker.seat.was_used() || is_unread);
         Poll::Ready(self.fail(error))
     }
 
@@ -250,6 +254,7 @@ impl<P: Protocol> Open<P> {
                     self.pending = bytes;
                 }
                 Poll::Ready(Err(error)) => {
+                    self.reset |= error.kind() == io::ErrorKind::ConnectionReset;
                     return Poll::Ready(Err(Error::because(Kind::ConnectionClosed, error)));
                 }
                 // As long as all that has come of the body is the program's, it is the client's turn.
@@ -280,6 +285,7 @@ impl<P: Protocol> Open<P> {
     ) -> Poll<io::Result<()>> {
         let before = self.connection.unsent().len();
         let flushed = self.connection.poll_flush(context);
+        self.reset |= matches!(flushed, Poll::Ready(Err(_)));
         if self.connection.unsent().len() < before {
             *waiting = None;
         }

@@ -2,6 +2,7 @@
 
 use super::Protocol;
 use crate::{Error, Kind};
+pub use hostler_fastcgi::Role;
 use std::convert::Infallible;
 
 /// What becomes of the connection after a request.
@@ -22,13 +23,14 @@ pub trait Variables: Protocol<Head = Infallible> {
     fn ask(keep: Keep) -> Self::Ask;
 
     /// Appends what begins a request: its variables, as names and values. What follows is the request's body, if it has
-    /// one, and its end.
+    /// one, and its end. `role`: what the program is asked to be, if the protocol knows more than one thing.
     ///
     /// # Errors
     /// They are longer than the protocol can say.
     fn begin<'a>(
         variables: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
         keep: Keep,
+        role: Role,
         out: &mut Vec<u8>,
     ) -> Result<(), Error>;
 }

@@ -1,0 +1,183 @@
+//! mod_fastcgi's directives, the older module's words for what mod_fcgid does: programs that the server starts
+//! (`FastCgiServer`), programs that are there (`FastCgiExternalServer`), and those that decide who may see what.
+
+use super::{OWN_WAY, Options, roles};
+use crate::directives::core::values::number;
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides, words};
+use std::sync::Arc;
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "fastcgi_module",
+    file: "mod_fastcgi.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
+
+/// A program that is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    /// Its socket's path, absolute.
+    pub socket: Option<Box<str>>,
+    /// Or its host and port.
+    pub host: Option<(Box<str>, u16)>,
+    /// `-idle-timeout`: how long it may be silent, in seconds (default 30).
+    pub timeout: Option<u32>,
+    /// `-appConnTimeout`: how long a connection may take, in seconds.
+    pub connect_timeout: Option<u32>,
+}
+
+/// Options that speak of how mod_fastcgi's own process manager works, and have a value.
+const OWN: &[&str] = &[
+    "-init-start-delay",
+    "-listen-queue-depth",
+    "-minserverlife",
+    "-multithreshold",
+    "-priority",
+    "-restart-delay",
+    "-singlethreshold",
+    "-startdelay",
+    "-startprocesses",
+    "-updateinterval",
+    "-gainvalue",
+    "-killinterval",
+];
+
+/// Those without one. Answers are always passed on as they come.
+const OWN_FLAGS: &[&str] = &["-autoupdate", "-flush", "-nph", "-restart"];
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "FastCgiServer",
+        Arity::RawArgs,
+        "file [option value ...]",
+        "A FastCGI program that the server starts, and how many processes of it",
+        server,
+    ),
+    Directive::new(
+        "FastCgiExternalServer",
+        Arity::RawArgs,
+        "file -host host:port|-socket path [option value ...]",
+        "A FastCGI program that is there already, under the name of a file that need not be",
+        external,
+    ),
+    Directive::new(
+        "FastCgiConfig",
+        Arity::RawArgs,
+        "option value ...",
+        "How FastCGI programs are run of which nothing else is said",
+        |command, args| {
+            let words = words(&args.raw);
+            let mut fields = Vec::new();
+            let mut options = command.server.fcgid.options.clone();
+            read(&mut options, &mut fields, &words)?;
+            command.server.fcgid.options = options;
+            command.server.fcgid.pass_headers.append(&mut fields);
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "FastCgiWrapper",
+        Arity::Take1,
+        "On|Off",
+        "Accepted: programs run as the site's user by themselves",
+        |_, args| {
+            match args.first().to_ascii_lowercase().as_str() {
+            "on" | "off" => Ok(()),
+            _ => Err("a wrapper of your own is not run: programs run as the site's user (AssignUserID, SuexecUserGroup)"
+                .to_owned()),
+        }
+        },
+    ),
+    Directive {
+        action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
+        ..Directive::new("FastCgiIpcDir", Arity::RawArgs, "directory", "Without effect", |_, _| Ok(()))
+    },
+    roles::program!("FastCgiAccessChecker", access),
+    roles::authoritative!("FastCgiAccessCheckerAuthoritative", access),
+    roles::program!("FastCgiAuthenticator", authenticator),
+    roles::authoritative!("FastCgiAuthenticatorAuthoritative", authenticator),
+    roles::program!("FastCgiAuthorizer", authorizer),
+    roles::authoritative!("FastCgiAuthorizerAuthoritative", authorizer),
+];
+
+/// Reads options of programs that the server starts.
+fn read(options: &mut Options, fields: &mut Vec<Box<str>>, words: &[String]) -> Result<(), String> {
+    let mut words = words.iter();
+    while let Some(option) = words.next() {
+        let name = option.to_ascii_lowercase();
+        if OWN_FLAGS.contains(&&*name) {
+            continue;
+        }
+        let value = words.next().ok_or_else(|| format!("{option} has no value"))?;
+        let seconds = || number::<u32>(value, 0..=u32::MAX).map(Some);
+        match &*name {
+            "-processes" => (options.min_processes, options.max_processes) = (seconds()?, seconds()?),
+            "-maxclassprocesses" | "-maxprocesses" => options.max_processes = seconds()?,
+            "-minprocesses" => options.min_processes = seconds()?,
+            "-idle-timeout" => options.io_timeout = seconds()?,
+            "-appconntimeout" => options.connect_timeout = seconds()?,
+            "-initial-env" => {
+                let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                options.env.set(name, value);
+            }
+            "-pass-header" => fields.push(value.as_str().into()),
+            "-socket" | "-port" => {
+                return Err(format!(
+                    "{option} is not possible: the program's socket is made in a directory that the site's user alone may \
+                     enter (FastCgiExternalServer is for programs with a socket of their own)"
+                ));
+            }
+            known if OWN.contains(&known) => {}
+            _ => return Err(format!("\"{option}\" is not an option of programs ({OWN_WAY})")),
+        }
+    }
+    Ok(())
+}
+
+/// `FastCgiServer file option value ...`
+fn server(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let words = words(&args.raw);
+    let program = words.first().ok_or("the program is missing")?;
+    let (mut options, mut fields) = (Options::default(), Vec::new());
+    read(&mut options, &mut fields, &words[1..])?;
+    let program = command.server_path(program);
+    command.server.fcgid.of_command.insert(program.into(), options);
+    command.server.fcgid.pass_headers.append(&mut fields);
+    Ok(())
+}
+
+/// `FastCgiExternalServer file -host host:port|-socket path ...`
+fn external(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    let words = words(&args.raw);
+    let mut words = words.iter();
+    let file = words.next().ok_or("the name of a file is missing")?;
+    let mut made = External { socket: None, host: None, timeout: None, connect_timeout: None };
+    let mut fields = Vec::new();
+    while let Some(option) = words.next() {
+        let name = option.to_ascii_lowercase();
+        if OWN_FLAGS.contains(&&*name) {
+            continue;
+        }
+        let value = words.next().ok_or_else(|| format!("{option} has no value"))?;
+        match &*name {
+            "-host" => {
+                let (host, port) = value.rsplit_once(':').ok_or("-host has the form host:port")?;
+                let port = number(port, 1..=u16::MAX)?;
+                made.host = Some((host.trim_matches(['[', ']']).into(), port));
+            }
+            "-socket" => made.socket = Some(command.server_path(value).into()),
+            "-idle-timeout" => made.timeout = Some(number(value, 1..=u32::MAX)?),
+            "-appconntimeout" => made.connect_timeout = Some(number(value, 0..=u32::MAX)?),
+            "-pass-header" => fields.push(value.as_str().into()),
+            _ => return Err(format!("\"{option}\" is not an option of programs that are there already")),
+        }
+    }
+    if made.socket.is_some() == made.host.is_some() {
+        return Err("either -host or -socket says where the program is".to_owned());
+    }
+    let file = command.server_path(file);
+    command.server.fcgid.externals.insert(file.into(), Arc::new(made));
+    command.server.fcgid.pass_headers.append(&mut fields);
+    Ok(())
+}
