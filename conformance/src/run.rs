@@ -151,7 +151,13 @@ fn observe(server: &Server, case: &Case) -> Observed {
     let access_log = tree.root.join("logs").join(case.expect.log_file.as_deref().unwrap_or("access.log"));
     let error_log = tree.root.join("logs/error.log");
     let before = (length(&access_log), length(&error_log));
-    let bytes = tree.fill(&wire(&case.request)).into_bytes();
+    let mut bytes = tree.fill(&wire(&case.request)).into_bytes();
+    if let Some(file) = &case.request.body_file {
+        let body = fs::read(tree.root.join(file)).unwrap_or_default();
+        bytes.truncate(bytes.len() - 2);
+        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+        bytes.extend_from_slice(&body);
+    }
     let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
     let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
     let how = client::How { head, watch: case.expect.closes.is_some(), half_close: case.request.half_close };

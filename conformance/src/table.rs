@@ -103,6 +103,8 @@ pub struct Request {
     pub body: Option<String>,
     /// The body is sent this many times over.
     pub body_times: Option<usize>,
+    /// A file of the tree that is sent as the body, with Content-Length.
+    pub body_file: Option<String>,
     /// A body in chunks.
     pub chunked: Option<Vec<String>>,
     /// The client says that it sends no more (it closes its sending side) as soon as the request is out.
@@ -184,7 +186,7 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 15] = [
+const REQUEST_KEYS: [&str; 16] = [
     "digest",
     "get",
     "request",
@@ -200,6 +202,7 @@ const REQUEST_KEYS: [&str; 15] = [
     "half_close",
     "after_ms",
     "body_times",
+    "body_file",
 ];
 
 /// A case is written flat; its keys are told apart here.

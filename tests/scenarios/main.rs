@@ -2,12 +2,14 @@
 //! program, request and expectation.
 
 mod applications;
+mod asgi;
 mod builds;
 mod cgi;
 mod closed;
 mod fastcgi;
 mod faults;
 mod files;
+mod filters;
 mod install;
 mod limits;
 mod logins;

@@ -26,12 +26,14 @@ pub(crate) struct Language {
     pub(crate) find: fn(&str) -> Option<&'static Directive>,
 }
 
-/// Other names for providers (`AuthnProviderAlias`, `AuthzProviderAlias`), for lines that come after them and for .htaccess
-/// files.
+/// Other names for providers (`AuthnProviderAlias`, `AuthzProviderAlias`) and names of filters (`ExtFilterDefine`), for lines
+/// that come after them and for .htaccess files.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases {
     pub(crate) authn: HashMap<String, Arc<Alias>>,
     pub(crate) authz: HashMap<String, Requirement>,
+    /// Lower case.
+    pub(crate) filters: HashSet<String>,
 }
 
 /// What is shared by all commands of one run.
@@ -64,8 +66,8 @@ pub(crate) struct Builder {
     /// How many sections the line is in.
     pub(crate) depth: u32,
     warned: HashSet<String>,
-    /// Filters of FilterDeclare and FilterProvider, lower case; all that they do is compress.
-    pub(crate) filters: HashSet<String>,
+    /// Filters that lines name and that are not the server's own: ExtFilterDefine may come later.
+    pub(crate) filters: Vec<crate::directives::filter::Named>,
     /// Handlers that lines name, lower case, and where.
     pub(crate) handlers: Vec<(Origin, &'static str, String)>,
     /// Handlers and types that an Action serves, lower case.
@@ -93,7 +95,7 @@ impl Builder {
             layers: 0,
             depth: 0,
             warned: HashSet::new(),
-            filters: HashSet::new(),
+            filters: Vec::new(),
             handlers: Vec::new(),
             actions: HashSet::new(),
             aliases: Arc::default(),

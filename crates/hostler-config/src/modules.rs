@@ -6,9 +6,10 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cgi, core, dir, env, expires, fcgid, filter,
-    headers, include, log_config, mime, negotiation, pool, proxy, proxy_fcgi, reach, reading, remoteip,
-    rewrite, servlet, setenvif, speling, ssl, substitute, usertrack, vhost_alias,
+    access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, core, dir, env, expires, fcgid,
+    filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime, negotiation, pool,
+    proxy, proxy_fcgi, reach, reading, remoteip, rewrite, servlet, session, setenvif, speling, ssl,
+    substitute, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -36,13 +37,25 @@ static MODULES: &[&Module] = &[
     &auth::dbm::AUTHN,
     &auth::dbm::AUTHZ,
     &auth::digest::MODULE,
+    &auth::form::MODULE,
+    &session::MODULE,
+    &session::COOKIE,
+    &session::CRYPTO,
     &authz::OWNER,
     &log_config::MODULE,
+    &log_config::LOGIO,
+    &log_debug::MODULE,
+    &log_forensic::MODULE,
+    &imagemap::MODULE,
+    &info::MODULE,
+    &cern_meta::MODULE,
     &expires::MODULE,
     &autoindex::MODULE,
     &filter::MODULE,
     &filter::DEFLATE,
     &filter::BROTLI,
+    &filter::BUFFER,
+    &filter::EXT_FILTER,
     &negotiation::MODULE,
     &remoteip::MODULE,
     &speling::MODULE,
@@ -55,6 +68,7 @@ static MODULES: &[&Module] = &[
     &ssl::MODULE,
     &proxy::MODULE,
     &proxy::HTTP,
+    &proxy::HTTP2,
     &proxy::BALANCER,
     &proxy::WSTUNNEL,
     &proxy::checks::MODULE,
@@ -77,13 +91,14 @@ static MODULES: &[&Module] = &[
 /// Modules that are built in and have no directives of their own here, or share them with another.
 pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
     ("http_module", "http_core.c"),
-    ("logio_module", "mod_logio.c"),
     ("unixd_module", "mod_unixd.c"),
     ("mpm_itk_module", "mpm_itk.c"),
     // Apache2::Request and Apache2::Cookie.
     ("apreq_module", "mod_apreq2.c"),
     // The filter RATE_LIMIT, which variables tell how fast to be.
     ("ratelimit_module", "mod_ratelimit.c"),
+    // The filter DATA.
+    ("data_module", "mod_data.c"),
     // The handler send-as-is.
     ("asis_module", "mod_asis.c"),
     // The variable UNIQUE_ID, where the module is loaded.

@@ -16,6 +16,7 @@ use crate::{Config, Server};
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::Limits;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// What tells one pool from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,8 +188,10 @@ fn limit(limit: Rlimit) -> (u64, u64) {
 
 /// Enough to keep the processors busy where programs wait for a database, and few enough for the memory.
 fn usual_workers() -> u32 {
-    let processors = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
-    processors.saturating_mul(8).clamp(16, 64)
+    // The library reads files of control groups each time; requests ask for this.
+    static PROCESSORS: OnceLock<u32> = OnceLock::new();
+    let count = || std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
+    PROCESSORS.get_or_init(count).saturating_mul(8).clamp(16, 64)
 }
 
 #[cfg(test)]

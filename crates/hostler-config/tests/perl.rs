@@ -307,9 +307,12 @@ fn providers_are_known_by_name() {
 }
 
 #[test]
-fn filters_in_perl_stop_the_start() {
-    for line in ["PerlOutputFilterHandler My", "PerlInputFilterHandler My", "PerlSetOutputFilter UNKNOWN"] {
+fn filters_that_are_not_there_stop_the_start() {
+    for line in ["PerlSetInputFilter SUBSTITUTE", "PerlSetOutputFilter UNKNOWN"] {
         assert_eq!(errors(&format!("<Location /x>\n{line}\n</Location>")).len(), 1, "{line}");
+    }
+    for line in ["PerlOutputFilterHandler My", "PerlInputFilterHandler My", "PerlSetInputFilter DEFLATE"] {
+        assert_eq!(errors(&format!("<Location /x>\n{line}\n</Location>")).len(), 0, "{line}");
     }
 }
 

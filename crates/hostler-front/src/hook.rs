@@ -6,6 +6,7 @@ pub(crate) mod filter;
 pub(crate) mod follow;
 pub(crate) mod handler;
 pub(crate) mod host;
+pub(crate) mod input;
 pub(crate) mod phases;
 pub(crate) mod plan;
 pub(crate) mod registry;

@@ -2,6 +2,8 @@
 //!
 //! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here.
 
+mod tunnel;
+
 use crate::hook::reply::Reply;
 use crate::http1::send::bodiless;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
@@ -11,6 +13,7 @@ use crate::io::sent::Sent;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_http1::head::{HTTP_2, Limits};
 use http_body::{Body as _, Frame, SizeHint};
@@ -142,7 +145,8 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         .max_concurrent_streams(settings.max_session_streams.unwrap_or(100))
         .initial_stream_window_size(settings.window_size.unwrap_or(65_535))
         .max_header_list_size(settings.max_header_block.unwrap_or(64 << 10))
-        .max_send_buf_size(64 << 10);
+        .max_send_buf_size(64 << 10)
+        .enable_connect_protocol();
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut drain = thread.shared.drain.clone();
     let (mut draining, mut closing) = (false, false);
@@ -170,24 +174,41 @@ async fn answer(
     thread: Rc<Thread>,
     peer: Rc<Peer>,
     activity: Rc<Activity>,
-    request: hyper::Request<hyper::body::Incoming>,
+    mut request: hyper::Request<hyper::body::Incoming>,
 ) -> Result<hyper::Response<Sending>, Infallible> {
     activity.working.set(activity.working.get() + 1);
     activity.moved();
     let working = Working(activity.clone());
+    let extended = tunnel::asked(&mut request);
     let line = || Bytes::from(format!("{} {} HTTP/2.0", request.method(), request.uri().path()));
     let reply = match (thread.shared.clients.may_ask(peer.remote.ip()), unfit(&request, &peer.limits)) {
         (Err(wait), _) => crate::hook::serve::too_many(&thread, &peer, wait, &line()).await,
         (Ok(()), Some((status, why))) => {
             crate::hook::serve::refuse(&thread, &peer, status, why, &line()).await
         }
+        (Ok(()), None) if extended.as_ref().is_some_and(|asked| !asked.is_websocket) => {
+            crate::hook::serve::refuse(&thread, &peer, 501, "no such protocol can be asked for", &line())
+                .await
+        }
         (Ok(()), None) => {
-            let request = convert(&thread, &peer, &activity, request);
+            let mut request = convert(&thread, &peer, &activity, request);
+            if extended.is_some() {
+                tunnel::as_get(&mut request);
+            }
             crate::hook::serve::serve(&thread, request).await
         }
     };
     peer.requests.set(peer.requests.get() + 1);
-    drop(working);
+    let reply = match extended {
+        Some(asked) => match asked.follow(&thread, reply, working) {
+            Ok(response) => return Ok(response.map(|()| Sending::nothing(thread, activity))),
+            Err(reply) => *reply,
+        },
+        None => {
+            drop(working);
+            reply
+        }
+    };
     Ok(respond(thread, activity, reply))
 }
 
@@ -311,6 +332,14 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
     response.map(|()| sending)
 }
 
+fn trailers(fields: &Table) -> http::HeaderMap {
+    let pairs = fields.iter().filter_map(|(name, value)| {
+        let name = http::HeaderName::from_bytes(name).ok()?;
+        Some((name, http::HeaderValue::from_bytes(value).ok()?))
+    });
+    pairs.collect()
+}
+
 /// An answer on its way; the log line is written when it has gone or broken off.
 struct Sending {
     stream: Box<dyn BodyStream>,
@@ -337,7 +366,8 @@ impl http_body::Body for Sending {
         Poll::Ready(match chunk {
             None => {
                 this.done = true;
-                None
+                // hyper asks no more after them.
+                this.stream.trailers().map(|fields| Ok(Frame::trailers(trailers(&fields))))
             }
             Some(Err(error)) => {
                 this.failed = Some(error.clone());
@@ -377,6 +407,13 @@ impl Drop for Sending {
 }
 
 impl Sending {
+    /// The body of an answer after which there are bytes of another protocol.
+    fn nothing(thread: Rc<Thread>, activity: Rc<Activity>) -> Self {
+        activity.sending.set(activity.sending.get() + 1);
+        let (stream, sent) = (Body::Empty.into_stream(), Sent::default());
+        Self { stream, length: Some(0), reply: None, sent, failed: None, done: true, thread, activity }
+    }
+
     fn is_end_stream_now(&self) -> bool {
         self.length == Some(self.sent.body)
     }

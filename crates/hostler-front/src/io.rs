@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod deadline;
 pub(crate) mod descriptors;
+pub(crate) mod early;
 pub(crate) mod open_file;
 pub(crate) mod sent;
 pub(crate) mod stream;

@@ -39,6 +39,9 @@ pub(crate) fn request(
     tell(request, severity, module, message.as_ref(), When::Now);
 }
 
+/// The note of the microseconds until the answer began (LogIOTrackTTFB).
+pub(crate) const FIRST_BYTE: &str = "logio-first-byte";
+
 /// When a line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
@@ -118,6 +121,13 @@ pub(crate) fn of_program_for_main(about: &Request, severity: Severity, module: &
         && quota::allows(&about.thread, &about.server, text.len())
     {
         write_about(&about.thread, main, Some(about.peer.remote), (severity, module), text, When::Soon);
+    }
+}
+
+/// Appends a line to the ForensicLog of the request's virtual host, at once.
+pub(crate) fn append_forensic(about: &Request, line: &[u8]) {
+    if let Some(index) = about.thread.shared.logs.forensic_log(&about.server) {
+        access_log::append(&about.thread, index, line);
     }
 }
 

@@ -4,28 +4,42 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, auth, autoindex, cgi, core, deflate, dir, env, expires, fcgid, headers, include,
-    negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, speling, ssl, status,
+    actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
+    ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
+    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
     substitute, unique_id, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 39] = [
+pub(crate) static MODULES: [&Module; 52] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
     &actions::MODULE,
     &alias::MODULE,
+    &asgi::MODULE,
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
     &auth::digest::MODULE,
+    &auth::form::MODULE,
+    &session::MODULE,
+    &cern_meta::MODULE,
+    &data::MODULE,
+    &imagemap::MODULE,
+    &info::MODULE,
+    &log_debug::MODULE,
+    &log_forensic::MODULE,
+    &logio::MODULE,
     &autoindex::MODULE,
+    &buffer::MODULE,
     &deflate::MODULE,
     &dir::MODULE,
     &env::ENV,
     &env::SETENVIF,
     &expires::MODULE,
+    &ext_filter::MODULE,
+    &filter::MODULE,
     &fcgid::MODULE,
     &headers::MODULE,
     &include::MODULE,

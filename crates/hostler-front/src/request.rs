@@ -23,6 +23,7 @@ pub(crate) mod variables;
 pub(crate) mod vhost;
 
 use crate::io::body::RequestBody;
+use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
 use crate::request::connection::Peer;
 use crate::request::slots::Slots;
@@ -168,6 +169,8 @@ pub(crate) struct Request {
     pub(crate) next: Option<Rc<Request>>,
     /// Bytes of the answer's body, once it has been sent.
     pub(crate) sent: Option<u64>,
+    /// Whom interim answers are told, if the client understands them.
+    pub(crate) early: Option<Rc<dyn Early>>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
 }
@@ -260,6 +263,7 @@ impl Request {
             main: None,
             next: None,
             sent: None,
+            early: None,
             custom_responses: Vec::new(),
         }
     }
@@ -306,6 +310,17 @@ impl Request {
         request
     }
 
+    /// Sends fields ahead of the answer (RFC 8297), where the client's protocol knows such.
+    pub(crate) fn early_hints(&self, fields: &[(Vec<u8>, Vec<u8>)]) {
+        let Some(early) = self.early.as_ref().filter(|_| !self.is_part()) else { return };
+        let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
+        for (name, value) in fields {
+            hostler_http1::response::field(&mut head, name, value);
+        }
+        head.extend_from_slice(b"\r\n");
+        early.tell(&head);
+    }
+
     /// The file's last path segment.
     pub(crate) fn basename(&self) -> &[u8] {
         let start = self.filename.iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
@@ -337,6 +352,6 @@ mod tests {
     /// It is moved and copied; whoever adds to it gives something up, or has a reason.
     #[test]
     fn a_request_does_not_grow() {
-        assert!(size_of::<Request>() <= 1032, "{}", size_of::<Request>());
+        assert!(size_of::<Request>() <= 1048, "{}", size_of::<Request>());
     }
 }

@@ -60,6 +60,8 @@ pub trait Request: Debug + Send {
 
 /// One way of speaking to workers.
 pub trait Backend: Sized + Send + Sync + 'static {
+    /// A worker costs the thread less that has spoken with it last.
+    const STAYS: bool = false;
     /// A request for one.
     type Work: Request;
     /// How a worker is reached: shared by the pool and whoever speaks with it.

@@ -89,6 +89,8 @@ pub enum Kind {
     ConnectionClosed,
     /// What the program that answers said is not of its protocol.
     ProtocolViolation,
+    /// The program that answers has said that it failed.
+    ProgramFailed,
 }
 
 /// A row of the table of errors.
@@ -138,6 +140,7 @@ impl Kind {
             Self::WorkerViolation =>       row(Worker, 502, Error, false, "the worker broke the protocol and was killed"),
             Self::NotConnected =>     row(Worker, 503, Error, true,  "the program that answers can't be connected to"),
             Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection amid its answer"),
+            Self::ProgramFailed =>    row(Script, 500, Error, false, "the program has failed"),
             Self::ProtocolViolation => row(Worker, 502, Error, false, "the program that answers does not keep to its protocol"),
         }
     }

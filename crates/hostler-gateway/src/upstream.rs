@@ -1,4 +1,4 @@
-//! Other servers that answer for this one, over HTTP/1.1: connections that are kept, how they fare, and which of several
+//! Other servers that answer for this one, over HTTP: connections that are kept, how they fare, and which of several
 //! takes a request.
 //!
 //! Not a pool of workers: a server says itself how much it takes, and each thread of the front has connections of its
@@ -6,7 +6,9 @@
 
 mod balancer;
 mod connection;
+mod either;
 mod exchange;
+mod http2;
 mod idle;
 mod member;
 mod resolve;
@@ -16,7 +18,9 @@ mod stream;
 
 pub use balancer::{Balancer, Choice, Chosen, Method, NoMember};
 pub use connection::Connection;
-pub use exchange::{Exchange, Failure, FailureKind, Request};
+pub use either::Exchange;
+pub use exchange::{Failure, FailureKind, Request};
+pub use http2::{Head as Http2Head, Multiplexed};
 pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
 pub use resolve::{NotConnected, Target};
 pub use secure::Secure;

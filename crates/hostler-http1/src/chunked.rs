@@ -30,6 +30,8 @@ pub enum ChunkError {
 
 /// Longest chunk line with its extensions, in bytes.
 const LINE_LIMIT: usize = 8190;
+/// Longest trailer section that is kept, in bytes; of a longer one nothing is.
+const KEPT: usize = 64 << 10;
 /// Longest trailer section, in bytes, whatever the limits of fields are.
 const TRAILER_LIMIT: usize = 1 << 20;
 
@@ -49,6 +51,8 @@ pub struct Decoder {
     limits: Limits,
     /// Bytes and number of trailer fields.
     trailer: (usize, usize),
+    /// The fields themselves, each with its line's end, if somebody wants them.
+    kept: Option<Vec<u8>>,
 }
 
 /// What a step found at the start of the input.
@@ -77,7 +81,42 @@ impl Decoder {
     /// The limits of header fields count for trailer fields too, which are counted by themselves.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { state: State::Size, limits, trailer: (0, 0) }
+        Self { state: State::Size, limits, trailer: (0, 0), kept: None }
+    }
+
+    /// The same, which keeps the trailer fields for [`Self::take_trailer`].
+    #[must_use]
+    pub fn with_trailer(limits: Limits) -> Self {
+        Self { kept: Some(Vec::new()), ..Self::new(limits) }
+    }
+
+    /// The trailer fields, once the body has ended: names and values. Folded lines go on with the value before them.
+    pub fn take_trailer(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let kept = self.kept.take().unwrap_or_default();
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for line in kept.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+            match (memchr::memchr(b':', line), fields.last_mut()) {
+                (_, Some((_, value))) if matches!(line[0], b' ' | b'\t') => {
+                    value.push(b' ');
+                    value.extend_from_slice(line.trim_ascii());
+                }
+                (Some(colon), _) => {
+                    fields.push((line[..colon].to_vec(), line[colon + 1..].trim_ascii().to_vec()));
+                }
+                (None, _) => {}
+            }
+        }
+        fields
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+            if kept.len() > KEPT {
+                self.kept = None;
+            }
+        }
     }
 
     /// Whether the body's end has come.
@@ -134,6 +173,7 @@ impl Decoder {
                         // A line that begins with a blank goes on with the field before it.
                         let folded = matches!(text[0], b' ' | b'\t') && self.trailer.1 > 1;
                         check_trailer(text, folded, self.limits.strict)?;
+                        self.keep(text);
                         at += length;
                     }
                 },
@@ -297,6 +337,19 @@ mod tests {
         let field = |n: usize| format!("0\r\nA: {}\r\n\r\n", "b".repeat(n - 3));
         assert!(decoded(field(8191).as_bytes(), 100_000).is_ok());
         assert_eq!(decoded(field(8192).as_bytes(), 100_000), Err(ChunkError::TooManyTrailers));
+    }
+
+    #[test]
+    fn trailers_are_kept_for_who_wants_them() {
+        let mut decoder = Decoder::with_trailer(Limits::default());
+        let text = b"0\r\nA: b \r\n c\r\nD:\r\n\r\n";
+        assert_eq!(decoder.step(text), Ok(Step::End { skip: text.len() }));
+        let field = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
+        assert_eq!(decoder.take_trailer(), [field("A", "b c"), field("D", "")]);
+        let mut decoder = Decoder::with_trailer(Limits::default());
+        let text = format!("0\r\n{}\r\n", format!("A: {}\r\n", "b".repeat(8000)).repeat(9));
+        assert_eq!(decoder.step(text.as_bytes()), Ok(Step::End { skip: text.len() }));
+        assert_eq!(decoder.take_trailer(), []);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub static TECHNIQUES: &[&Technique] = &[
     &hostler_perl_technique::PSGI,
     &hostler_php_technique::PHP,
     &hostler_python_technique::WSGI,
+    &hostler_python_technique::ASGI,
 ];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
@@ -35,7 +36,7 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi", "asgi"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
         assert_eq!(engines, ["perl", "php", "python"]);
     }

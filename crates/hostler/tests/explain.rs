@@ -152,3 +152,27 @@ fn maps_of_the_main_server_are_not_a_virtual_host_s() {
     let of_host = explain(root, "http://v.example:8080/x");
     assert!(of_host.contains("/nothing") && !of_host.contains("/found"), "{of_host}");
 }
+
+/// Neither needs a folder of the virtual host's.
+#[test]
+fn applications_in_python_and_servlets_answer_without_a_document_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(root.join("hello.wsgi"), "").unwrap();
+    fs::create_dir_all(root.join("shop/WEB-INF")).unwrap();
+    let lines = "Listen 127.0.0.1:8080\nUser #64894\nGroup #64894\nServerName main.example\n\
+                 WSGIScriptAlias /w ROOT/hello.wsgi\nWSGIScriptAliasMatch ^/m/[a-z]+ ROOT/hello.wsgi\n\
+                 ServletApp /shop ROOT/shop\n<Directory ROOT>\nRequire all granted\n</Directory>\n";
+    fs::write(root.join("httpd.conf"), lines.replace("ROOT", root.to_str().unwrap())).unwrap();
+    for (url, told) in [
+        ("/w/more", "technique  wsgi"),
+        ("/w/more", "by WSGIScriptAlias /w"),
+        ("/w/more", "path info  /more"),
+        ("/m/abc", "technique  wsgi"),
+        ("/shop/x", "technique  servlet"),
+    ] {
+        let said = explain(root, url);
+        assert!(said.contains(told), "{url}: {told:?} is not in\n{said}");
+    }
+}

@@ -212,6 +212,8 @@ XS(hp_go_on)
         r->answer_status = 400;
         XSRETURN_EMPTY;
     }
+    if (r->head_state == HP_HEAD_SENT && hp_request_has_filters(aTHX_ r))
+        croak("internal_redirect: what another request answers cannot go through this one's filters in Perl");
     (void)hp_request_forget_output(r);
     hp_request_tell_changes(aTHX_ r);
     r->redirected = 1;
@@ -270,12 +272,27 @@ XS(hp_run_target)
     hp_told told;
     if (!r->main || !r->target)
         croak("run: not a sub-request");
+    if (hp_request_has_filters(aTHX_ hp_request_printing(r)))
+        croak("run: what another request answers cannot go through this one's filters in Perl");
     target = SvPV(url_of(aTHX_ r), length);
     hp_request_push(aTHX_ hp_request_printing(r)); /* what was printed before comes before */
     hp_ask_run(target, length, r->id, hp_request_changes(aTHX_ r, &changes, room) ? &changes : NULL);
     hp_serve_until_told(aTHX_ &told);
     /* What its handler returns: OK. */
     HP_ANSWER(newSViv(told.kind == HP_TOLD_RAN && told.status == 200 ? 0 : told.kind == HP_TOLD_RAN ? told.status : 500));
+}
+
+/* transmit(r, bytes): what has been through all filters. Without bytes: what there is is on its way. */
+XS(hp_transmit)
+{
+    HP_METHOD(1);
+    STRLEN length;
+    if (items > 1) {
+        const char *bytes = SvPV(ST(1), length);
+        hp_request_transmit(aTHX_ hp_request_printing(r), bytes, length);
+    } else
+        hp_out_publish();
+    XSRETURN_EMPTY;
 }
 
 XS(hp_headers_text)
@@ -405,6 +422,7 @@ void hp_boot_request(pTHX)
         {OWN "look_up", hp_look_up_target, 0},
         {OWN "run", hp_run_target, 0},
         {OWN "headers_text", hp_headers_text, 0},
+        {OWN "transmit", hp_transmit, 0},
         {OWN "send_head", hp_send_head, 0},
         {OWN "forget_output", hp_forget_output, 0},
         {OWN "current", hp_current_request, 0},

@@ -53,6 +53,8 @@ enum {
     HP_RESPONSE,
     HP_LOG,
     HP_CLEANUP,
+    HP_INPUT_FILTER,
+    HP_OUTPUT_FILTER,
     HP_PHASES
 };
 

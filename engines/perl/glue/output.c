@@ -107,8 +107,57 @@ void hp_request_send_head(pTHX_ hp_request *r)
     hp_out_head(&head);
 }
 
+int hp_request_has_filters(pTHX_ const hp_request *r)
+{
+    return r->is_filtered && r->is_served &&
+           (r->pushed[HP_OUTPUT_FILTER] ? av_len(r->pushed[HP_OUTPUT_FILTER]) >= 0
+                                        : r->directory->handler_count[HP_OUTPUT_FILTER] > 0);
+}
+
+/* Calls a function of Hostler::Filter with bytes, if there are any. What goes wrong in it is the answer's end. */
+static void through_filters(pTHX_ hp_request *r, const char *function, const char *bytes, STRLEN length)
+{
+    dSP;
+    if (r->filter_failed)
+        return;
+    r->has_length = 0; /* it was that of what goes in */
+    load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Hostler::Filter"), NULL);
+    SPAGAIN;
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    XPUSHs(sv_2mortal(hp_request_sv(aTHX_ r)));
+    if (bytes)
+        XPUSHs(sv_2mortal(newSVpvn(bytes, length)));
+    PUTBACK;
+    call_pv(function, G_VOID | G_DISCARD | G_EVAL);
+    if (SvTRUE(ERRSV)) {
+        STRLEN shown;
+        const char *why = SvPV(ERRSV, shown);
+        hp_log(3, 1, why, shown);
+        sv_setpvs(ERRSV, "");
+        r->filter_failed = 1;
+        if (r->head_state == HP_HEAD_UNSENT)
+            r->answer_status = 500;
+    }
+    FREETMPS;
+    LEAVE;
+}
+
+void hp_request_transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
+{
+    hp_request_send_head(aTHX_ r);
+    r->bytes_sent += length; /* after HEAD, as Apache: what would have been */
+    if (length && !(r->in->flags & HP_HEAD_ONLY))
+        hp_out_body(bytes, length);
+}
+
 static void transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
+    if (UNLIKELY(hp_request_has_filters(aTHX_ r))) {
+        through_filters(aTHX_ r, "Hostler::Filter::write", bytes, length);
+        return;
+    }
     look_for_own_head(aTHX_ r, bytes, length);
     hp_request_send_head(aTHX_ r);
     r->bytes_sent += length; /* after HEAD, as Apache: what would have been */
@@ -251,9 +300,9 @@ void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 }
 
 /* A short answer to HEAD is measured although it is not sent, as Apache's content length filter does. */
-static void measure(hp_request *r)
+static void measure(pTHX_ hp_request *r)
 {
-    if (r->in->flags & HP_HEAD_ONLY && r->head_state == HP_HEAD_UNSENT && !r->has_length && !r->parse_headers &&
+    if (!hp_request_has_filters(aTHX_ r) && r->in->flags & HP_HEAD_ONLY && r->head_state == HP_HEAD_UNSENT && !r->has_length && !r->parse_headers &&
         gathered_length) {
         r->has_length = 1;
         r->length = gathered_length;
@@ -263,10 +312,12 @@ static void measure(hp_request *r)
 void hp_request_flush(pTHX_ hp_request *r)
 {
     begin(r);
-    measure(r);
+    measure(aTHX_ r);
     pass_gathered(aTHX_ r);
     if (r->parse_headers && r->header_text && !r->redirect && !r->redirected)
         pass_headers(aTHX_ r, "", 0, 1);
+    if (!is_mute(r) && hp_request_has_filters(aTHX_ r))
+        through_filters(aTHX_ r, "Hostler::Filter::finish", NULL, 0);
     if (!is_mute(r))
         hp_request_send_head(aTHX_ r);
 }
@@ -278,6 +329,12 @@ void hp_request_push(pTHX_ hp_request *r)
     pass_gathered(aTHX_ r);
     if (is_mute(r) || (r->parse_headers && r->header_text))
         return;
+    if (hp_request_has_filters(aTHX_ r)) {
+        through_filters(aTHX_ r, "Hostler::Filter::flush", NULL, 0);
+        if (r->head_state == HP_HEAD_SENT)
+            hp_out_publish();
+        return;
+    }
     if (!r->parse_headers)
         hp_request_send_head(aTHX_ r);
     hp_out_publish();

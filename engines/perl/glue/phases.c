@@ -201,6 +201,9 @@ static int kind_of(hp_str name)
         return PSGI;
     if (name.len == 8 && memcmp(name.ptr, "cgi-fork", 8) == 0)
         return CGI_SCRIPT;
+    if ((name.len == 18 && memcmp(name.ptr, "perl-output-filter", 18) == 0) ||
+        (name.len == 17 && memcmp(name.ptr, "perl-input-filter", 17) == 0))
+        return FILTER;
     return NO_HANDLER;
 }
 
@@ -209,14 +212,13 @@ int hp_handler_kind(pTHX_ hp_request *r)
     return kind_of(hp_request_text(aTHX_ r->handler, r->in->handler));
 }
 
-static int call_psgi(pTHX_ hp_trip *t)
+/* A function of the engine's own that answers. */
+static int call_own(pTHX_ hp_trip *t, hp_handler **serve, const char *word)
 {
-    static const char word[] = "Hostler::PSGI::serve";
-    static hp_handler *serve;
     int status;
-    if (!serve)
-        serve = hp_handler_named(aTHX_ word, sizeof word - 1);
-    status = hp_handler_call(aTHX_ serve, self_of(aTHX_ t), 1);
+    if (!*serve)
+        *serve = hp_handler_named(aTHX_ word, strlen(word));
+    status = hp_handler_call(aTHX_ *serve, self_of(aTHX_ t), 1);
     if (status == 500 && SvTRUE(ERRSV)) {
         hp_report_error(aTHX_ t->r);
         sv_setpvs(ERRSV, "");
@@ -225,12 +227,32 @@ static int call_psgi(pTHX_ hp_trip *t)
     return status;
 }
 
+static int call_psgi(pTHX_ hp_trip *t)
+{
+    static hp_handler *serve;
+    return call_own(aTHX_ t, &serve, "Hostler::PSGI::serve");
+}
+
+/* What somebody else has made, or a client has sent, goes through the request's filters. */
+static int call_filters(pTHX_ hp_trip *t)
+{
+    static hp_handler *output, *input;
+    int is_output = hp_request_text(aTHX_ t->r->handler, t->r->in->handler).len == 18;
+    t->r->parse_headers = 0;
+    hp_env_configured(aTHX_ t->r);
+    return is_output ? call_own(aTHX_ t, &output, "Hostler::Filter::serve_output")
+                     : call_own(aTHX_ t, &input, "Hostler::Filter::serve_input");
+}
+
 static int respond(pTHX_ hp_trip *t, int kind)
 {
     hp_request *r = t->r;
     uint32_t flags = r->directory->flags;
     hp_str name = hp_request_text(aTHX_ r->handler, r->in->handler);
     r->phase = HP_RESPONSE;
+    r->is_filtered = kind == PSGI || kind == PERL_SCRIPT || kind == MODPERL;
+    if (kind == FILTER)
+        return call_filters(aTHX_ t);
     if (kind == PSGI)
         return call_psgi(aTHX_ t);
     if (kind == CGI_SCRIPT)
@@ -304,6 +326,8 @@ static void conclude(pTHX_ hp_trip *t, int status)
             set_redirect(aTHX_ t);
         else if (r->answer_status && r->head_state == HP_HEAD_UNSENT)
             decide(t, HP_STATUS, r->answer_status);
+        else if (r->filter_failed)
+            broken(t, "a filter in Perl has failed");
         else
             decide(t, HP_DONE, 0);
     } else if (unsent) {
@@ -332,6 +356,8 @@ static int is_ours(pTHX_ hp_request *r, int kind)
             kind_of(r->in->handler) != NO_HANDLER)
             return 0;
     }
+    if (kind == FILTER)
+        return 1;
     return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : hp_has_handlers(aTHX_ r, HP_RESPONSE);
 }
 

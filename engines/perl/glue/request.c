@@ -384,7 +384,8 @@ void hp_request_tell_changes(pTHX_ hp_request *r)
 
 static const char *const phase_names[HP_PHASES] = {
     "PostReadRequest", "Trans", "MapToStorage", "HeaderParser", "Access",  "Authen",
-    "Authz",           "Type",  "Fixup",        "Response",     "Log",     "Cleanup"};
+    "Authz",           "Type",  "Fixup",        "Response",     "Log",     "Cleanup",
+    "InputFilter",     "OutputFilter"};
 
 int hp_phase_of(const char *name, size_t length)
 {

@@ -65,6 +65,8 @@ struct hp_request {
     int has_stayed;          /* of a prev: what its programs want done at its end is not done yet */
     int logs_later;          /* its Log and Cleanup phases are not this trip's */
     int is_configured_anew;  /* a program has added configuration in this trip */
+    int is_filtered;         /* its own answer goes through its filters in Perl, if there are any */
+    int filter_failed;       /* one of them has: nothing more is sent */
     int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
     uint32_t id;             /* of a sub-request: the front's number for it */
     int phase;               /* the phase that runs */
@@ -124,6 +126,10 @@ void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 void hp_request_flush(pTHX_ hp_request *r);
 /* Sends the head if that has not been done. */
 void hp_request_send_head(pTHX_ hp_request *r);
+/* Whether what it answers goes through filters in Perl. */
+int hp_request_has_filters(pTHX_ const hp_request *r);
+/* Sends bytes as they are: they have been through the filters. */
+void hp_request_transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 /* What programs have changed of it, with `room` for 64 fields; 0: nothing. */
 int hp_request_changes(pTHX_ hp_request *r, hp_changes *changes, hp_field *room);
 /* Tells the front what phases changed, if anything. */

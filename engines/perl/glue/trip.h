@@ -15,7 +15,7 @@ typedef struct {
 } hp_trip;
 
 /* Handlers by their names (SetHandler). */
-enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI, CGI_SCRIPT };
+enum { NO_HANDLER, PERL_SCRIPT, MODPERL, PSGI, CGI_SCRIPT, FILTER };
 
 /* The phases before it, as bits. */
 #define BEFORE_RESPONSE ((1u << HP_RESPONSE) - 1)

@@ -29,7 +29,7 @@ pub(crate) struct RequestIn {
     pub(crate) notes: Fields,
 }
 
-pub(crate) const PHASES: usize = 12;
+pub(crate) const PHASES: usize = 14;
 
 #[repr(C)]
 pub(crate) struct Directory {

@@ -14,7 +14,7 @@ for my $class (sort keys %$table) {
         }
     }
 }
-eval { $r->add_output_filter(sub { }) };
-like($@, qr/^Apache2::RequestRec::add_output_filter is not supported by Hostler: see docs\/perl-calls\.md at/, 'a refusal');
+eval { $r->spawn_proc_prog('x') };
+like($@, qr/^Apache2::RequestRec::spawn_proc_prog is not supported by Hostler: see docs\/perl-calls\.md at/, 'a refusal');
 eval { $r->no_such_call };
 like($@, qr/^Can't locate object method "no_such_call" via package "Apache2::RequestRec" at/, 'an unknown method');

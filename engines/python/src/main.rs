@@ -2,11 +2,13 @@
 //!
 //! It carries the extension (`lib.rs`), leaves it in memory at a descriptor, and executes the interpreter with a short text
 //! (`bootstrap.py`) that loads it from there. Nothing is installed where the interpreter is. Where there is none that can
-//! be used, it is the engine itself that says so: then it fails to load, and every request is told why.
+//! be used, it is the engine itself that says so: then it fails to load, and every request is told why. ASGI programs
+//! are no engine's (`asgi.rs`).
 //!
 //! **Runs as** the site's user, started by the site's process with a socket as descriptor 0. **Diagnostics**: see
 //! [`hostler_engine`].
 
+mod asgi;
 mod interpreter;
 
 use hostler_engine::{Engine, Serve, Trip};
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
             println!("hostler-python {} for CPython 3.9 and later", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        // With a listening socket as descriptor 0.
+        (Some(b"--asgi"), _) => asgi::run(&arguments[2..]),
         // By the text that the interpreter runs.
         (Some(b"--refuse"), Some(why)) => refuse(why.to_string_lossy().into_owned()),
         _ => match interpreter::find() {

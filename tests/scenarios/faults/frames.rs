@@ -6,30 +6,30 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
-pub(super) const DATA: u8 = 0;
-pub(super) const HEADERS: u8 = 1;
-pub(super) const RST_STREAM: u8 = 3;
-pub(super) const SETTINGS: u8 = 4;
-pub(super) const PING: u8 = 6;
-pub(super) const GOAWAY: u8 = 7;
-pub(super) const WINDOW_UPDATE: u8 = 8;
-pub(super) const CONTINUATION: u8 = 9;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
 
-pub(super) const END_STREAM: u8 = 1;
-pub(super) const END_HEADERS: u8 = 4;
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
 
 /// A received frame.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    pub(super) stream: u32,
-    pub(super) payload: Vec<u8>,
+pub(crate) struct Frame {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// How a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// An answer: status and body.
     Answer(u16, Vec<u8>),
     /// RST_STREAM with this code.
@@ -39,14 +39,14 @@ pub(super) enum Outcome {
 }
 
 /// A connection with prior knowledge (`Protocols h2c`).
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
 impl Client {
     /// Sends preface and settings (pairs of identifier and value).
-    pub(super) fn connect(server: &Server, settings: &[(u16, u32)]) -> Self {
+    pub(crate) fn connect(server: &Server, settings: &[(u16, u32)]) -> Self {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection");
         stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a time limit");
         stream.set_write_timeout(Some(Duration::from_secs(20))).expect("a time limit");
@@ -59,29 +59,29 @@ impl Client {
     }
 
     /// Whether the server still takes bytes.
-    pub(super) fn raw(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// As [`Client::raw`], but gives up soon when the server does not read.
-    pub(super) fn raw_or_full(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn raw_or_full(&mut self, bytes: &[u8]) -> bool {
         self.stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a time limit");
         self.raw(bytes)
     }
 
-    pub(super) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
+    pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
         self.raw(&frame(kind, flags, stream, payload))
     }
 
     /// A whole GET request.
-    pub(super) fn get(&mut self, stream: u32, path: &str) -> bool {
+    pub(crate) fn get(&mut self, stream: u32, path: &str) -> bool {
         let block =
             block(&[(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", path)]);
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, &block)
     }
 
     /// The next frame; `None` when the connection has ended. Waits for up to 20 seconds.
-    pub(super) fn frame(&mut self) -> Option<Frame> {
+    pub(crate) fn frame(&mut self) -> Option<Frame> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(frame) = self.complete() {
@@ -109,7 +109,7 @@ impl Client {
     }
 
     /// Reads until this stream is over. Settings and pings are acknowledged.
-    pub(super) fn outcome(&mut self, stream: u32) -> Outcome {
+    pub(crate) fn outcome(&mut self, stream: u32) -> Outcome {
         let (mut status, mut body, mut code) = (0, Vec::new(), None);
         while let Some(frame) = self.frame() {
             match frame.kind {
@@ -135,7 +135,7 @@ impl Client {
     ///
     /// # Panics
     /// If it does not within 20 seconds of silence.
-    pub(super) fn closes(&mut self) -> Option<u32> {
+    pub(crate) fn closes(&mut self) -> Option<u32> {
         let mut code = None;
         while let Some(frame) = self.frame() {
             if frame.kind == GOAWAY {
@@ -151,19 +151,19 @@ fn number(bytes: impl AsRef<[u8]>) -> u32 {
 }
 
 /// A frame's bytes.
-pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a payload of this world").to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// A field block without indexing (RFC 7541 §6.2.2).
-pub(super) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let literal = |(name, value): &(&str, &str)| [&[0][..], &string(name), &string(value)].concat();
     fields.iter().flat_map(literal).collect()
 }
 
 /// A string without Huffman coding (RFC 7541 §5.2), its length in seven bits and more.
-pub(super) fn string(text: &str) -> Vec<u8> {
+pub(crate) fn string(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     match text.len() {
         length @ 0..127 => out.push(length as u8),

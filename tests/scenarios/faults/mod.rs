@@ -1,7 +1,7 @@
 //! Bad input and faults: what is refused, what is survived, and who must not notice. docs/faults.md lists every
 //! fault with its test; what the conformance table already compares with Apache is not repeated here.
 
-mod frames;
+pub(crate) mod frames;
 mod http1;
 mod http2;
 mod isolation;

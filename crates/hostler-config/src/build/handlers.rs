@@ -13,6 +13,12 @@ const HANDLERS: &[&str] = &[
     "server-status",
     "hostler-metrics",
     "send-as-is",
+    "form-login-handler",
+    "form-logout-handler",
+    "form-redirect-handler",
+    "imap-file",
+    "application/x-httpd-imap",
+    "server-info",
     "httpd/unix-directory",
     "none",
 ];

@@ -93,6 +93,7 @@ impl Config {
         let hosts = std::mem::take(&mut builder.hosts);
         if builder.errors.is_empty() {
             handlers::warn_of_missing(&mut builder);
+            crate::directives::filter::refuse_missing(&mut builder);
         }
         let servers = merged(raw, hosts);
         let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;

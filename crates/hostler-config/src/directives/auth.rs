@@ -7,6 +7,7 @@ mod basic;
 pub mod dbm;
 pub mod digest;
 mod file;
+pub mod form;
 mod password;
 mod provider;
 
@@ -48,7 +49,7 @@ static CORE: &[Directive] = &[
     Directive::new(
         "AuthType",
         Arity::Take1,
-        "Basic|Digest|None|name",
+        "Basic|Digest|Form|None|name",
         "How users say who they are; a name is for PerlAuthenHandler",
         auth_type,
     )
@@ -105,6 +106,8 @@ pub enum AuthType {
     Basic,
     /// RFC 7616
     Digest,
+    /// A form in a page (mod_auth_form), and a session.
+    Form,
     /// A name that functions of the site know (PerlAuthenHandler); nobody else can log anyone in.
     Program,
 }
@@ -132,6 +135,8 @@ pub struct Dir {
     pub against_digests: Option<bool>,
     /// mod_auth_digest's.
     pub digest: Option<digest::Settings>,
+    /// mod_auth_form's.
+    pub form: Option<Box<form::Form>>,
     /// mod_authn_anon's.
     pub anonymous: anon::Anonymous,
     /// AuthDBMUserFile, absolute.
@@ -157,6 +162,10 @@ impl Merge for Dir {
             fake: over(&self.fake, &other.fake),
             against_digests: over(&self.against_digests, &other.against_digests),
             digest: over(&self.digest, &other.digest),
+            form: match (&self.form, &other.form) {
+                (Some(base), Some(over)) => Some(Box::new(base.merge(over))),
+                (base, over) => over.as_ref().or(base.as_ref()).cloned(),
+            },
             anonymous: self.anonymous.merge(&other.anonymous),
             dbm_users: over(&self.dbm_users, &other.dbm_users),
             dbm_users_kind: over(&self.dbm_users_kind, &other.dbm_users_kind),
@@ -197,7 +206,7 @@ impl Dir {
     /// Whether users are asked who they are.
     #[must_use]
     pub fn has_auth_type(&self) -> bool {
-        matches!(self.kind, Some(AuthType::Basic | AuthType::Digest | AuthType::Program))
+        matches!(self.kind, Some(AuthType::Basic | AuthType::Digest | AuthType::Form | AuthType::Program))
     }
 
     /// The AuthDBMUserFile.
@@ -219,7 +228,7 @@ fn auth_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "basic" => AuthType::Basic,
         "none" => AuthType::None,
         "digest" => AuthType::Digest,
-        "form" => return Err(format!("Hostler does not know the authentication type \"{name}\"")),
+        "form" => AuthType::Form,
         _ => AuthType::Program,
     });
     command.dir.auth.type_name = Some(name.into());
@@ -258,7 +267,7 @@ mod tests {
             crate::Config::build(&crate::read_text(&text, "/etc/apache2")?)
         };
         for line in [
-            "AuthType Form",
+            "AuthFormProvider ldap",
             "AuthBasicProvider file ldap",
             "AuthBasicProvider dbd",
             "AuthBasicUseDigestAlgorithm SHA",

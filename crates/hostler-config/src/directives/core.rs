@@ -116,6 +116,8 @@ pub struct Dir {
     pub force_type: Option<Setting>,
     /// `SetOutputFilter`: names in order, as written.
     pub output_filters: Option<Vec<String>>,
+    /// `SetInputFilter`: the same for requests.
+    pub input_filters: Option<Vec<String>>,
     /// `AddDefaultCharset` (default Off).
     pub default_charset: Option<DefaultCharset>,
     /// `RLimitCPU`, seconds.
@@ -182,6 +184,7 @@ impl Merge for Dir {
             shows_figures: other.shows_figures.or(self.shows_figures),
             force_type: over(&self.force_type, &other.force_type),
             output_filters: over(&self.output_filters, &other.output_filters),
+            input_filters: over(&self.input_filters, &other.input_filters),
             default_charset: over(&self.default_charset, &other.default_charset),
             rlimit_cpu: other.rlimit_cpu.or(self.rlimit_cpu),
             rlimit_mem: other.rlimit_mem.or(self.rlimit_mem),

@@ -1,12 +1,24 @@
-//! Directives of mod_filter, mod_deflate and mod_brotli: filters by media type, and compression.
+//! Directives of mod_filter, mod_deflate and mod_brotli, and of filters that have little else: mod_buffer, mod_sed,
+//! mod_ext_filter.
+//!
+//! ```text
+//! names     which filters there are, and where they stand
+//! harness   mod_filter: filters that are declared, and put in order
+//! external  mod_ext_filter: programs that are filters
+//! ```
 
+pub mod external;
+pub mod harness;
 mod names;
 
-pub(super) use names::{check_names, only_compress};
+pub use names::{CONTENT_SET, RESOURCE, Rank, Way, rank};
+pub(crate) use names::{Named, refuse_missing};
+pub(in crate::directives) use names::{check_names, named, only_compress};
 
 use crate::{
     Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
 };
+use std::sync::Arc;
 
 /// mod_filter.
 pub static MODULE: Module =
@@ -28,24 +40,10 @@ pub static BROTLI: Module = Module {
     effect: Effect::Harmless,
 };
 
-/// Why mod_filter's own chains do nothing.
-const NO_CHAINS: &str =
-    "Hostler has no filter chains; AddOutputFilterByType does what they are mostly used for";
-
 /// A directive that is known and does nothing.
 const fn ignored(name: &'static str, doc: &'static str, why: &'static str) -> Directive {
     let directive = Directive::new(name, Arity::RawArgs, "", doc, |_, _| Ok(()));
     Directive { action: Action::Ignored(why), ..directive }
-}
-
-/// A word of mod_filter's chains.
-const fn chain(
-    name: &'static str,
-    form: &'static str,
-    doc: &'static str,
-    set: fn(&mut Command<'_>, &Args) -> Result<(), String>,
-) -> Directive {
-    Directive::new(name, Arity::TakeArgv, form, doc, set)
 }
 
 static DIRECTIVES: &[Directive] = &[
@@ -58,29 +56,35 @@ static DIRECTIVES: &[Directive] = &[
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
     .with_effect(Effect::HarmlessIf(only_compress)),
-    chain("FilterDeclare", "name [type]", "Declares a filter", names::declare)
+    Directive::new("FilterDeclare", Arity::Take12, "name [type]", "Declares a filter", harness::declare)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    chain(
+    Directive::new(
         "FilterProvider",
+        Arity::Take3,
         "name filter expression",
-        "Gives a declared filter something to do: accepted for DEFLATE and BROTLI_COMPRESS, without effect",
-        names::provider,
+        "Gives a declared filter something to do, where the expression holds",
+        harness::provider,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    chain(
+    Directive::new(
         "FilterChain",
+        Arity::Iterate,
         "[+|-|@|=|!]name ...",
-        "Puts declared filters in order: accepted where they compress, without effect",
-        names::filter_chain,
+        "Puts declared filters in order",
+        harness::chain,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterProtocol", "Says what a filter does to headers", NO_CHAINS)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    ignored("FilterTrace", "Logs what a filter does", NO_CHAINS).allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "FilterProtocol",
+        Arity::Take23,
+        "name [filter] change=yes|change=1:1|byteranges=no|proxy=no|proxy=transform|cache=no[;...]",
+        "Says what a filter does to the header: without effect, as in Apache 2.4",
+        harness::protocol,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
+    ignored("FilterTrace", "Logs what a filter does", "LogLevel filter:trace4 shows which filters work")
+        .allowed(Contexts::CONFIG, Overrides::NONE),
 ];
-
-/// Why limits for inflating have nothing to limit.
-const NO_INFLATE: &str = "Hostler inflates neither requests nor answers";
 
 /// Why the compressor's memory cannot be chosen.
 const OWN_MEMORY: &str = "Hostler's compressor chooses its own memory and buffers";
@@ -121,13 +125,87 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
     ignored("DeflateBufferSize", "Size of the compressor's buffer", OWN_MEMORY),
     ignored("DeflateMemLevel", "Memory of the compressor", OWN_MEMORY),
     ignored("DeflateWindowSize", "Window of the compressor", OWN_MEMORY),
-    ignored("DeflateInflateLimitRequestBody", "Largest request after inflating", NO_INFLATE)
-        .allowed(Contexts::CONFIG, Overrides::NONE),
-    ignored("DeflateInflateRatioLimit", "Largest ratio when inflating", NO_INFLATE)
-        .allowed(Contexts::CONFIG, Overrides::NONE),
-    ignored("DeflateInflateRatioBurst", "How often the ratio may be exceeded", NO_INFLATE)
-        .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "DeflateInflateLimitRequestBody",
+        Arity::Take1,
+        "bytes",
+        "Largest request after inflating",
+        |command, args| {
+            command.dir.filter.inflate.longest = Some(whole(args.first(), 0)?);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "DeflateInflateRatioLimit",
+        Arity::Take1,
+        "ratio",
+        "How many times as long a request may become when it is inflated",
+        |command, args| {
+            command.dir.filter.inflate.ratio = Some(whole(args.first(), 1)?);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "DeflateInflateRatioBurst",
+        Arity::Take1,
+        "count",
+        "How often the ratio may be exceeded",
+        |command, args| {
+            command.dir.filter.inflate.burst = Some(whole(args.first(), 1)?);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
 ];
+
+/// What requests may become when they are inflated (mod_deflate).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inflate {
+    /// DeflateInflateLimitRequestBody, in bytes; 0: no limit of its own.
+    pub longest: Option<u64>,
+    /// DeflateInflateRatioLimit; unset means 200.
+    pub ratio: Option<u64>,
+    /// DeflateInflateRatioBurst; unset means 3.
+    pub burst: Option<u64>,
+}
+
+impl Inflate {
+    fn merge(self, over: Self) -> Self {
+        Self {
+            longest: over.longest.or(self.longest),
+            ratio: over.ratio.or(self.ratio),
+            burst: over.burst.or(self.burst),
+        }
+    }
+}
+
+/// mod_buffer.
+pub static BUFFER: Module = Module {
+    name: "buffer_module",
+    file: "mod_buffer.c",
+    directives: &[Directive::new(
+        "BufferSize",
+        Arity::Take1,
+        "bytes",
+        "How much the filter BUFFER gathers before it is passed on",
+        |command, args| {
+            command.dir.filter.buffer_size = Some(whole(args.first(), 1)?);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL)],
+    effect: Effect::Harmless,
+};
+
+/// mod_ext_filter.
+pub static EXT_FILTER: Module = Module {
+    name: "ext_filter_module",
+    file: "mod_ext_filter.c",
+    directives: external::DIRECTIVES,
+    effect: Effect::Guards,
+};
 
 static BROTLI_DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -175,46 +253,30 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
     ignored("BrotliCompressionMaxInputBlock", "Size of the compressor's blocks", OWN_MEMORY),
 ];
 
-/// An AddOutputFilterByType: a filter and the media types it is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByType {
-    /// The filter, as written; names do not depend on case.
-    pub filter: Box<str>,
-    /// Media types without parameters.
-    pub types: Vec<Box<str>>,
-}
-
 /// What a directory sets.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
-    /// AddOutputFilterByType, in the order in which the filters are applied.
-    pub by_type: Vec<ByType>,
+    /// mod_filter's.
+    pub chain: harness::Chain,
+    /// Bounds of inflated requests.
+    pub inflate: Inflate,
+    /// BufferSize, in bytes.
+    pub buffer_size: Option<u64>,
+    /// ExtFilterOptions
+    pub external: external::Options,
 }
 
 impl Merge for Dir {
-    /// A filter's media types replace those from further out, as in Apache; its place in the order stays.
     fn merge(&self, over: &Self) -> Self {
-        let mut by_type = self.by_type.clone();
-        for entry in &over.by_type {
-            match by_type.iter_mut().find(|known| known.filter.eq_ignore_ascii_case(&entry.filter)) {
-                Some(known) => *known = entry.clone(),
-                None => by_type.push(entry.clone()),
-            }
+        Self {
+            chain: self.chain.merge(&over.chain),
+            inflate: self.inflate.merge(over.inflate),
+            buffer_size: over.buffer_size.or(self.buffer_size),
+            external: self.external.merge(over.external),
         }
-        Self { by_type }
     }
 
     unset_part!(Dir);
-}
-
-impl Dir {
-    /// The filters for a media type (parameters are ignored), in order.
-    pub fn filters_for<'a>(&'a self, media_type: &str) -> impl Iterator<Item = &'a str> {
-        let end = media_type.find([';', ' ', '\t']).unwrap_or(media_type.len());
-        let essence = media_type[..end].to_owned();
-        let fits = move |entry: &&ByType| entry.types.iter().any(|known| **known == *essence);
-        self.by_type.iter().filter(fits).map(|entry| &*entry.filter)
-    }
 }
 
 /// What compression does to an entity tag.
@@ -276,6 +338,8 @@ pub struct Server {
     pub brotli_etag: Option<AlterETag>,
     /// BrotliFilterNote
     pub brotli_notes: Notes,
+    /// ExtFilterDefine, by names in lower case.
+    pub external: std::collections::BTreeMap<Box<str>, Arc<external::External>>,
 }
 
 impl Merge for Server {
@@ -288,6 +352,11 @@ impl Merge for Server {
             brotli_window: over(&self.brotli_window, &other.brotli_window),
             brotli_etag: over(&self.brotli_etag, &other.brotli_etag),
             brotli_notes: self.brotli_notes.merge(&other.brotli_notes),
+            external: {
+                let mut external = self.external.clone();
+                external.extend(other.external.iter().map(|(name, filter)| (name.clone(), filter.clone())));
+                external
+            },
         }
     }
 
@@ -296,15 +365,16 @@ impl Merge for Server {
 
 fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let media_type = args.word(1).unwrap_or_default();
-    check_names(args.first())?;
-    let list = &mut command.dir.filter.by_type;
-    for filter in names::named(args.first()) {
-        match list.iter_mut().find(|known| known.filter.eq_ignore_ascii_case(filter)) {
-            Some(known) => known.types.push(media_type.into()),
-            None => list.push(ByType { filter: filter.into(), types: vec![media_type.into()] }),
-        }
+    check_names(command, Way::Output, args.first())?;
+    for filter in named(args.first()) {
+        command.dir.filter.chain.add_type(filter, media_type);
     }
     Ok(())
+}
+
+fn whole(text: &str, least: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number >= least);
+    number.ok_or_else(|| format!("\"{text}\" is not a number from {least} on"))
 }
 
 fn number(text: &str, least: u32, most: u32) -> Result<u32, String> {
@@ -323,23 +393,42 @@ fn alter_etag(word: &str) -> Result<AlterETag, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn entry(filter: &str, types: &[&str]) -> ByType {
-        ByType { filter: filter.into(), types: types.iter().map(|name| (*name).into()).collect() }
+    fn said(lines: &str) -> Result<Vec<String>, String> {
+        let config = crate::Config::build(&crate::read_text(lines, "/nowhere").unwrap());
+        let config = config.map_err(|errors| errors[0].to_string())?;
+        Ok(config.warnings.iter().map(ToString::to_string).collect())
     }
 
     #[test]
-    fn filters_by_type() {
-        let outer = Dir {
-            by_type: vec![entry("DEFLATE", &["text/plain"]), entry("X", &["text/plain", "text/html"])],
-        };
-        let filters = |dir: &Dir, name| dir.filters_for(name).map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(filters(&outer, "text/plain; charset=x"), ["DEFLATE", "X"]);
-        assert_eq!(filters(&outer, "text/html"), ["X"]);
-        assert_eq!(filters(&outer, "TEXT/html"), [""; 0]);
-        let inner = outer.merge(&Dir { by_type: vec![entry("deflate", &["text/html"])] });
-        assert_eq!(filters(&inner, "text/html"), ["deflate", "X"]);
-        assert_eq!(filters(&inner, "text/plain"), ["X"]);
+    fn what_has_no_filter_is_never_silent() {
+        for line in [
+            "SetInputFilter INFLATE",
+            "AddInputFilter SUBSTITUTE .gz",
+            "SetOutputFilter INCLUDES;NOSUCH",
+            "AddOutputFilter PROXY-HTML .html",
+            "AddOutputFilterByType XML2ENC text/html",
+            "FilterProvider X NOSUCH true",
+            "FilterProvider X INCLUDES",
+            "FilterProvider X INCLUDES (",
+            "FilterDeclare X ODD",
+            "FilterProtocol X change=yes",
+            "FilterDeclare X\nFilterProtocol X change=maybe",
+        ] {
+            let error = said(line).expect_err(line);
+            assert!(error.contains("Filter"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_there_is_is_taken_wherever_it_is_defined() {
+        for lines in [
+            "AddOutputFilter INCLUDES;deflate .x\nSetOutputFilter Brotli_Compress",
+            "SetInputFilter DEFLATE\nAddInputFilter DEFLATE;BUFFER .gz\nRemoveInputFilter .gz",
+            "SetOutputFilter mine\nExtFilterDefine Mine mode=output cmd=/bin/cat",
+            "FilterDeclare C CONTENT_SET\nFilterProvider C DEFLATE true\nFilterChain ! C =C @C -C\n\
+             FilterProtocol C DEFLATE change=yes;proxy=no",
+        ] {
+            assert_eq!(said(lines), Ok(Vec::new()), "{lines}");
+        }
     }
 }

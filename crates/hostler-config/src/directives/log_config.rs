@@ -99,6 +99,24 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::CONFIG, Overrides::NONE),
 ];
 
+/// mod_logio, whose items formats have anyway.
+pub static LOGIO: Module = Module {
+    name: "logio_module",
+    file: "mod_logio.c",
+    directives: &[Directive::new(
+        "LogIOTrackTTFB",
+        Arity::Flag,
+        "On|Off",
+        "Whether %^FB tells how long it took until an answer began",
+        |command, args| {
+            command.dir.log_config.first_byte = Some(args.flag());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL)],
+    effect: Effect::Harmless,
+};
+
 /// When a request is logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
@@ -145,11 +163,16 @@ pub struct Log {
 pub struct Dir {
     /// LogLevel, for the requests of this directory.
     pub levels: Levels,
+    /// LogIOTrackTTFB
+    pub first_byte: Option<bool>,
 }
 
 impl Merge for Dir {
-    fn merge(&self, over: &Self) -> Self {
-        Self { levels: self.levels.merge(&over.levels) }
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            levels: self.levels.merge(&other.levels),
+            first_byte: over(&self.first_byte, &other.first_byte),
+        }
     }
 
     unset_part!(Dir);
@@ -258,7 +281,7 @@ fn push_log(
 }
 
 /// A file made absolute; programs stay as they are.
-fn place(command: &Command<'_>, target: &str) -> Result<Box<str>, String> {
+pub(in crate::directives) fn place(command: &Command<'_>, target: &str) -> Result<Box<str>, String> {
     match target.strip_prefix('|') {
         Some(program) if program.trim_matches(['|', '$', ' ']).is_empty() => {
             Err("after \"|\" must come a program".into())

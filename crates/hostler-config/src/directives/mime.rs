@@ -9,6 +9,7 @@ mod types;
 pub use check::{MimeFacts, check, unknown_parts};
 pub use types::Types;
 
+use crate::directives::filter::Way;
 use crate::directives::reach;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::collections::HashMap;
@@ -76,12 +77,13 @@ static DIRECTIVES: &[Directive] = &[
         Language,
         Effect::Harmless
     ),
-    Directive::refused(
+    attribute!(
         "AddInputFilter",
+        "filter[;filter...] extension ...",
         "Filters for requests to files with an extension",
-        "Hostler has no filters for requests",
-    )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+        InputFilters,
+        Effect::Guards
+    ),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
@@ -94,15 +96,7 @@ static DIRECTIVES: &[Directive] = &[
     removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding, Effect::Harmless),
     removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset, Effect::Harmless),
     removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language, Effect::Harmless),
-    Directive::new(
-        "RemoveInputFilter",
-        Arity::Iterate,
-        "extension ...",
-        "Without effect: there are no filters for requests",
-        |_, _| Ok(()),
-    )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
-    .with_effect(Effect::Harmless),
+    removal!("RemoveInputFilter", "Takes back AddInputFilter for an extension", InputFilters, Effect::Guards),
     removal!(
         "RemoveOutputFilter",
         "Takes back AddOutputFilter for an extension",
@@ -166,6 +160,8 @@ pub struct Extension {
     pub language: Option<Arc<str>>,
     /// AddOutputFilter, separated by semicolons.
     pub output_filters: Option<Arc<str>>,
+    /// AddInputFilter, separated by semicolons.
+    pub input_filters: Option<Arc<str>>,
 }
 
 impl Extension {
@@ -177,6 +173,7 @@ impl Extension {
             charset: over(&self.charset, &other.charset),
             language: over(&self.language, &other.language),
             output_filters: over(&self.output_filters, &other.output_filters),
+            input_filters: over(&self.input_filters, &other.input_filters),
         }
     }
 
@@ -188,6 +185,7 @@ impl Extension {
             Attribute::Charset => &mut self.charset,
             Attribute::Language => &mut self.language,
             Attribute::OutputFilters => &mut self.output_filters,
+            Attribute::InputFilters => &mut self.input_filters,
         }
     }
 }
@@ -201,6 +199,7 @@ enum Attribute {
     Charset,
     Language,
     OutputFilters,
+    InputFilters,
 }
 
 /// MultiviewsMatch.
@@ -304,7 +303,8 @@ fn add(command: &mut Command<'_>, args: &Args, attribute: Attribute) -> Result<(
     match attribute {
         Attribute::Handler => command.name_handler(args.first()),
         Attribute::Type if programs::runs(args.first()) => command.name_handler(args.first()),
-        Attribute::OutputFilters => super::filter::check_names(args.first())?,
+        Attribute::OutputFilters => super::filter::check_names(command, Way::Output, args.first())?,
+        Attribute::InputFilters => super::filter::check_names(command, Way::Input, args.first())?,
         _ => {}
     }
     let dir = &mut *command.dir.mime;

@@ -67,6 +67,8 @@ pub struct Dir {
     pub options: DirOptions,
     /// `PerlSetOutputFilter`
     pub output_filters: Option<Vec<Box<str>>>,
+    /// `PerlSetInputFilter`
+    pub input_filters: Option<Vec<Box<str>>>,
     /// The path of the innermost section that sets any of this, as Apache knows it (`$r->location`).
     pub location: Option<Box<str>>,
     /// What betrays the generation.
@@ -105,6 +107,7 @@ impl Merge for Dir {
             env: vars::overlaid(&self.env, &over.env),
             options,
             output_filters: crate::over(&self.output_filters, &over.output_filters),
+            input_filters: crate::over(&self.input_filters, &over.input_filters),
             location: over.location.as_ref().or(self.location.as_ref()).cloned(),
             marks: self.marks | over.marks,
             layers: [&self.layers[..], &over.layers[..]].concat(),

@@ -35,6 +35,10 @@ pub static MODULE: Module = Module {
 pub static HTTP: Module =
     Module { name: "proxy_http_module", file: "mod_proxy_http.c", directives: &[], effect: Effect::Guards };
 
+/// Nor has mod_proxy_http2.
+pub static HTTP2: Module =
+    Module { name: "proxy_http2_module", file: "mod_proxy_http2.c", directives: &[], effect: Effect::Guards };
+
 /// Nor has mod_proxy_balancer.
 pub static BALANCER: Module = Module {
     name: "proxy_balancer_module",

@@ -323,7 +323,10 @@ impl Reader {
                         let names = words.iter().filter(|word| hostler_expr::Subnet::parse(word).is_err());
                         names.for_each(|host| self.resolve_hosts(host));
                     }
-                    "typesconfig" | "remoteiptrustedproxylist" | "remoteipinternalproxylist" => {
+                    "typesconfig"
+                    | "remoteiptrustedproxylist"
+                    | "remoteipinternalproxylist"
+                    | "sessioncryptopassphrasefile" => {
                         self.attach(&first_word(args).unwrap_or_default().0);
                     }
                     "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),

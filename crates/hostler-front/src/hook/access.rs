@@ -17,7 +17,8 @@ pub(crate) async fn check(request: &mut Request) -> Continue {
         // Programs have added rules, perhaps such as were asked before them.
         strict(request).await?;
     }
-    if !plan().applies(Phase::AccessEx, request) {
+    if !plan().decides(Phase::AccessEx, request) {
+        run(Phase::AccessEx, request).await?;
         return admitted.map(drop);
     }
     let any = satisfies_any(request);
@@ -33,7 +34,7 @@ pub(crate) async fn check(request: &mut Request) -> Continue {
 async fn strict(request: &mut Request) -> Continue {
     run_some(Phase::Access, request, Which::Strict).await?;
     // An internal redirect or include under the same rules was already checked: the user stays known.
-    if plan().applies(Phase::AccessEx, request)
+    if plan().decides(Phase::AccessEx, request)
         && request.user.is_none()
         && let Some(prev) = &request.prev
         && Arc::ptr_eq(&prev.dir, &request.dir)

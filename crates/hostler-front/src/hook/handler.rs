@@ -1,6 +1,7 @@
 //! Handlers: who makes the answer. A handler's name comes from SetHandler, AddHandler, ScriptAlias, or, without
 //! one, from the file's type; the modules' tables tell whose it is.
 
+use crate::hook::input;
 use crate::hook::phases::Phase;
 use crate::hook::plan::{plan, run};
 use crate::io::body::Body;
@@ -16,6 +17,9 @@ pub(crate) const RAW: &str = "raw-answer";
 /// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
 pub(crate) const UNRANGED: &str = "unranged";
 
+/// The note of an answer whose end came by itself: however short it is, nobody knew that when it began.
+pub(crate) const FLUSHED: &str = "flushed";
+
 /// The note of an answer of another server's, which has its own `Server` field.
 pub(crate) const KEEPS_SERVER: &str = "keeps-server";
 
@@ -25,6 +29,7 @@ const DEFAULT: &[u8] = b"default-handler";
 /// Runs the request's handler, or who answers instead of it.
 pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
     limit_body(request)?;
+    input::apply(request).await?;
     run(Phase::Handler, request).await?;
     respond(request).await
 }

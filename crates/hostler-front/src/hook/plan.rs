@@ -5,7 +5,9 @@
 //! change when a module comes. `docs/phases.md` shows the result.
 
 use crate::hook::phases::Phase;
-use crate::hook::registry::{Answer, Change, Effect, Filter, Finished, Handler, Hook, Module, Run, Stage};
+use crate::hook::registry::{
+    Answer, Change, Effect, Filter, Finished, Handler, Hook, Input, Module, Output, Run, Stage,
+};
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
@@ -72,7 +74,6 @@ impl Plan {
     }
 
     /// The phase's modules in order.
-    #[cfg(test)]
     pub(crate) fn names(&self, phase: Phase) -> Vec<&'static str> {
         self.of(phase).iter().map(|entry| entry.module.name).collect()
     }
@@ -83,9 +84,10 @@ impl Plan {
         self.sieves[stage as usize].iter().map(|sieve| sieve.module.name).collect()
     }
 
-    /// Whether any hook of this phase has something to say.
-    pub(crate) fn applies(&self, phase: Phase, request: &Request) -> bool {
-        self.of(phase).iter().any(|entry| (entry.hook.when)(request))
+    /// Whether any hook of this phase that decides something has something to say.
+    pub(crate) fn decides(&self, phase: Phase, request: &Request) -> bool {
+        let deciding = self.of(phase).iter().filter(|entry| entry.hook.effect != Effect::Notes);
+        deciding.into_iter().any(|entry| (entry.hook.when)(request))
     }
 
     /// Whether no other module's hook can come between this one's functions, from the header parser to the handler.
@@ -127,6 +129,18 @@ impl Plan {
             }
         };
         self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
+    }
+
+    /// The filters for answers that configurations name.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &'static Output> + use<> {
+        let modules: &'static [&'static Module] = self.modules;
+        modules.iter().flat_map(|module| module.outputs)
+    }
+
+    /// The filters for requests that configurations name.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &'static Input> + use<> {
+        let modules: &'static [&'static Module] = self.modules;
+        modules.iter().flat_map(|module| module.inputs)
     }
 
     /// The name of the handler for a media type.

@@ -5,6 +5,8 @@ use crate::hook::phases::Phase;
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Halt, Outcome};
+use bytes::Bytes;
+use hostler_config::directives::filter::Rank;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -98,6 +100,31 @@ pub(crate) struct Filter {
     pub(crate) run: Change,
 }
 
+/// What a filter answers to.
+#[derive(Clone, Copy)]
+pub(crate) enum Name {
+    /// The name that configurations give it.
+    Own(&'static str),
+    /// It is in the chain where this holds, and nobody names it.
+    Added(&'static str, Rank, fn(&Request) -> bool),
+    /// Names that are in the configuration, in lower case; where the filter stands.
+    Of(fn(&Request, &[u8]) -> Option<Rank>),
+}
+
+/// A filter for answers that configurations name ([`crate::hook::filter`]).
+pub(crate) struct Output {
+    pub(crate) name: Name,
+    /// Whether it sees answers without a body, such as 304.
+    pub(crate) sees_bodiless: bool,
+    pub(crate) run: for<'a> fn(&'a mut Request, Body, Bytes) -> Later<'a, Body>,
+}
+
+/// A filter for requests that configurations name ([`crate::hook::input`]).
+pub(crate) struct Input {
+    pub(crate) name: Name,
+    pub(crate) run: for<'a> fn(&'a mut Request, Bytes) -> Later<'a, Result<(), Halt>>,
+}
+
 /// A module may put its functions off until its handler runs, if nothing of another module can come between
 /// ([`crate::hook::plan::Plan::is_clear_to_handler`]). If another handler answers after all, they are run before it.
 pub(crate) struct Settle {
@@ -125,6 +152,8 @@ pub(crate) struct Module {
     pub(crate) hooks: &'static [Hook],
     pub(crate) handlers: &'static [Handler],
     pub(crate) filters: &'static [Filter],
+    pub(crate) outputs: &'static [Output],
+    pub(crate) inputs: &'static [Input],
     /// Its hooks run a site's programs; sub-requests that only look at a file do without them.
     pub(crate) asks_programs: bool,
     /// Whether it has a say in a request that an answer from memory would pass over. There is no default.
@@ -147,6 +176,8 @@ impl Module {
             hooks: &[],
             handlers: &[],
             filters: &[],
+            outputs: &[],
+            inputs: &[],
             asks_programs: false,
             has_say,
             settle: None,

@@ -1,9 +1,9 @@
 //! The last steps of an answer: fields that belong to the content, output filters, header directives; and what
 //! remains to be done when it is sent (the log).
 
-use crate::hook::handler;
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, Finished, Stage};
+use crate::hook::{filter, handler};
 use crate::io::body::Body;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
@@ -45,8 +45,10 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     }
     content_fields(&mut request);
     let body = change(Stage::Resource, &mut request, body, Answer::Content).await;
+    let body = filter::run(&mut request, body, filter::RESOURCE).await;
     // Nobody's slow client keeps what waits for the request's further phases: there are none.
     plan().release(&request);
+    let body = filter::run(&mut request, body, filter::CONTENT).await;
     let body = change(Stage::Content, &mut request, body, Answer::Content).await;
     request.filters.clear();
     type_field(&mut request);

@@ -19,7 +19,7 @@ use crate::request::connection::Peer;
 use crate::request::thread::Thread;
 use crate::technique::short::{self, Begun};
 use bytes::Bytes;
-use hostler_http1::framing::{After, Framing, KeepAlive};
+use hostler_http1::framing::{After, Framing, KeepAlive, has_token};
 use hostler_http1::head::{self, Head, HeadError, Limits};
 use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
@@ -210,7 +210,12 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
-    let request = Request::from_http1(thread, peer, &buffer, &head, body);
+    let mut request = Request::from_http1(thread, peer, &buffer, &head, body);
+    let trailers = head.version >= head::HTTP_11
+        && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
+    if head.version >= head::HTTP_11 {
+        request.early = Some(wire.clone());
+    }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let Some(reply) = wire.while_there(crate::hook::serve::serve(thread, request)).await else {
         let received = head.length as u64 + incoming.borrow().received;
@@ -218,7 +223,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         return After::Linger;
     };
     fast::remember(thread, peer, &head, &buffer, &reply);
-    deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, incoming }, reply).await
+    deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, trailers, incoming }, reply).await
 }
 
 /// The client has gone before there was an answer.
@@ -261,7 +266,14 @@ async fn go_on(
     };
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));
     let wish = hostler_http1::framing::keep_alive(head, buffer);
-    deliver(thread, wire, peer, Asked { head, wish, both: false, expect: false, incoming }, reply).await
+    deliver(
+        thread,
+        wire,
+        peer,
+        Asked { head, wish, both: false, expect: false, trailers: false, incoming },
+        reply,
+    )
+    .await
 }
 
 /// What the client has asked for besides the answer itself.
@@ -271,6 +283,8 @@ struct Asked<'a> {
     /// The request's framing was told in two ways.
     both: bool,
     expect: bool,
+    /// It takes fields behind a body (RFC 9110 §10.1.4).
+    trailers: bool,
     incoming: Rc<RefCell<Incoming>>,
 }
 
@@ -282,7 +296,7 @@ async fn deliver(
     asked: Asked<'_>,
     mut reply: Reply,
 ) -> After {
-    let Asked { head, wish, both, expect, incoming } = asked;
+    let Asked { head, wish, both, expect, trailers, incoming } = asked;
     if let Body::Tunnel(tunnel) = reply.body {
         reply.body = Body::Empty;
         // It may last for long: what the request has taken is given up first.
@@ -304,6 +318,7 @@ async fn deliver(
         head_only: reply.head_only,
         connection: peer.connection(wish, keep),
         raw: reply.raw,
+        trailers,
     };
     // Raw bytes, which say what they like of their length, and a body without one before HTTP/1.1 end with the
     // connection.
@@ -354,6 +369,7 @@ async fn turn_away(
         head_only: false,
         connection: Connection::Close,
         raw: false,
+        trailers: false,
     };
     let mut sent = Sent::default();
     let result = send::send(wire, outgoing, &mut sent).await;

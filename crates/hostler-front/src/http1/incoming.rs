@@ -110,6 +110,7 @@ impl Incoming {
     /// RFC 9110 §10.1.1: somebody wants the body, so the client may send it. (Fits any socket buffer whole.)
     fn poll_continue(&self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+        ready!(self.wire.poll_owed(cx)).map_err(|_| BodyError::ClientGone)?;
         let mut io = self.wire.io.borrow_mut();
         match ready!(io.poll_write(cx, &[IoSlice::new(CONTINUE)])) {
             Ok(n) if n == CONTINUE.len() => {

@@ -26,6 +26,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) connection: Connection,
     /// An nph- script's bytes: no head of ours.
     pub(crate) raw: bool,
+    /// The client takes fields behind a body (`TE: trailers`).
+    pub(crate) trailers: bool,
 }
 
 /// Whether this status never has a body (RFC 9110 §6.4.1).
@@ -60,7 +62,8 @@ pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent)
         }
         Body::Segments(segments) => send_segments(wire, head, segments, sent).await,
         Body::Stream(stream) => {
-            send_stream(wire, head, stream, chunked, declared(answer.headers), sent).await
+            let declared = declared(answer.headers);
+            send_stream(wire, (head, stream), (chunked, answer.trailers), declared, sent).await
         }
     }
 }
@@ -153,14 +156,14 @@ async fn send_file(
 
 async fn send_stream(
     wire: &Rc<Wire>,
-    head: Vec<u8>,
-    mut stream: Box<dyn BodyStream>,
-    chunked: bool,
+    (head, mut stream): (Vec<u8>, Box<dyn BodyStream>),
+    (chunked, trailers): (bool, bool),
     declared: Option<u64>,
     sent: &mut Sent,
 ) -> Result<(), Ended> {
     let mut text = head;
     let mut left = declared;
+    wire.watch.is_strict.set(stream.ends_with_client());
     loop {
         let next = wire.while_there(poll_fn(|cx| stream.poll_chunk(cx))).await;
         let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {
@@ -200,8 +203,13 @@ async fn send_stream(
         )));
     }
     if chunked {
-        text.extend_from_slice(b"0\r\n\r\n");
-        sent.total += 5;
+        let before = text.len();
+        text.extend_from_slice(b"0\r\n");
+        for (name, value) in stream.trailers().filter(|_| trailers).iter().flat_map(Table::iter) {
+            field(&mut text, name, value);
+        }
+        text.extend_from_slice(b"\r\n");
+        sent.total += (text.len() - before) as u64;
     }
     if text.is_empty() { Ok(()) } else { wire.write(&[&text]).await }
 }

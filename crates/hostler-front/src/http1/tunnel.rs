@@ -43,6 +43,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         head_only: false,
         connection: Connection::Close,
         raw: reply.raw,
+        trailers: false,
     };
     let mut sent = Sent::default();
     let result = send::send(wire, outgoing, &mut sent).await;
@@ -80,7 +81,7 @@ async fn carry(wire: &Wire, tunnel: &mut Tunnel) -> (u64, u64) {
             if matches!(one, Poll::Ready(Err(()))) || matches!(other, Poll::Ready(Err(()))) {
                 return Poll::Ready(());
             }
-            if one.is_ready() && other.is_ready() {
+            if one.is_ready() && (other.is_ready() || tunnel.ends_with_server) {
                 return Poll::Ready(());
             }
             if to_client.bytes + to_server.bytes == before {

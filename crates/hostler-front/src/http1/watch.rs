@@ -16,8 +16,8 @@ use tokio::time::Sleep;
 
 /// How every answer begins, an `nph-` program's too.
 const BEGINNING: &[u8] = b"HTTP/1.";
-/// How often to look whether the connection has been reset.
-const TICK: Duration = Duration::from_millis(250);
+/// How often to look whether the connection has been reset, at first and later.
+const TICKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 /// Bytes of further requests that are read ahead; behind more of them, the end isn't seen.
 const AHEAD: usize = 16 << 10;
 
@@ -29,6 +29,8 @@ pub(super) struct Watch {
     pub(super) off: Cell<bool>,
     /// The answer has begun.
     pub(super) begun: Cell<bool>,
+    /// A client that sends no more is taken for gone.
+    pub(super) is_strict: Cell<bool>,
     /// Bytes of the answer that have been sent ahead.
     pub(super) ahead: Cell<usize>,
     /// The client has said everything; when to look again whether it is still there.
@@ -40,6 +42,7 @@ impl Watch {
     pub(super) fn start(&self, off: bool) {
         self.off.set(off);
         self.begun.set(false);
+        self.is_strict.set(false);
     }
 }
 
@@ -60,15 +63,18 @@ impl Wire {
         }
         let mut ended = self.watch.ended.borrow_mut();
         loop {
-            if let Some(timer) = &mut *ended {
-                if self.io.borrow().is_broken() {
+            let tick = if let Some(timer) = &mut *ended {
+                if self.watch.is_strict.get() || self.io.borrow().is_broken() {
                     return Poll::Ready(());
                 }
                 ready!(timer.as_mut().poll(cx));
-            } else if !ready!(self.poll_end(cx)) {
+                TICKS.1
+            } else if ready!(self.poll_end(cx)) {
+                TICKS.0
+            } else {
                 return Poll::Ready(());
-            }
-            *ended = Some(Box::pin(tokio::time::sleep(TICK)));
+            };
+            *ended = Some(Box::pin(tokio::time::sleep(tick)));
         }
     }
 
@@ -91,7 +97,7 @@ impl Wire {
     }
 
     fn send_beginning(&self, cx: &mut Context<'_>) -> bool {
-        if self.watch.begun.get() {
+        if self.watch.begun.get() || self.owes() {
             return true;
         }
         let mut io = self.io.borrow_mut();

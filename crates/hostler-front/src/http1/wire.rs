@@ -5,6 +5,7 @@ use super::tunnel::Upgraded;
 use super::watch::Watch;
 use crate::io::body::BodyError;
 use crate::io::deadline::Deadline;
+use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
 use crate::io::sent::Ended;
 use crate::io::stream::Io;
@@ -12,7 +13,7 @@ use crate::limits::clients::Client;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 /// What the reader of the body and the writer of the answer share.
@@ -27,6 +28,21 @@ pub(crate) struct Wire {
     /// What the connection becomes when its request is done with.
     pub(super) tunnel: RefCell<Option<Box<Upgraded>>>,
     tls: bool,
+    /// Interim answers that there was no room for yet.
+    owed: RefCell<Vec<u8>>,
+}
+
+/// Most bytes of interim answers that wait for room; further ones are not told.
+const OWED: usize = 64 << 10;
+
+impl Early for Wire {
+    fn tell(&self, head: &[u8]) {
+        if self.owed.borrow().len() < OWED {
+            // It begins as every answer does, which may have been sent ahead.
+            self.owed.borrow_mut().extend_from_slice(&head[self.watch.ahead.take()..]);
+            let _ = self.poll_owed(&mut Context::from_waker(Waker::noop()));
+        }
+    }
 }
 
 impl Wire {
@@ -40,6 +56,7 @@ impl Wire {
             watch: Watch::default(),
             tunnel: RefCell::default(),
             tls,
+            owed: RefCell::default(),
         }
     }
 
@@ -54,6 +71,27 @@ impl Wire {
 
     pub(crate) fn is_tls(&self) -> bool {
         self.tls
+    }
+
+    /// Whether interim answers wait for room.
+    pub(super) fn owes(&self) -> bool {
+        !self.owed.borrow().is_empty()
+    }
+
+    /// Ready when no interim answer waits for room.
+    pub(super) fn poll_owed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        let mut owed = self.owed.borrow_mut();
+        if owed.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut io = self.io.borrow_mut();
+        while !owed.is_empty() {
+            match ready!(io.poll_write(cx, &[IoSlice::new(&owed)])) {
+                Ok(0) | Err(_) => return Poll::Ready(Err(Ended::Gone)),
+                Ok(sent) => drop(owed.drain(..sent)),
+            }
+        }
+        if self.tls { io.poll_flush(cx).map_err(|_| Ended::Gone) } else { Poll::Ready(Ok(())) }
     }
 
     /// Writes all of the pieces and sees them off.
@@ -73,6 +111,11 @@ impl Wire {
         self.watch.begun.set(true);
         let mut waited = false;
         poll_fn(|cx| {
+            match self.poll_owed(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(ended)) => return Poll::Ready(Err(ended)),
+                Poll::Pending => return self.wait(cx, &mut waited),
+            }
             while at < total {
                 let slices = remaining(pieces, at);
                 match self.io.borrow_mut().poll_write(cx, &slices) {
@@ -153,7 +196,7 @@ fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSl
 }
 
 /// Space to read into, one per thread: whatever has to outlive a poll is copied out of it.
-pub(super) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
+pub(crate) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
     const SIZE: usize = 32 << 10;
     thread_local! {
         static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SIZE].into_boxed_slice());

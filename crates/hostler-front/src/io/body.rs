@@ -2,6 +2,7 @@
 
 use crate::io::open_file::OpenFile;
 use crate::io::tunnel::Tunnel;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
@@ -35,6 +36,8 @@ pub(crate) enum BodyError {
     Crowded,
     #[error("a filter could not change it: {0}")]
     Filter(String),
+    #[error("it can't be inflated: {0}")]
+    Coding(String),
 }
 
 impl BodyError {
@@ -42,7 +45,7 @@ impl BodyError {
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::TooLarge | Self::Chunk(ChunkError::TooLong | ChunkError::Overflow) => 413,
-            Self::ClientGone | Self::Chunk(_) => 400,
+            Self::ClientGone | Self::Chunk(_) | Self::Coding(_) => 400,
             Self::Timeout => 408,
             Self::Crowded => 503,
             Self::Script(_) | Self::Truncated | Self::Read(_) | Self::Page | Self::Filter(_) => 500,
@@ -60,6 +63,7 @@ impl From<&BodyError> for Error {
                 Self::because(Kind::ClientTooLarge, error.to_string())
             }
             BodyError::Chunk(error) => Self::because(Kind::ClientMalformed, error.to_string()),
+            BodyError::Coding(why) => Self::because(Kind::ClientMalformed, why.clone()),
             _ => Self::new(Kind::ClientGone),
         }
     }
@@ -69,6 +73,17 @@ impl From<&BodyError> for Error {
 pub(crate) trait BodyStream {
     /// The next piece, never empty; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// Whether a client that has said that it will send no more is taken for gone: whoever makes the body may have nothing to
+    /// say for very long, and is to know.
+    fn ends_with_client(&self) -> bool {
+        false
+    }
+
+    /// After its end: fields that come behind it (RFC 9110 §6.5), for a client that takes them.
+    fn trailers(&mut self) -> Option<Table> {
+        None
+    }
 }
 
 /// A piece of a body of known length.

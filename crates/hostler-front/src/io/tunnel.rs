@@ -5,6 +5,9 @@ use hostler_gateway::upstream::{Connection, Upstream, Usage};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The note of a request over HTTP/2 that asks for another protocol (RFC 8441): which one.
+pub(crate) const EXTENDED: &str = "extended-connect";
+
 /// The other server's end of it.
 pub(crate) struct Tunnel {
     pub(crate) connection: Connection,
@@ -15,6 +18,8 @@ pub(crate) struct Tunnel {
     _usage: Usage,
     /// How long both may be silent; `None`: for ever.
     pub(crate) timeout: Option<Duration>,
+    /// When the server has said all the client's words reach nobody: it is over.
+    pub(crate) ends_with_server: bool,
 }
 
 impl Tunnel {
@@ -24,6 +29,6 @@ impl Tunnel {
         timeout: Option<Duration>,
     ) -> Self {
         let early = connection.take_input();
-        Self { connection, early, upstream: of.0, _usage: of.1, timeout }
+        Self { connection, early, upstream: of.0, _usage: of.1, timeout, ends_with_server: false }
     }
 }

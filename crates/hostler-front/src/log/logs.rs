@@ -25,6 +25,7 @@ struct OfServer {
     /// Index of the ErrorLogFormat.
     format: usize,
     access_logs: Box<[AccessLog]>,
+    forensic_log: Option<usize>,
 }
 
 /// The open logs.
@@ -62,6 +63,7 @@ impl Logs {
                 })
             }),
             access_logs: access_logs(server, &find),
+            forensic_log: server.conf.log_forensic.target.as_deref().map(find),
         });
         let servers = servers.collect();
         let buffered = config.main().conf.log_config.buffered == Some(true);
@@ -98,6 +100,11 @@ impl Logs {
     /// Index of the [`Destination`].
     pub(super) fn error_log(&self, server: &Server) -> Option<usize> {
         Some(self.servers.get(server.id as usize)?.error_log)
+    }
+
+    /// The same of the ForensicLog, where there is one.
+    pub(super) fn forensic_log(&self, server: &Server) -> Option<usize> {
+        self.servers.get(server.id as usize)?.forensic_log
     }
 
     pub(super) fn error_format(&self, server: &Server) -> &ErrorFormat {

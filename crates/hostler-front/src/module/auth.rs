@@ -6,6 +6,7 @@
 pub(crate) mod basic;
 pub(crate) mod digest;
 mod files;
+pub(crate) mod form;
 pub(crate) mod passwords;
 mod providers;
 mod rules;

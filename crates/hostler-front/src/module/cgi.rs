@@ -5,6 +5,7 @@
 //! lines as they come, and for each 5xx one line with the cause and the id that the error page shows.
 
 mod environment;
+pub(crate) mod filter;
 mod include;
 mod record;
 mod run;

@@ -10,13 +10,15 @@
 
 mod accept;
 mod encoder;
+mod inflate;
 mod stream;
 mod variants;
 
 pub(crate) use stream::Totals;
 pub(crate) use variants::Variants;
 
-use crate::hook::registry::{Change, Filter, Module, Stage};
+use crate::hook::handler::FLUSHED;
+use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, Segment};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
@@ -33,16 +35,8 @@ const WORTHWHILE: u64 = 69;
 
 /// Codings have a class in the key of what is remembered, and `Vary` tells of them.
 pub(crate) static MODULE: Module = Module {
-    filters: &[Filter {
-        stage: Stage::Content,
-        after: &["ratelimit"],
-        sees_errors: false,
-        when: |request| !request.filters.is_empty() || request.dir.filter.is_set(),
-        run: Change::Now(|request, body| {
-            let filters = std::mem::take(&mut request.filters);
-            apply(request, body, &filters)
-        }),
-    }],
+    outputs: &[output("DEFLATE"), output("BROTLI_COMPRESS"), inflate::OUTPUT],
+    inputs: &[inflate::INPUT],
     before_log: Some(note),
     ..Module::new("deflate", |_| false)
 };
@@ -91,33 +85,30 @@ impl Coding {
     }
 }
 
-/// The compressing filters of an answer in their order: AddOutputFilter and SetOutputFilter, then those by type.
-fn codings(request: &Request, filters: &[Bytes]) -> Vec<Coding> {
-    let mut found: Vec<Coding> = filters.iter().filter_map(|name| Coding::of_filter(name)).collect();
-    let kind = request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok());
-    if let Some(kind) = kind.filter(|_| crate::hook::filter::are_by_type(request)) {
-        let by_type = request.dir.filter.filters_for(kind);
-        found.extend(by_type.filter_map(|name| Coding::of_filter(name.as_bytes())));
+/// The filter of this name.
+const fn output(name: &'static str) -> Output {
+    let name = Name::Own(name);
+    Output {
+        name,
+        sees_bodiless: true,
+        run: |request, body, name| Box::pin(async move { apply(request, body, &name) }),
     }
-    found
 }
 
-/// Compresses where a filter asks for it and the client takes it.
-fn apply(request: &mut Request, body: Body, filters: &[Bytes]) -> Body {
-    for coding in codings(request, filters) {
-        if is_wanted(request, coding, body.len()) {
-            fields(request, coding);
-            // One coding is enough: whatever comes after finds the answer encoded.
-            return if request.status == 304 { body } else { encode(request, body, coding) };
-        }
+/// Compresses if the client takes it, and nothing has done so before.
+fn apply(request: &mut Request, body: Body, name: &[u8]) -> Body {
+    let Some(coding) = Coding::of_filter(name) else { return body };
+    if !is_wanted(request, coding, body.len()) {
+        return body;
     }
-    body
+    fields(request, coding);
+    if request.status == 304 { body } else { encode(request, body, coding) }
 }
 
 /// Entity tags that `etag` may have become on its way to this client, which it then sends back.
 pub(crate) fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
     let mut tags = Vec::new();
-    for coding in codings(request, &request.filters) {
+    for coding in crate::hook::filter::names(request).iter().filter_map(|name| Coding::of_filter(name)) {
         if coding.alter_etag(request) == AlterETag::AddSuffix && is_accepted(request, coding) {
             tags.extend(with_suffix(etag, coding));
         }
@@ -130,7 +121,11 @@ fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool
     if coding == Coding::Gzip {
         let only_html = request.env.find("gzip-only-text/html").is_some_and(|value| &**value == b"1");
         let is_html = request.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"));
-        if (only_html && !is_html) || (length.is_some_and(|n| n < WORTHWHILE) && !is_revalidated(request)) {
+        if (only_html && !is_html)
+            || (length.is_some_and(|n| n < WORTHWHILE)
+                && !request.notes.contains(FLUSHED)
+                && !is_revalidated(request))
+        {
             return false;
         }
     }
@@ -199,8 +194,12 @@ fn fields(request: &mut Request, coding: Coding) {
 
 /// `"x"` becomes `"x-gzip"`; what is no tag stays as it is.
 fn with_suffix(etag: &[u8], coding: Coding) -> Option<Vec<u8>> {
+    suffixed(etag, coding.token())
+}
+
+fn suffixed(etag: &[u8], suffix: &str) -> Option<Vec<u8>> {
     let opaque = etag.strip_suffix(b"\"").filter(|opaque| opaque.len() > 1)?;
-    Some([opaque, b"-", coding.token().as_bytes(), b"\""].concat())
+    Some([opaque, b"-", suffix.as_bytes(), b"\""].concat())
 }
 
 fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {

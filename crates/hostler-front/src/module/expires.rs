@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 pub(crate) static MODULE: Module = Module {
     filters: &[Filter {
         stage: Stage::Resource,
-        after: &[],
+        after: &["log_debug"],
         // A redirect is no error here.
         sees_errors: true,
         when: |request| request.dir.expires.is_set(),

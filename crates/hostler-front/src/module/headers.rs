@@ -34,7 +34,7 @@ pub(crate) static MODULE: Module = Module {
     ],
     filters: &[Filter {
         stage: Stage::Content,
-        after: &["deflate"],
+        after: &["deflate", "session"],
         sees_errors: true,
         when: |request| request.dir.headers.is_set() && !request.budget.has_failed(),
         run: Change::Later(|request, body, answer| {

@@ -29,8 +29,9 @@ mod variables;
 pub(crate) use page::PageCell;
 pub(crate) use room::Room;
 
+use crate::hook::filter;
 use crate::hook::plan::plan;
-use crate::hook::registry::{Change, Filter, Handler, Module, Stage};
+use crate::hook::registry::{Handler, Module, Name, Output};
 use crate::io::body::{Body, BodyError};
 use crate::io::open_file::OpenFile;
 use crate::limits::kept;
@@ -54,12 +55,10 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(parsed(request)),
     }],
-    filters: &[Filter {
-        stage: Stage::Resource,
-        after: &["expires"],
-        sees_errors: false,
-        when: |request| is_filtered(request) && !request.is_sub(),
-        run: Change::Later(|request, body, _| Box::pin(expanded(request, body))),
+    outputs: &[Output {
+        name: Name::Own("INCLUDES"),
+        sees_bodiless: false,
+        run: |request, body, _| Box::pin(expanded(request, body)),
     }],
     ..Module::new("include", |_| false)
 };
@@ -91,22 +90,17 @@ const GROUP_EXECUTES: u32 = 0o010;
 
 /// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
 pub(crate) fn wanted(request: &Request) -> bool {
-    is_filtered(request) || by_execute_bit(request)
+    (filter::are_any(request) && filter::is_first(request, FILTER)) || by_execute_bit(request)
 }
 
+/// Whether the filter is in the chain, so that a file's own tag is not to be sent (`SSIETag`).
+pub(crate) fn may_expand(request: &Request) -> bool {
+    request.dir.include.etag != Some(true) && filter::is_in_chain(request, FILTER)
+}
+
+/// Whether the filter may have a say that it has not had yet.
 fn is_filtered(request: &Request) -> bool {
-    request.filters.iter().any(|filter| &**filter == FILTER) || by_media_type(request)
-}
-
-/// `AddOutputFilterByType INCLUDES`.
-fn by_media_type(request: &Request) -> bool {
-    let filter = &request.dir.filter;
-    filter.is_set()
-        && crate::hook::filter::are_by_type(request)
-        && !request.notes.contains(EXPANDED)
-        && request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok()).is_some_and(
-            |kind| filter.filters_for(kind).any(|name| name.as_bytes().eq_ignore_ascii_case(FILTER)),
-        )
+    !request.notes.contains(EXPANDED) && filter::may_see(request, FILTER)
 }
 
 /// `XBitHack`: HTML that its owner may execute is a page.
@@ -160,16 +154,16 @@ pub(crate) fn expands(request: &Request) -> bool {
     is_filtered(request) && is_allowed(request) && !request.is_sub()
 }
 
-/// The filter on what is no file: a program's output is a page. The worker that has waited for includes is let go: a
+/// The filters on what goes into another's answer: a program's output may be a page. The worker that has waited for includes is let go: a
 /// long page is sent as fast as the client takes it.
 pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
-    let body = expanded(request, body).await;
+    let body = filter::run(request, body, filter::RESOURCE).await;
     plan().release(request);
     body
 }
 
 async fn expanded(request: &mut Request, body: Body) -> Body {
-    if !is_filtered(request) || request.is_sub() {
+    if request.notes.contains(EXPANDED) || request.is_sub() {
         return body;
     }
     pass(request);
@@ -180,6 +174,9 @@ async fn expanded(request: &mut Request, body: Body) -> Body {
     request.headers_out.unset("Content-Length");
     if request.dir.include.last_modified != Some(true) {
         request.headers_out.unset("Last-Modified");
+    }
+    if request.dir.include.etag != Some(true) {
+        request.headers_out.unset("ETag");
     }
     match kept::collect(request, body, LONGEST).await {
         Ok(text) => match page::of_text(request, text).await {

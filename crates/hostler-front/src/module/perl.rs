@@ -7,6 +7,7 @@
 //! configure     configuration that a program adds for one request
 //! conversation  one trip: request out, answer in, with questions on the way
 //! nested        requests inside of requests: in the conversation that the worker waits in
+//! filter        filters in Perl, for what others answer and what clients send
 //! held          the worker that waits for a request's next trip
 //! redirect      another request's answer in the place of this one's
 //! apply         what the worker says of the request
@@ -24,6 +25,7 @@ mod apply;
 mod configure;
 mod conversation;
 mod directory;
+mod filter;
 mod head;
 mod held;
 mod nested;
@@ -42,6 +44,7 @@ use output::Late;
 use state::HasPerl;
 
 use crate::hook::error;
+use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -92,6 +95,8 @@ pub(crate) static MODULE: Module = Module {
         warm(&PERL),
         warm(&PSGI),
     ],
+    outputs: &[filter::OUTPUT],
+    inputs: &[filter::INPUT],
     asks_programs: true,
     settle: Some(Settle { when: phases::are_put_off, run: |request| Box::pin(phases::settle(request)) }),
     release: Some(state::release),
@@ -147,6 +152,8 @@ pub(crate) struct Progress {
     pub(crate) stopped: Option<Phase>,
     /// How often they have.
     pub(crate) additions: u8,
+    /// Filters that have seen the request's body, or its answer: phases of that name.
+    pub(crate) filtered: PhaseSet,
 }
 
 /// Whether a handler's name is one of those that run in workers.
@@ -254,6 +261,12 @@ async fn outcome(
     before: Option<Bytes>,
     answer: Result<Answer, Error>,
 ) -> Result<Body, Halt> {
+    let by_filters = matches!(answer, Ok(Answer::Body(_) | Answer::Ended(End::Done)));
+    if by_filters && !request.progress().is_script && engine(request) == &hostler_perl_technique::ENGINE {
+        // What a worker prints has been through its filters.
+        request.perl_mut().progress.filtered.insert(Phase::OutputFilter);
+        request.notes.set(FLUSHED, Bytes::from_static(b"1"));
+    }
     match answer {
         Err(error) => Err(fail(request, &error)),
         Ok(Answer::Body(body)) => raw::arrange(request, body).await,

@@ -1,8 +1,10 @@
-//! Requests that another server answers (mod_proxy, mod_proxy_http, mod_proxy_balancer, mod_proxy_wstunnel).
+//! Requests that another server answers (mod_proxy, mod_proxy_http, mod_proxy_http2, mod_proxy_balancer,
+//! mod_proxy_wstunnel).
 //!
 //! - `target`: which URL a request has there, and whose it is;
 //! - `outgoing`, `upload`: what that server is sent;
 //! - `run`: whom it is sent to, and what becomes of it if that fails;
+//! - `http2`: the same over HTTP/2;
 //! - `secure`: TLS to it;
 //! - `answer`, `output`: what comes back;
 //! - `checks`: whether members of balancers are there, asked in advance;
@@ -15,6 +17,7 @@
 
 mod answer;
 pub(crate) mod checks;
+mod http2;
 mod outgoing;
 mod output;
 mod programs;
@@ -66,7 +69,16 @@ pub(crate) static MODULE: Module = Module {
             run: |request| Box::pin(run::handle(request)),
         },
         Handler {
-            names: &["proxy:http", "proxy:https", "proxy:ws", "proxy:wss", "proxy:ajp", "proxy:balancer"],
+            names: &[
+                "proxy:http",
+                "proxy:https",
+                "proxy:ws",
+                "proxy:wss",
+                "proxy:h2",
+                "proxy:h2c",
+                "proxy:ajp",
+                "proxy:balancer",
+            ],
             types: &[],
             when: |_| true,
             settles: false,

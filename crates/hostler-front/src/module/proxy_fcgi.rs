@@ -2,7 +2,7 @@
 //! of `scgi` and `uwsgi` (mod_proxy_fcgi, mod_proxy_scgi, mod_proxy_uwsgi).
 //!
 //! Connections are not kept, as in Apache: who accepts them is somebody else's, and an idle one may keep a process of his
-//! busy.
+//! busy. Behind `ProxyPass` they are with `enablereuse=on`.
 
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
@@ -79,7 +79,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         settings: connections(request, MOST),
     });
     let path = [&worker.path[..], &request.filename].concat();
-    let served = serve(request, &worker, target, &path, timeout, &mut None).await;
+    let served = serve(request, &worker, target, (&path, Keep::Nothing), timeout, &mut None).await;
     served.map_err(|missed| missed.halt(request, MODULE_NAME))
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn serve(
     request: &mut Request,
     worker: &Worker,
     target: Arc<Target>,
-    path: &[u8],
+    (path, keep): (&[u8], Keep),
     timeout: Duration,
     client: &mut Option<ClientBody>,
 ) -> Result<Body, Missed> {
@@ -125,8 +125,7 @@ pub(crate) async fn serve(
         environment.unset("PATH_TRANSLATED");
     }
     let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
-    let ask =
-        Ask { target, environment, keep: Keep::Nothing, timeout, module: MODULE_NAME, redirects, status };
+    let ask = Ask { target, environment, keep, timeout, module: MODULE_NAME, redirects, status };
     match &*worker.scheme {
         "fcgi" => attempt::<FastCgi>(request, ask, client).await,
         "scgi" => attempt::<Scgi>(request, ask, client).await,

@@ -3,7 +3,7 @@
 //!
 //! For one answer: what an address or a site may have in all is told in [`crate::limits::clients`].
 
-use crate::hook::registry::{Change, Filter, Module, Stage};
+use crate::hook::registry::{Change, Filter, Module, Name, Output, Stage};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::request::Request;
 use crate::request::slots::{Relation, State};
@@ -16,27 +16,24 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) static MODULE: Module = Module {
-    filters: &[
-        Filter {
-            stage: Stage::Content,
-            after: &[],
-            sees_errors: false,
-            when: |request| request.env.contains("rate-limit"),
-            run: Change::Now(|request, body| {
-                if let Some(rate) = wanted(request) {
-                    request.slots.put(Limit(rate));
-                }
-                body
-            }),
+    filters: &[Filter {
+        stage: Stage::Transfer,
+        after: &["core"],
+        sees_errors: false,
+        when: |request| request.slots.find::<Limit>().is_some(),
+        run: Change::Now(apply),
+    }],
+    outputs: &[Output {
+        name: Name::Own("RATE_LIMIT"),
+        sees_bodiless: false,
+        run: |request, body, _| {
+            // It is the last thing that is done to it.
+            if let Some(rate) = wanted(request) {
+                request.slots.put(Limit(rate));
+            }
+            Box::pin(std::future::ready(body))
         },
-        Filter {
-            stage: Stage::Transfer,
-            after: &["core"],
-            sees_errors: false,
-            when: |request| request.slots.find::<Limit>().is_some(),
-            run: Change::Now(apply),
-        },
-    ],
+    }],
     ..Module::new("ratelimit", |_| false)
 };
 
@@ -67,13 +64,7 @@ impl State for Limit {
 
 /// Whether an answer is slowed down, and how far.
 fn wanted(request: &Request) -> Option<Rate> {
-    let is_ours = |name: &[u8]| name.eq_ignore_ascii_case(b"rate_limit");
-    let by_type = || {
-        let kind = request.content_type.as_deref()?.split(|&b| b == b';').next()?.trim_ascii();
-        let kind = std::str::from_utf8(kind).ok()?;
-        request.dir.filter.filters_for(kind).find(|name| is_ours(name.as_bytes())).map(drop)
-    };
-    if request.is_part() || !(request.filters.iter().any(|name| is_ours(name)) || by_type().is_some()) {
+    if request.is_part() {
         return None;
     }
     let kibibytes = |name: &str| request.env.find(name).map_or(0, |text| number(text)).saturating_mul(1024);

@@ -6,8 +6,8 @@
 //!
 //! **Diagnostics**: under `substitute`.
 
-use crate::hook::filter::wants;
-use crate::hook::registry::{Change, Filter, Module, Stage};
+use crate::hook::handler::UNRANGED;
+use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::limits::budget::{self, Sideline};
 use crate::log::{self, Severity};
@@ -20,14 +20,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 pub(crate) static MODULE: Module = Module {
-    filters: &[Filter {
-        stage: Stage::Resource,
-        after: &["expires", "include"],
-        sees_errors: false,
-        when: is_changed,
-        run: Change::Later(|request, body, _| Box::pin(changed(request, body))),
+    outputs: &[Output {
+        name: Name::Own("SUBSTITUTE"),
+        sees_bodiless: false,
+        run: |request, body, _| Box::pin(changed(request, body)),
     }],
-    ..Module::new("substitute", is_changed)
+    ..Module::new("substitute", |_| false)
 };
 
 /// Of lines that are changed before others get their turn, in bytes.
@@ -35,15 +33,12 @@ const TURN: usize = 32 << 10;
 /// An answer of so many bytes is made whole before its header goes.
 const WHOLE: usize = 64 << 10;
 
-fn is_changed(request: &Request) -> bool {
-    !request.dir.substitute.rules.is_empty() && wants(request, b"substitute")
-}
-
 async fn changed(request: &mut Request, body: Body) -> Body {
-    if matches!(body, Body::Empty) {
+    if matches!(body, Body::Empty) || request.dir.substitute.rules.is_empty() {
         return body;
     }
     request.headers_out.unset("Content-Length");
+    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     // What comes bit by bit goes on as it comes.
     let most = if matches!(body, Body::Stream(_)) { 1 } else { WHOLE };
     let mut lines = Lines::new(request, body.into_stream());

@@ -21,13 +21,12 @@ use crate::request::{Found, Request, variables};
 use crate::technique::respond::{Ask, fail, respond};
 use bytes::Bytes;
 use hostler_cgi::script_name;
-use hostler_config::directives::alias::{clean_path, prefix_length, substitute};
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_python_frames::handler;
 use hostler_python_technique::groups::{self, Facts, Group};
-use hostler_python_technique::{DIR, ENGINE, LOG, Matcher, SERVER, WSGI};
+use hostler_python_technique::{DIR, ENGINE, LOG, SERVER, WSGI};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,37 +70,19 @@ impl State for Aliased {
 
 fn translate(request: &mut Request) -> Outcome {
     let server = request.server.clone();
-    for (at, alias) in server.conf.part(&SERVER).aliases.iter().enumerate() {
-        let target = alias.target.as_bytes();
-        let filename = match &alias.matcher {
-            Matcher::Prefix(prefix) => {
-                let Some(length) = prefix_length(&request.uri, prefix.as_bytes()) else { continue };
-                // The slash of "/" belongs to what follows the script.
-                let length = if &**prefix == "/" { 0 } else { length };
-                [target, &request.uri[length..]].concat()
-            }
-            Matcher::Regex(regex) => {
-                let mut captures = hostler_expr::Captures::new();
-                match regex.capture(&request.uri, &mut captures) {
-                    // What follows the match in the URL follows the script, too.
-                    Ok(true) => {
-                        let end = captures.span(0).map_or(request.uri.len(), |span| span.1);
-                        [&substitute(target, &captures), &request.uri[end..]].concat()
-                    }
-                    Ok(false) => continue,
-                    Err(error) => {
-                        log::request(request, Severity::Error, LOG, &error.to_string());
-                        return Err(Halt::Status(500));
-                    }
-                }
-            }
-        };
-        request.filename = clean_path(filename);
-        request.slots.put(Aliased(at));
-        request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
-        return Ok(Flow::Ok);
+    match server.conf.part(&SERVER).aliased(&request.uri) {
+        Ok(None) => Ok(Flow::Declined),
+        Ok(Some((at, filename))) => {
+            request.filename = filename;
+            request.slots.put(Aliased(at));
+            request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
+            Ok(Flow::Ok)
+        }
+        Err(error) => {
+            log::request(request, Severity::Error, LOG, &error.to_string());
+            Err(Halt::Status(500))
+        }
     }
-    Ok(Flow::Declined)
 }
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {

@@ -34,7 +34,7 @@ const MOST: usize = 1024;
 pub(crate) struct Backends {
     files: HashMap<String, Vec<u8>>,
     provider: CryptoProvider,
-    made: Mutex<HashMap<Settings, Arc<ClientConfig>>>,
+    made: Mutex<HashMap<(Settings, bool), Arc<ClientConfig>>>,
 }
 
 impl Backends {
@@ -52,29 +52,36 @@ impl Backends {
         for server in &config.servers {
             for settings in possible(server) {
                 let place = || place(config, server);
-                backends.of(&settings).map_err(|why| io::Error::other(format!("{}: {why}", place())))?;
+                backends
+                    .of(&settings, false)
+                    .map_err(|why| io::Error::other(format!("{}: {why}", place())))?;
             }
         }
         Ok(backends)
     }
 
-    /// How servers are spoken to with these settings.
+    /// How servers are spoken to with these settings. `http2`: nothing else is offered them.
     ///
     /// # Errors
     /// What can't be used, and why.
-    pub(crate) fn of(&self, settings: &Settings) -> Result<Arc<ClientConfig>, String> {
-        if let Some(made) = self.made().get(settings) {
+    pub(crate) fn of(&self, settings: &Settings, http2: bool) -> Result<Arc<ClientConfig>, String> {
+        let key = (settings.clone(), http2);
+        if let Some(made) = self.made().get(&key) {
             return Ok(made.clone());
         }
-        let new = Arc::new(self.make(settings)?);
+        let mut new = self.make(settings)?;
+        if http2 {
+            new.alpn_protocols = vec![b"h2".to_vec()];
+        }
+        let new = Arc::new(new);
         let mut made = self.made();
         if made.len() >= MOST {
             made.clear();
         }
-        Ok(made.entry_ref(settings).or_insert(new).clone())
+        Ok(made.entry(key).or_insert(new).clone())
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<Settings, Arc<ClientConfig>>> {
+    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<(Settings, bool), Arc<ClientConfig>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +158,7 @@ impl ServerCertVerifier for Verifier {
             .map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
         if self.expire {
             let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-            if now <= parsed.validity().not_before.timestamp() {
+            if now < parsed.validity().not_before.timestamp() {
                 return Err(Error::InvalidCertificate(CertificateError::NotValidYet));
             }
             if now >= parsed.validity().not_after.timestamp() {

@@ -71,6 +71,8 @@ pub enum Event {
     Head(Said),
     /// A piece of its body, never empty.
     Body(Bytes),
+    /// Fields behind the body (RFC 9110 §6.5).
+    Trailers(Vec<(Bytes, Bytes)>),
     /// The last of all.
     End,
     /// The last of all: the connection speaks another protocol from here on, as the head has said.
@@ -99,6 +101,7 @@ enum State {
     Head,
     Length(u64),
     Chunked(Box<Decoder>),
+    Trailers(Vec<(Vec<u8>, Vec<u8>)>),
     UntilClosed,
     /// What is said next is the end.
     Ends,
@@ -166,13 +169,22 @@ impl Answer {
             State::Chunked(decoder) => {
                 let piece = chunks(decoder, bytes)?;
                 if decoder.is_done() {
-                    self.state = State::Ends;
+                    self.state = match decoder.take_trailer() {
+                        fields if fields.is_empty() => State::Ends,
+                        fields => State::Trailers(fields),
+                    };
                 }
                 match piece {
                     Some(piece) => Ok(Some(Event::Body(piece))),
-                    None if matches!(self.state, State::Ends) => self.next(bytes),
-                    None => Ok(None),
+                    None if matches!(self.state, State::Chunked(_)) => Ok(None),
+                    None => self.next(bytes),
                 }
+            }
+            State::Trailers(fields) => {
+                let fields = std::mem::take(fields).into_iter();
+                let fields = fields.map(|(name, value)| (name.into(), value.into())).collect();
+                self.state = State::Ends;
+                Ok(Some(Event::Trailers(fields)))
             }
             State::UntilClosed if bytes.is_empty() => Ok(None),
             State::UntilClosed => Ok(Some(Event::Body(bytes.split().freeze()))),
@@ -216,7 +228,7 @@ impl Answer {
             Some(Framing::Length(length)) => State::Length(length),
             Some(Framing::Chunked) => {
                 let limits = hostler_http1::head::Limits { strict: false, ..Default::default() };
-                State::Chunked(Box::new(Decoder::new(limits)))
+                State::Chunked(Box::new(Decoder::with_trailer(limits)))
             }
         };
         Ok(Some(Event::Head(said)))

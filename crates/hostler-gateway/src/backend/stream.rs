@@ -12,6 +12,7 @@ mod exchange;
 mod place;
 mod program;
 mod seat;
+mod socket;
 mod variables;
 
 pub use exchange::Exchange;
@@ -175,6 +176,7 @@ impl Common for Nothing {
 }
 
 impl<P: Protocol> Backend for Streams<P> {
+    const STAYS: bool = true;
     type Work = Work<P::Ask>;
     type Seat = Arc<Seat>;
     type Place = Taken<P>;

@@ -20,6 +20,9 @@ use std::sync::atomic::Ordering::Acquire;
 /// How long a request may have to wait behind others by what they usually take, in microseconds: a few times what it
 /// costs to wake a worker for it.
 const AHEAD: u32 = 60;
+/// Idle workers that are looked at for one that the thread has spoken with last.
+const LOOKED_AT: usize = 16;
+
 /// Whether so many requests are done soon.
 fn allows(usual: MovingAverage, requests: u32) -> bool {
     usual.micros().saturating_mul(requests) <= AHEAD
@@ -86,6 +89,14 @@ impl<B: Backend> State<B> {
     /// Takes an idle worker for a request of this thread: the one at which the thread gathers, else one at which no
     /// other does, and of those the one that fell idle last.
     pub(super) fn pop_idle(&mut self, thread: u32) -> Option<WorkerId> {
+        if B::STAYS {
+            let its = |id: &&WorkerId| self.records.get(id).is_some_and(|record| record.thread == thread);
+            let last = self.idle.iter().rev().take(LOOKED_AT).position(|id| its(&id));
+            return match last {
+                Some(before) => Some(self.idle.remove(self.idle.len() - 1 - before)),
+                None => self.idle.pop(),
+            };
+        }
         let Some(&own) = self.gathering.get(thread as usize) else { return self.idle.pop() };
         let mine = own.and_then(|own| self.idle.iter().rposition(|id| *id == own));
         let free = || self.idle.iter().rposition(|id| !self.gathering.contains(&Some(*id)));

@@ -221,6 +221,7 @@ impl<B: Backend> State<B> {
         let record = self.records.get_mut(&id)?;
         record.state = WorkerState::Busy;
         record.since = Instant::now();
+        record.thread = work.thread();
         let index = record.hold()?;
         record.given(settings);
         let defines = record.tell(work.configuration());

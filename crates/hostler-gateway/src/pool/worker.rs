@@ -137,6 +137,8 @@ pub(crate) struct Record<B: Backend> {
     pub(crate) worker: Arc<Worker<B>>,
     pub(crate) state: WorkerState,
     pub(crate) since: Instant,
+    /// The thread of the front whose request it has had last.
+    pub(crate) thread: u32,
     /// Requests it has been given.
     pub(crate) requests: u64,
     /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
@@ -158,6 +160,7 @@ impl<B: Backend> Record<B> {
             worker,
             state: WorkerState::Starting,
             since: Instant::now(),
+            thread: u32::MAX,
             requests: 0,
             held: 0,
             defining: 0,

@@ -84,7 +84,7 @@ impl<P: Protocol, H: Host> Connections<P, H> {
     /// A connection is closed, or is to be.
     fn close(&mut self, worker: WorkerId) {
         if let Some(seat) = self.seats.get(&worker) {
-            drop(seat.take());
+            seat.close();
             seat.tell_closed();
         }
     }

@@ -77,6 +77,11 @@ impl Connection {
         }
     }
 
+    /// What is spoken over, before anything has been.
+    pub(super) fn into_stream(self) -> Stream {
+        self.stream
+    }
+
     /// Whether an idle one is as it should be.
     pub(super) fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
@@ -150,6 +155,10 @@ impl Connection {
     /// # Errors
     /// The kernel's.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.input.is_empty() {
+            // Who waits keeps no space: there may be very many of them.
+            ready!(self.stream.poll_readable(context))?;
+        }
         self.input.reserve(self.space);
         let read = {
             let future = pin!(self.stream.read_buf(&mut self.input));
@@ -163,7 +172,6 @@ impl Connection {
                 Poll::Ready(Ok(read))
             }
             Poll::Pending if self.input.is_empty() => {
-                // Who waits keeps no space: there may be very many of them.
                 self.input = BytesMut::new();
                 Poll::Pending
             }

@@ -1,4 +1,4 @@
-//! One request over a connection, and its answer.
+//! One request over a connection of HTTP/1.1, and its answer.
 
 use super::Connection;
 use crate::backend::http::{Answer, Asked, Event, Sending};
@@ -60,9 +60,9 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// An exchange. To be polled by one task.
+/// A request that has its connection to itself.
 #[derive(Debug)]
-pub struct Exchange {
+pub(super) struct Alone {
     connection: Connection,
     answer: Answer,
     sending: Sending,
@@ -80,10 +80,9 @@ pub struct Exchange {
     holds: Option<(Duration, bool)>,
 }
 
-impl Exchange {
+impl Alone {
     /// Begins a request.
-    #[must_use]
-    pub fn begin(mut connection: Connection, request: &Request) -> Self {
+    pub(super) fn begin(mut connection: Connection, request: &Request) -> Self {
         connection.push(request.head.clone());
         let was_used = std::mem::replace(&mut connection.is_used, true);
         Self {
@@ -101,14 +100,14 @@ impl Exchange {
     }
 
     /// Says a piece of the request's body, not empty. What there is no room for is kept: see [`Self::poll_room`].
-    pub fn send(&mut self, piece: Bytes) {
+    pub(super) fn send(&mut self, piece: Bytes) {
         if self.deaf.is_none() {
             self.sending.piece(piece).into_iter().for_each(|bytes| self.connection.push(bytes));
         }
     }
 
     /// The request's body is complete.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if !std::mem::replace(&mut self.whole, true) {
             self.connection.push(self.sending.end());
         }
@@ -116,26 +115,24 @@ impl Exchange {
 
     /// The body waits until the server asks for it, so long at most: after that the server has failed if `must_ask`, and
     /// gets the body all the same if not.
-    pub fn hold(&mut self, limit: Duration, must_ask: bool) {
+    pub(super) fn hold(&mut self, limit: Duration, must_ask: bool) {
         if !self.whole {
             self.holds = Some((limit, must_ask));
         }
     }
 
     /// Whether the body waits until the server asks for it, who has failed if it does not.
-    #[must_use]
-    pub const fn must_be_asked(&self) -> bool {
+    pub(super) const fn must_be_asked(&self) -> bool {
         matches!(self.holds, Some((_, true)))
     }
 
     /// Whether more of the request's body is wanted.
-    #[must_use]
-    pub const fn wants_body(&self) -> bool {
+    pub(super) const fn wants_body(&self) -> bool {
         !self.whole && self.deaf.is_none() && self.holds.is_none()
     }
 
     /// Ready when all that was said has gone.
-    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.deaf.is_some() {
             return Poll::Ready(());
         }
@@ -162,7 +159,7 @@ impl Exchange {
     }
 
     /// The next event; after [`Event::End`] and [`Event::Upgraded`], and after a failure, there is nothing more.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
         let is_sent = self.poll_room(context).is_ready();
         loop {
             match self.answer.next(&mut self.connection.input) {
@@ -208,15 +205,13 @@ impl Exchange {
     }
 
     /// The connection, if another request may follow on it.
-    #[must_use]
-    pub fn into_kept(self) -> Option<Connection> {
+    pub(super) fn into_kept(self) -> Option<Connection> {
         let is_clean = self.whole && self.deaf.is_none() && self.connection.unsent() == 0;
         (is_clean && self.answer.keeps() && self.connection.input.is_empty()).then_some(self.connection)
     }
 
     /// The connection, which speaks another protocol now.
-    #[must_use]
-    pub fn into_tunnel(self) -> Connection {
+    pub(super) fn into_tunnel(self) -> Connection {
         self.connection
     }
 }

@@ -1,12 +1,11 @@
 //! A connected socket, whatever its kind, and TLS over one.
 
-use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
@@ -47,6 +46,17 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// Ready when there may be something to read.
+    pub(super) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(Socket::Tcp(tcp)) => tcp.poll_read_ready(context),
+            Self::Plain(Socket::Unix(unix)) => unix.poll_read_ready(context),
+            Self::Secure(_) => Poll::Ready(Ok(())),
+        }
+    }
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(super) enum Socket {
@@ -62,9 +72,15 @@ impl Socket {
         }
     }
 
+    /// The kernel is asked only where the thread's event loop has been told that there is something: it waits for what comes
+    /// over idle connections, too.
     fn is_silent(&self) -> bool {
-        let peeked = recv(self.descriptor(), &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-        matches!(peeked, Err(Errno::AGAIN))
+        let peek = || Ok(recv(self.descriptor(), &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)?);
+        let peeked = match self {
+            Self::Tcp(tcp) => tcp.try_io(Interest::READABLE, peek),
+            Self::Unix(unix) => unix.try_io(Interest::READABLE, peek),
+        };
+        peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 

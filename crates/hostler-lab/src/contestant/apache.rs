@@ -103,6 +103,8 @@ impl Apache {
     pub(super) fn load(&self, first: &[&str], configuration: &str) -> String {
         let text = configuration.to_lowercase();
         let wanted = MENTIONED.into_iter().filter(|(_, word)| text.contains(word)).map(|(name, _)| name);
+        // PHP as it is packaged bears no threads, and stops the start.
+        let wanted = wanted.filter(|name| *name != "php" || !first.contains(&"mpm_event"));
         let names = first.iter().copied().chain(USUAL).chain(wanted);
         let found = names.filter_map(|name| Some((name, self.module(name)?)));
         found.map(|(name, path)| line(name, &path)).collect()

@@ -36,14 +36,7 @@ const LEFT_OUT: &[&str] = &[
     "acceptmutex",
 ];
 /// What Apache does not know.
-const HOSTLER_ONLY: &[&str] = &[
-    "isolation",
-    "psgiapp",
-    "hostlerqueuelength",
-    "hostlerqueuetimeout",
-    "hostlerpoolidle",
-    "hostlermemory",
-];
+const HOSTLER_ONLY: &[&str] = &["isolation", "psgiapp", "asgiapp", "servletapp", "phpwarm"];
 
 /// The copy.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +94,8 @@ impl Copy {
         let decides = way.lines.contains("Isolation");
         let kept = |line: &&str| {
             let word = word(line);
-            !(for_apache && HOSTLER_ONLY.contains(&word.as_str()) || decides && word == "isolation")
+            let hostler_only = HOSTLER_ONLY.contains(&word.as_str()) || word.starts_with("hostler");
+            !(for_apache && hostler_only || decides && word == "isolation")
         };
         let mut text = String::new();
         for line in self.text.lines().filter(kept) {

@@ -170,6 +170,14 @@ pub(super) enum Page {
     Handler,
     /// A PSGI application, and where it is mounted.
     Psgi { application: PathBuf, mount: String },
+    /// A script in PHP, its file.
+    Php(PathBuf),
+    /// A WSGI application.
+    Wsgi,
+    /// A FastCGI program that the server starts.
+    FastCgi,
+    /// An application that Apache has no words for: ASGI, servlets.
+    Application,
     /// Another handler, or a folder: served as it is by those that can.
     Other(String),
 }
@@ -192,6 +200,10 @@ impl Page {
                 }
                 None => Self::Other("psgi".to_owned()),
             },
+            Some("php") => Self::Php(explained.file.clone()),
+            Some("wsgi") => Self::Wsgi,
+            Some("fcgid") => Self::FastCgi,
+            Some("asgi" | "servlet") => Self::Application,
             Some(name) => Self::Other(name.to_owned()),
             None => Self::without_technique(explained),
         }
@@ -247,6 +259,10 @@ mod tests {
         assert_eq!(explained.lines.len(), 3);
         assert_eq!(explained.lines[2].scope, "<Directory /srv>");
         assert_eq!(Page::of(&explained), Page::Program);
+        assert_eq!(page("technique  php", "", "/srv/x.php"), Page::Php("/srv/x.php".into()));
+        assert_eq!(page("technique  wsgi", "", "/srv/x.wsgi"), Page::Wsgi);
+        assert_eq!(page("technique  fcgid", "", "/srv/x.fcgi"), Page::FastCgi);
+        assert_eq!(page("technique  servlet", "", "/srv/x"), Page::Application);
         assert_eq!(page("technique  new", "", "/srv/x"), Page::Other("new".to_owned()));
     }
 

@@ -118,6 +118,41 @@ fn a_program_a_handler_and_an_application_have_their_ways() {
     all_say(&answers(&site, "http://www.example:8080/p/abc"), "/p/abc\n", &["hostler-persistent"]);
 }
 
+/// Adds a file to a site's configuration, and its program.
+fn with(configuration: &str, program: (&str, &str)) -> TempDir {
+    let site = site();
+    let root = site.path().to_string_lossy().into_owned();
+    fs::write(site.path().join("conf.d/own.conf"), configuration.replace("@ROOT@", &root)).unwrap();
+    let file = site.path().join(program.0);
+    fs::write(&file, program.1).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    site
+}
+
+#[test]
+fn php_python_and_fastcgi_have_their_ways() {
+    if !is_hostler_here() {
+        return;
+    }
+    let php = "<FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>\n";
+    let text = "<?php header('Content-Type: text/plain'); echo \"Hello\\n\";\n";
+    if Path::new("/usr/lib/libphp8.2.so").exists() {
+        let site = with(php, ("htdocs/page.php", text));
+        all_say(&answers(&site, "/page.php"), "Hello\n", &["hostler-php", "hostler-php-fork"]);
+    } else {
+        hostler_untested::untested("PHP's library is not installed");
+    }
+    let application = "def application(environ, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    \
+                       return [b'Hello\\n']\n";
+    let site = with("WSGIScriptAlias /w @ROOT@/hello.wsgi\n", ("hello.wsgi", application));
+    all_say(&answers(&site, "/w"), "Hello\n", &["hostler-wsgi", "hostler-wsgi-fork"]);
+    let program = "#!/usr/bin/perl\nuse FCGI;\nmy $request = FCGI::Request();\nwhile ($request->Accept() >= 0) \
+                   {\n  print \"Content-Type: text/plain\\n\\nHello\\n\";\n}\n";
+    let folder = "<Directory @ROOT@/htdocs>\nOptions +ExecCGI\nAddHandler fcgid-script .fcgi\n</Directory>\n";
+    let site = with(folder, ("htdocs/hello.fcgi", program));
+    all_say(&answers(&site, "/hello.fcgi"), "Hello\n", &["hostler-fastcgi"]);
+}
+
 #[test]
 fn files_are_served_by_all() {
     if !is_hostler_here() {

@@ -29,7 +29,7 @@ pub(super) struct Way {
 impl Way {
     /// For a page that is asked through TLS, which only those have that read the configuration.
     pub(super) fn over_tls(&mut self) {
-        if self.unavailable.is_none() && matches!(self.server, "nginx" | "starman") {
+        if self.unavailable.is_none() && matches!(self.server, "nginx" | "nginx-fpm" | "starman") {
             self.unavailable =
                 Some("the page is served through TLS, which the lab does not set up for it".to_owned());
         }
@@ -41,6 +41,7 @@ impl Way {
             "apache-prefork" | "apache-itk" | "starman" => Workers::Pool,
             "hostler" if self.lines.contains("Isolation exec") => Workers::OneEach,
             "hostler" if self.lines.contains("Isolation ") => Workers::Pool,
+            "nginx-fpm" => Workers::Pool,
             "apache-event" if self.lines.contains(CGI) => Workers::OneEach,
             _ => Workers::None,
         }
@@ -58,6 +59,10 @@ pub(super) fn ways(page: &Page, url: &Url) -> Vec<Way> {
         Page::Program => at(url.path_only(), program()),
         Page::Handler => handler(),
         Page::Psgi { application, mount } => psgi(application, mount),
+        Page::Php(file) => php(file, url),
+        Page::Wsgi => wsgi(),
+        Page::FastCgi => fastcgi(),
+        Page::Application => application(),
         Page::Parsed(file) => parsed(file, url),
         Page::Static(file) => as_it_is(Some((file, url))),
         Page::Other(_) => as_it_is(None),
@@ -134,6 +139,70 @@ fn psgi(application: &Path, mount: &str) -> Vec<Way> {
     ]
 }
 
+fn php(file: &Path, url: &Url) -> Vec<Way> {
+    let fpm = FPM.replace("@URL@", url.path_only()).replace("@FILE@", &file.to_string_lossy());
+    vec![
+        way("hostler-php", "Hostler, PHP", "hostler", &["Isolation persistent\n"]),
+        way("hostler-php-fork", "Hostler, PHP, fork", "hostler", &["Isolation fork\n"]),
+        way("apache-php", "Apache prefork, mod_php", "apache-prefork", &[]),
+        way("apache-itk-php", "Apache itk, mod_php", "apache-itk", &[]),
+        Way { own: Some(fpm), ..way("nginx-fpm", "nginx and php-fpm", "nginx-fpm", &[]) },
+    ]
+}
+
+/// What nginx says to php-fpm for one page.
+const FPM: &str = r#"        location = "@URL@" {
+            fastcgi_pass unix:@RUN@/fpm.sock;
+            fastcgi_param SCRIPT_FILENAME "@FILE@";
+            fastcgi_param SCRIPT_NAME "@URL@";
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param CONTENT_TYPE $content_type;
+            fastcgi_param CONTENT_LENGTH $content_length;
+            fastcgi_param REQUEST_URI $request_uri;
+            fastcgi_param SERVER_PROTOCOL $server_protocol;
+            fastcgi_param REQUEST_SCHEME $scheme;
+            fastcgi_param GATEWAY_INTERFACE CGI/1.1;
+            fastcgi_param REMOTE_ADDR $remote_addr;
+            fastcgi_param REMOTE_PORT $remote_port;
+            fastcgi_param SERVER_ADDR $server_addr;
+            fastcgi_param SERVER_PORT $server_port;
+            fastcgi_param SERVER_NAME $host;
+            fastcgi_param REDIRECT_STATUS 200;
+        }"#;
+
+/// `mod_wsgi` itself is what other servers have of its configuration; Apache event has threads for it.
+fn wsgi() -> Vec<Way> {
+    vec![
+        way("hostler-wsgi", "Hostler, WSGI", "hostler", &["Isolation persistent\n"]),
+        way("hostler-wsgi-fork", "Hostler, WSGI, fork", "hostler", &["Isolation fork\n"]),
+        way("apache-wsgi", "Apache prefork, mod_wsgi", "apache-prefork", &[]),
+        way("apache-event-wsgi", "Apache event, mod_wsgi", "apache-event", &[]),
+        way("apache-itk-wsgi", "Apache itk, mod_wsgi", "apache-itk", &[]),
+    ]
+}
+
+fn fastcgi() -> Vec<Way> {
+    let process = "a FastCGI program serves many requests in one process; as CGI it is another program";
+    vec![
+        way("hostler-fastcgi", "Hostler, FastCGI", "hostler", &[]),
+        way("apache-fcgid", "Apache prefork, mod_fcgid", "apache-prefork", &[]),
+        way("apache-event-fcgid", "Apache event, mod_fcgid", "apache-event", &[]),
+        way("apache-itk-fcgid", "Apache itk, mod_fcgid", "apache-itk", &[]),
+        without("hostler-fork", "Hostler, fork", "hostler", process),
+    ]
+}
+
+/// What only Hostler is configured for by these words.
+fn application() -> Vec<Way> {
+    let why = "has no such directive: what serves these applications elsewhere is set up in other words; the scenarios \
+               bench1 to bench4 compare them";
+    vec![
+        way("hostler", "Hostler", "hostler", &[]),
+        without("apache-event", "Apache event", "apache-event", why),
+    ]
+}
+
 fn perl_string(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -186,6 +255,10 @@ mod tests {
             Page::Program,
             Page::Handler,
             Page::Parsed("/srv/p".into()),
+            Page::Php("/srv/p".into()),
+            Page::Wsgi,
+            Page::FastCgi,
+            Page::Application,
             psgi,
             file,
             Page::Other(String::new()),

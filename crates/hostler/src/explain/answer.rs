@@ -183,7 +183,13 @@ fn no_program(about: &About<'_>, name: &str) -> String {
     }
     let what = match name {
         "server-parsed" => "the file itself, with its server-side includes".to_owned(),
-        "server-status" | "hostler-metrics" | "send-as-is" => "Hostler itself".to_owned(),
+        "server-status"
+        | "server-info"
+        | "hostler-metrics"
+        | "send-as-is"
+        | "form-login-handler"
+        | "form-logout-handler"
+        | "form-redirect-handler" => "Hostler itself".to_owned(),
         _ => match dir.actions.program_for("GET", false, Some(name), about.place.file.exists(), 0) {
             hostler_config::directives::actions::Outcome::Program { program, .. } => {
                 format!("{program}, by Action")

@@ -15,6 +15,7 @@ use hostler_config::directives::alias::request::{Request, translate};
 use hostler_config::pools::{settings, uses};
 use hostler_config::technique;
 use hostler_config::{Config, Server, Setting};
+use hostler_python_frames::handler;
 use std::path::{Path, PathBuf};
 
 use crate::Failed;
@@ -50,27 +51,18 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let by_rules = by_rules.or_else(|| proxy::answer(server, rewritten.result.as_ref(), &url));
     let by_rules = by_rules.or_else(|| by_application(server, &url));
     let answer = match by_rules {
+        Some(answer) if by_application(server, &url).as_ref() == Some(&answer) => {
+            vec![format!("{:<11}{answer}", "answers"), format!("{:<11}servlet", "technique")]
+        }
         Some(answer) => vec![format!("{:<11}{answer}", "answers")],
         None => answer::lines(&about)?,
     };
     let said = [rewritten.lines, fixed.lines, answer, access::lines(&about)].concat();
     let mut lines = server_lines(&config, server);
     lines.extend(merged.lines);
-    let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
-
     print_server(&config, &choice);
     println!("file       {}", place.file.display());
-    let how = if by_alias {
-        let prefixes = || lines.iter().filter(|line| matches!(line.directive, "Alias" | "ScriptAlias"));
-        prefixes()
-            .find(|line| is_below(&url.path, &line.args))
-            .or_else(|| owner(&["AliasMatch", "ScriptAliasMatch"]))
-            // In a Location section an Alias has but one argument.
-            .or_else(|| prefixes().next_back())
-    } else {
-        owner(&["DocumentRoot"])
-    };
-    if let Some(line) = how {
+    if let Some(line) = leading(&lines, &url, by_alias) {
         println!("           by {} {} ({})", line.directive, line.args, line.place);
     }
     if !place.path_info.is_empty() {
@@ -85,6 +77,23 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     );
     print(&lines);
     Ok(())
+}
+
+/// The line that has led to the file.
+fn leading<'a>(lines: &'a [Line], url: &Url, by_alias: bool) -> Option<&'a Line> {
+    let owner = |directives: &[&str]| lines.iter().rev().find(|line| directives.contains(&line.directive));
+
+    if by_alias {
+        let leads = |line: &&Line| matches!(line.directive, "Alias" | "ScriptAlias" | "WSGIScriptAlias");
+        let prefixes = || lines.iter().filter(leads);
+        prefixes()
+            .find(|line| is_below(&url.path, &line.args))
+            .or_else(|| owner(&["AliasMatch", "ScriptAliasMatch", "WSGIScriptAliasMatch"]))
+            // In a Location section an Alias has but one argument.
+            .or_else(|| prefixes().next_back())
+    } else {
+        owner(&["DocumentRoot"])
+    }
 }
 
 /// The application of servlets that answers, whatever file there is.
@@ -167,7 +176,15 @@ fn file(server: &Server, url: &Url) -> Result<Translated, Failed> {
             Ok(Translated { file, by_alias: true, handler: translated.handler })
         }
         None => {
+            let by_python = server.conf.part(&hostler_python_technique::SERVER).aliased(url.path.as_bytes());
+            let by_python = by_python.map_err(|error| format!("WSGIScriptAliasMatch: {error}"))?;
+            if let Some((_, file)) = by_python {
+                let file = PathBuf::from(String::from_utf8_lossy(&file).into_owned());
+                return Ok(Translated { file, by_alias: true, handler: Some(handler::RUN) });
+            }
+            // A web application has no folder of the virtual host's.
             let root = server.conf.core.document_root.as_deref();
+            let root = root.or_else(|| by_application(server, url).and(Some("")));
             let root = root.ok_or("the virtual host has no DocumentRoot, and no Alias matches")?;
             let file = PathBuf::from(format!("{root}{}", url.path));
             Ok(Translated { file, by_alias: false, handler: None })

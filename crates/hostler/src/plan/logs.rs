@@ -101,8 +101,9 @@ fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
         let logs = server.conf.log_config.logs();
         let access = logs.iter().map(|log| (log.target.to_string(), false));
         let script = server.conf.cgi.log.iter().map(|target| (target.to_string(), false));
+        let forensic = server.conf.log_forensic.target.iter().map(|target| (target.to_string(), false));
         let error = std::iter::once((error_log(config, server), true));
-        for (target, error_log) in error.chain(access).chain(script) {
+        for (target, error_log) in error.chain(access).chain(script).chain(forensic) {
             if seen.insert(target.clone()) {
                 let place = place(config, server, &target, error_log);
                 all.push(Wanted { target, error_log, place, identity: identity.clone() });
@@ -122,8 +123,11 @@ pub(super) fn error_log(config: &Config, server: &Server) -> String {
 
 /// Where a log is asked for: the directive's line, as far as it can be told.
 fn place(config: &Config, server: &Server, target: &str, error_log: bool) -> String {
-    let directives: &[&str] =
-        if error_log { &["ErrorLog"] } else { &["CustomLog", "TransferLog", "GlobalLog", "ScriptLog"] };
+    let directives: &[&str] = if error_log {
+        &["ErrorLog"]
+    } else {
+        &["CustomLog", "TransferLog", "GlobalLog", "ScriptLog", "ForensicLog"]
+    };
     let name = target.rsplit('/').next().unwrap_or(target);
     let settings = server.settings.iter().chain(config.main().settings.iter());
     let mut named =

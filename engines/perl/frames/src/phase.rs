@@ -17,11 +17,13 @@ pub enum Phase {
     Response = 9,
     Log = 10,
     Cleanup = 11,
+    InputFilter = 12,
+    OutputFilter = 13,
 }
 
 impl Phase {
-    /// All, in order.
-    pub const ALL: [Self; 12] = [
+    /// All: those that are one after the other, then those of what is read and written.
+    pub const ALL: [Self; 14] = [
         Self::PostReadRequest,
         Self::Trans,
         Self::MapToStorage,
@@ -34,6 +36,8 @@ impl Phase {
         Self::Response,
         Self::Log,
         Self::Cleanup,
+        Self::InputFilter,
+        Self::OutputFilter,
     ];
 
     /// The phase with this number.

@@ -250,7 +250,7 @@ mod tests {
         }
         assert_eq!(FromPerl::decode(&[99]), Err(Malformed));
         assert_eq!(FromPerl::decode(b""), Err(Malformed));
-        assert_eq!(FromPerl::decode(&[6, 0, 0, 0, 0, 12]), Err(Malformed), "there is no thirteenth phase");
+        assert_eq!(FromPerl::decode(&[6, 0, 0, 0, 0, 14]), Err(Malformed), "there is no fifteenth phase");
         assert!(FromPerl::decode(&encoded(&FromPerl::Redirect { target: b"x" })).is_err());
     }
 }

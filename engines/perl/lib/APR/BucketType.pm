@@ -1,13 +1,11 @@
-# APR::BucketType: not supported; its calls say so. See docs/perl-calls.md.
+# APR::BucketType: what kind a bucket is of.
 package APR::BucketType;
 
 use strict;
 use warnings;
 
-use Hostler::Calls ();
+our $VERSION = '0.009000';
 
-our $VERSION = '2.000012';
-
-Hostler::Calls::refuse_all(qw(APR::BucketType));
+sub name { return $_[0]{name} }
 
 1;

@@ -27,6 +27,7 @@ sub pool { return Hostler::Request::current()->pool->parent_get }
 
 # The output filters of a connection are the front's: a true value for those who only look whether it is there.
 sub outgoing { return 1 }
+sub bucket_alloc { return bless {}, 'APR::BucketAlloc' }
 sub log_id   { return Hostler::Request::current()->log_id }
 
 # Forgets what pnotes holds.

@@ -1,16 +1,157 @@
-# Apache2::Filter: the filters are the front's; Perl filters are not supported, and their calls say so.
+# Apache2::Filter: a filter in Perl as it sees itself. The chain is Hostler::Filter's. Filters of requests only: those of
+# connections are the server's.
 package Apache2::Filter;
 
 use strict;
 use warnings;
 
-use Hostler::Calls ();
+use APR::Brigade ();
+use APR::Bucket  ();
+use Carp         ();
 
 our $VERSION = '2.000012';
 
-Hostler::Calls::refuse_all(qw(Apache2::Filter Apache2::RequestRec));
+our (%MARKS, %INIT);    # by the code: FilterRequestHandler and the like; what FilterHasInitHandler names
 
-# Filters mark their subs; a class of filters can be loaded, though it will not be called.
-sub MODIFY_CODE_ATTRIBUTES { return grep { !/\AFilter/ } @_[ 2 .. $#_ ] }
+# Filters mark their subs.
+sub MODIFY_CODE_ATTRIBUTES {
+    my ($package, $code, @marks) = @_;
+    for my $mark (@marks) {
+        if ($mark =~ /\AFilterHasInitHandler\((.*)\)\z/s) {
+            my $init = eval "package $package; no strict; $1";
+            die "FilterHasInitHandler($1): $@" if $@ || ref $init ne 'CODE';
+            $INIT{$code} = $init;
+        } elsif ($mark =~ /\AFilter(?:Request|Connection|Init)Handler\z/) {
+            $MARKS{$code} .= " $mark";
+        }
+    }
+    return grep { !/\AFilter/ } @marks;
+}
+
+# One of a chain.
+sub made {
+    my ($r, $code, $phase, $chain, $at) = @_;
+    return bless { r => $r, code => $code, phase => $phase, chain => $chain, at => $at }, __PACKAGE__;
+}
+
+sub r    { return $_[0]{r} }
+sub c    { return $_[0]{r}->connection }
+sub frec { return bless { name => $_[0]{phase} =~ /Output/ ? 'modperl_request_output' : 'modperl_request_input' }, 'Apache2::FilterRec' }
+
+sub ctx {
+    my ($f, $new) = @_;
+    $f->{ctx} = $new if @_ > 1;
+    return $f->{ctx};
+}
+
+sub next {
+    my $f = shift;
+    return bless { %$f{qw(r phase chain)}, at => $f->{at} + 1, of => $f }, __PACKAGE__;
+}
+
+sub remove { $_[0]{removed} = 1; return }
+
+sub seen_eos {
+    my ($f, $new) = @_;
+    $f->{eos} = $new if @_ > 1;
+    return $f->{eos} ? 1 : 0;
+}
+
+# read(buffer, length): of what it was called with (output), or of the next brigade (input).
+sub read {
+    my ($f, undef, $wanted) = @_;
+    $wanted = 8192 unless defined $wanted && $wanted > 0;
+    if (!$f->{brigade} && $f->{wanted}) {
+        my $bb   = APR::Brigade->of([]);
+        my $said = Hostler::Filter::_bring($f->{chain}, $f->{at} + 1, $f->{r}, $bb, @{ $f->{wanted} });
+        die "a filter behind this one has returned $said\n" if $said;
+        $f->{brigade} = $bb;
+    }
+    my $buckets = $f->{brigade} ? $f->{brigade}{buckets} : [];
+    my $text    = '';
+    while (@$buckets && length $text < $wanted) {
+        my $bucket = $buckets->[0];
+        if ($bucket->is_eos) {
+            $f->{eos} = 1;
+            shift @$buckets;
+            last;
+        }
+        if ($bucket->is_flush) {
+            shift @$buckets;
+            push @{ $f->{out} }, $bucket;
+            next;
+        }
+        $text .= substr $bucket->{data}, 0, $wanted - length $text, '';
+        shift @$buckets unless length $bucket->{data};
+    }
+    $_[1] = $text;
+    return length $text;
+}
+
+sub print {
+    my $f    = shift;
+    my $text = join '', map { defined $_ ? $_ : '' } @_;
+    utf8::encode($text) if utf8::is_utf8($text) && !utf8::downgrade($text, 1);
+    push @{ $f->{out} }, APR::Bucket->data_bucket($text) if length $text;
+    return length $text || '0E0';
+}
+
+sub puts { goto &print }
+
+# What was printed so far goes on.
+sub fflush {
+    my $f = shift;
+    return 0 unless $f->{phase} =~ /Output/;
+    my @out = splice @{ $f->{out} };
+    return Hostler::Filter::_pass($f->{chain}, $f->{at} + 1, $f->{r}, [ @out, APR::Bucket::flush_create() ]);
+}
+
+# Called of `next`: the brigade is that one's.
+sub pass_brigade {
+    my ($f, $bb) = @_;
+    my @buckets = splice @{ $bb->{buckets} };
+    my $of = $f->{of};
+    if ($of && grep { $_->is_eos } @buckets) {
+        $of->{passed_eos} = $of->{ended} = 1;
+    }
+    my @before = $of ? splice @{ $of->{out} || [] } : ();
+    return Hostler::Filter::_pass($f->{chain}, $f->{at}, $f->{r}, [ @before, @buckets ]);
+}
+
+sub get_brigade {
+    my ($f, $bb, $mode, $block, $readbytes) = @_;
+    my $wanted = $f->{of} && $f->{of}{wanted} ? $f->{of}{wanted} : [ 0, 0, 8192 ];
+    return Hostler::Filter::_bring(
+        $f->{chain}, $f->{at}, $f->{r}, $bb,
+        defined $mode      ? $mode      : $wanted->[0],
+        defined $block     ? $block     : $wanted->[1],
+        defined $readbytes ? $readbytes : $wanted->[2]
+    );
+}
+
+# As a handle: print and read in their other forms.
+sub TIEHANDLE { return $_[1] }
+sub PRINT     { goto &print }
+
+package Apache2::RequestRec;
+
+sub _add_filter {
+    my ($r, $phase, $code, $call) = @_;
+    Carp::croak("$call needs a code reference") unless ref $code eq 'CODE';
+    Carp::croak("$call: a filter of connections is not supported by Hostler")
+        if ($Apache2::Filter::MARKS{$code} || '') =~ /Connection/;
+    Carp::croak("$call: a part of another request's answer has no filters of its own in Perl") if $r->main;
+    Carp::croak("$call: it is too late, the handler has begun")
+        if $phase =~ /Input/ && Hostler::Request::phase($r) >= 9;
+    my @list = @{ Hostler::Request::handlers($r, $phase) || [] };
+    # What is added before there is an answer comes before what is configured.
+    my $at = Hostler::Request::phase($r) >= 9 ? @list : Hostler::Request::stash($r)->{"added $phase"}++;
+    splice @list, $at || 0, 0, $code;
+    Hostler::Request::handlers($r, $phase, \@list);
+    return;
+}
+
+sub add_output_filter { return _add_filter($_[0], 'PerlOutputFilterHandler', $_[1], 'add_output_filter') }
+sub add_input_filter  { return _add_filter($_[0], 'PerlInputFilterHandler', $_[1], 'add_input_filter') }
 
 1;

@@ -50,7 +50,7 @@ use Carp ();
 sub _handlers { return Hostler::Request::handlers(@_) }
 
 # What has handlers in mod_perl and none here is refused; a name that is no phase's is 0, as there.
-my $missing = qr/\APerl(?:Input|Output)FilterHandler\z|Connection\w*Handler\z/;
+my $missing = qr/Connection\w*Handler\z/;
 
 sub _phase {
     my ($r, $phase, $call) = @_;

@@ -19,11 +19,11 @@ Apache2::RequestRec Apache2::Access: allow_methods allow_options allow_override_
 Apache2::RequestRec Apache2::Log: log log_error log_reason log_rerror warn
 Apache2::RequestRec Apache2::SubRequest: internal_fast_redirect internal_redirect internal_redirect_handler lookup_file lookup_method_uri lookup_uri !lookup_dirent
 Apache2::RequestRec Apache2::URI: construct_server construct_url parse_uri parsed_uri
-Apache2::RequestRec Apache2::Filter: !add_input_filter !add_output_filter
+Apache2::RequestRec Apache2::Filter: add_input_filter add_output_filter
 Apache2::RequestRec Apache2::HookRun: !die !invoke_handler !run_access_checker !run_auth_checker !run_check_user_id !run_fixups !run_handler !run_header_parser !run_log_transaction !run_map_to_storage !run_post_read_request !run_translate_name !run_type_checker
 Apache2::RequestRec Apache2::SubProcess: !spawn_proc_prog
 Apache2::SubRequest Apache2::SubRequest: run
-Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip !bucket_alloc !client_socket !conn_config !input_filters !output_filters !sbh
+Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip bucket_alloc !client_socket !conn_config !input_filters !output_filters !sbh
 Apache2::Connection Apache2::ConnectionUtil: pnotes pnotes_kill
 Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names !addrs !context !lookup_defaults !module_config
 Apache2::ServerRec Apache2::ServerUtil: add_config add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers
@@ -35,8 +35,8 @@ Apache2::MPM Apache2::MPM: is_threaded query show
 Apache2::Module Apache2::Module: add ap_api_major_version ap_api_minor_version cmds find_linked_module get_config loaded module_index name next top_module !remove_loaded_module
 Apache2::URI Apache2::URI: unescape_url
 Apache2::Util Apache2::Util: escape_path ht_time
-Apache2::Filter Apache2::Filter: !c !ctx !fflush !frec !get_brigade !next !pass_brigade !print !r !read !remove !seen_eos
-Apache2::FilterRec Apache2::FilterRec: !name
+Apache2::Filter Apache2::Filter: c ctx fflush frec get_brigade next pass_brigade print r read remove seen_eos
+Apache2::FilterRec Apache2::FilterRec: name
 Apache2::Command Apache2::Command: args_how errmsg name next req_override
 Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config !context
 Apache2::Directive Apache2::Directive: args as_string conftree directive filename line_num lookup !as_hash !first_child !next !parent
@@ -60,10 +60,10 @@ APR::String APR::String: format_size
 APR::UUID APR::UUID: format new parse
 APR::OS APR::OS: current_thread_id
 APR::IpSubnet APR::IpSubnet: new test
-APR::Brigade APR::Brigade: !bucket_alloc !cleanup !concat !destroy !first !flatten !insert_head !insert_tail !is_empty !last !length !new !next !pool !prev !split
-APR::Bucket APR::Bucket: !data !delete !destroy !eos_create !flush_create !insert_after !insert_before !is_eos !is_flush !length !new !read !remove !setaside !start !type
-APR::BucketAlloc APR::BucketAlloc: !destroy !new
-APR::BucketType APR::BucketType: !name
+APR::Brigade APR::Brigade: bucket_alloc cleanup concat destroy first flatten insert_head insert_tail is_empty last length new next pool prev split
+APR::Bucket APR::Bucket: data delete destroy eos_create flush_create insert_after insert_before is_eos is_flush length new read remove setaside start type
+APR::BucketAlloc APR::BucketAlloc: destroy new
+APR::BucketType APR::BucketType: name
 APR::Socket APR::Socket: !bind !close !connect !fileno !listen !opt_get !opt_set !poll !recv !recvfrom !send !sendto !timeout_get !timeout_set
 APR::ThreadMutex APR::ThreadMutex: !lock !new !pool_get !trylock !unlock
 APR::ThreadRWLock APR::ThreadRWLock: !new !pool_get !rdlock !tryrdlock !trywrlock !unlock !wrlock

@@ -3,6 +3,8 @@
 //!
 //! This crate moves no bytes; it only says what they mean.
 
+pub mod asgi;
+
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 
 /// The handler of WSGI scripts, as `SetHandler`, `AddHandler` and `WSGIScriptAlias` say it, and as a media type.

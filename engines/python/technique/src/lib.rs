@@ -1,6 +1,8 @@
-//! What Python brings to the table of techniques: its engine, the row of WSGI, and mod_wsgi's directives. Values only: what
-//! runs applications is `hostler-python`, and what a request has to do with them is the front's.
+//! What Python brings to the table of techniques: its engine, the rows of WSGI and ASGI, and mod_wsgi's directives. Values
+//! only: what runs applications is `hostler-python`, and what a request has to do with them is the front's.
 
+mod aliases;
+pub mod asgi;
 mod daemon;
 mod directives;
 pub mod groups;
@@ -14,7 +16,7 @@ pub use setup::server_name;
 
 use hostler_config::directives::pool::Isolation;
 use hostler_config::technique::{Engine, Groups, Phases, Technique, Via};
-use hostler_python_frames::handler;
+use hostler_python_frames::{self as frames, handler};
 
 /// The module's name in logs.
 pub const LOG: &str = "wsgi";
@@ -54,5 +56,31 @@ pub static WSGI: Technique = Technique {
     answers: |dir, file| {
         let callable = dir.part(&DIR).callable.as_deref().unwrap_or(parts::CALLABLE);
         format!("the WSGI application {callable} of {file}, in a warm worker")
+    },
+};
+
+/// ASGI applications, under a handler of ours.
+pub static ASGI: Technique = Technique {
+    name: "asgi",
+    is_there: || true,
+    handlers: &[frames::asgi::HANDLER],
+    ways: &[(Isolation::Persistent, Via::Listener)],
+    refused: &[
+        (
+            Isolation::Fork,
+            "ASGI applications cannot be forked for each request, they serve many at a time in one event loop: leave out \
+             Isolation, or serve the application's WSGI side with Isolation fork",
+        ),
+        (
+            Isolation::Exec,
+            "ASGI applications cannot be started for each request by exec, they serve many at a time in one event loop: leave \
+             out Isolation",
+        ),
+    ],
+    phases: Phases::Response,
+    modules: &[&asgi::MODULE],
+    answers: |dir, _| match &dir.part(&asgi::DIR).app {
+        Some(app) => format!("the ASGI application {}, in warm workers of its own", app.said),
+        None => "no ASGI application: ASGIApp is missing".to_owned(),
     },
 };

@@ -4,7 +4,7 @@ use crate::groups::{self, Group, plain};
 use crate::parts::{CALLABLE, Daemon, Matcher, SERVER};
 use crate::{DIR, LOG, Where};
 use hostler_config::pools;
-use hostler_config::technique::Sizes;
+use hostler_config::technique::{Sizes, Variables};
 use hostler_config::{Config, Merge as _, Pattern, Section, Server};
 use hostler_python_frames::{self as frames, variable};
 use hostler_wire::codec::Encoder;
@@ -184,6 +184,14 @@ pub(crate) fn environment(config: &Config, servers: &[u32], group: &str) -> Vec<
     }
     all.extend(own.hash_seed.as_deref().map(|seed| ("PYTHONHASHSEED", seed.to_owned())));
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Takes another virtual environment.
+pub(crate) fn replace_home(environment: &mut Variables, home: &str) {
+    let names = [variable::HOME, variable::INTERPRETER, variable::PLACE];
+    environment.retain(|(name, _)| !names.contains(&name.as_str()));
+    environment.push((variable::HOME.to_owned(), home.to_owned()));
+    environment.push((variable::PLACE.to_owned(), "python-home=".to_owned()));
 }
 
 /// The sizes of a group's pool.

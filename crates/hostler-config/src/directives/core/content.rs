@@ -2,6 +2,7 @@
 
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
+use crate::directives::filter::Way;
 use crate::directives::reach;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
@@ -109,18 +110,27 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "filter[;filter...]",
             "Filters for what is answered",
             |cmd, args| {
-                super::super::filter::check_names(args.first())?;
+                check_filters(cmd, Way::Output, args)?;
                 cmd.dir.core.output_filters = Some(filters(args.first()));
                 Ok(())
             },
         )
         .with_effect(Effect::HarmlessIf(super::super::filter::only_compress)),
     ),
-    file_info(Directive::refused(
-        "SetInputFilter",
-        "Filters for request bodies",
-        "Hostler has no filters for requests",
-    )),
+    file_info(
+        Directive::new(
+            "SetInputFilter",
+            Arity::Take1,
+            "filter[;filter...]",
+            "Filters for request bodies",
+            |cmd, args| {
+                check_filters(cmd, Way::Input, args)?;
+                cmd.dir.core.input_filters = Some(filters(args.first()));
+                Ok(())
+            },
+        )
+        .with_effect(Effect::Guards),
+    ),
     harmless(Directive::new(
         "DefaultType",
         Arity::Take1,
@@ -208,8 +218,17 @@ pub(in crate::directives) fn figures(cmd: &Command<'_>, word: &str) -> Result<bo
     Ok(shows)
 }
 
+fn check_filters(cmd: &mut Command<'_>, way: Way, args: &Args) -> Result<(), String> {
+    // The word "none" takes back what is further out.
+    if args.first().eq_ignore_ascii_case("none") {
+        return Ok(());
+    }
+    super::super::filter::check_names(cmd, way, args.first())
+}
+
 fn filters(word: &str) -> Vec<String> {
-    word.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    let none = |name: &&str| name.is_empty() || name.eq_ignore_ascii_case("none");
+    word.split(';').filter(|name| !none(name)).map(str::to_owned).collect()
 }
 
 fn error_document(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {

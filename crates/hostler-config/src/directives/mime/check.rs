@@ -21,6 +21,8 @@ pub struct MimeFacts<'a> {
     pub handler: Option<&'a str>,
     /// AddOutputFilter, in order.
     pub output_filters: Vec<&'a str>,
+    /// AddInputFilter, in order.
+    pub input_filters: Vec<&'a str>,
     /// It is a program's source by its extension or type, and the configuration does not say that it is a text.
     pub is_source: bool,
 }
@@ -69,7 +71,8 @@ pub fn unknown_parts<'n>(name: &'n [u8], dir: &Dir, types: &Types) -> Option<Vec
         let is_typed = has(|known| known.media_type.is_some()) || types.of(folded).is_some();
         let describes = has(|e| e.charset.is_some() || e.language.is_some() || e.encoding.is_some());
         let runs = allowed.handlers && has(|known| known.handler.is_some());
-        let filtered = allowed.filters && has(|known| known.output_filters.is_some());
+        let filtered =
+            allowed.filters && has(|known| known.output_filters.is_some() || known.input_filters.is_some());
         if is_typed || describes || runs || filtered || allowed.any {
             says_something = true;
         } else {
@@ -126,6 +129,7 @@ impl<'a> MimeFacts<'a> {
             });
         }
         self.output_filters.extend(filters(extension.output_filters.as_deref()));
+        self.input_filters.extend(filters(extension.input_filters.as_deref()));
     }
 }
 

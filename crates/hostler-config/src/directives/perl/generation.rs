@@ -94,6 +94,9 @@ pub(crate) fn of_directive(directive: &Directive, name: &str) -> Marks {
         | "PerlLoadModule"
         | "PerlSwitches"
         | "PerlSetOutputFilter"
+        | "PerlSetInputFilter"
+        | "PerlOutputFilterHandler"
+        | "PerlInputFilterHandler"
         | "PerlAddAuthnProvider"
         | "PerlAddAuthzProvider"
         | "PerlMapToStorageHandler" => Marks::SECOND_WORD,

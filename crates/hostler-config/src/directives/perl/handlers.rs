@@ -2,6 +2,7 @@
 
 use super::generation::{self, Marks};
 use super::load;
+use crate::directives::filter::{self, Way};
 use crate::table::Action;
 use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
 use hostler_perl_frames::{Phase, PreloadKind};
@@ -33,9 +34,6 @@ const fn missing(name: &'static str, action: Action) -> Directive {
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
 const CONNECTION: &str = "connections belong to the front, which runs no site's code";
-const FILTER: &str = "filters in Perl are not implemented, and what is read or written would pass by them: let the \
-                      handler call the filter's code on its text before it prints it";
-const INPUT: &str = "Hostler has no filters for request bodies";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(
@@ -86,15 +84,34 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     by_server("PerlPostConfigHandler", LATE, late),
     missing("PerlProcessConnectionHandler", Action::Refused(CONNECTION)),
     missing("PerlPreConnectionHandler", Action::Refused(CONNECTION)),
-    missing("PerlInputFilterHandler", Action::Refused(FILTER)),
-    missing("PerlOutputFilterHandler", Action::Refused(FILTER)),
-    missing("PerlSetInputFilter", Action::Refused(INPUT)),
+    by_directory("PerlInputFilterHandler", "Functions that change what a request's body is", |cmd, args| {
+        of_directory(cmd, Phase::InputFilter, args)
+    }),
+    by_directory("PerlOutputFilterHandler", "Functions that change what is answered", |cmd, args| {
+        of_directory(cmd, Phase::OutputFilter, args)
+    }),
+    Directive::new(
+        "PerlSetInputFilter",
+        Arity::Take1,
+        "filter[;filter...]",
+        "The server's own filters for request bodies",
+        |cmd, args| {
+            let names = filters(cmd, Way::Input, args)?;
+            super::dir(cmd).input_filters = Some(names);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
     Directive::new(
         "PerlSetOutputFilter",
         Arity::Take1,
         "filter[;filter...]",
-        "The server's own filters for what is answered: INCLUDES, DEFLATE, BROTLI_COMPRESS",
-        output_filters,
+        "The server's own filters for what is answered",
+        |cmd, args| {
+            let names = filters(cmd, Way::Output, args)?;
+            super::dir(cmd).output_filters = Some(names);
+            Ok(())
+        },
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
     Directive::new("PerlAddAuthzProvider", Arity::Take2, PROVIDER, "A condition for Require", registers),
@@ -102,9 +119,6 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 ];
 
 const PROVIDER: &str = "name package|function|package->method";
-
-/// The filters that there are.
-const FILTERS: [&str; 3] = ["INCLUDES", "DEFLATE", "BROTLI_COMPRESS"];
 
 const RESPONSE: &str = "Functions that answer, where the handler is perl-script or modperl";
 const LATE: &str = "Functions to call once everything is loaded, in the warm parent of the site";
@@ -186,16 +200,9 @@ fn of_server(cmd: &mut Command<'_>, phase: Phase, args: &Args) -> Result<(), Str
     Ok(())
 }
 
-fn output_filters(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let names: Vec<&str> = args.first().split(';').filter(|name| !name.is_empty()).collect();
-    if let Some(unknown) =
-        names.iter().find(|name| !FILTERS.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    {
-        return Err(format!("there is no filter \"{unknown}\", only {}", FILTERS.join(", ")));
-    }
-    let names = names.into_iter().map(Into::into).collect();
-    super::dir(cmd).output_filters = Some(names);
-    Ok(())
+fn filters(cmd: &mut Command<'_>, way: Way, args: &Args) -> Result<Vec<Box<str>>, String> {
+    filter::check_names(cmd, way, args.first())?;
+    Ok(filter::named(args.first()).map(Into::into).collect())
 }
 
 /// The name itself is known to lines of Require and AuthBasicProvider since the files were read ([`super::providers`]).

@@ -201,17 +201,8 @@ const OF_DIRECTORY: &str = "ParseHeaders, SetupEnv, GlobalRequest, MergeHandlers
 const OF_HOST: &str = "Enable, Parent, Clone, Autoload, and the names of phases";
 
 /// Options of a virtual host that mod_perl takes and that change nothing, there or here.
-const WITHOUT_EFFECT: &[&str] = &[
-    "Autoload",
-    "ChildInit",
-    "ChildExit",
-    "PreConnection",
-    "ProcessConnection",
-    "OpenLogs",
-    "PostConfig",
-    "InputFilter",
-    "OutputFilter",
-];
+const WITHOUT_EFFECT: &[&str] =
+    &["Autoload", "ChildInit", "ChildExit", "PreConnection", "ProcessConnection", "OpenLogs", "PostConfig"];
 
 /// Carries out an option of a virtual host; `false`: it is none.
 fn of_host(cmd: &mut Command<'_>, sign: Option<u8>, name: &str) -> bool {

@@ -8,6 +8,8 @@ const SCHEMES: &[(&str, u16)] = &[
     ("https", 443),
     ("ws", 80),
     ("wss", 443),
+    ("h2", 443),
+    ("h2c", 80),
     ("fcgi", 8000),
     ("scgi", 4000),
     ("uwsgi", 3031),
@@ -19,8 +21,6 @@ const PROGRAMS: &[&str] = &["fcgi", "scgi", "uwsgi", "ajp"];
 
 /// Schemes of Apache's that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
-    ("h2", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
-    ("h2c", "HTTP/2 to other servers is not implemented; most of them speak HTTP/1.1 too (http://)"),
     ("ftp", "Hostler speaks no FTP"),
     ("fdpass", "Hostler hands no connections to other servers"),
     ("connect", "Hostler is not a forward proxy"),
@@ -110,7 +110,13 @@ impl Url {
     /// Whether it is spoken to over TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
-        matches!(&*self.scheme, "https" | "wss")
+        matches!(&*self.scheme, "https" | "wss" | "h2")
+    }
+
+    /// Whether HTTP/2 is spoken to it, and nothing else.
+    #[must_use]
+    pub fn is_http2(&self) -> bool {
+        matches!(&*self.scheme, "h2" | "h2c")
     }
 
     /// Whether it names a balancer.

@@ -205,7 +205,10 @@ impl LogRecord for Record<'_> {
             Count::KeepAliveRequests => keep_alive_requests(self.peer(), self.outcome.kept),
             Count::Pid => u64::from(self.first.thread.shared.pid),
             Count::Tid => tid(),
-            Count::TimeToFirstByte => return None,
+            Count::TimeToFirstByte => {
+                let noted = self.reply.request.notes.find(crate::log::FIRST_BYTE)?;
+                return std::str::from_utf8(noted).ok()?.parse().ok();
+            }
         })
     }
 

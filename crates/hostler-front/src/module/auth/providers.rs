@@ -33,11 +33,22 @@ fn or_file(named: &[Provider]) -> &[Provider] {
     if named.is_empty() { &[Provider::File] } else { named }
 }
 
-/// What the providers say, the first that knows the user.
+/// What AuthBasicProvider's say, the first that knows the user.
 pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Checked, Halt> {
+    let dir = request.dir.clone();
+    check_with(request, &dir.auth.providers, credentials).await
+}
+
+/// What these providers say, the first that knows the user.
+pub(super) async fn check_with(
+    request: &mut Request,
+    named: &[Provider],
+    credentials: &auth::Credentials,
+) -> Result<Checked, Halt> {
     let configured = request.dir.clone();
-    let against_digests = configured.auth.against_digests == Some(true);
-    for provider in or_file(&configured.auth.providers) {
+    let is_basic = configured.auth.kind == Some(auth::AuthType::Basic);
+    let against_digests = is_basic && configured.auth.against_digests == Some(true);
+    for provider in or_file(named) {
         let (dir, provider) = resolved(&configured.auth, provider);
         let said = if against_digests {
             by_digest(request, &dir, provider, credentials).await?

@@ -42,7 +42,7 @@ pub(super) async fn script(
         client.read_ahead(AHEAD).await?;
         body = Some(client);
     }
-    start(request, program, environment, body).await
+    start(request, program, environment, body, true).await
 }
 
 /// Starts a command line (SSI `exec cmd`).
@@ -53,7 +53,20 @@ pub(super) async fn shell(
     environment: Environment,
 ) -> Result<Conversation, Error> {
     let (command, directory) = (command.to_vec().into(), directory.to_vec().into());
-    start(request, Program::Shell { command, directory }, environment, None).await
+    start(request, Program::Shell { command, directory }, environment, None, true).await
+}
+
+/// Starts a command line that is a filter; `is_counted`: it waits for a place among the site's programs.
+pub(super) async fn filter(
+    request: &Request,
+    command: &[u8],
+    environment: Environment,
+    body: ClientBody,
+    is_counted: bool,
+) -> Result<Conversation, Error> {
+    let (command, directory) = (command.to_vec().into(), b"/".to_vec().into());
+    let program = Program::Shell { command, directory };
+    start(request, program, environment, Some(body), is_counted).await
 }
 
 async fn start(
@@ -61,6 +74,7 @@ async fn start(
     program: Program,
     environment: Environment,
     body: Option<ClientBody>,
+    is_counted: bool,
 ) -> Result<Conversation, Error> {
     let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
     // suexec's checks belong to users that sites were given; Apache makes none without.
@@ -69,10 +83,13 @@ async fn start(
     let run = Run { id: 0, program, env, suexec, limits: limits(request), no_new_privs };
     let shared = &request.thread.shared;
     let site = request.thread.site(&request.server);
-    let permit = shared.programs.enter(site.id as usize, bounds(request)).await?;
+    let permit = match is_counted {
+        true => Some(shared.programs.enter(site.id as usize, bounds(request)).await?),
+        false => None,
+    };
     let link = site.link().await?;
     let (pipes, ends) = link.standard(body.is_some()).await?;
-    let running = link.run(run, ends.into(), Some(permit)).await?;
+    let running = link.run(run, ends.into(), permit).await?;
     let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
 }

@@ -123,7 +123,10 @@ impl State for VariantList {
 pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     let modified = text::http_date(file.info.mtime.min(now(request)));
     request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
-    if let Some(etag) = etag(request, file) {
+    // What a page is made of does not tell what it is made into (mod_include, where it may work on the answer).
+    if crate::module::include::may_expand(request) {
+        request.no_cache = true;
+    } else if let Some(etag) = etag(request, file) {
         request.headers_out.set("ETag", etag);
     }
     let none = request.dir.core.max_ranges == Some(RangeLimit::None);

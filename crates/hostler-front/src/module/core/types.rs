@@ -20,13 +20,6 @@ pub(crate) fn check(request: &mut Request) {
         from_name(request, &server.conf.mime, &dir.mime);
     }
     force(request);
-    if let Some(filters) = &dir.core.output_filters {
-        let named = filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase()));
-        request.filters.extend(named);
-    }
-    if let Some(filters) = &dir.perl.output_filters {
-        request.filters.extend(filters.iter().map(|name| Bytes::from(name.to_ascii_lowercase())));
-    }
 }
 
 /// The same once more, as configuration was added; `named`: a function has said what it is, so that only what sections

@@ -6,7 +6,7 @@ use super::page;
 use super::page::Parsed;
 use super::variables::{Variables, unescaped};
 use super::{NESTED, is_allowed, is_filtered, plain};
-use crate::hook::handler;
+use crate::hook::{filter, handler};
 use crate::hook::{follow, walk};
 use crate::io::body::{Body, BodyStream};
 use crate::limits::kept;
@@ -72,7 +72,7 @@ impl Around<'_> {
             self.look_up(target).await?
         };
         let (sub, body) = self.run(sub, text_only).await?;
-        if !is_replayed(self.document) {
+        if !is_replayed(self.document) && !crate::hook::filter::are_any(&sub) {
             plain::remember(key, self.site, &sub, &body);
         }
         found((sub, body)).await
@@ -170,7 +170,11 @@ fn checked((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Re
 }
 
 /// What a sub-request came to: a page goes onto the stack.
-async fn found((sub, body): (Request, Body)) -> Fetched {
+async fn found((mut sub, body): (Request, Body)) -> Fetched {
+    let body = filter::run(&mut sub, body, filter::RESOURCE).await;
+    if sub.budget.has_failed() {
+        return Err("a filter has failed".into());
+    }
     let parsed = match &sub.found {
         request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
             page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?

@@ -405,7 +405,7 @@ pub(super) fn after(mut answered: Request, finished: Finished) {
     let original = answered.original();
     let phases = both(by_directory(original), set(&AFTER));
     if original.progress().logged || answered.progress().logged || phases.0 == 0 {
-        state::release(&answered);
+        state::let_go(&answered);
         return;
     }
     answered.sent = Some(bytes);

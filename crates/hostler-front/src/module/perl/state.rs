@@ -80,8 +80,15 @@ impl HasPerl for Request {
     }
 }
 
-/// Lets the worker go that waits for the request.
+/// Lets the worker go that waits for the request, unless it is still to filter the answer.
 pub(super) fn release(request: &Request) {
+    if !super::filter::is_awaited(request) {
+        let_go(request);
+    }
+}
+
+/// Lets it go in any case.
+pub(super) fn let_go(request: &Request) {
     if let Some(perl) = request.perl() {
         perl.held.release(request);
     }

@@ -4,11 +4,13 @@ use super::outgoing;
 use super::target::Destination;
 use crate::hook::handler::KEEPS_SERVER;
 use crate::request::{Request, variables};
+use crate::values::status;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::directives::proxy::{Via, reverse};
 use hostler_gateway::backend::http::Said;
 use hostler_http1::head::HTTP_11;
+use hostler_http1::response::field;
 
 /// Fields about the connection to that server.
 const HOP_BY_HOP: [&[u8]; 8] = [
@@ -57,6 +59,59 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
     request.content_type = fields.take(b"Content-Type");
     request.headers_out = fields;
     request.notes.set(KEEPS_SERVER, "1");
+}
+
+/// Tells the client an interim answer, but for 100 (Continue), which is about this server's own part of the way, and 101.
+/// `proxy-interim-response` may forbid it.
+pub(super) fn tell_early(request: &Request, said: &Said) {
+    let is_suppressed = || {
+        let how = request.env.find("proxy-interim-response");
+        how.is_some_and(|how| how.eq_ignore_ascii_case(b"suppress"))
+    };
+    let Some(early) = request.early.as_ref().filter(|_| said.head.status > 101 && !request.is_sub()) else {
+        return;
+    };
+    if is_suppressed() {
+        return;
+    }
+    let mut head =
+        format!("HTTP/1.1 {} {}\r\n", said.head.status, status::reason(said.head.status)).into_bytes();
+    for (name, value) in &said.head.fields {
+        let (name, value) = (name.of(&said.bytes), value.of(&said.bytes));
+        if !HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one)) && !value.contains(&b'\n') {
+            field(&mut head, name, value);
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    early.tell(&head);
+}
+
+/// Fields that mean nothing behind a body, or must not be believed there (RFC 9110 §6.5.1).
+const NO_TRAILERS: [&[u8]; 12] = [
+    b"content-length",
+    b"content-type",
+    b"content-encoding",
+    b"content-range",
+    b"host",
+    b"set-cookie",
+    b"location",
+    b"www-authenticate",
+    b"authorization",
+    b"cache-control",
+    b"age",
+    b"vary",
+];
+
+/// What comes behind an answer's body, as far as it may.
+pub(super) fn trailers(fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
+    let mut kept = Table::with_capacity(fields.len());
+    for (name, value) in fields {
+        let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
+        if !is(&HOP_BY_HOP) && !is(&NO_TRAILERS) {
+            kept.add(name, value);
+        }
+    }
+    (kept.len() > 0).then_some(kept)
 }
 
 /// URLs and cookies in this server's words.

@@ -209,7 +209,7 @@ impl Check {
                     answered.body.extend_from_slice(&piece);
                 }
                 // Nobody looks at more of it.
-                (Event::Body(_) | Event::End | Event::Upgraded, _) => break,
+                (Event::Body(_) | Event::Trailers(_) | Event::End | Event::Upgraded, _) => break,
                 (Event::Interim(_), _) => {}
             }
         }

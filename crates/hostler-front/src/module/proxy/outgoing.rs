@@ -48,6 +48,14 @@ pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) ->
     out.extend_from_slice(&to.path);
     out.extend_from_slice(if is_old { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
     field(&mut out, b"Host", &host(request, to));
+    fields(request, |name, value| field(&mut out, name, value));
+    about_body(&mut out, framing, is_old);
+    out.extend_from_slice(b"\r\n");
+    out.into()
+}
+
+/// The fields, but for those about the connection and the body.
+pub(super) fn fields(request: &Request, mut add: impl FnMut(&[u8], &[u8])) {
     let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
     let is_named =
         |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
@@ -61,17 +69,14 @@ pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) ->
             || is_own(name)
             || (request.is_sub() && is(&CONDITIONS));
         if !stays {
-            field(&mut out, name, value);
+            add(name, value);
         }
     }
     for (name, value) in &own {
         if let Some(value) = value {
-            field(&mut out, name.as_bytes(), value);
+            add(name.as_bytes(), value);
         }
     }
-    about_body(&mut out, framing, is_old);
-    out.extend_from_slice(b"\r\n");
-    out.into()
 }
 
 fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
@@ -94,7 +99,7 @@ fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
 }
 
 /// Which of its names the server is called by.
-fn host(request: &Request, to: &Destination) -> Vec<u8> {
+pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
     if request.dir.proxy.preserve_host == Some(true) {
         let own = || variables::virtual_host(&request.server, &request.peer).into_owned();
         return request.headers_in.find("Host").map_or_else(own, |host| host.to_vec());

@@ -1,10 +1,12 @@
 //! An exchange with another server on its way: the request's body goes there while the answer comes back.
 
+use super::answer;
 use super::upload::Upload;
 use crate::io::body::{BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::technique::gathered::Gathered;
+use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::backend::http::Event;
 use hostler_gateway::upstream::{Exchange, Failure, Upstream, Usage};
@@ -54,6 +56,8 @@ pub(super) struct Output {
     pub(super) conversation: Option<Conversation>,
     /// What came before anybody took it.
     pub(super) gathered: Gathered,
+    /// What has come behind the body.
+    pub(super) trailers: Option<Table>,
     /// For the log.
     pub(super) request: Box<Request>,
 }
@@ -73,10 +77,15 @@ impl BodyStream for Output {
                     }
                     return Poll::Ready(None);
                 }
+                Ok(Event::Trailers(fields)) => self.trailers = answer::trailers(fields),
                 Ok(Event::Interim(_) | Event::Head(_) | Event::Upgraded) => {}
                 Err(broken) => return Poll::Ready(Some(Err(self.break_off(broken)))),
             }
         }
+    }
+
+    fn trailers(&mut self) -> Option<Table> {
+        self.trailers.take()
     }
 }
 

@@ -23,6 +23,7 @@ use bytes::Bytes;
 use hostler_ajp::{Attribute, USUAL};
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
+use hostler_gateway::backend::stream::Keep;
 use hostler_gateway::upstream::Usage;
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
@@ -88,7 +89,9 @@ async fn attempt(
             origin: to.url.base(),
             path: Vec::new(),
         };
-        proxy_fcgi::serve(request, &worker, target, &path, timeout, client).await?
+        // Quirk(apache): FastCGI's connections are kept only where that is said.
+        let keep = if to.parameters.reuse == Some(true) { Keep::Connection } else { Keep::Nothing };
+        proxy_fcgi::serve(request, &worker, target, (&path, keep), timeout, client).await?
     };
     Ok(match body {
         Body::Stream(stream) => Body::Stream(Box::new(Counted { stream, usage })),

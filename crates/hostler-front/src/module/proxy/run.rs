@@ -1,6 +1,7 @@
 //! Sends a request to another server, and to another one of a balancer's where that can't be connected to.
 
 use super::answer;
+use super::http2::{self, NotBegun};
 use super::outgoing::{self, Framing};
 use super::output::{Broken, Conversation, Output};
 use super::programs;
@@ -33,6 +34,8 @@ use std::time::{Duration, Instant};
 const WHOLE: usize = 64 << 10;
 /// How long a server that is asked whether it wants a body may think about it, before it is sent all the same.
 const ASKED: Duration = Duration::from_secs(1);
+/// How often a request is sent once more to a server that may not have seen it.
+const MOST_REPEATS: u32 = 2;
 /// How often it is looked whether a balancer has a member again (`timeout=`).
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -197,25 +200,13 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
         Ok(secure) => secure,
         Err(halted) => return Err(halt(halted)),
     };
-    let mut kept = to.upstream.kept(secure.as_deref());
+    let mut kept = if to.url.is_http2() { None } else { to.upstream.kept(secure.as_deref()) };
+    let mut repeats = 0;
     loop {
-        let connection = match kept.take() {
-            Some(connection) => connection,
-            None => match connect(request, to, secure.as_ref()).await {
-                Ok(connection) => connection,
-                // Quirk(apache): it has been connected to, so it has not failed, and no other one is asked.
-                Err(why @ NotConnected::Handshake(_)) => {
-                    let message = format!("{}: {why}", to.upstream.name());
-                    log::request(request, Severity::Error, "proxy", &message);
-                    return Err(halt(Halt::Status(500)));
-                }
-                Err(why @ NotConnected::Name(_)) => {
-                    return Err((Missed::NoAddress(why.to_string()), Some(upload)));
-                }
-                Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
-            },
+        let exchange = match start(request, to, secure.as_ref(), (&outgoing, &upload), &mut kept).await {
+            Ok(exchange) => exchange,
+            Err(why) => return Err(not_started(request, to, why, upload)),
         };
-        let exchange = begin(request, to, connection, &outgoing, &upload);
         let conversation =
             Conversation { exchange, upload, upstream: to.upstream.clone(), usage, received: 0 };
         match converse(request, to, conversation).await {
@@ -232,10 +223,55 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
                     upload.rewind();
                     return Err((Missed::NotConnected(failure.kind.to_string()), Some(upload)));
                 }
-                if !may_repeat(request, &failure, &mut upload) {
+                if repeats == MOST_REPEATS || !may_repeat(request, &failure, &mut upload) {
                     return Err(halt(failed(request, to, &failure)));
                 }
+                repeats += 1;
             }
+        }
+    }
+}
+
+/// Has a connection, and says the request on it.
+async fn start(
+    request: &Request,
+    to: &Destination,
+    secure: Option<&Arc<Secure>>,
+    (outgoing, upload): (&Outgoing, &Upload),
+    kept: &mut Option<Connection>,
+) -> Result<Exchange, NotBegun> {
+    if to.url.is_http2() {
+        return http2::begin(request, to, secure, (outgoing, upload.length)).await;
+    }
+    let connection = match kept.take() {
+        Some(connection) => connection,
+        None => connect(request, to, secure).await.map_err(NotBegun::Connection)?,
+    };
+    Ok(begin(request, to, connection, outgoing, upload))
+}
+
+fn not_started(
+    request: &Request,
+    to: &Destination,
+    why: NotBegun,
+    upload: Upload,
+) -> (Missed, Option<Upload>) {
+    let halt = |halt| (Missed::Halt(halt), None);
+    match why {
+        // Quirk(apache): it has been connected to, so it has not failed, and no other one is asked.
+        NotBegun::Connection(why @ NotConnected::Handshake(_)) => {
+            log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
+            halt(Halt::Status(500))
+        }
+        NotBegun::Connection(why @ NotConnected::Name(_)) => {
+            (Missed::NoAddress(why.to_string()), Some(upload))
+        }
+        NotBegun::Connection(why) => (Missed::NotConnected(why.to_string()), Some(upload)),
+        NotBegun::Server(failure) => halt(failed(request, to, &failure)),
+        NotBegun::Unsayable => {
+            let why = "HTTP/2 has no words for its method, host or path";
+            log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
+            halt(Halt::Status(400))
         }
     }
 }
@@ -286,7 +322,7 @@ fn expects(request: &Request) -> bool {
     said && request.dir.proxy.forward_continue != Some(false)
 }
 
-async fn connect(
+pub(super) async fn connect(
     request: &Request,
     to: &Destination,
     secure: Option<&Arc<Secure>>,
@@ -339,6 +375,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     let said = loop {
         match poll_fn(|context| conversation.poll_event(context)).await {
             Ok(Event::Head(said)) => break said,
+            Ok(Event::Interim(said)) => answer::tell_early(request, &said),
             Ok(_) => {}
             Err(broken) => return Err((broken, conversation)),
         }
@@ -351,7 +388,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     if let Some(halt) = overridden(request) {
         return Ok(Err(halt));
     }
-    let mut gathered = Gathered::default();
+    let (mut gathered, mut trailers) = (Gathered::default(), None);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(context) {
             // What has come is passed on before more is waited for.
@@ -369,6 +406,11 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
                 conversation.end();
                 return Ok(Ok(gathered.into_body()));
             }
+            // They come behind a body whose length nobody has been told.
+            Some(Ok(Event::Trailers(fields))) => {
+                trailers = answer::trailers(fields);
+                break;
+            }
             Some(Ok(_)) => {}
             Some(Err(broken)) if gathered.length() == 0 => return Err((broken, conversation)),
             Some(Err(broken)) => return Ok(Ok(cut(request, &to.upstream, gathered, broken))),
@@ -376,7 +418,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
         }
     }
     let request = Box::new(request.for_log());
-    Ok(Ok(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))))
+    Ok(Ok(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, trailers, request }))))
 }
 
 /// `failonstatus=`: a member that answers so has failed.
@@ -403,7 +445,10 @@ fn upgraded(request: &mut Request, to: &Destination, said: &Said, conversation: 
     answer::apply_upgrade(request, to, said);
     let timeout = to.parameters.timeout.or(request.server.conf.proxy.timeout);
     let Conversation { exchange, usage, upstream, .. } = conversation;
-    Body::Tunnel(Box::new(Tunnel::new(exchange.into_tunnel(), (upstream, usage), timeout)))
+    // Only a connection of its own has been asked to change.
+    exchange.into_tunnel().map_or(Body::Empty, |connection| {
+        Body::Tunnel(Box::new(Tunnel::new(connection, (upstream, usage), timeout)))
+    })
 }
 
 /// `ProxyErrorOverride`: a page of this server's in the place of the answer.
@@ -427,5 +472,13 @@ fn failed(request: &Request, to: &Destination, failure: &Failure) -> Halt {
     if is_late && to.fails_on.1 {
         to.upstream.fail();
     }
-    Halt::Status(if is_late { 504 } else { 502 })
+    // Quirk(mod_proxy_http2): a connection that breaks is no bad answer.
+    let is_broken = to.url.is_http2() && matches!(failure.kind, FailureKind::Broken(_));
+    Halt::Status(if is_late {
+        504
+    } else if is_broken {
+        503
+    } else {
+        502
+    })
 }

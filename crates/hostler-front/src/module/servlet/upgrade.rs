@@ -250,7 +250,8 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
     }
     request.headers_out.set("Connection", "Upgrade");
     let Conversation { exchange, upstream, usage } = conversation;
-    Ok(Answered::Changed(Box::new(Tunnel::new(exchange.into_tunnel(), (upstream, usage), None))))
+    let connection = exchange.into_tunnel().ok_or_else(|| Error::new(Kind::System))?;
+    Ok(Answered::Changed(Box::new(Tunnel::new(connection, (upstream, usage), None))))
 }
 
 /// Makes the head the request's answer.
@@ -288,7 +289,7 @@ impl BodyStream for Output {
                     self.conversation = None;
                     return Poll::Ready(None);
                 }
-                Ok(Event::Interim(_) | Event::Head(_) | Event::Upgraded) => {}
+                Ok(Event::Interim(_) | Event::Head(_) | Event::Trailers(_) | Event::Upgraded) => {}
                 Err(error) => {
                     self.conversation = None;
                     let why = log::cause(&self.request, &error, &self.request.filename);

@@ -33,7 +33,7 @@ thread_local! {
 /// The configuration of a request, encoded once. `aliased`: which alias has led to it.
 pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    let is_filtered = !request.filters.is_empty();
+    let is_filtered = crate::hook::filter::are_any(request);
     let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, aliased, is_filtered);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {

@@ -122,7 +122,7 @@ fn is_same_for_all(request: &Request, engine: &Engine) -> bool {
         && request.user.is_none()
         && request.status == 200
         && request.custom_responses.is_empty()
-        && request.filters.is_empty()
+        && !crate::hook::filter::are_any(request)
         && request.varies.borrow().is_empty()
         && dir.core.default_charset.is_none()
         && !dir.alias.is_set()

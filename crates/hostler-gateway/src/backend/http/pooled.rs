@@ -68,7 +68,7 @@ impl Protocol for Http {
             let told = talk.answer.next(&mut talk.pending).map_err(|error: Malformed| error.to_string())?;
             return Ok(match told {
                 None => None,
-                Some(Told::Interim(_) | Told::Upgraded) => continue,
+                Some(Told::Interim(_) | Told::Trailers(_) | Told::Upgraded) => continue,
                 Some(Told::Head(said)) => Some(Event::Head(said)),
                 Some(Told::Body(piece)) => Some(Event::Output(piece)),
                 Some(Told::End) => Some(Event::End { trouble: None }),

@@ -11,6 +11,7 @@ fn read(text: &[u8], piece: usize, asked: Asked) -> Result<(Vec<String>, bool), 
                 Event::Interim(head) => said.push(format!("interim {}", head.head.status)),
                 Event::Head(head) => said.push(format!("head {}", head.head.status)),
                 Event::Body(piece) => body.extend_from_slice(&piece),
+                Event::Trailers(fields) => said.push(format!("{fields:?}")),
                 Event::End => said.push(String::from_utf8(std::mem::take(&mut body)).unwrap()),
                 Event::Upgraded => said.push("upgraded".to_owned()),
             }
@@ -44,7 +45,7 @@ fn answers_are_the_same_however_they_come() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", &["head 200", "hello"][..], true),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
-            &["head 200", "hello"],
+            &["head 200", r#"[(b"A", b"b")]"#, "hello"],
             true,
         ),
         (

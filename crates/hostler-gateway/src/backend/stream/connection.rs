@@ -1,14 +1,12 @@
 //! A socket in a thread's event loop, with what has no room yet and one bounded buffer for what comes.
 
-use crate::register;
+use super::socket::{self, Socket, Watched};
 use bytes::{Buf as _, Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// First space for reading, in bytes; most answers are small.
 const FIRST_READ: usize = 8 << 10;
@@ -18,7 +16,7 @@ const NEXT_READ: usize = 64 << 10;
 /// A connected socket that somebody speaks over.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: AsyncFd<OwnedFd>,
+    socket: Watched,
     unsent: Unsent,
     space: usize,
 }
@@ -54,10 +52,10 @@ impl Unsent {
     }
 
     /// Sends what there is room for; true: all has gone.
-    pub(super) fn flush(&mut self, socket: &OwnedFd) -> Result<bool, Errno> {
+    pub(super) fn flush(&mut self, socket: impl AsFd) -> Result<bool, Errno> {
         while !self.is_empty() {
             let next = if self.head.is_empty() { &self.rest[self.gone..] } else { &self.head };
-            let sent = match send(socket, next, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            let sent = match send(&socket, next, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => continue,
                 sent => sent?,
@@ -77,27 +75,27 @@ impl Unsent {
 
 impl Connection {
     /// Must be called within a tokio runtime with I/O.
-    pub(super) fn new(socket: OwnedFd, unsent: Unsent) -> io::Result<Self> {
-        let socket = register(socket, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Self { socket, unsent, space: FIRST_READ })
+    pub(super) fn new(socket: Socket, unsent: Unsent) -> io::Result<Self> {
+        Ok(Self { socket: Watched::new(socket)?, unsent, space: FIRST_READ })
     }
 
-    pub(super) fn into_parts(self) -> (OwnedFd, Unsent) {
-        (self.socket.into_inner(), self.unsent)
+    pub(super) fn into_parts(self) -> (Option<Socket>, Unsent) {
+        (self.socket.into_socket(), self.unsent)
     }
 
     pub(super) const fn unsent(&mut self) -> &mut Unsent {
         &mut self.unsent
     }
 
-    /// Ready when all has gone.
+    /// Ready when all has gone. Where it is not, [`Self::poll_read`] has to be asked afterwards.
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // Most often there is room, and nothing to be asked.
-        if self.unsent.flush(self.socket.get_ref())? {
+        if self.unsent.is_empty() || self.unsent.flush(self.socket.socket()?.get_ref())? {
             return Poll::Ready(Ok(()));
         }
+        self.socket.watch_writes()?;
         while !self.unsent.is_empty() {
-            let mut writable = ready!(self.socket.poll_write_ready(context))?;
+            let mut writable = ready!(self.socket.socket()?.poll_write_ready(context))?;
             match self.unsent.flush(writable.get_inner()) {
                 Ok(true) => break,
                 Ok(false) => writable.clear_ready(),
@@ -109,24 +107,19 @@ impl Connection {
 
     /// The next bytes that come; none: the other side has closed its end.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
-        loop {
-            let mut readable = ready!(self.socket.poll_read_ready(context))?;
-            let mut buffer = BytesMut::zeroed(self.space);
-            match recv(readable.get_inner(), &mut buffer[..], RecvFlags::DONTWAIT) {
-                Ok((read, _)) => {
-                    buffer.truncate(read);
-                    if read == self.space {
-                        self.space = NEXT_READ;
-                    }
-                    // What is kept for long should not hold many times its space.
-                    let few = read < self.space / 4;
-                    let bytes = if few { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() };
-                    return Poll::Ready(Ok(bytes));
-                }
-                Err(Errno::AGAIN) => readable.clear_ready(),
-                Err(Errno::INTR) => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
-            }
+        let space = self.space;
+        let mut buffer = BytesMut::new();
+        let read = ready!(socket::poll_read(self.socket.socket()?, context, |socket| {
+            buffer.resize(space, 0);
+            let (read, _) = recv(socket, &mut buffer[..], RecvFlags::DONTWAIT)?;
+            Ok((read, read == space))
+        }))?;
+        buffer.truncate(read);
+        if read == space {
+            self.space = NEXT_READ;
         }
+        // What is kept for long should not hold many times its space.
+        let few = read < space / 4;
+        Poll::Ready(Ok(if few { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() }))
     }
 }

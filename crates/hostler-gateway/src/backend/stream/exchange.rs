@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::place::Taken;
-use super::seat::is_silent;
+use super::socket::Socket;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
 use crate::pool::ticket::Begun;
@@ -82,7 +82,7 @@ impl<P: Protocol> Exchange<P> {
     /// one.
     fn open(mut begun: Begun<Streams<P>>) -> Result<Result<Self, Work<P::Ask>>, Error> {
         let Some(mut taken) = begun.place.take() else { return Err(Error::new(Kind::System)) };
-        if !taken.socket.as_ref().is_some_and(is_silent) {
+        if !taken.socket.as_ref().is_some_and(Socket::is_silent) {
             taken.socket = None;
             let exits = taken.give_back();
             begun.pool.finished(begun.worker.id, begun.index, exits);
@@ -213,7 +213,7 @@ impl<P: Protocol> Exchange<P> {
         let Open { connection, answer, pending, whole, .. } = self.open.take()?;
         let (socket, unsent) = connection.into_parts();
         let seat = self.begun.worker.seat.clone();
-        Some(Taken { seat, socket: Some(socket), unsent, answer, pending, untouched: false, whole })
+        Some(Taken { seat, socket, unsent, answer, pending, untouched: false, whole })
     }
 }
 

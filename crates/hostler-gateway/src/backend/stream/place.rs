@@ -2,12 +2,12 @@
 
 use super::connection::Unsent;
 use super::seat::Seat;
+use super::socket::Socket;
 use super::{Nothing, Protocol, Streams, Work};
 use crate::backend::{Left, Place};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Bytes that are passed over whenever it is looked: a program that says ever more holds nobody up.
@@ -19,7 +19,7 @@ const PIECE: usize = 32 << 10;
 pub struct Taken<P: Protocol> {
     pub(super) seat: Arc<Seat>,
     /// `None`: it is closed.
-    pub(super) socket: Option<OwnedFd>,
+    pub(super) socket: Option<Socket>,
     pub(super) unsent: Unsent,
     pub(super) answer: P::Answer,
     /// What has come and is not understood yet.
@@ -51,7 +51,7 @@ impl<P: Protocol> Taken<P> {
         let socket = self.socket.take().filter(|_| may_stay);
         match socket {
             Some(socket) => {
-                self.seat.put(socket);
+                self.seat.put_back(socket);
                 false
             }
             None if P::is_answered(&self.answer) || self.untouched => {

@@ -1,8 +1,7 @@
 //! Where a connection lies while nobody speaks over it.
 
+use super::socket::{Socket, is_silent};
 use crate::pool::WorkerId;
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -22,7 +21,7 @@ pub(crate) struct Closed {
 pub struct Seat {
     worker: WorkerId,
     /// `None`: it is being made, somebody speaks over it, or it is closed.
-    socket: Mutex<Option<OwnedFd>>,
+    socket: Mutex<Option<Socket>>,
     /// Requests that it may still serve; `u32::MAX`: any number.
     left: AtomicU32,
     /// It has served a request.
@@ -58,13 +57,23 @@ impl Seat {
         self.left.load(Relaxed)
     }
 
-    /// The connection is idle.
+    /// The connection has been made.
     pub(crate) fn put(&self, socket: OwnedFd) {
+        self.put_back(Socket::Bare(socket));
+    }
+
+    /// The connection is idle.
+    pub(super) fn put_back(&self, socket: Socket) {
         *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
     }
 
-    /// Takes the connection to speak over it, or to close it.
-    pub(crate) fn take(&self) -> Option<OwnedFd> {
+    /// Closes the connection, if it lies here.
+    pub(crate) fn close(&self) {
+        drop(self.take());
+    }
+
+    /// Takes the connection to speak over it.
+    pub(super) fn take(&self) -> Option<Socket> {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -87,10 +96,4 @@ impl Seat {
     pub(crate) fn tell_broken(&self) {
         let _ = self.closed.send(Closed { worker: self.worker, amid: true });
     }
-}
-
-/// Whether a connection that is idle is as it should be: open, and nothing has been said unasked.
-pub(super) fn is_silent(socket: &OwnedFd) -> bool {
-    let mut one = [0; 1];
-    matches!(recv(socket, &mut one, RecvFlags::PEEK | RecvFlags::DONTWAIT), Err(Errno::AGAIN))
 }

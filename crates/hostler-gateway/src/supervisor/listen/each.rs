@@ -208,7 +208,7 @@ impl<P: Protocol, H: Host> Programs<P, H> {
     /// A worker is no more: how its program has ended, if it has.
     fn leave(&mut self, worker: WorkerId) -> Option<Exit> {
         let place = self.places.remove(&worker)?;
-        drop(place.seat.take());
+        place.seat.close();
         place.program.and_then(|program| program.exit())
     }
 

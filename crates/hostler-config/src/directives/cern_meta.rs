@@ -1,0 +1,74 @@
+//! Directives of mod_cern_meta: files beside files that hold fields of their answers.
+
+use crate::{Arity, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
+
+/// The module.
+pub static MODULE: Module = Module {
+    name: "cern_meta_module",
+    file: "mod_cern_meta.c",
+    directives: DIRECTIVES,
+    effect: Effect::Harmless,
+};
+
+static DIRECTIVES: &[Directive] = &[
+    Directive::new(
+        "MetaFiles",
+        Arity::Flag,
+        "On|Off",
+        "Whether files have fields of their answers beside them",
+        |command, args| {
+            command.dir.cern_meta.enabled = args.flag();
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+    Directive::new(
+        "MetaDir",
+        Arity::Take1,
+        "directory",
+        "The directory beside a file where its fields are (.web)",
+        |command, args| {
+            command.dir.cern_meta.directory = Some(args.first().into());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+    Directive::new(
+        "MetaSuffix",
+        Arity::Take1,
+        "suffix",
+        "What is added to a file's name there (.meta)",
+        |command, args| {
+            command.dir.cern_meta.suffix = Some(args.first().into());
+            Ok(())
+        },
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
+];
+
+/// What a directory sets.
+#[derive(Clone, Debug, Default)]
+pub struct Dir {
+    /// MetaFiles
+    pub enabled: bool,
+    /// MetaDir
+    pub directory: Option<Box<str>>,
+    /// MetaSuffix
+    pub suffix: Option<Box<str>>,
+}
+
+impl Merge for Dir {
+    fn merge(&self, other: &Self) -> Self {
+        Self {
+            // Quirk(apache): a section that says anything of this module says whether there are such files.
+            enabled: other.enabled,
+            directory: over(&self.directory, &other.directory),
+            suffix: over(&self.suffix, &other.suffix),
+        }
+    }
+
+    unset_part!(Dir);
+}
+
+/// mod_cern_meta has nothing per server.
+pub type Server = ();

@@ -1,0 +1,178 @@
+//! Which program serves a request's application, and how its pool of connections behaves. Known once for each configuration
+//! that leads to it.
+//!
+//! Virtual hosts of a site that have one name (of HTTP and HTTPS, say) share the programs of applications that are the same.
+
+use super::protocol::Pool;
+use crate::request::Request;
+use crate::request::settings::{self, DEFAULT_PATH};
+use crate::technique::sockets::{Address, Listening, Target};
+use hashbrown::HashMap;
+use hostler_config::{DirConfig, Server, pools};
+use hostler_gateway::Error;
+use hostler_gateway::pool::Settings;
+use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
+use hostler_python_technique::asgi::{self, App, Program};
+use std::cell::RefCell;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Connections that wait until a worker accepts them, as an application that starts lets many wait.
+const BACKLOG: u32 = 1024;
+/// Requests of an application at the same time.
+const MOST: u32 = 1000;
+/// Connections that are kept while nobody uses them.
+const SPARE: u32 = 32;
+/// WebSockets of an application at the same time.
+const MOST_WEBSOCKETS: u32 = 4096;
+/// How long a request waits for a connection that is busy before a further one is made.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a connection may take: the socket is there from the start.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long nothing is started after a start that has failed, first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
+const MAX: usize = 4096;
+
+/// A request's application.
+#[derive(Clone)]
+pub(super) struct Application {
+    /// The virtual host whose log its program writes to.
+    pub(super) server: Arc<Server>,
+    pub(super) target: Arc<Target>,
+    /// What counts its WebSockets.
+    pub(super) websockets: Arc<Upstream>,
+    pub(super) root_path: Box<str>,
+    /// How long it may be silent before it begins to answer.
+    pub(super) timeout: Duration,
+    /// Keeps the address in the key taken.
+    _dir: Arc<DirConfig>,
+}
+
+thread_local! {
+    /// By directory's configuration and virtual host.
+    static KNOWN: RefCell<HashMap<(usize, u32), Application, foldhash::fast::RandomState>> = RefCell::default();
+}
+
+/// By virtual host and program.
+type Counted = HashMap<(u32, Arc<Target>), Arc<Upstream>>;
+
+/// WebSockets are counted by all threads together.
+static COUNTED: LazyLock<Mutex<Counted>> = LazyLock::new(Mutex::default);
+
+/// The application of a request.
+///
+/// # Errors
+/// There is none: a sentence for the log.
+pub(super) fn of(request: &Request) -> Result<Application, String> {
+    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id);
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
+        return Ok(known);
+    }
+    let app = request.dir.part(&asgi::DIR).app.as_ref();
+    let app = app.ok_or("no application is named for the handler asgi: ASGIApp is missing")?;
+    let application = make(request, app)?;
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MAX {
+            known.clear();
+        }
+        known.insert(key, application.clone());
+    });
+    Ok(application)
+}
+
+/// The pool of connections to it.
+///
+/// # Errors
+/// The site has too many.
+pub(super) fn pool(request: &Request, application: &Application) -> Result<Arc<Pool>, Error> {
+    let thread = &request.thread;
+    thread.shared.sockets.pool(thread, &application.server, &application.target)
+}
+
+fn make(request: &Request, app: &App) -> Result<Application, String> {
+    let shared = &request.thread.shared;
+    let program = asgi::program(&shared.config, &request.server, &request.dir, app)?;
+    let timeout = program.timeout.map(|seconds| Duration::from_secs(seconds.into()));
+    let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    let server = first(request);
+    let settings = pool_settings(&request.server, program.idle);
+    let address = Address::Program(listening(&request.server, program, timeout));
+    let target = Arc::new(Target { address, connect_timeout: CONNECT, settings });
+    Ok(Application {
+        websockets: counted(&server, &target),
+        server,
+        target,
+        root_path: app.root_path.clone(),
+        timeout,
+        _dir: request.dir.clone(),
+    })
+}
+
+fn counted(server: &Server, target: &Arc<Target>) -> Arc<Upstream> {
+    let mut all = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= MAX {
+        // Those that have none are made anew when they have one.
+        all.retain(|_, upstream| upstream.figures()[0] > 0);
+    }
+    let make = || {
+        let many = UpstreamSettings { max: Some(MOST_WEBSOCKETS), ..UpstreamSettings::default() };
+        Upstream::new("websockets", UpstreamTarget::Unix("asgi".into()), many)
+    };
+    all.entry((server.id, target.clone())).or_insert_with(make).clone()
+}
+
+/// The first virtual host of the site that has the request's one's name.
+fn first(request: &Request) -> Arc<Server> {
+    let shared = &request.thread.shared;
+    let own = &request.server;
+    let host = |server: &Server| server.conf.core.server_name.as_ref().map(|name| name.host.clone());
+    let is_same = |server: &&Arc<Server>| {
+        shared.sites.of(server) == shared.sites.of(own) && host(own).is_some() && host(server) == host(own)
+    };
+    shared.config.servers.iter().find(is_same).unwrap_or(own).clone()
+}
+
+/// What the site's process starts.
+fn listening(server: &Server, program: Program, timeout: Duration) -> Listening {
+    let mut args = program.args;
+    args.push(format!("timeout={}", timeout.as_secs().max(1)));
+    args.push(format!("backlog={BACKLOG}"));
+    let mut env: Vec<Box<[u8]>> = vec![[b"PATH=", DEFAULT_PATH].concat().into()];
+    if !program.environment.iter().any(|(name, _)| name == "LANG") {
+        env.push((*b"LANG=C.UTF-8").into());
+    }
+    env.extend(program.environment.iter().map(|(name, value)| format!("{name}={value}").into_bytes().into()));
+    Listening {
+        // An engine's name: what is installed beside the site's program.
+        path: (*b"python").into(),
+        args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
+        directory: (*b"/").into(),
+        env,
+        backlog: BACKLOG,
+        limits: pools::limits(server),
+        // Installed with this server, and held open: it is not replaced while that runs.
+        version: (0, 0, 0, 0),
+        // There is one of it.
+        most: u32::MAX,
+        module: Some(asgi::LOG),
+    }
+}
+
+fn pool_settings(server: &Server, idle: Option<u32>) -> Settings {
+    let configured = pools::settings(server);
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    Settings {
+        max_spare: SPARE,
+        max_workers: MOST,
+        // One that nobody has asked for would have a program that can't be started tried again.
+        on_demand: true,
+        queue_length: configured.queue_length as usize,
+        queue_timeout: seconds(configured.queue_timeout),
+        idle: seconds(idle.unwrap_or(configured.idle)),
+        patience: PATIENCE,
+        pauses: PAUSES,
+        ..Settings::default()
+    }
+}

@@ -1,0 +1,150 @@
+//! What an application is told of a request: ASGI's connection scope, as far as the front knows it. The worker adds what is
+//! its own (state, extensions that it has).
+
+use crate::request::Request;
+use crate::request::variables;
+use bytes::Bytes;
+use hostler_config::directives::alias::escape_path;
+use hostler_http1::head::{HTTP_2, HTTP_10};
+use hostler_python_frames::asgi::Scope;
+use std::borrow::Cow;
+
+/// What is asked of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Http,
+    WebSocket,
+}
+
+/// A question of ours, which the worker answers by itself: where its socket is.
+pub(super) fn socket_question() -> Bytes {
+    let mut scope = Scope::new(false);
+    scope.key("type").text("hostler.socket");
+    scope.finish().into()
+}
+
+/// The scope of a request. `passes_login`: the application is told of Authorization though the server has looked at it.
+pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: bool) -> Bytes {
+    let has_body = kind == Kind::Http && !request.body.is_empty();
+    let mut scope = Scope::new(has_body);
+    let is_encrypted = request.peer.tls.is_some();
+    let scheme = match (kind, is_encrypted) {
+        (Kind::Http, false) => "http",
+        (Kind::Http, true) => "https",
+        (Kind::WebSocket, false) => "ws",
+        (Kind::WebSocket, true) => "wss",
+    };
+    scope.key("type").text(if kind == Kind::Http { "http" } else { "websocket" });
+    scope.key("asgi").dictionary().key("version").text("3.0").key("spec_version").text("2.3").end();
+    scope.key("http_version").text(match request.version {
+        HTTP_2.. => "2",
+        ..=HTTP_10 => "1.0",
+        _ => "1.1",
+    });
+    if kind == Kind::Http {
+        scope.key("method").text(&String::from_utf8_lossy(&request.method));
+    } else {
+        subprotocols(&mut scope, request);
+    }
+    scope.key("scheme").text(scheme);
+    scope.key("path").text(&String::from_utf8_lossy(&request.uri));
+    scope.key("raw_path").bytes(&raw_path(request));
+    scope.key("query_string").bytes(request.args.as_deref().unwrap_or_default());
+    scope.key("root_path").text(root_path);
+    headers(&mut scope, request, passes_login);
+    let client = request.peer.remote;
+    scope.key("client").tuple(2).text(&client.ip().to_string()).number(client.port().into());
+    let name = variables::server_name(request);
+    scope.key("server").tuple(2).text(&String::from_utf8_lossy(&name));
+    scope.number(variables::server_port(request).into());
+    scope.key("extensions").dictionary();
+    extensions(&mut scope, request);
+    scope.end();
+    scope.finish().into()
+}
+
+/// The path as it was sent; where the server has made another of it, that one.
+fn raw_path(request: &Request) -> Cow<'_, [u8]> {
+    let target = &request.target[..];
+    let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    if sent.starts_with(b"/") && decoded(sent) == request.uri {
+        sent.into()
+    } else {
+        escape_path(&request.uri).into()
+    }
+}
+
+fn decoded(path: &[u8]) -> Vec<u8> {
+    let digit = |at: usize| path.get(at).and_then(|byte| (*byte as char).to_digit(16));
+    let mut out = Vec::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(byte) = path.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+fn subprotocols(scope: &mut Scope, request: &Request) {
+    let said =
+        request.headers_in.all(b"Sec-WebSocket-Protocol").flat_map(|value| value.split(|byte| *byte == b','));
+    let all: Vec<_> =
+        said.map(|name| String::from_utf8_lossy(name.trim_ascii())).filter(|name| !name.is_empty()).collect();
+    scope.key("subprotocols").list(all.len() as u32);
+    for name in all {
+        scope.text(&name);
+    }
+}
+
+/// Names in lower case. What a login of the server's own has used the application has no business with, unless it is told so
+/// (`WSGIPassAuthorization`); fields of the connection to the client are told as they are.
+fn headers(scope: &mut Scope, request: &Request, passes_login: bool) {
+    let withholds = request.auth_type.is_some() && !passes_login;
+    let all: Vec<_> = request
+        .headers_in
+        .iter()
+        .filter(|(name, _)| !(withholds && name.eq_ignore_ascii_case(b"Authorization")))
+        .collect();
+    scope.key("headers").list(all.len() as u32);
+    for (name, value) in all {
+        scope.tuple(2).bytes(&name.to_ascii_lowercase()).bytes(value);
+    }
+}
+
+/// What ASGI has no place for.
+fn extensions(scope: &mut Scope, request: &Request) {
+    if let Some(tls) = &request.peer.tls {
+        scope.key("tls").dictionary();
+        scope.key("server_cert").none().key("client_cert_chain").list(0).key("client_cert_error").none();
+        scope.key("client_cert_name").none().key("cipher_suite").none();
+        match tls.protocol {
+            "TLSv1.3" => scope.key("tls_version").number(0x0304),
+            "TLSv1.2" => scope.key("tls_version").number(0x0303),
+            _ => scope.key("tls_version").none(),
+        };
+        scope.end();
+    }
+    let (user, kind) = (request.user.as_deref(), request.auth_type.as_deref());
+    if let Some(user) = user {
+        scope.key("hostler").dictionary().key("user").text(&String::from_utf8_lossy(user));
+        scope.key("auth_type").text(&String::from_utf8_lossy(kind.unwrap_or_default())).end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_decoded_as_it_was_sent() {
+        assert_eq!(decoded(b"/a%20b/%C3%A4%zz%2"), b"/a b/\xc3\xa4%zz%2");
+    }
+}

@@ -1,0 +1,260 @@
+//! A request to an application and its answer back: the request's body goes there as there is room while the answer comes.
+
+use super::protocol::{Asgi, Exchange, Pool, Told};
+use super::{LOG, tell};
+use crate::hook::handler::UNRANGED;
+use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::log;
+use crate::request::Request;
+use crate::request::flow::Halt;
+use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::reply::withdraw_connection;
+use crate::technique::respond::fail;
+use bytes::Bytes;
+use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::stream::{Event, EventOf, Work};
+use hostler_gateway::{Error, Kind};
+use hostler_python_frames::asgi::Head;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+const WHOLE: usize = 64 << 10;
+/// How long that may delay an answer that comes slowly.
+const PATIENCE: Duration = Duration::from_millis(2);
+/// Words with which a worker says that there is none.
+const NOT_STARTED: &str = "the application can't be started: ";
+
+/// Has the application answer.
+pub(super) async fn respond(
+    request: &mut Request,
+    pool: Arc<Pool>,
+    head: Bytes,
+    timeout: Duration,
+) -> Result<Body, Halt> {
+    trip(request, pool, head, timeout).await.map_err(|error| fail(request, LOG, &error))
+}
+
+/// Asks the worker something of our own, and returns the head of its answer.
+pub(super) async fn ask(
+    request: &Request,
+    pool: &Arc<Pool>,
+    head: Bytes,
+    timeout: Duration,
+) -> Result<Head, Error> {
+    let mut conversation = Conversation::begin(request, pool, work(request, head, false, timeout)).await?;
+    let mut told = None;
+    loop {
+        match conversation.next().await? {
+            Event::Head(Told::Answer(head)) => told = Some(head),
+            Event::Head(Told::Failed(why)) => return Err(failure(&why)),
+            Event::Head(_) | Event::Output(_) | Event::Log(_) => {}
+            Event::End { .. } => return told.ok_or_else(|| Error::new(Kind::NoHeader)),
+        }
+    }
+}
+
+/// What a worker says instead of an answer.
+pub(super) fn failure(why: &str) -> Error {
+    match why.strip_prefix(NOT_STARTED) {
+        Some(why) => Error::because(Kind::EngineNotLoaded, why),
+        None => Error::because(Kind::ProgramFailed, why),
+    }
+}
+
+fn work(request: &Request, head: Bytes, has_body: bool, timeout: Duration) -> Work<()> {
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    Work { thread: request.thread.index, head, has_body, timeout, on_abandon, ask: () }
+}
+
+async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Duration) -> Result<Body, Error> {
+    let work = work(request, head, !request.body.is_empty(), timeout);
+    let mut conversation = Conversation::begin(request, &pool, work.clone()).await?;
+    let mut event = conversation.next().await;
+    if matches!(&event, Ok(Event::Head(Told::Goodbye))) && !conversation.has_passed {
+        // A worker that has served as many requests as it may was about to close the connection.
+        conversation = Conversation::begin(request, &pool, work).await?;
+        event = conversation.next().await;
+    }
+    let mut gathered = Gathered::default();
+    loop {
+        match event {
+            Ok(Event::Head(Told::Answer(head))) => apply(request, head),
+            Ok(Event::Head(Told::Early(head))) => request.early_hints(&head.fields),
+            Ok(Event::Head(Told::Failed(why))) if gathered.length() == 0 => {
+                conversation.read_out(request).await;
+                return Err(failure(&why));
+            }
+            Ok(Event::Head(Told::Failed(why))) => {
+                return Ok(Body::Stream(Box::new(Truncated { gathered, why: Some(why) })));
+            }
+            Ok(Event::Head(Told::Accepted(_))) => {
+                let why = "it accepts a WebSocket where none was asked for";
+                return Err(Error::because(Kind::ProtocolViolation, why));
+            }
+            Ok(Event::Head(Told::Alive)) => {}
+            Ok(Event::Head(Told::Goodbye)) => return Err(Error::new(Kind::ConnectionClosed)),
+            Ok(Event::Output(piece)) => gathered.push(piece),
+            Ok(Event::Log(text)) => tell(request, &text),
+            Ok(Event::End { .. }) => return Ok(gathered.into_body()),
+            Err(error) if gathered.length() == 0 => return Err(error),
+            Err(error) => {
+                let why = Some(log::cause(request, &error, &request.filename));
+                return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
+            }
+        }
+        if gathered.length() > WHOLE {
+            return Ok(stream(request, conversation, gathered));
+        }
+        event = if conversation.has_head {
+            // The head goes without waiting for a body that comes slowly.
+            match tokio::time::timeout(PATIENCE, conversation.next()).await {
+                Ok(event) => event,
+                Err(_) => return Ok(stream(request, conversation, gathered)),
+            }
+        } else {
+            conversation.next().await
+        };
+    }
+}
+
+/// Makes an application's head that of the request's answer.
+fn apply(request: &mut Request, head: Head) {
+    self::fields(request, head);
+    withdraw_connection(&mut request.headers_out, &mut request.notes);
+    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+}
+
+/// Status and fields, with those that are the front's own left out.
+pub(super) fn fields(request: &mut Request, head: Head) {
+    request.status = head.status;
+    for (name, value) in head.fields {
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        if is(b"Content-Type") {
+            request.content_type = Some(value.into());
+        } else if !(is(b"Date") || is(b"Server")) {
+            request.headers_out.add(name, value);
+        }
+    }
+}
+
+fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {
+    let request = Box::new(request.for_log());
+    Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))
+}
+
+/// A conversation, and what is left of the request's body.
+struct Conversation {
+    exchange: Exchange,
+    upload: Option<RequestBody>,
+    /// Some of that has been sent.
+    has_passed: bool,
+    has_head: bool,
+}
+
+impl Conversation {
+    async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
+        let upload = work.has_body.then(|| request.body.clone());
+        Ok(Self { exchange: pool.begin(work).await?, upload, has_passed: false, has_head: false })
+    }
+
+    async fn next(&mut self) -> Result<EventOf<Asgi>, Error> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Asgi>, Error>> {
+        self.poll_upload(context)?;
+        match ready!(self.exchange.poll_next(context)) {
+            Some(event) => {
+                self.has_head |= matches!(event, Ok(Event::Head(Told::Answer(_))));
+                Poll::Ready(event)
+            }
+            None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
+        }
+    }
+
+    /// Passes on what has come of the body, as long as there is room for it.
+    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
+        while let Some(body) = &self.upload {
+            if self.exchange.poll_room(context).is_pending() {
+                break;
+            }
+            match body.poll_chunk(context) {
+                Poll::Pending => break,
+                Poll::Ready(Some(Ok(piece))) => {
+                    self.has_passed = true;
+                    self.exchange.send(&piece);
+                }
+                Poll::Ready(None) => {
+                    self.exchange.finish();
+                    self.upload = None;
+                }
+                Poll::Ready(Some(Err(error))) => return Err(Error::from(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection can have another request then.
+    async fn read_out(mut self, about: &Request) {
+        let end = async {
+            loop {
+                match self.next().await {
+                    Ok(Event::Log(text)) => tell(about, &text),
+                    Ok(Event::End { .. }) | Err(_) => break,
+                    Ok(_) => {}
+                }
+            }
+        };
+        // It has been said already; who does not say so gets no further request.
+        let _ = tokio::time::timeout(PATIENCE, end).await;
+    }
+}
+
+/// An answer's body on its way.
+struct Output {
+    /// `None`: the answer is complete, or has broken off.
+    conversation: Option<Conversation>,
+    /// What came before anybody took it.
+    gathered: Gathered,
+    /// The request, for the log.
+    request: Box<Request>,
+}
+
+impl BodyStream for Output {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(piece) = self.gathered.pop() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        let Some(conversation) = &mut self.conversation else { return Poll::Ready(None) };
+        loop {
+            match ready!(conversation.poll_next(context)) {
+                Ok(Event::Output(piece)) => return Poll::Ready(Some(Ok(piece))),
+                Ok(Event::Log(text)) => tell(&self.request, &text),
+                Ok(Event::Head(Told::Failed(why))) => return self.break_off(why),
+                Ok(Event::Head(_)) => {}
+                Ok(Event::End { .. }) => {
+                    self.conversation = None;
+                    return Poll::Ready(None);
+                }
+                Err(error) => {
+                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    return self.break_off(why);
+                }
+            }
+        }
+    }
+
+    fn ends_with_client(&self) -> bool {
+        true
+    }
+}
+
+impl Output {
+    fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.conversation = None;
+        Poll::Ready(Some(Err(BodyError::Script(why))))
+    }
+}

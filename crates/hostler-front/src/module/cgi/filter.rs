@@ -1,0 +1,117 @@
+//! Programs that are filters (mod_ext_filter): a body goes through one of them, in either direction. The site's process
+//! runs it as its user; a program that hangs is ended after `Timeout`, like a script.
+
+use super::run::{self, ClientBody, Conversation, Output};
+use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::request::Request;
+use bytes::Bytes;
+use hostler_config::directives::filter::external::External;
+use hostler_gateway::{Error, Kind};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How much of what it makes is waited for, so that its length is known, in bytes.
+const WHOLE: usize = 64 << 10;
+/// How long that may delay what comes slowly.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// An answer's body, as a program reads it.
+struct Source(Box<dyn BodyStream>);
+
+impl Incoming for Source {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.0.poll_chunk(cx)
+    }
+
+    fn limit(&mut self, _: u64) {}
+}
+
+/// An answer's body as the program leaves it.
+///
+/// # Errors
+/// The program could not be started, or has failed before it said anything.
+pub(crate) async fn answer(request: &Request, filter: &External, body: Body) -> Result<Body, Error> {
+    // What another program makes just now counts already: waiting for a second place could be waiting for oneself.
+    let is_counted = !matches!(body, Body::Stream(_));
+    let source = RequestBody::Incoming(Rc::new(RefCell::new(Source(body.into_stream()))));
+    let mut program = start(request, filter, source, is_counted).await?;
+    match program.first().await {
+        Ok(()) => {}
+        Err(error) if error.kind == Kind::NoHeader && error.source.is_none() => return Ok(Body::Empty),
+        Err(error) => return Err(error),
+    }
+    if program.gather(WHOLE, PATIENCE).await {
+        return Ok(Body::Bytes(program.whole()));
+    }
+    Ok(Body::Stream(Box::new(output(program, filter))))
+}
+
+/// A request's body as the program leaves it.
+///
+/// # Errors
+/// The program could not be started.
+pub(crate) async fn body(request: &mut Request, filter: &External) -> Result<(), Error> {
+    let source = std::mem::take(&mut request.body);
+    // A script that is to read this waits for a place of its own.
+    let is_counted = !request.handler.as_deref().is_some_and(|name| name.starts_with(b"cgi"));
+    let program = start(request, filter, source.clone(), is_counted).await?;
+    let posted = Posted { source, program: output(program, filter), failed: None };
+    request.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
+    Ok(())
+}
+
+fn output(program: Conversation, filter: &External) -> Output {
+    let script = filter.command.first().map_or_else(String::new, ToString::to_string);
+    Output { conversation: program, script }
+}
+
+async fn start(
+    request: &Request,
+    filter: &External,
+    source: RequestBody,
+    is_counted: bool,
+) -> Result<Conversation, Error> {
+    let mut command = b"exec".to_vec();
+    for word in &filter.command {
+        command.extend_from_slice(b" '");
+        command.extend_from_slice(word.replace('\'', "'\\''").as_bytes());
+        command.push(b'\'');
+    }
+    let environment = super::environment(request).await;
+    run::filter(request, &command, environment, ClientBody::of(source), is_counted).await
+}
+
+struct Posted {
+    source: RequestBody,
+    program: Output,
+    failed: Option<BodyError>,
+}
+
+impl Incoming for Posted {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(error) = &self.failed {
+            return Poll::Ready(Some(Err(error.clone())));
+        }
+        let polled = self.program.poll_chunk(cx);
+        if let Poll::Ready(Some(Err(error))) = &polled {
+            self.failed = Some(error.clone());
+        }
+        polled
+    }
+
+    fn limit(&mut self, bytes: u64) {
+        self.source.limit(bytes);
+    }
+}
+
+/// A body once more, where it is here as a whole.
+pub(crate) fn copy(body: &Body) -> Option<Body> {
+    match body {
+        Body::Empty => Some(Body::Empty),
+        Body::Bytes(bytes) => Some(Body::Bytes(bytes.clone())),
+        Body::Segments(segments) => Some(Body::Segments(segments.clone())),
+        Body::Stream(_) | Body::Tunnel(_) => None,
+    }
+}

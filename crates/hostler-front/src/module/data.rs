@@ -1,0 +1,114 @@
+//! `DATA` (mod_data): an answer as a `data:` URL (RFC 2397), its bytes in base 64.
+
+use crate::hook::registry::{Module, Name, Output};
+use crate::io::body::{Body, BodyError, BodyStream};
+use crate::request::{Origin, Request};
+use crate::values::text;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use std::task::{Context, Poll, ready};
+
+pub(crate) static MODULE: Module = Module {
+    outputs: &[Output {
+        name: Name::Own("DATA"),
+        sees_bodiless: false,
+        run: |request, body, _| Box::pin(std::future::ready(changed(request, body))),
+    }],
+    ..Module::new("data", |_| false)
+};
+
+fn changed(request: &mut Request, body: Body) -> Body {
+    if request.origin != Origin::Client {
+        return body;
+    }
+    let start = start(request.content_type.as_deref().unwrap_or_default());
+    request.content_type = Some(Bytes::from_static(b"text/plain"));
+    if matches!(body, Body::Empty) {
+        return body;
+    }
+    match body.len() {
+        Some(length) => {
+            let length = start.len() as u64 + length.div_ceil(3) * 4;
+            request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+        }
+        None => request.headers_out.unset("Content-Length"),
+    }
+    Body::Stream(Box::new(Encoded {
+        source: body.into_stream(),
+        start: Some(start),
+        rest: Vec::new(),
+        ended: false,
+    }))
+}
+
+/// What stands before the bytes: the type and its first parameter.
+fn start(kind: &[u8]) -> Vec<u8> {
+    let mut words = kind.split(|&b| b == b' ');
+    let (kind, parameter) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    [b"data:", kind, parameter, b";base64,"].concat()
+}
+
+/// A body on its way through the encoding.
+struct Encoded {
+    source: Box<dyn BodyStream>,
+    start: Option<Vec<u8>>,
+    /// Bytes that are not three yet.
+    rest: Vec<u8>,
+    ended: bool,
+}
+
+impl BodyStream for Encoded {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Some(start) = self.start.take() {
+            return Poll::Ready(Some(Ok(start.into())));
+        }
+        while !self.ended {
+            match ready!(self.source.poll_chunk(cx)) {
+                Some(Ok(piece)) => {
+                    self.rest.extend_from_slice(&piece);
+                    let whole = self.rest.len() / 3 * 3;
+                    if whole > 0 {
+                        let encoded = STANDARD.encode(&self.rest[..whole]);
+                        self.rest.drain(..whole);
+                        return Poll::Ready(Some(Ok(encoded.into())));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => {
+                    self.ended = true;
+                    if !self.rest.is_empty() {
+                        return Poll::Ready(Some(Ok(STANDARD.encode(&self.rest).into())));
+                    }
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn pieces_of_any_size_make_one_text() {
+        for size in 1..7 {
+            let all: Vec<u8> = (0..20).collect();
+            let pieces = all.chunks(size).map(|piece| crate::io::body::Segment::Bytes(piece.to_vec().into()));
+            let source = Body::Segments(pieces.collect()).into_stream();
+            let mut encoded = Encoded {
+                source,
+                start: Some(start(b"text/html; charset=x")),
+                rest: Vec::new(),
+                ended: false,
+            };
+            let mut out = Vec::new();
+            while let Some(piece) = std::future::poll_fn(|cx| encoded.poll_chunk(cx)).await {
+                out.extend_from_slice(&piece.unwrap());
+            }
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text, format!("data:text/html;charset=x;base64,{}", STANDARD.encode(&all)));
+        }
+    }
+}

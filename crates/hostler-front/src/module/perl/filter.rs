@@ -1,0 +1,163 @@
+//! Filters in Perl (PerlOutputFilterHandler, PerlInputFilterHandler, add_output_filter): what somebody else answers, and
+//! the bodies of requests, make a trip of their own through a worker. It is the one that has kept the request, if a
+//! program has added functions there; they are nowhere else.
+//!
+//! Answers of Perl programs go through their filters where they are printed.
+//!
+//! A filter that dies, or whose worker does, leaves an answer of 500, or one that breaks off; what hangs is ended after
+//! `Timeout`. A part of another's answer is filtered by a worker of its own.
+
+use super::directory::Programs;
+use super::head::Task;
+use super::phases;
+use super::state::{HasPerl, Perl};
+use super::{Answer, End, trip};
+use crate::hook::filter;
+use crate::hook::handler::FLUSHED;
+use crate::hook::registry::{Input, Name, Output};
+use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::limits::kept;
+use crate::log::{self, Severity};
+use crate::request::Request;
+use crate::request::flow::{Continue, Halt};
+use bytes::Bytes;
+use hostler_config::directives::filter::RESOURCE;
+use hostler_config::directives::pool::Isolation;
+use hostler_perl_frames::{Phase, PhaseSet};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// The engine's names for the two kinds of trips.
+const OUTPUT_HANDLER: &[u8] = b"perl-output-filter";
+const INPUT_HANDLER: &[u8] = b"perl-input-filter";
+
+/// Longest body of a request that is kept while it waits for a program in Perl, in bytes.
+const LONGEST: u64 = 32 << 20;
+
+pub(super) const OUTPUT: Output = Output {
+    name: Name::Added("modperl_request_output", RESOURCE, |request| are_any(request, Phase::OutputFilter)),
+    sees_bodiless: false,
+    run: |request, body, _| Box::pin(answer(request, body)),
+};
+
+pub(super) const INPUT: Input = Input {
+    name: Name::Added("modperl_request_input", RESOURCE, |request| are_any(request, Phase::InputFilter)),
+    run: |request, _| Box::pin(body(request)),
+};
+
+/// Whether there are functions that have not seen it yet.
+pub(super) fn are_any(request: &Request, phase: Phase) -> bool {
+    let progress = request.progress();
+    let configured = || {
+        let perl = &request.dir.perl;
+        perl.is_set() && !phases::are_disabled(request) && !perl.handlers.of(phase).is_empty()
+    };
+    !progress.filtered.contains(phase) && (progress.pushed.contains(phase) || configured())
+}
+
+/// Whether the worker that has kept the request is still to filter its answer.
+pub(super) fn is_awaited(request: &Request) -> bool {
+    request.status < 400 && request.is_held() && are_any(request, Phase::OutputFilter)
+}
+
+/// What a body streams from.
+struct Source(Box<dyn BodyStream>);
+
+impl Incoming for Source {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.0.poll_chunk(cx)
+    }
+
+    fn limit(&mut self, _: u64) {}
+}
+
+fn source(body: Body) -> RequestBody {
+    RequestBody::Incoming(Rc::new(RefCell::new(Source(body.into_stream()))))
+}
+
+/// The request as the filters' worker gets it, with this body.
+fn copied(request: &Request, body: RequestBody) -> Request {
+    let mut copy = request.clone();
+    if !request.is_held() || request.is_part() {
+        // Nothing of it is in any worker; one that waits for this answer could not take it.
+        copy.slots.put(Perl { progress: request.progress(), ..Perl::default() });
+    }
+    copy.perl_mut().progress.is_script = false;
+    copy.main = None;
+    copy.handler = None;
+    copy.body = body;
+    copy
+}
+
+async fn answer(request: &mut Request, body: Body) -> Body {
+    if phases::can_be_asked(request, PhaseSet(1 << Phase::OutputFilter as u8)).is_err() {
+        request.budget.fail();
+        return Body::Empty;
+    }
+    request.perl_mut().progress.filtered.insert(Phase::OutputFilter);
+    request.lasting = false;
+    request.headers_out.unset("Content-Length");
+    if request.is_head() {
+        return Body::Empty;
+    }
+    let mut copy = copied(request, source(body));
+    let phases = PhaseSet(1 << Phase::Response as u8);
+    let task = Task { phases, handler: Some(OUTPUT_HANDLER), body: true, ..Task::default() };
+    let outcome = Box::pin(trip(&mut copy, &task, Isolation::Persistent, Programs::Configured)).await;
+    let body = match outcome {
+        Ok(Answer::Body(body)) => body,
+        Ok(Answer::Ended(End::Done)) => Body::Empty,
+        Ok(Answer::Ended(_)) => return filter::failed(request, "perl", "a filter in Perl has failed"),
+        Err(error) => return filter::failed(request, "perl", &error.of("a filter in Perl")),
+    };
+    request.status = copy.status;
+    request.headers_out = copy.headers_out;
+    request.err_headers_out = copy.err_headers_out;
+    request.content_type = copy.content_type;
+    request.notes = copy.notes;
+    request.env = copy.env;
+    // What filters print comes before the end is known.
+    request.notes.set(FLUSHED, Bytes::from_static(b"1"));
+    body
+}
+
+/// Of what a program in Perl reads, the whole goes through the filters first: it could need the only worker that there is.
+async fn body(request: &mut Request) -> Continue {
+    phases::can_be_asked(request, PhaseSet(1 << Phase::InputFilter as u8))?;
+    request.perl_mut().progress.filtered.insert(Phase::InputFilter);
+    let stays = request.is_held();
+    let is_perl = stays || request.handler.as_deref().is_some_and(super::is_handler);
+    let body = std::mem::take(&mut request.body);
+    let mut copy = copied(request, body);
+    let phases = PhaseSet(1 << Phase::Response as u8);
+    let task = Task { phases, handler: Some(INPUT_HANDLER), body: true, stays, ..Task::default() };
+    let outcome = Box::pin(trip(&mut copy, &task, Isolation::Persistent, Programs::Configured)).await;
+    let filtered = match outcome {
+        Ok(Answer::Body(body)) => body,
+        Ok(Answer::Ended(End::Done)) => Body::Empty,
+        Ok(Answer::Ended(_)) => return Err(failed(request, "an input filter in Perl has failed")),
+        Err(error) => return Err(failed(request, &error.of("an input filter in Perl"))),
+    };
+    if !is_perl {
+        request.body = source(filtered);
+        return Ok(());
+    }
+    let limit =
+        request.dir.core.limit_request_body.filter(|limit| *limit > 0).unwrap_or(LONGEST).min(LONGEST);
+    match kept::collect(request, filtered, limit as usize).await {
+        Ok(whole) => {
+            request.body = source(Body::Bytes(whole));
+            Ok(())
+        }
+        Err(error) => {
+            log::request(request, Severity::Error, "perl", &format!("an input filter in Perl: {error}"));
+            Err(Halt::Status(error.status()))
+        }
+    }
+}
+
+fn failed(request: &Request, why: &str) -> Halt {
+    log::request(request, Severity::Error, "perl", why);
+    Halt::Status(500)
+}

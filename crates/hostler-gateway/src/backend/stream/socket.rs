@@ -1,0 +1,134 @@
+//! A connected socket, and whether a thread's event loop knows it. One that the same thread uses again stays known there:
+//! to tell the kernel, and to ask it whether anything has come, would be three calls for each request.
+//!
+//! Whoever only reads is not woken when there is room for writing: over a Unix socket that would be each time the other side
+//! has read something.
+
+use crate::register;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
+use std::thread::ThreadId;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// The socket.
+#[derive(Debug)]
+pub(super) enum Socket {
+    /// No event loop knows it.
+    Bare(OwnedFd),
+    /// This thread's does, for reading.
+    Known(AsyncFd<OwnedFd>, ThreadId),
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Bare(socket) => socket.as_fd(),
+            Self::Known(socket, _) => socket.get_ref().as_fd(),
+        }
+    }
+}
+
+impl Socket {
+    fn is_known_here(&self) -> bool {
+        matches!(self, Self::Known(_, thread) if *thread == std::thread::current().id())
+    }
+
+    /// Without an event loop.
+    fn bare(self) -> OwnedFd {
+        match self {
+            Self::Bare(socket) => socket,
+            Self::Known(socket, _) => socket.into_inner(),
+        }
+    }
+
+    /// Whether an idle one is as it should be: open, and nothing has been said unasked. Where the thread's event loop knows
+    /// it, as far as that has been told.
+    pub(super) fn is_silent(&self) -> bool {
+        let Self::Known(socket, _) = self else { return is_silent(self) };
+        if !self.is_known_here() {
+            return is_silent(self);
+        }
+        let peeked = socket.try_io(Interest::READABLE, |socket| Ok(peek(socket)?));
+        peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// A socket in this thread's event loop.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// `None`: it could not be made known anew.
+    socket: Option<AsyncFd<OwnedFd>>,
+    writes: bool,
+}
+
+impl Watched {
+    /// Must be called within a tokio runtime with I/O.
+    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+        let socket = match socket {
+            Socket::Known(socket, thread) if thread == std::thread::current().id() => socket,
+            other => register(other.bare(), Interest::READABLE)?,
+        };
+        Ok(Self { socket: Some(socket), writes: false })
+    }
+
+    /// The socket.
+    pub(super) fn socket(&self) -> io::Result<&AsyncFd<OwnedFd>> {
+        self.socket.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// From here on the thread hears of room for writing, too. Whoever waits for something to read has to ask once more.
+    pub(super) fn watch_writes(&mut self) -> io::Result<()> {
+        if !self.writes
+            && let Some(socket) = self.socket.take()
+        {
+            self.socket = Some(register(socket.into_inner(), Interest::READABLE | Interest::WRITABLE)?);
+            self.writes = true;
+        }
+        Ok(())
+    }
+
+    /// For whoever speaks over it next.
+    pub(super) fn into_socket(self) -> Option<Socket> {
+        let socket = self.socket?;
+        Some(match self.writes {
+            true => Socket::Bare(socket.into_inner()),
+            false => Socket::Known(socket, std::thread::current().id()),
+        })
+    }
+}
+
+/// Asks the kernel whether an idle connection is open, and nothing has been said over it unasked.
+pub(super) fn is_silent(socket: impl AsFd) -> bool {
+    matches!(peek(socket), Err(Errno::AGAIN))
+}
+
+fn peek(socket: impl AsFd) -> Result<(), Errno> {
+    recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).map(drop)
+}
+
+/// Waits until there is something to read; `Ok` takes what has come with the caller's function, which says how much of its
+/// space was filled. Less than all of it: the kernel has no more for now.
+pub(super) fn poll_read<T>(
+    socket: &AsyncFd<OwnedFd>,
+    context: &mut Context<'_>,
+    mut read: impl FnMut(&OwnedFd) -> Result<(T, bool), Errno>,
+) -> Poll<io::Result<T>> {
+    loop {
+        let mut readable = std::task::ready!(socket.poll_read_ready(context))?;
+        match read(readable.get_inner()) {
+            Ok((value, filled)) => {
+                if !filled {
+                    readable.clear_ready();
+                }
+                return Poll::Ready(Ok(value));
+            }
+            Err(Errno::AGAIN) => readable.clear_ready(),
+            Err(Errno::INTR) => {}
+            Err(error) => return Poll::Ready(Err(error.into())),
+        }
+    }
+}

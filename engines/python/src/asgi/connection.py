@@ -1,0 +1,117 @@
+# A connection of the front's: one request after the other, or one WebSocket, after whose acceptance the client's bytes
+# come as they are. The front closes it when the client has gone.
+import asyncio
+import marshal
+
+from . import http, websocket, wire
+
+
+class Connection(asyncio.Protocol):
+    __slots__ = ("_buffer", "_room", "cycle", "is_raw", "last", "transport", "worker")
+
+    def __init__(self, worker):
+        self.worker = worker
+        self.transport = None
+        # What is being answered.
+        self.cycle = None
+        # The cycle takes bytes, not frames.
+        self.is_raw = False
+        # When something was last said, by the loop's clock.
+        self.last = 0
+        self._buffer = b""
+        # Whoever waits until what was said has gone; None: there is room.
+        self._room = None
+
+    def connection_made(self, transport):
+        self.transport = transport
+        transport.set_write_buffer_limits(high=256 << 10)
+        self.worker.connections.add(self)
+        self.worker.counted()
+
+    def connection_lost(self, _error):
+        self.worker.connections.discard(self)
+        self.worker.counted()
+        self.resume_writing()
+        if self.cycle is not None:
+            cycle, self.cycle = self.cycle, None
+            cycle.lost()
+
+    def data_received(self, data):
+        if self.is_raw:
+            self.cycle.received(data)
+            return
+        if self._buffer:
+            data = self._buffer + data
+        at, length = 0, len(data)
+        while length - at >= 5:
+            end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "big")
+            if end > length:
+                break
+            kind, payload = data[at], data[at + 5 : end]
+            at = end
+            if kind == wire.SCOPE:
+                self._begin(payload)
+            elif self.cycle is not None:
+                self.cycle.body(payload if kind == wire.BODY else None)
+        self._buffer = data[at:] if at < length else b""
+
+    def _begin(self, payload):
+        scope = marshal.loads(memoryview(payload)[1:])
+        kind = scope["type"]
+        if kind == "hostler.socket":
+            path = self.transport.get_extra_info("sockname") or b""
+            path = path if isinstance(path, bytes) else path.encode()
+            self.transport.write(wire.head(b"H", 200, [(b"hostler-socket", path)]) + wire.DONE)
+            return
+        worker = self.worker
+        worker.begun += 1
+        if worker.state is not None:
+            scope["state"] = worker.state.copy()
+        make = websocket.WebSocket if kind == "websocket" else http.Http
+        self.cycle = make(self, scope, bool(payload[0] & 1))
+        worker.start(self.cycle.run())
+
+    # What cycles ask for.
+
+    def say(self, data):
+        self.last = self.worker.now
+        self.transport.write(data)
+
+    def read(self, goes_on):
+        """Whether the front's bytes are wanted now."""
+        if not self.transport.is_closing():
+            if goes_on:
+                self.transport.resume_reading()
+            else:
+                self.transport.pause_reading()
+
+    async def room(self):
+        """Waits until the client has taken most of what was said."""
+        if self._room is not None:
+            await asyncio.shield(self._room)
+
+    def pause_writing(self):
+        if self._room is None:
+            self._room = self.worker.loop.create_future()
+
+    def resume_writing(self):
+        if self._room is not None:
+            room, self._room = self._room, None
+            if not room.done():
+                room.set_result(None)
+
+    def done(self, end):
+        """The request is answered, and the last of it said."""
+        self.cycle = None
+        if end is wire.LAST or self.worker.is_retiring:
+            self.transport.close()
+
+    def part(self):
+        """Nobody asks anything here: says that nobody is to."""
+        if not self.transport.is_closing():
+            self.transport.write(wire.GOODBYE)
+            self.transport.close()
+
+    def ending(self, is_clean):
+        """What ends an answer: whether the connection can have another request."""
+        return wire.DONE if is_clean and not self.worker.is_retiring else wire.LAST

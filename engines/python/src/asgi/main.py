@@ -1,0 +1,367 @@
+# The parent of an application's workers: forks them, watches over them, and where none can begin answers in their place
+# with the reason.
+#
+# A worker whose event loop stands still for longer than Timeout is ended with a traceback of where it stands. One that
+# dies is forked again, ever more slowly if none is of use. When the application's file changes all begin anew.
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+from . import program, wire, worker
+
+# First and longest pause after no worker could begin, and after one has died young, in seconds.
+PAUSES = (1, 30)
+YOUNG = 5
+
+
+class Options:
+    """The words that the program was started with: name=value."""
+
+    def __init__(self, words):
+        self._all = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            self._all.setdefault(name, []).append(value)
+
+    def text(self, name, usual=None):
+        return self._all.get(name, [usual])[-1]
+
+    def number(self, name, usual=0):
+        return int(self._all.get(name, [usual])[-1])
+
+    def all(self, name):
+        return self._all.get(name, [])
+
+
+class Board:
+    """Memory that all workers share: for each, how often its event loop has turned, and how many connections it has."""
+
+    ROW = struct.Struct("II")
+
+    def __init__(self, many):
+        self._memory = mmap.mmap(-1, self.ROW.size * many)
+        self._many = many
+        self._slot = None
+
+    def clear(self, slot):
+        """Nobody is there, or nobody yet: no one is to wait for it."""
+        self.ROW.pack_into(self._memory, self.ROW.size * slot, 0, 0xFFFFFFFF)
+
+    def enter(self, slot):
+        """This process is the worker."""
+        self._slot = slot
+
+    def row(self, slot):
+        return self.ROW.unpack_from(self._memory, self.ROW.size * slot)
+
+    def beat(self):
+        beats, connections = self.row(self._slot)
+        self.ROW.pack_into(self._memory, self.ROW.size * self._slot, (beats + 1) & 0xFFFFFFFF, connections)
+
+    def count(self, connections):
+        beats, _ = self.row(self._slot)
+        self.ROW.pack_into(self._memory, self.ROW.size * self._slot, beats, connections)
+
+    def fewest(self):
+        """The smallest number of connections that a worker has."""
+        return min(self.row(slot)[1] for slot in range(self._many))
+
+
+class Child:
+    """A worker's process."""
+
+    def __init__(self, pid, slot, pipe):
+        self.pid = pid
+        self.slot = slot
+        # Where it says that it is ready, or why it can't be; None: it has.
+        self.pipe = pipe
+        self.said = b""
+        self.since = self.moved = time.monotonic()
+        self.beats = 0
+        self.is_ready = self.is_condemned = False
+
+
+class Parent:
+    def __init__(self, options, listener, modules):
+        self._options = options
+        self._listener = listener
+        self._modules = modules
+        self._many = options.number("workers", 1)
+        self._timeout = options.number("timeout", 60)
+        self._board = Board(self._many)
+        self._children = {}
+        self._pause = PAUSES[0]
+        # Why no worker could begin, and until when that is the answer.
+        self._why, self._until = None, 0.0
+        self._is_told = self._is_ending = False
+        self._application = None
+        # The application's file, and its state.
+        self._file = self._seen = None
+        self._loop = None
+
+    def run(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        os.set_blocking(reader, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._terminate)
+        self._listener.setblocking(False)
+        self._preload()
+        self._fill()
+        while not (self._is_ending and not self._children):
+            pipes = [child.pipe for child in self._children.values() if child.pipe is not None]
+            refuses = [self._listener] if self._refuses() else []
+            ready = select.select([reader, *pipes, *refuses], [], [], 1)[0]
+            if reader in ready:
+                os.read(reader, 4096)
+            for child in list(self._children.values()):
+                if child.pipe in ready:
+                    self._hear(child)
+            self._reap()
+            self._watch()
+            if self._listener in ready and self._refuses():
+                if time.monotonic() < self._until:
+                    self._refuse()
+                else:
+                    self._why = None
+            self._fill()
+
+    def _terminate(self, *_):
+        self._is_ending = True
+        for child in self._children.values():
+            end(child.pid, signal.SIGTERM)
+
+    # Workers.
+
+    def _preload(self):
+        """Imports before workers are forked, if that is wanted (HostlerPythonPreload on)."""
+        if self._options.text("preload") != "on":
+            return
+        try:
+            self._application, self._file = program.load(self._options.text("app"))
+        except BaseException as error:
+            worker.traceback.print_exc()
+            self._fail(str(error) if isinstance(error, program.NoApplication) else worker.Worker.sentence(error))
+            return
+        self._seen = state(self._file)
+        import gc
+
+        gc.collect()
+        gc.freeze()
+
+    def _refuses(self):
+        return self._why is not None and not self._is_ending and not any(c.is_ready for c in self._children.values())
+
+    def _fill(self):
+        if self._is_ending or self._why is not None or time.monotonic() < self._until:
+            return
+        taken = {child.slot for child in self._children.values()}
+        for slot in range(self._many):
+            if slot not in taken:
+                self._fork(slot)
+
+    def _fork(self, slot):
+        self._board.clear(slot)
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                os.close(reader)
+                for child in self._children.values():
+                    if child.pipe is not None:
+                        os.close(child.pipe)
+                os.close(self._modules)
+                self._board.enter(slot)
+                status = worker.run(self._options, self._listener, self._board, writer, self._application)
+            finally:
+                os._exit(status)
+        os.close(writer)
+        os.set_blocking(reader, False)
+        self._children[pid] = Child(pid, slot, reader)
+
+    def _hear(self, child):
+        try:
+            while piece := os.read(child.pipe, 8192):
+                child.said += piece
+        except BlockingIOError:
+            return
+        os.close(child.pipe)
+        child.pipe = None
+        if child.said.startswith(b"R"):
+            child.is_ready = True
+            self._why = None
+            loop, _, file = child.said[1:].decode(errors="replace").partition("\n")
+            if file and self._file is None:
+                self._file, self._seen = file, state(file)
+            if loop != self._loop:
+                self._loop = loop
+                say(f"{self._options.text('app')} is served by Python {sys.version.split()[0]} with {loop}")
+
+    def _reap(self):
+        while self._children:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            child = self._children.pop(pid, None)
+            if child is None:
+                continue
+            self._board.clear(child.slot)
+            if child.pipe is not None:
+                self._hear(child)
+                if child.pipe is not None:
+                    os.close(child.pipe)
+            self._died(child, status)
+
+    def _died(self, child, status):
+        if self._is_ending:
+            return
+        lived = time.monotonic() - child.since
+        if not child.is_ready:
+            why = child.said[1:].decode(errors="replace") if child.said.startswith(b"F") else None
+            self._fail(why or f"its worker ended before it was ready: {how(status)}")
+            return
+        if status == 0 and not child.is_condemned and lived > 0.1:
+            return
+        say(f"the worker {child.pid} ended: {how(status)}; another one takes its place")
+        if lived < YOUNG:
+            self._until = time.monotonic() + min(self._pause, 5)
+            self._pause = min(2 * self._pause, PAUSES[1])
+        else:
+            self._pause = PAUSES[0]
+
+    def _fail(self, why):
+        """No worker can begin."""
+        self._why = why
+        self._until = time.monotonic() + self._pause
+        say(f"the application {self._options.text('app')} can't be started, and is not tried again for {self._pause} s: {why}")
+        self._pause = min(2 * self._pause, PAUSES[1])
+
+    def _watch(self):
+        now = time.monotonic()
+        for child in self._children.values():
+            beats, _ = self._board.row(child.slot)
+            if beats != child.beats:
+                child.beats, child.moved = beats, now
+                if child.is_ready and now - child.since > YOUNG:
+                    self._pause = PAUSES[0]
+            still = now - (child.moved if child.is_ready else child.since)
+            if still < self._timeout:
+                continue
+            if not child.is_condemned:
+                child.is_condemned = True
+                what = "its event loop stands still" if child.is_ready else "it is not ready"
+                say(f"the worker {child.pid} is ended: {what} for {self._timeout} s (Timeout)")
+                child.said = child.said or f"Fit was not ready within {self._timeout} s (Timeout)".encode()
+                end(child.pid, signal.SIGABRT)
+            elif still > self._timeout + 1:
+                end(child.pid, signal.SIGKILL)
+        if self._options.text("reload") == "on" and self._file and not self._is_ending:
+            # While it is written anew it may be away for a moment.
+            if state(self._file) not in (None, self._seen):
+                self._begin_anew()
+
+    def _begin_anew(self):
+        """The application's file is another one: all of its modules may be."""
+        say(f"{self._file} has changed: the application begins anew")
+        for child in self._children.values():
+            end(child.pid, signal.SIGTERM)
+        deadline = time.monotonic() + 4
+        while self._children and time.monotonic() < deadline:
+            self._is_ending = True
+            self._reap()
+            time.sleep(0.02)
+        for child in self._children.values():
+            end(child.pid, signal.SIGKILL)
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().split(b"\0")[:-1]
+        os.dup2(self._listener.fileno(), 0)
+        os.set_inheritable(0, True)
+        os.set_inheritable(self._modules, True)
+        signal.set_wakeup_fd(-1)
+        os.execv(words[0], words)
+
+    # In their place.
+
+    def _refuse(self):
+        """Says to whoever asks why there is no worker."""
+        said = wire.failure("the application can't be started: " + self._why) + wire.LAST
+        for _ in range(64):
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(0.2)
+                try:
+                    connection.recv(65536)
+                    connection.sendall(said)
+                    connection.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass
+
+
+def state(file):
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def how(status):
+    if os.WIFSIGNALED(status):
+        return f"signal {os.WTERMSIG(status)}"
+    return f"exit status {os.WEXITSTATUS(status)}"
+
+
+def end(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def say(text):
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def main(modules, words):
+    options = Options(words)
+    listener = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.set_inheritable(modules, False)
+    sys.argv = ["hostler-python"]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+    for folder in reversed(options.all("path")):
+        sys.path.insert(0, folder)
+    if options.text("umask"):
+        os.umask(int(options.text("umask"), 8))
+    home = options.text("home") or os.environ.get("HOME")
+    try:
+        os.chdir(home or "/")
+    except OSError as error:
+        if options.text("home"):
+            say(f"home={home} can't be the working directory: {error.strerror}")
+            os._exit(78)
+    if options.text("home") and home not in sys.path:
+        # Modules are looked for where the program is told to be, as by uvicorn and its like.
+        sys.path.insert(0, home)
+    Parent(options, listener, modules).run()
+    os._exit(0)

@@ -1,0 +1,64 @@
+# What the front and a worker say to each other over a connection (crates: hostler-python-frames, `asgi`): frames of a
+# letter, a length in four bytes, and so many bytes. The front is believed: nobody else can connect.
+import re
+import struct
+
+# From the front: a request; a piece of its body; that body's end.
+SCOPE, BODY, END = b"S"[0], b"B"[0], b"E"[0]
+
+FRAME = struct.Struct(">cI")
+HEAD = struct.Struct(">HH")
+FIELD = struct.Struct(">HI")
+
+# An answer's end: the connection can have the next request, or is closed.
+DONE = FRAME.pack(b"E", 1) + b"\1"
+LAST = FRAME.pack(b"E", 1) + b"\0"
+# Nothing, said so that nobody takes this side for dead.
+ALIVE = FRAME.pack(b"N", 0)
+# What comes from here on is not looked at: it goes to another worker.
+GOODBYE = FRAME.pack(b"G", 0)
+
+# RFC 9110 §5.1, §5.5.
+NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+BAD_VALUE = re.compile(rb"[\0\r\n]").search
+
+LONGEST_LOG = 64 << 10
+
+
+def frame(kind, payload):
+    return FRAME.pack(kind, len(payload)) + payload
+
+
+def fields(headers):
+    """Header fields as they are sent, checked."""
+    parts, count = [], 0
+    for name, value in headers:
+        if type(name) is not bytes or type(value) is not bytes:
+            if not isinstance(name, (bytes, bytearray)) or not isinstance(value, (bytes, bytearray)):
+                raise TypeError(
+                    f"a header's name and value must be bytes, and these are {type(name).__name__} and "
+                    f"{type(value).__name__}: ({name!r}, {value!r})"
+                )
+            name, value = bytes(name), bytes(value)
+        value = value.strip(b" \t")
+        if not NAME(name):
+            raise ValueError(f"{name!r} is not a header's name")
+        if BAD_VALUE(value):
+            raise ValueError(f"the value of the header {name!r} has a line end or a NUL: {value!r}")
+        parts += (FIELD.pack(len(name), len(value)), name, value)
+        count += 1
+    return count, b"".join(parts)
+
+
+def head(kind, status, headers):
+    """The frame of a head: kind H (an answer's), A (a WebSocket is accepted), I (early hints)."""
+    count, encoded = fields(headers)
+    return FRAME.pack(kind, HEAD.size + len(encoded)) + HEAD.pack(status, count) + encoded
+
+
+def log(text):
+    return frame(b"L", text.encode("utf-8", "backslashreplace")[:LONGEST_LOG])
+
+
+def failure(text):
+    return frame(b"F", text.encode("utf-8", "backslashreplace")[:4096])

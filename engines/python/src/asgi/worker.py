@@ -1,0 +1,225 @@
+# A worker: an event loop, the application, and the connections of the front's that it has accepted.
+import asyncio
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+
+from . import program
+from .connection import Connection
+from .lifespan import Failed, Lifespan
+from .wire import ALIVE
+
+# How long requests have to end once the worker is to, in seconds: with what the application does at its end, less than
+# the three seconds after which the site's process ends all.
+GRACE = 1.5
+
+
+class Worker:
+    """What all connections of a worker share."""
+
+    def __init__(self, options, board):
+        self._options = options
+        # Where all workers show how they are.
+        self._board = board
+        self._tasks = set()
+        self._open = 0
+        self._listener = None
+        self._stop = None
+        self._requests = options.number("requests")
+        self.most = options.number("max-message") or (16 << 20)
+        self.deflates = options.number("deflate", 1) != 0
+        self.connections = set()
+        self.application = None
+        self.loop = None
+        # The lifespan's state; None: the application has none.
+        self.state = None
+        self.begun = 0
+        self.now = 0.0
+        self.is_retiring = self.is_stopping = False
+        self._is_eager = sys.version_info >= (3, 12)
+
+    # What connections ask for.
+
+    def start(self, coroutine):
+        if self._is_eager:
+            task = asyncio.Task(coroutine, loop=self.loop, eager_start=True)
+            if task.done():
+                return
+        else:
+            task = self.loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def counted(self):
+        self._board.count(len(self.connections))
+
+    def ended(self):
+        """A request has come to its end."""
+        if self._requests and self.begun >= self._requests and not self.is_retiring:
+            self.tell(f"the worker has served {self.begun} requests (maximum-requests), and another takes its place\n")
+            self.loop.call_soon(self.retire)
+
+    @staticmethod
+    def tell(text):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    @staticmethod
+    def sentence(error):
+        if isinstance(error, SystemExit):
+            return "it raised SystemExit, which ends no worker"
+        text = str(error).split("\n")[0][:300]
+        return f"it raised {type(error).__name__}: {text}" if text else f"it raised {type(error).__name__}"
+
+    @staticmethod
+    def traceback(error):
+        lines = traceback.format_exception(type(error), error, error.__traceback__)
+        return "".join(lines)
+
+    # Its life.
+
+    def retire(self):
+        """Takes no more requests, and ends with the last of those that are there."""
+        if not self.is_retiring:
+            self.is_retiring = True
+            self._stop.set()
+
+    def _terminate(self):
+        self.is_stopping = True
+        self.retire()
+
+    def _look(self):
+        """Each second: shows that the loop turns, and keeps connections alive."""
+        self._board.beat()
+        self.now = now = self.loop.time()
+        quiet, interval = self._options.number("timeout", 60) / 3, self._options.number("ping", 20)
+        for connection in list(self.connections):
+            cycle = connection.cycle
+            if cycle is None:
+                continue
+            if connection.is_raw:
+                cycle.look(now, interval)
+            elif now - connection.last >= quiet and cycle.is_silent():
+                connection.say(ALIVE)
+        self.loop.call_later(1, self._look)
+
+    async def serve(self, listener, ready):
+        self.loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self.now = self.loop.time()
+        self._look()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self._terminate)
+        file = None
+        if self.application is None:
+            self.application, file = program.load(self._options.text("app"))
+        lifespan = Lifespan(self)
+        await lifespan.start()
+        self.state = lifespan.state
+        self._listener = listener
+        self.counted()
+        self._listen()
+        ready(file)
+        await self._stop.wait()
+        await self._drain()
+        await lifespan.stop()
+
+    def _listen(self):
+        if not self.is_retiring:
+            self.loop.add_reader(self._listener.fileno(), self._accept)
+
+    def _accept(self):
+        """Takes one connection, unless another worker has fewer: then that one gets a moment to do it."""
+        if len(self.connections) > self._board.fewest() + 1:
+            self.loop.remove_reader(self._listener.fileno())
+            self.loop.call_later(0.005, self._listen)
+            return
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:
+            # Another one was faster.
+            return
+        accepted.setblocking(False)
+        self.start(self._connect(accepted))
+
+    async def _connect(self, accepted):
+        try:
+            await self.loop.connect_accepted_socket(lambda: Connection(self), accepted)
+        except OSError:
+            accepted.close()
+
+    async def _drain(self):
+        self.loop.remove_reader(self._listener.fileno())
+        end = self.loop.time() + (GRACE if self.is_stopping else 30)
+        while self.connections and self.loop.time() < end and not (self.is_stopping and not self._tasks):
+            if self.is_stopping:
+                end = min(end, self.loop.time() + GRACE)
+            for connection in list(self.connections):
+                if connection.cycle is None:
+                    connection.part()
+                elif self.is_stopping and connection.is_raw:
+                    connection.cycle.stop()
+            await asyncio.sleep(0.02)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=0.5)
+        for connection in list(self.connections):
+            connection.transport.close()
+        await asyncio.sleep(0)
+
+
+def new_loop():
+    """uvloop, if the environment has it; and which one it is."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop(), "asyncio"
+    return uvloop.new_event_loop(), f"uvloop {uvloop.__version__}"
+
+
+def run(options, listener, board, pipe, application):
+    """The whole life of a worker's process; returns its status."""
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    said = {"loop": "", "started": time.monotonic()}
+
+    def ready(file):
+        os.write(pipe, f"R{said['loop']}\n{file or ''}".encode())
+        os.close(pipe)
+
+    worker = Worker(options, board)
+    worker.application = application
+    loop, said["loop"] = new_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(worker.serve(listener, ready))
+    except (Failed, program.NoApplication) as error:
+        return refuse(pipe, str(error))
+    except BaseException as error:
+        traceback.print_exc()
+        sys.stderr.flush()
+        if worker.begun == 0 and not worker.is_retiring:
+            return refuse(pipe, worker.sentence(error))
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    try:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+    except BaseException:
+        traceback.print_exc()
+    return 0
+
+
+def refuse(pipe, why):
+    try:
+        os.write(pipe, b"F" + why.encode("utf-8", "backslashreplace")[:4000])
+    except OSError:
+        sys.stderr.write(why + "\n")
+    return 70
