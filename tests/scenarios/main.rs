@@ -35,6 +35,7 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod users;
 mod wordpress;
 mod workers;
 mod wsgi;

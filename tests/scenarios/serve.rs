@@ -224,3 +224,57 @@ fn a_configured_server_tells_its_addresses_and_logs() {
     assert!(said.contains(&format!("hostler: serving {} on http://{address}/", file.display())), "{said}");
     assert!(said.contains("hostler: errors are logged to stderr"), "{said}");
 }
+
+/// What the server says, and an answer of it, for a word of the command line.
+fn served(word: &Path) -> (String, String) {
+    let address = free_address();
+    let mut child = serve(word, address);
+    let mut console = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    while !said.contains("hostler: serving ") && console.read_line(&mut said).expect("readable") > 0 {}
+    let mut answer = String::new();
+    let asked = TcpStream::connect(address).and_then(|mut stream| {
+        stream.write_all(b"GET /a HTTP/1.0\r\n\r\n")?;
+        stream.read_to_string(&mut answer)
+    });
+    let pid = rustix::process::Pid::from_child(&child);
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    child.wait().expect("it ends");
+    asked.unwrap_or_else(|error| panic!("{error}: {said}"));
+    (said, answer)
+}
+
+#[test]
+fn it_finds_out_of_which_interface_an_application_in_python_is() {
+    hostler_tests::needs_program!("/usr/bin/python3");
+    let asgi = "async def app(scope, receive, send):\n    assert scope['type'] == 'http'\n    \
+                await send({'type': 'http.response.start', 'status': 200, 'headers': []})\n    \
+                await send({'type': 'http.response.body', 'body': b'asgi ' + scope['path'].encode()})\n";
+    let wsgi = "def application(environ, start_response):\n    start_response('200 OK', [])\n    \
+                return [b'wsgi ' + environ['PATH_INFO'].encode()]\n";
+    let folder = folder();
+    for (file, text) in [("one.py", asgi), ("two.py", wsgi)] {
+        std::fs::write(folder.path().join(file), text).expect("a file");
+    }
+    for (word, sentence, body) in [
+        ("one.py", "is an ASGI application (app)", "asgi /a"),
+        ("one:app", "is an ASGI application (app)", "asgi /a"),
+        ("two.py", "is a WSGI application (application)", "wsgi /a"),
+        ("two:application", "is a WSGI application (application)", "wsgi /a"),
+    ] {
+        let (said, answer) = served(&folder.path().join(word));
+        assert!(said.contains(sentence), "{word}: {said}");
+        assert!(answer.ends_with(body), "{word}: {answer}\n{said}");
+    }
+}
+
+#[test]
+fn an_application_that_can_t_be_imported_is_not_served() {
+    hostler_tests::needs_program!("/usr/bin/python3");
+    let folder = folder();
+    std::fs::write(folder.path().join("app.py"), "raise ValueError('not today')\n").expect("a file");
+    let child = serve(&folder.path().join("app.py"), free_address());
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("ValueError: not today"), "{said}");
+}

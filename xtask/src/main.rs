@@ -14,6 +14,7 @@ mod layers;
 mod showcase;
 mod sizes;
 mod source;
+mod survey;
 mod test;
 
 use anyhow::Result;
@@ -45,6 +46,11 @@ enum Task {
     Conformance,
     /// A short run of every fuzz target
     FuzzSmoke,
+    /// What Hostler says of the configuration that Debian's packages bring; to docs/survey.md
+    Survey {
+        /// Packages; none: those of the last survey
+        packages: Vec<String>,
+    },
     /// Does each crate use lower layers only? (layers.toml)
     Layers,
     /// Long files and long functions
@@ -80,6 +86,7 @@ fn main() -> Result<()> {
         Task::Test => test::run(),
         Task::Conformance => test::conformance(),
         Task::FuzzSmoke => test::fuzz_smoke(),
+        Task::Survey { packages } => survey::run(&packages),
         Task::Layers => layers::run(),
         Task::Sizes { all } => sizes::run(all),
         Task::Fresh { inside: None, keep } => fresh::run(keep),

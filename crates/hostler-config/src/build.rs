@@ -4,6 +4,7 @@
 pub(crate) mod handlers;
 pub(crate) mod pairs;
 mod server;
+mod users;
 
 use crate::builder::Language;
 use crate::command::Context;
@@ -96,7 +97,8 @@ enum Verdict {
 fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
     match (directive.action, &node.children) {
         (Action::Set(_), Some(_)) => return Verdict::Wrong("is not a section".to_owned()),
-        (Action::Section(_), None) => {
+        // Of a few names there are lines and sections.
+        (Action::Section(_), None) if directive.arity == Arity::RawArgs => {
             return Verdict::Wrong("is a section and needs its brackets".to_owned());
         }
         _ => {}

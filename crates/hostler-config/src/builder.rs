@@ -73,6 +73,8 @@ pub(crate) struct Builder {
     /// Handlers and types that an Action serves, lower case.
     pub(crate) actions: HashSet<String>,
     pub(crate) aliases: Arc<Aliases>,
+    /// `<Processor>`, by their names.
+    pub(crate) processors: HashMap<String, crate::directives::peruser::Processor>,
 }
 
 impl Builder {
@@ -99,6 +101,7 @@ impl Builder {
             handlers: Vec::new(),
             actions: HashSet::new(),
             aliases: Arc::default(),
+            processors: HashMap::new(),
         }
     }
 

@@ -41,4 +41,4 @@ pub use read::{Asked, Attempt, LoadOptions, Made, RunAs, RunPerl, attempt, load,
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use slot::{Slot, Slots};
 pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};
-pub use tree::{Decides, Declared, Facts, Foreign, Kept, Node, Origin, Provider, Tree};
+pub use tree::{Decides, Declared, Facts, Foreign, Kept, Node, Origin, Provider, SystemUser, Tree};

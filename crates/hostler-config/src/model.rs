@@ -3,6 +3,7 @@
 
 use crate::directives as d;
 use crate::{Aliases, Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -49,13 +50,13 @@ parts!(
     /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute session imagemap cern_meta info log_debug log_forensic
+    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute session imagemap cern_meta info userdir log_debug log_forensic
 );
 
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute session imagemap cern_meta info log_debug log_forensic
+    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias substitute session imagemap cern_meta info userdir log_debug log_forensic
 );
 
 /// The whole configuration.
@@ -97,6 +98,10 @@ pub struct Server {
     pub locations: Arc<[Arc<Section>]>,
     /// Directives outside of sections, for `hostler explain`: this virtual host's own.
     pub settings: Vec<Setting>,
+    /// It is what the server of this number is for one of its users (UserDir): no request is for it by its name.
+    pub user_of: Option<u32>,
+    /// What this server is for each of its users (UserDir), by their names: numbers of servers.
+    pub users: Arc<BTreeMap<Box<str>, u32>>,
 }
 
 /// One address of `<VirtualHost ...>`.

@@ -7,9 +7,9 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, core, dir, env, expires, fcgid,
-    filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime, negotiation, pool,
-    proxy, proxy_fcgi, reach, reading, remoteip, rewrite, servlet, session, setenvif, speling, ssl,
-    substitute, usertrack, vhost_alias,
+    filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime, negotiation,
+    peruser, pool, proxy, proxy_fcgi, reach, reading, remoteip, rewrite, servlet, session, setenvif, speling,
+    ssl, substitute, userdir, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -59,6 +59,7 @@ static MODULES: &[&Module] = &[
     &negotiation::MODULE,
     &remoteip::MODULE,
     &speling::MODULE,
+    &userdir::MODULE,
     &usertrack::MODULE,
     &vhost_alias::MODULE,
     &actions::MODULE,
@@ -79,6 +80,7 @@ static MODULES: &[&Module] = &[
     &substitute::MODULE,
     &ssl::CLIENTS,
     &ssl::BACKENDS,
+    &peruser::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,

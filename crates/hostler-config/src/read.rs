@@ -16,6 +16,7 @@ mod modules;
 mod parse;
 mod perl;
 mod run_perl;
+mod users;
 mod version;
 
 pub(crate) use expand::Reader;

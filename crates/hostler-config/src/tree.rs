@@ -57,6 +57,19 @@ pub struct Facts {
     pub missing_modules: BTreeSet<String>,
     /// Modules that are loaded, that Hostler lacks, and whose directives it does not know.
     pub foreign: Vec<Foreign>,
+    /// Users of the system that UserDir may be about, by their names.
+    pub users: BTreeMap<String, SystemUser>,
+}
+
+/// A user of the system, as it was known when the configuration was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemUser {
+    /// User id.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+    /// Home directory, absolute.
+    pub home: String,
 }
 
 /// A module from elsewhere that LoadModule names.

@@ -41,6 +41,7 @@ pub(crate) mod ssl;
 pub(crate) mod status;
 pub(crate) mod substitute;
 pub(crate) mod unique_id;
+pub(crate) mod userdir;
 pub(crate) mod usertrack;
 pub(crate) mod vhost_alias;
 pub(crate) mod wsgi;

@@ -7,11 +7,11 @@ use crate::module::{
     actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
     ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
     perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
-    substitute, unique_id, usertrack, vhost_alias, wsgi,
+    substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 52] = [
+pub(crate) static MODULES: [&Module; 53] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -62,6 +62,7 @@ pub(crate) static MODULES: [&Module; 52] = [
     &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,
+    &userdir::MODULE,
     &usertrack::MODULE,
     &vhost_alias::MODULE,
 ];

@@ -69,7 +69,7 @@ impl Hosts {
     pub(crate) fn new(config: &Config, secrets: &[(String, ByteBuf)]) -> io::Result<Self> {
         let mut making = Making::new(secrets)?;
         let servers = config.servers.iter().map(|server| {
-            if !is_on(server) {
+            if !is_on(server) || server.user_of.is_some() {
                 return Ok(None);
             }
             let made = making.host(server);

@@ -36,7 +36,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl and .psgi just work), or a PSGI application.
+    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl and .psgi just work), or a PSGI, WSGI or ASGI application.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
     /// Serve a configuration, in the foreground, until SIGTERM.
@@ -200,7 +200,7 @@ impl Check {
 /// Arguments of `serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Serve {
-    /// The directory, or the .psgi file, to serve.
+    /// The directory to serve, or the application: file.psgi, file.py, module:name (Python), file.war.
     #[arg(value_name = "DIR|APP", default_value = ".")]
     pub(crate) directory: PathBuf,
     /// Where to listen.

@@ -1,9 +1,11 @@
-//! `hostler serve`: a directory, a PSGI application, or one of servlets is served by a configuration that is made up here, in
+//! `hostler serve`: a directory, a PSGI, WSGI or ASGI application, or one of servlets is served by a configuration that is made up here, in
 //! Apache's words.
 //!
 //! People serve folders that were never meant to be public as a whole. So what is private by its name (`.git`, `.env`,
 //! `.htpasswd`), what editors leave behind, and the sources of programs that nothing here runs are refused, with a page
 //! that says why.
+
+mod python;
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -26,7 +28,10 @@ const NOBODY: u32 = 64_991;
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
     let served = Served::of(args)?;
     served.check_readable()?;
-    let words = ["serve".into(), served.path().into(), "--listen".into(), args.listen.to_string().into()];
+    if let Served::Python(application) = &served {
+        eprintln!("hostler: {}", application.sentence());
+    }
+    let words = ["serve".into(), served.said().into(), "--listen".into(), args.listen.to_string().into()];
     run::become_master(words.into_iter().collect::<Vec<OsString>>())
 }
 
@@ -38,10 +43,17 @@ enum Served {
     Application(PathBuf),
     /// An application of servlets, in its archive or unpacked, for all URLs.
     Servlets(PathBuf),
+    /// An application in Python, for all URLs.
+    Python(Box<python::Application>),
 }
 
 impl Served {
     fn of(args: &Serve) -> Result<Self, Failed> {
+        if let Some(place) = python::Place::of(&args.directory) {
+            let metadata = place.path().metadata()?;
+            let as_user = hostler_sys::process::is_root().then(|| owner(&metadata));
+            return Ok(Self::Python(Box::new(python::find(place, as_user)?)));
+        }
         let shown = args.directory.display();
         let path = args.directory.canonicalize().map_err(|e| format!("{shown}: {e}"))?;
         let is_archive = path.is_file() && path.extension().is_some_and(|extension| extension == "war");
@@ -52,7 +64,9 @@ impl Served {
         } else if path.extension().is_some_and(|extension| extension == "psgi") {
             Ok(Self::Application(path))
         } else {
-            Err(Failed(format!("{shown} is neither a directory nor a .psgi application nor a .war archive")))
+            Err(Failed(format!(
+                "{shown} is neither a directory nor an application: file.psgi, file.py, module:name (Python), file.war"
+            )))
         }
     }
 
@@ -66,6 +80,10 @@ impl Served {
                 Self::Directory(path) => opener.enter(path),
                 Self::Servlets(path) if path.is_dir() => opener.enter(path),
                 Self::Application(path) | Self::Servlets(path) => opener.read(path).map(drop),
+                Self::Python(application) if application.place.is_module() => {
+                    opener.enter(&application.place.home)
+                }
+                Self::Python(application) => opener.read(application.place.path()).map(drop),
             };
             (uid, opened.err())
         } else {
@@ -73,6 +91,8 @@ impl Served {
                 Self::Directory(path) => enter(path),
                 Self::Servlets(path) if path.is_dir() => enter(path),
                 Self::Application(path) | Self::Servlets(path) => std::fs::File::open(path),
+                Self::Python(application) if application.place.is_module() => enter(&application.place.home),
+                Self::Python(application) => std::fs::File::open(application.place.path()),
             };
             (hostler_sys::process::effective_ids().0, opened.err())
         };
@@ -90,6 +110,15 @@ impl Served {
     fn path(&self) -> &Path {
         match self {
             Self::Directory(path) | Self::Application(path) | Self::Servlets(path) => path,
+            Self::Python(application) => application.place.path(),
+        }
+    }
+
+    /// The word that means it.
+    fn said(&self) -> &Path {
+        match self {
+            Self::Python(application) => &application.place.said,
+            other => other.path(),
         }
     }
 
@@ -99,6 +128,7 @@ impl Served {
             Self::Directory(path) => path,
             Self::Servlets(path) if path.is_dir() => path,
             Self::Application(path) | Self::Servlets(path) => path.parent().unwrap_or(path),
+            Self::Python(application) => &application.place.home,
         }
     }
 }
@@ -117,7 +147,7 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     if php::is_installed() {
         text.push_str(OF_PHP);
     }
-    let _ = match served {
+    let _ = match &served {
         Served::Directory(_) => {
             let refused = refused();
             writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>\n{refused}")
@@ -128,6 +158,10 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
         ),
         Served::Servlets(_) => {
             writeln!(text, "ServletApp / \"{path}\"\n<Location \"/\">\nRequire all granted\n</Location>")
+        }
+        Served::Python(application) => {
+            word(&application.file)?;
+            writeln!(text, "{}", application.lines())
         }
     };
     Ok((text, root.to_string()))

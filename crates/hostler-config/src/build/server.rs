@@ -45,6 +45,8 @@ impl RawServer {
             directories: joined(&main.directories, self.directories, sorted),
             locations: joined(&main.locations, self.locations, |all| all),
             settings: self.settings,
+            user_of: None,
+            users: Arc::default(),
         }
     }
 }
@@ -95,7 +97,8 @@ impl Config {
             handlers::warn_of_missing(&mut builder);
             crate::directives::filter::refuse_missing(&mut builder);
         }
-        let servers = merged(raw, hosts);
+        let mut servers = merged(raw, hosts);
+        super::users::add(&mut servers, &process, &mut builder);
         let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options, aliases };
         errors.extend(pairs::impossible(&config));

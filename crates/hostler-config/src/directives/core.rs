@@ -12,6 +12,7 @@ mod types;
 pub(crate) mod values;
 
 pub(in crate::directives) use content::figures;
+pub(in crate::directives) use mpm::not_root;
 pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options, Permissions};
 pub(in crate::directives) use sections::{make, pattern};
 pub use types::{

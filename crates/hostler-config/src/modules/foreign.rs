@@ -6,6 +6,8 @@ use crate::tree::Foreign;
 
 /// How the directives of modules from elsewhere begin. Those that [`super::known`] lists one by one are not here.
 const FAMILIES: &[(&str, &str)] = &[
+    ("addtileconfig", "mod_tile"),
+    ("authexternal", "mod_authnz_external"),
     ("authmysql", "mod_auth_mysql"),
     ("authpam", "mod_authnz_pam"),
     ("authzsvn", "mod_authz_svn"),
@@ -35,10 +37,12 @@ const FAMILIES: &[(&str, &str)] = &[
     ("python", "mod_python"),
     ("qs_", "mod_qos"),
     ("rpaf", "mod_rpaf"),
+    ("rails", "Passenger"),
     ("ruby", "mod_ruby"),
     ("sec", "mod_security"),
     ("shib", "mod_shib"),
     ("svn", "mod_dav_svn"),
+    ("tktauth", "mod_auth_pubtkt"),
     ("weblogic", "the WebLogic plug-in"),
     ("wsgi", "mod_wsgi"),
     ("xsendfile", "mod_xsendfile"),
@@ -61,7 +65,7 @@ pub(crate) fn whose(name: &str, loaded: &[Foreign], place: impl Fn(Origin) -> St
             module.name
         ));
     }
-    let family = FAMILIES.iter().find(|(beginning, _)| lower.starts_with(beginning) && lower != *beginning);
+    let family = FAMILIES.iter().find(|(beginning, _)| lower.starts_with(beginning));
     if let Some((_, module)) = family {
         return Some(format!("it seems to be one of {module}'s, which Hostler does not have"));
     }

@@ -329,6 +329,7 @@ impl Reader {
                     | "sessioncryptopassphrasefile" => {
                         self.attach(&first_word(args).unwrap_or_default().0);
                     }
+                    "userdir" if !self.htaccess => self.keep_users(args),
                     "passenv" | "perlpassenv" if !self.htaccess => self.keep_environment(args),
                     "listen" => self.resolve_hosts(&first_word(args).unwrap_or_default().0),
                     _ => self.keep_named_variables(args),

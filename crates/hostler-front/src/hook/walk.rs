@@ -38,6 +38,11 @@ pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {
 
 /// The phases before the handler.
 pub(crate) async fn prepare(request: &mut Request) -> Continue {
+    // Whose the URL is shows when it is translated; the one before it may have been a user's (UserDir).
+    if let Some(host) = request.server.user_of {
+        request.server = request.thread.shared.config.servers[host as usize].clone();
+        request.dir = request.server.defaults.clone();
+    }
     run(Phase::PostRead, request).await?;
     decode(request)?;
     // A throw-away look: translation may depend on what applies to the URL.

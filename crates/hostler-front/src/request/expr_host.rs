@@ -102,6 +102,11 @@ async fn look(request: &Request, path: &[u8]) -> FileFacts {
     FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()), lasting }
 }
 
+/// Whether there is anything at a path that the site's user can reach.
+pub(crate) async fn exists(request: &Request, path: &[u8]) -> bool {
+    look(request, path).await.info.is_some()
+}
+
 /// The size of a file; `None`: there is none that the site's user can reach.
 pub(crate) async fn size(request: &Request, path: &[u8]) -> Option<u64> {
     look(request, path).await.info.filter(|info| info.kind == FileKind::Regular).map(|info| info.size)

@@ -105,7 +105,7 @@ fn with_root(config: &Config, situation: &Situation) -> Result<Roles, Failed> {
 fn without_root(config: &Config, situation: &Situation) -> Result<Roles, Failed> {
     let own = users::name(situation.uid);
     let mut lookup = Lookup::default();
-    for server in config.servers.iter().filter(|_| !situation.single_user) {
+    for server in config.servers.iter().filter(|server| !situation.single_user && server.user_of.is_none()) {
         let Some(assigned) = &server.conf.core.assign_user else { continue };
         let asked = lookup.identity(&assigned.user, &assigned.group);
         if asked.as_ref().is_ok_and(|i| (i.uid, i.gid) == (situation.uid, situation.gid)) {

@@ -24,7 +24,7 @@ pub(crate) fn of_sites(
     let all = (0..sites).map(|site| {
         let members = || {
             let members = config.servers.iter().zip(site_of).filter(move |(_, of)| **of as usize == site);
-            members.map(|(server, _)| &**server)
+            members.map(|(server, _)| &**server).filter(|server| server.user_of.is_none())
         };
         SiteLimits {
             memory: one(config, members(), "HostlerSiteMemory", |said| said.memory, &mut errors),

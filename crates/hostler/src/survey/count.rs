@@ -138,16 +138,13 @@ fn advice(module: &str) -> &'static str {
         "cache_module" | "cache_disk_module" | "cache_socache_module" | "file_cache_module" => {
             "leave it out: files are answered from memory without it"
         }
-        "userdir_module" => {
-            "a virtual host with AssignUserID for each user, or Alias /~name /home/name/public_html"
-        }
         "jk_module" => "serve the application with its own server, and send clients there with Redirect",
         "dav_module" | "dav_fs_module" => "another way to send files: SFTP as the site's user",
         "mpm_itk_module" | "mpm_peruser_module" | "core_module" | "http_module" => {
             "leave it out: it sizes processes that Hostler does not have"
         }
         _ if family("proxy") || family("lbmethod") => {
-            "send clients there with Redirect, until Hostler can hand requests on"
+            "ProxyPass hands requests on; let the server behind write links that are right here"
         }
         _ if family("ssl") => "leave it out, or use the TLS directives of the reference",
         _ => "",

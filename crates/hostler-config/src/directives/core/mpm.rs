@@ -166,8 +166,18 @@ pub(super) static ITK: &[Directive] = &[
     )),
     Directive { action: Action::Refused(BY_EXPR), ..ignored("AssignUserIDExpr", "") },
     Directive { action: Action::Refused(BY_EXPR), ..ignored("AssignGroupIDExpr", "") },
-    ignored("MaxClientsVHost", "connections are not counted by virtual host yet"),
-    ignored("NiceValue", "priorities are not changed yet"),
+    Directive::new(
+        "MaxClientsVHost",
+        Arity::Take1,
+        "number",
+        "Requests of a site that are answered at a time; the same as HostlerSiteConnections (0: no limit)",
+        |cmd, args| {
+            let most = number(args.first(), 0..=10_000_000)?;
+            cmd.server.core.site_bounds.connections = Some((most > 0).then_some(most));
+            Ok(())
+        },
+    ),
+    ignored("NiceValue", "HostlerSiteCPU gives a site its share of the processors"),
     ignored("EnableCapabilities", "site processes have no capabilities at all"),
 ];
 
@@ -198,7 +208,7 @@ pub(super) static HOSTLER: &[Directive] = &[
 ];
 
 /// Root never serves anything. Names are resolved later, and checked again.
-fn not_root(word: &str) -> Result<String, String> {
+pub(in crate::directives) fn not_root(word: &str) -> Result<String, String> {
     let id = word.strip_prefix('#');
     if word.is_empty() || id.is_some_and(|digits| digits.parse::<u32>().is_err()) {
         return Err(format!("\"{word}\" is neither a name nor # and a number"));

@@ -31,7 +31,7 @@ const CPONG: [u8; 5] = [0x41, 0x42, 0, 1, 9];
 pub(crate) fn begin(thread: &Rc<Thread>) {
     let config = thread.shared.config.clone();
     let mut seen: Vec<*const Said> = Vec::new();
-    for server in &config.servers {
+    for server in config.servers.iter().filter(|server| server.user_of.is_none()) {
         for said in &server.conf.proxy.balancers {
             if seen.contains(&Arc::as_ptr(said)) {
                 continue;

@@ -1,0 +1,228 @@
+//! Applications in Python for `hostler serve`: `app.py`, `app.py:name` and `package.module:name`. Which of the two interfaces
+//! it has is found out by importing it, as the user that it will run as, with a limit on how long that may take.
+
+use crate::Failed;
+use hostler_sys::process::{Pid, Signal, kill_group};
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PROBE: &str = include_str!("probe.py");
+/// How long the import may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// How often is looked whether it has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// What the probe says last begins so.
+const MARK: &str = "hostler-probe ";
+/// Where virtual environments stand beside applications.
+const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
+
+/// How applications are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interface {
+    Wsgi,
+    Asgi,
+}
+
+/// What is meant by the word of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// An absolute path, or a module's name.
+    pub(super) module: String,
+    /// The application's name; empty: one of the usual ones.
+    pub(super) name: String,
+    /// Where modules are looked for.
+    pub(super) home: PathBuf,
+    /// The word, absolute: the planner reads it again.
+    pub(super) said: PathBuf,
+}
+
+/// An application.
+#[derive(Clone, Debug)]
+pub(super) struct Application {
+    pub(super) place: Place,
+    pub(super) interface: Interface,
+    pub(super) name: String,
+    /// Its file.
+    pub(super) file: PathBuf,
+    /// The virtual environment, if there is one beside it.
+    pub(super) environment: Option<PathBuf>,
+}
+
+impl Place {
+    /// `None`: it is not an application in Python that is meant.
+    pub(super) fn of(said: &Path) -> Option<Self> {
+        let of_file = |file: &Path, name: &str| {
+            let file = file.canonicalize().ok().filter(|file| file.is_file())?;
+            let said =
+                if name.is_empty() { file.clone() } else { format!("{}:{name}", file.display()).into() };
+            let home = file.parent()?.to_path_buf();
+            Some(Self { module: file.to_str()?.to_owned(), name: name.to_owned(), home, said })
+        };
+        if said.extension().is_some_and(|extension| extension == "py") && said.exists() {
+            return of_file(said, "");
+        }
+        let (module, name) = said.file_name()?.to_str()?.split_once(':')?;
+        if module.ends_with(".py") {
+            return of_file(&said.with_file_name(module), name);
+        }
+        if !is_name(module) || !is_name(name.strip_suffix("()").unwrap_or(name)) {
+            return None;
+        }
+        let parent = said.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let home = parent.canonicalize().ok()?;
+        let said = home.join(format!("{module}:{name}"));
+        Some(Self { module: module.to_owned(), name: name.to_owned(), home, said })
+    }
+
+    /// Whether it is found by a name, not by a file's path.
+    pub(super) fn is_module(&self) -> bool {
+        !self.module.starts_with('/')
+    }
+
+    /// Whose owner it runs as: the file, or the folder where modules are looked for.
+    pub(super) fn path(&self) -> &Path {
+        if self.is_module() { &self.home } else { Path::new(&self.module) }
+    }
+}
+
+/// As `package.module`, `name`.
+fn is_name(text: &str) -> bool {
+    let plain = |part: &str| {
+        let first = part.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
+        first && part.chars().all(|one| one.is_alphanumeric() || one == '_')
+    };
+    text.split('.').all(plain)
+}
+
+/// Asks the application, as this user and group if that can be chosen.
+pub(super) fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Application, Failed> {
+    let is_there = |folder: &&&str| place.home.join(folder).join("bin/python3").exists();
+    let environment = ENVIRONMENTS.iter().find(is_there).map(|folder| place.home.join(folder));
+    let python =
+        environment.as_ref().map_or_else(|| "/usr/bin/python3".into(), |folder| folder.join("bin/python3"));
+    let mut command = Command::new(&python);
+    command.args(["-c", PROBE, &place.module, &place.name]).arg(&place.home).current_dir(&place.home);
+    command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    if let Some((user, group)) = as_user {
+        command.uid(user).gid(group);
+    }
+    let shown = place.said.display().to_string();
+    let said = run(&mut command).map_err(|why| Failed(format!("{shown}: {}: {why}", python.display())))?;
+    // What the application's own code says is believed in nothing but that.
+    let line = said.lines().rev().find_map(|line| line.strip_prefix(MARK));
+    let words: Option<Vec<&str>> = line.map(|line| line.splitn(3, ' ').collect());
+    let Some([interface, name, file]) = words.as_deref() else {
+        return Err(Failed(format!("{shown} can't be imported")));
+    };
+    if !is_name(name.strip_suffix("()").unwrap_or(name)) {
+        return Err(Failed(format!("{shown} has an application without a proper name")));
+    }
+    let file = if place.is_module() { PathBuf::from(file) } else { place.path().to_path_buf() };
+    let interface = if *interface == "asgi" { Interface::Asgi } else { Interface::Wsgi };
+    if interface == Interface::Wsgi && name.ends_with("()") {
+        return Err(Failed(format!(
+            "{shown} makes a WSGI application: write a file that calls it (application = ...), and serve that"
+        )));
+    }
+    Ok(Application { interface, name: (*name).to_owned(), file, environment, place })
+}
+
+/// What it says until it ends.
+fn run(command: &mut Command) -> Result<String, String> {
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let output = child.stdout.take();
+    // It may say more than a pipe holds.
+    let reader = std::thread::spawn(move || {
+        let mut said = String::new();
+        let most = output.map(|output| output.take(1 << 20));
+        most.map(|mut output| output.read_to_string(&mut said));
+        said
+    });
+    let end = Instant::now() + LIMIT;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => {
+                return reader.join().map_err(|_| "it can't be read".to_owned());
+            }
+            Ok(Some(_)) => return Err("it can't be imported".to_owned()),
+            Ok(None) if Instant::now() < end => std::thread::sleep(LOOK),
+            Ok(None) => {
+                if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+                    kill_group(group, Signal::KILL);
+                }
+                let _ = child.wait();
+                return Err(format!("the import takes longer than {} seconds", LIMIT.as_secs()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+impl Application {
+    /// In a sentence.
+    pub(super) fn sentence(&self) -> String {
+        let interface = if self.interface == Interface::Asgi { "an ASGI" } else { "a WSGI" };
+        let environment = self.environment.as_ref().map(|folder| format!(", run by {}", folder.display()));
+        format!(
+            "{} is {interface} application ({}){}",
+            self.place.said.display(),
+            self.name,
+            environment.unwrap_or_default()
+        )
+    }
+
+    /// The lines that serve it.
+    pub(super) fn lines(&self) -> String {
+        let Self { place, interface, name, file, environment } = self;
+        let (home, file) = (place.home.display(), file.display());
+        let all = "<Location \"/\">\nRequire all granted\n</Location>\n";
+        match interface {
+            Interface::Asgi => {
+                let python =
+                    environment.as_ref().map(|folder| format!(" \"python-home={}\"", folder.display()));
+                format!(
+                    "<Location \"/\">\nSetHandler asgi\nASGIApp \"{}:{name}\" \"home={home}\"{}\n</Location>\n{all}",
+                    place.module,
+                    python.unwrap_or_default()
+                )
+            }
+            Interface::Wsgi => {
+                let python =
+                    environment.as_ref().map(|folder| format!("WSGIPythonHome \"{}\"\n", folder.display()));
+                format!(
+                    "{}WSGIPythonPath \"{home}\"\nWSGIScriptAlias / \"{file}\" callable-object={name} \
+                     application-group=%{{GLOBAL}}\nWSGIPassAuthorization On\nWSGIChunkedRequest On\n{all}",
+                    python.unwrap_or_default()
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_means_a_file_or_a_module() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("app.py"), "").unwrap();
+        let place =
+            |word: &str| Place::of(&root.join(word)).map(|place| (place.module, place.name, place.home));
+        let file = root.join("app.py").display().to_string();
+        assert_eq!(place("app.py"), Some((file.clone(), String::new(), root.clone())));
+        assert_eq!(place("app.py:main"), Some((file, "main".into(), root.clone())));
+        assert_eq!(place("shop.web:make()"), Some(("shop.web".into(), "make()".into(), root.clone())));
+        for other in ["none.py", "app.txt", "a b:c", "x:1", "a.b"] {
+            assert_eq!(place(other), None, "{other}");
+        }
+        // The planner reads the word again, from wherever it is.
+        let again = Place::of(&Place::of(&root.join("shop.web:app")).unwrap().said).unwrap();
+        assert_eq!((&*again.module, &*again.name, again.home), ("shop.web", "app", root));
+    }
+}
