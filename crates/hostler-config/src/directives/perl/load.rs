@@ -130,11 +130,12 @@ pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
     let configured = cmd.builder.facts.configured.contains(&cmd.origin);
     let preload =
         Preload { kind, text: text.into(), origin: cmd.origin, handler: false, call: false, configured };
+    let (name, is_htaccess) = (cmd.directive.name, cmd.is_htaccess());
     let perl = &mut cmd.server.perl;
-    match cmd.directive.name {
-        "PerlRequire" if !perl.has_started && !cmd.is_htaccess() => {
-            let perl = &mut cmd.server.perl;
-            perl.preload.insert(perl.required, preload);
+    match name {
+        "PerlRequire" if !perl.has_started && !is_htaccess => {
+            let place = perl.required;
+            perl.preload.insert(place, preload);
             perl.required += 1;
             return;
         }
