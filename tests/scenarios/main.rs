@@ -18,6 +18,7 @@ mod logins;
 mod logs;
 mod mason;
 mod perl;
+mod perl_generation_1;
 mod perl_guards;
 mod perl_sections;
 mod php;

@@ -267,3 +267,16 @@ fn a_preloaded_application_that_is_broken_fails_alone_and_a_changed_one_is_loade
     std::thread::sleep(std::time::Duration::from_millis(1100));
     assert_eq!(server.get("/").text(), "own 1 second, longer");
 }
+
+#[test]
+fn in_a_location_match_the_application_is_mounted_at_what_matches() {
+    let app = "sub { my $e = shift; [200, ['Content-Type' => 'text/plain'], [\"$e->{SCRIPT_NAME}|$e->{PATH_INFO}\"]] }\n";
+    let config = "<LocationMatch \"^/app/(?<name>\\w+)\">\nSetHandler psgi\nPSGIApp app.psgi\n</LocationMatch>\n\
+                  <LocationMatch \"\\.x$\">\nSetHandler psgi\nPSGIApp app.psgi\n</LocationMatch>\n";
+    let server = Site::new().file("app.psgi", app).config(config).start();
+    let said = |path| server.get(path).text();
+    assert_eq!(said("/app/one/two"), "/app/one|/two");
+    assert_eq!(said("/app/one"), "/app/one|");
+    assert_eq!(said("/app/one-two/three"), "|/app/one-two/three", "not in the middle of a name");
+    assert_eq!(said("/y/z.x"), "|/y/z.x", "an expression about the end says nothing of the beginning");
+}

@@ -132,6 +132,43 @@ fn sessions_are_resumed() {
 }
 
 #[test]
+fn cipher_suites_are_those_of_the_virtual_host_in_its_order() {
+    needs_program!("/usr/bin/openssl");
+    let two = "SSLCipherSuite ECDHE+CHACHA20:ECDHE+AESGCM\nSSLCipherSuite TLSv1.3 TLS_CHACHA20_POLY1305_SHA256\n\
+               SSLHonorCipherOrder on\nSSLSessionTickets off";
+    let config = virtual_host("one.test", "one", "SSLCipherSuite HIGH:!CHACHA20:!aNULL")
+        + &virtual_host("two.test", "two", two);
+    let server = site().config(&config).start();
+    let agreed = |host: &str, more: &[&str]| {
+        let said = handshake(&server, &[&["-servername", host][..], more].concat());
+        let line = said.lines().find(|line| line.contains("Cipher is ")).unwrap_or_default();
+        line.rsplit(' ').next().unwrap_or_default().to_owned()
+    };
+    let aes_first = ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305"];
+    assert_eq!(agreed("one.test", &aes_first), "ECDHE-ECDSA-AES128-GCM-SHA256");
+    assert_eq!(agreed("one.test", &["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"]), "(NONE)");
+    assert_eq!(agreed("two.test", &aes_first), "ECDHE-ECDSA-CHACHA20-POLY1305", "the server's order");
+    assert_eq!(agreed("two.test", &["-tls1_3"]), "TLS_CHACHA20_POLY1305_SHA256");
+    let ticket = |host| handshake(&server, &["-tls1_2", "-servername", host]).contains("TLS session ticket:");
+    assert!(ticket("one.test") && !ticket("two.test"), "tickets are off at two.test");
+}
+
+#[test]
+fn plain_http_gets_the_error_document_of_the_virtual_host() {
+    needs_program!("/usr/bin/openssl");
+    let config = virtual_host("one.test", "one", "ErrorDocument 400 \"use TLS\"")
+        + &virtual_host("two.test", "two", "ErrorDocument 400 https://two.test/")
+        + &virtual_host("three.test", "one", "ErrorDocument 400 /a");
+    let server = site().config(&config).start();
+    let answer = |host: &str| server.get_with("/a", &format!("Host: {host}\r\n"));
+    assert_eq!((answer("one.test").status, answer("one.test").text()), (400, "use TLS".into()));
+    assert_eq!(answer("two.test").status, 302);
+    let own = answer("three.test");
+    assert_eq!(own.status, 400);
+    assert!(own.text().contains("speaking plain HTTP"), "nothing of the site without TLS: {}", own.text());
+}
+
+#[test]
 fn clients_get_the_kind_of_key_that_they_can_verify() {
     needs_program!("/usr/bin/openssl");
     let site = site();

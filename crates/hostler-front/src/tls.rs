@@ -13,7 +13,7 @@ use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::Tls;
 use crate::request::thread::Thread;
 use hashbrown::HashMap;
-use hostler_config::directives::ssl::Protocols;
+use hostler_config::directives::ssl::Ciphers;
 use hostler_config::directives::ssl::client::Clients;
 use hostler_config::{Config, Server};
 use rustls::ServerConfig;
@@ -94,7 +94,49 @@ fn place(config: &Config, server: &Server) -> String {
 }
 
 /// What makes two virtual hosts offer the same.
-type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, (bool, bool), Vec<String>, bool, Clients);
+type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, Handshake, Vec<String>, bool, Clients);
+
+/// What a virtual host says of handshakes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Handshake {
+    tls12: bool,
+    tls13: bool,
+    ciphers: Ciphers,
+    /// `SSLHonorCipherOrder`
+    own_cipher_order: bool,
+    /// `SSLSessionTickets`
+    tickets: bool,
+}
+
+impl Handshake {
+    fn of(server: &Server) -> Self {
+        let ssl = &server.conf.ssl;
+        let versions = ssl.protocols.unwrap_or_default();
+        Self {
+            tls12: versions.tls12,
+            tls13: versions.tls13,
+            ciphers: ssl.ciphers.clone(),
+            own_cipher_order: ssl.own_cipher_order == Some(true),
+            tickets: ssl.tickets != Some(false),
+        }
+    }
+
+    /// The library's suites that are allowed, in the order of the lists.
+    fn provider(&self, whole: &Arc<CryptoProvider>) -> Arc<CryptoProvider> {
+        if self.ciphers == Ciphers::default() {
+            return whole.clone();
+        }
+        let mut provider = (**whole).clone();
+        let place = |suite: &rustls::SupportedCipherSuite| {
+            let list = if suite.tls13().is_some() { &self.ciphers.tls13 } else { &self.ciphers.tls12 };
+            let Some(list) = list else { return Some(0) };
+            list.iter().position(|name| *name == cipher::name(suite.suite()))
+        };
+        provider.cipher_suites.retain(|suite| place(suite).is_some());
+        provider.cipher_suites.sort_by_key(|suite| (suite.tls13().is_none(), place(suite)));
+        Arc::new(provider)
+    }
+}
 
 /// What is shared while the settings are made: ten thousand virtual hosts with one certificate have one setting.
 struct Making<'a> {
@@ -118,12 +160,11 @@ impl<'a> Making<'a> {
 
     fn host(&mut self, server: &Server) -> Result<Arc<Host>, String> {
         let (ssl, core) = (&server.conf.ssl, &server.conf.core);
-        let versions = ssl.protocols.unwrap_or_default();
         let spoken = alpn(core.protocols.as_deref());
         let own_order = core.protocols_honor_order.unwrap_or(true);
         let asked = if ssl.clients.are_asked() { ssl.clients.clone() } else { Clients::default() };
         let pairs: Vec<_> = ssl.pairs().map(|(certificate, key)| (certificate.into(), key.into())).collect();
-        let key = (pairs, ssl.chain.clone(), (versions.tls12, versions.tls13), spoken, own_order, asked);
+        let key = (pairs, ssl.chain.clone(), Handshake::of(server), spoken, own_order, asked);
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
@@ -135,7 +176,7 @@ impl<'a> Making<'a> {
             .are_asked()
             .then(|| clients::Policy::new(&key.5, &self.secrets, algorithms, KeyUsage::client_auth()));
         let clients = clients.transpose()?.map(Arc::new);
-        let plain = self.config(keys, versions, clients.clone())?;
+        let plain = self.config(keys, &key.2, clients.clone())?;
         let with = |protocol: &String| {
             let mut config = plain.clone();
             config.alpn_protocols = vec![protocol.clone().into_bytes()];
@@ -150,28 +191,33 @@ impl<'a> Making<'a> {
     fn config(
         &self,
         keys: certificate::Keys,
-        versions: Protocols,
+        handshake: &Handshake,
         clients: Option<Arc<clients::Policy>>,
     ) -> Result<ServerConfig, String> {
-        let both = [(versions.tls13, &TLS13), (versions.tls12, &TLS12)];
+        let both = [(handshake.tls13, &TLS13), (handshake.tls12, &TLS12)];
         let wanted: Vec<_> =
             both.into_iter().filter_map(|(wanted, version)| wanted.then_some(version)).collect();
-        let builder = ServerConfig::builder_with_provider(self.provider.clone())
+        let builder = ServerConfig::builder_with_provider(handshake.provider(&self.provider))
             .with_protocol_versions(&wanted)
-            .map_err(|e| e.to_string())?;
+            .map_err(|e| format!("SSLProtocol and SSLCipherSuite leave nothing: {e}"))?;
         let asks = clients.is_some();
         let builder = match clients {
             Some(policy) => builder.with_client_cert_verifier(policy),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(keys));
+        config.ignore_client_order = handshake.own_cipher_order;
         if asks {
             // What one virtual host found good enough must not be resumed at another.
             config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
-            config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| e.to_string())?;
+            if handshake.tickets {
+                config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| e.to_string())?;
+            }
         } else {
             config.session_storage = self.sessions.clone();
-            config.ticketer = self.tickets.clone();
+            if handshake.tickets {
+                config.ticketer = self.tickets.clone();
+            }
         }
         Ok(config)
     }

@@ -14,6 +14,14 @@ typedef struct {
 void hp_register(pTHX_ const hp_xsub *list, size_t count);
 #define HP_REGISTER(list) hp_register(aTHX_ list, sizeof list / sizeof *list)
 
+/* Arguments such as $1 and tied ones have no value before they are asked for it. */
+PERL_STATIC_INLINE void hp_fetch_arguments(pTHX_ SV **first, I32 items)
+{
+    I32 i;
+    for (i = 1; i < items; i++)
+        SvGETMAGIC(first[i]);
+}
+
 /* Begins an XSUB of a request's method. */
 #define HP_METHOD(least)                                                                                               \
     dXSARGS;                                                                                                           \
@@ -21,6 +29,7 @@ void hp_register(pTHX_ const hp_xsub *list, size_t count);
     if (items < (least))                                                                                               \
         croak("%s: too few arguments", GvNAME(CvGV(cv)));                                                              \
     r = hp_request_of(aTHX_ ST(0));                                                                                    \
+    hp_fetch_arguments(aTHX_ &ST(0), items);                                                                           \
     PERL_UNUSED_VAR(r)
 
 #define HP_ANSWER(sv)                                                                                                  \

@@ -325,6 +325,7 @@ void hp_tie(pTHX)
     IoIFP(in) = request_in;
     IoTYPE(in) = IoTYPE_RDONLY;
     IoLINES(in) = 0;
+    IoFLAGS(in) &= ~IOf_NOLINE; /* the first slurp of nothing is "", whatever the last program has read */
     if (request_in)
         PerlIOBase(request_in)->flags &= ~(PERLIO_F_EOF | PERLIO_F_ERROR | PERLIO_F_UTF8);
     saved_out_read = IoIFP(out);

@@ -22,6 +22,7 @@ static SV *get_set(pTHX_ hp_request *r, int which, SV *key, SV *value) {
     const char *name = SvPV_const(key, length), *old = hp_table_get(table, name, length, &found);
     SV *answer = old ? newSVpvn(old, found) : newSV(0);
     if (value) {
+        SvGETMAGIC(value);
         if (SvOK(value)) {
             STRLEN size;
             const char *bytes = SvPV_const(value, size);
@@ -70,6 +71,8 @@ send_http_header(SV *request, SV *type = NULL)
   CODE:
     {
         hp_request *r = hp_request_of(aTHX_ request);
+        if (type)
+            SvGETMAGIC(type);
         if (type && SvOK(type) && r->head_state == HP_HEAD_UNSENT) {
             SvREFCNT_dec(r->content_type);
             r->content_type = newSVsv(type);

@@ -121,6 +121,28 @@ static int spells(pTHX_ SV *path, hp_str uri, hp_str root) {
         && memEQ(same, root.ptr ? root.ptr : "", root.len) && memEQ(same + root.len, copy, joined);
 }
 
+/* What of a path a <LocationMatch> is about: its expression from the beginning to a slash or the end; else nothing. */
+static hp_str matched(pTHX_ hp_str pattern, hp_str uri) {
+    static SV *known;
+    static REGEXP *compiled;
+    hp_str root = {uri.ptr, 0};
+    if (!known || SvCUR(known) != pattern.len || memNE(SvPVX(known), pattern.ptr, pattern.len)) {
+        REGEXP *fresh = pregcomp(sv_2mortal(newSVpvf("^(?:%.*s)(?=/|\\z)", (int)pattern.len, pattern.ptr)), 0);
+        SvREFCNT_dec(known);
+        known = newSVpvn(pattern.ptr, pattern.len);
+        if (compiled)
+            ReREFCNT_dec(compiled);
+        compiled = fresh;
+    }
+    if (uri.len) {
+        SV *text = sv_2mortal(newSVpvn(uri.ptr, uri.len));
+        char *start = SvPVX(text);
+        if (pregexec(compiled, start, start + uri.len, start, 0, text, 1))
+            root.len = (size_t)RX_OFFS(compiled)[0].end;
+    }
+    return root;
+}
+
 /* SCRIPT_NAME and PATH_INFO: a location is the application's root; a file that is the application has its own URL; an
  * application for a directory or for the whole server is mounted at the root. */
 static void put_paths(pTHX_ HV *env, const hp_request_in *in, const hp_directory *directory) {
@@ -131,6 +153,11 @@ static void put_paths(pTHX_ HV *env, const hp_request_in *in, const hp_directory
     if (!directory->psgi_app.ptr) {
         root.ptr = in->uri.ptr;
         root.len = in->uri.len - (in->path_info.len <= in->uri.len ? in->path_info.len : 0);
+    }
+    if (directory->psgi_app.ptr && root.len > 1 && *root.ptr == '~') {
+        root.ptr++;
+        root.len--;
+        root = matched(aTHX_ root, in->uri);
     }
     while (root.len && root.ptr[root.len - 1] == '/')
         root.len--;
@@ -270,6 +297,7 @@ static void send_head(pTHX_ hp_request *r, int status, AV *list, IV known) {
 static void send_body(pTHX_ hp_request *r, SV *piece) {
     STRLEN length;
     const char *text;
+    SvGETMAGIC(piece);
     if (!SvOK(piece) || (r->in->flags & HP_HEAD_ONLY))
         return;
     if (SvUTF8(piece) && !sv_utf8_downgrade(piece, TRUE))

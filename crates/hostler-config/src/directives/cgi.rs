@@ -64,7 +64,9 @@ static CGID_DIRECTIVES: &[Directive] = &[
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
     Directive {
-        action: Action::Ignored("Hostler needs no such socket"),
+        action: Action::Ignored(
+            "the process of the site's own user starts programs, and is spoken to without a socket of a name",
+        ),
         ..Directive::new("ScriptSock", Arity::Take1, "file", "Socket of the CGI daemon", |_, _| Ok(()))
     },
 ];

@@ -122,7 +122,11 @@ impl Merge for Dir {
 pub struct Server {
     /// `PerlApiVersion`: 1 or 2; unset: see [`generation`].
     pub api_version: Option<u8>,
-    /// What to load, in the order of the files: the main server's first.
+    /// How many of `preload`'s first are PerlRequire's files, which mod_perl runs before it loads modules.
+    pub(crate) required: usize,
+    /// Something of this server's was run while the configuration was read; what follows is, too, in the files' order.
+    pub(crate) has_started: bool,
+    /// What to load, in the order of the files but for that: the main server's first.
     pub preload: Vec<Preload>,
     /// `PerlSwitches`, with `-T` of `PerlTaintCheck` and `-w` of `PerlWarn`.
     pub switches: Vec<Box<str>>,
@@ -163,6 +167,8 @@ impl Merge for Server {
         let options = self.options.merge(over.options);
         Self {
             api_version: over.api_version.or(self.api_version),
+            required: 0,
+            has_started: self.has_started || over.has_started,
             preload: [&self.preload[..], &over.preload[..]].concat(),
             switches: [&self.switches[..], &over.switches[..]].concat(),
             handlers: self.handlers.merge(&over.handlers, options.merges_handlers()),

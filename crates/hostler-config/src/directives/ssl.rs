@@ -9,7 +9,7 @@ mod options;
 pub use ciphers::Ciphers;
 pub use options::{Options, Protocols};
 
-use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Context, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub static BACKENDS: Module = Module {
     effect: Effect::Guards,
 };
 
-const OWN_CIPHERS: &str = "Hostler offers the cipher suites that its TLS library holds safe, in its order";
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
+const OWN_TICKETS: &str = "Hostler makes the keys of tickets itself, and changes them; with another server's a client shakes hands anew";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
 const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
@@ -136,16 +136,41 @@ static DIRECTIVES: &[Directive] = &[
             Err("encrypted keys are not supported: keep the key in a file that only root can read".into())
         },
     ),
-    ignored("SSLCipherSuite", OWN_CIPHERS).allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
-    ignored("SSLHonorCipherOrder", OWN_CIPHERS),
+    Directive::new(
+        "SSLCipherSuite",
+        Arity::Take12,
+        "[SSL|TLSv1.3] list",
+        "Cipher suites of a virtual host, of those that Hostler has",
+        cipher_suite,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "SSLHonorCipherOrder",
+        Arity::Flag,
+        "On|Off",
+        "Whether the server's order of cipher suites counts, not the client's",
+        |command, args| {
+            command.server.ssl.own_cipher_order = Some(args.flag());
+            Ok(())
+        },
+    ),
     ignored("SSLCompression", "TLS compression is unsafe, and Hostler has none"),
     ignored("SSLInsecureRenegotiation", "Hostler does not renegotiate"),
     ignored("SSLRenegBufferSize", "Hostler does not renegotiate")
         .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     ignored("SSLSessionCache", OWN_SESSIONS),
     ignored("SSLSessionCacheTimeout", OWN_SESSIONS),
-    ignored("SSLSessionTickets", OWN_SESSIONS),
-    ignored("SSLSessionTicketKeyFile", OWN_SESSIONS),
+    Directive::new(
+        "SSLSessionTickets",
+        Arity::Flag,
+        "On|Off",
+        "Whether clients keep their sessions themselves",
+        |command, args| {
+            command.server.ssl.tickets = Some(args.flag());
+            Ok(())
+        },
+    ),
+    ignored("SSLSessionTicketKeyFile", OWN_TICKETS),
     ignored("SSLRandomSeed", "the system has random numbers"),
     ignored("SSLCryptoDevice", NO_OPENSSL),
     ignored("SSLFIPS", NO_OPENSSL),
@@ -219,6 +244,22 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
+/// `SSLCipherSuite [protocol] list`
+fn cipher_suite(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if command.inside.any() || command.context == Context::Htaccess {
+        return Err(
+            "cipher suites are agreed on before the directory is known: set them for the virtual host, or \
+                    ask with Require expr %{SSL_CIPHER}"
+                .into(),
+        );
+    }
+    let (protocol, list) = match args.word(1) {
+        Some(list) => (args.first(), list),
+        None => ("SSL", args.first()),
+    };
+    command.server.ssl.ciphers.set(protocol, list)
+}
+
 /// `SSLOpenSSLConfCmd command value`
 fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let name = args.first();
@@ -245,6 +286,12 @@ pub struct Server {
     pub protocols: Option<Protocols>,
     /// SSLStrictSNIVHostCheck; unset means off.
     pub strict_sni: Option<bool>,
+    /// SSLCipherSuite
+    pub ciphers: ciphers::Ciphers,
+    /// SSLHonorCipherOrder; unset means off.
+    pub own_cipher_order: Option<bool>,
+    /// SSLSessionTickets; unset means on.
+    pub tickets: Option<bool>,
     /// What concerns clients' certificates.
     pub clients: client::Clients,
 }
@@ -262,6 +309,9 @@ impl Merge for Server {
             chain: over(&self.chain, &other.chain),
             protocols: over(&self.protocols, &other.protocols),
             strict_sni: over(&self.strict_sni, &other.strict_sni),
+            ciphers: self.ciphers.merge(&other.ciphers),
+            own_cipher_order: over(&self.own_cipher_order, &other.own_cipher_order),
+            tickets: over(&self.tickets, &other.tickets),
             clients: self.clients.merge(&other.clients),
         }
     }
@@ -331,6 +381,9 @@ mod tests {
     fn what_cannot_be_honoured_is_refused() {
         for line in [
             "SSLOCSPEnable on",
+            "SSLCipherSuite RC4-SHA",
+            "SSLCipherSuite TLSv1.3 NONE",
+            "<Directory /x>\nSSLCipherSuite HIGH\n</Directory>",
             "SSLOpenSSLConfCmd VerifyMode Require",
             "SSLEngine optional",
             "SSLProtocol TLSv1",

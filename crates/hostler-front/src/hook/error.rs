@@ -209,7 +209,13 @@ fn explanation(request: &Request) -> String {
             }
             None => "It is somewhere else now.".into(),
         },
-        400 => "The server did not understand what the browser sent.".into(),
+        400 => match request.notes.find("error-notes") {
+            Some(why) => format!(
+                "The server did not understand what the browser sent.<br>\n{}",
+                String::from_utf8_lossy(why)
+            ),
+            None => "The server did not understand what the browser sent.".into(),
+        },
         401 => "This page needs a name and a password, and these were not right.".into(),
         403 => format!("You may not see {}.", url()),
         404 => format!("Nothing is at {}.", url()),

@@ -72,6 +72,7 @@ pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
         && one.keys == other.keys
         && one.chain == other.chain
         && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
+        && one.ciphers == other.ciphers
         && (one.clients == other.clients || !(one.clients.are_asked() || other.clients.are_asked()))
 }
 

@@ -1,5 +1,6 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
+use crate::hook::error;
 use crate::hook::reply::Reply;
 use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Sent;
@@ -7,7 +8,7 @@ use crate::process::listen;
 use crate::request::Request;
 use crate::request::thread::Thread;
 use crate::request::variables;
-use crate::values::text;
+use crate::values::{status, text};
 use bytes::Bytes;
 use hostler_cgi::escape_html;
 use hostler_http1::head::{self, HTTP_09};
@@ -23,7 +24,7 @@ const LONGEST: usize = 8 << 10;
 /// How long it may take, and how long the client may take to read the answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Answers 400 with a link to the address that would have been right, and logs the request.
+/// Answers 400, and logs the request.
 pub(super) async fn answer(
     thread: &Rc<Thread>,
     mut stream: TcpStream,
@@ -38,7 +39,7 @@ pub(super) async fn answer(
     let peer = listen::peer(thread, local, remote, remote, None);
     let length = buffer.len() as u64;
     let reply = reply(request(thread, &peer, &buffer.into())).await;
-    let mut out = b"HTTP/1.1 400 Bad Request\r\n".to_vec();
+    let mut out = format!("HTTP/1.1 {} {}\r\n", reply.status, status::reason(reply.status)).into_bytes();
     for (name, value) in reply.headers.iter() {
         field(&mut out, name, value);
     }
@@ -85,14 +86,20 @@ fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buf
     }
 }
 
+/// As any request that is answered 400: with the virtual host's ErrorDocument, if that is a text or somewhere else. A
+/// document of this server's would be sent without TLS.
 async fn reply(mut request: Request) -> Reply {
-    let page = page(&request);
-    request.status = 400;
-    request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=utf-8"));
-    crate::hook::reply::finish_error(request, Body::Bytes(page.into())).await
+    let why = why(&request);
+    request.notes.set("error-notes", why);
+    let body = match error::document(&mut request, 400) {
+        error::Answer::Page(body) => body,
+        error::Answer::Redirect(_) => error::plain(&mut request, 400),
+    };
+    crate::hook::reply::finish_error(request, body).await.without_faults()
 }
 
-fn page(request: &Request) -> String {
+/// Apache's words, and the address that would have been right.
+fn why(request: &Request) -> String {
     let host = variables::server_name(request);
     let port = match request.peer.local.port() {
         443 => String::new(),
@@ -102,8 +109,7 @@ fn page(request: &Request) -> String {
     let address = [b"https://", &host[..], port.as_bytes(), path].concat();
     let address = String::from_utf8_lossy(&escape_html(&address)).into_owned();
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>400 Bad Request</title></head>\n\
-         <body><h1>400 Bad Request</h1>\n<p>The browser spoke plain HTTP, but this port expects HTTPS. Try\n\
-         <a href=\"{address}\">{address}</a>.</p>\n</body></html>\n"
+        "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />\n \
+         Instead use the HTTPS scheme to access this URL, please.<br />\n<a href=\"{address}\">{address}</a>"
     )
 }

@@ -20,8 +20,11 @@ static DIRECTIVES: &[Directive] = &[
             if args.first().is_empty() {
                 return Err("needs the name of a file".to_owned());
             }
-            let place = command.place.filter(|place| place.kind == Kind::Location && place.regex.is_none());
-            let location = place.map(|place| place.path.clone());
+            let place = command.place.filter(|place| place.kind == Kind::Location);
+            let location = place.map(|place| match place.regex {
+                Some(_) => format!("~{}", place.path).into(),
+                None => place.path.clone(),
+            });
             let app: Box<str> = command.server_path(args.first()).into();
             if !command.is_htaccess() {
                 command.server.part_mut(&SERVER).apps.push(App { file: app.clone(), origin: command.origin });
@@ -56,7 +59,8 @@ pub static SERVER: Slot<Server> = Slot::new();
 pub struct Dir {
     /// `PSGIApp`, absolute.
     pub app: Option<Box<str>>,
-    /// The path of the `<Location>` that names it: where the application is mounted (`SCRIPT_NAME`).
+    /// The path of the `<Location>` that names it: where the application is mounted (`SCRIPT_NAME`); of a
+    /// `<LocationMatch>` its expression, behind a tilde.
     pub location: Option<Box<str>>,
 }
 
@@ -116,6 +120,6 @@ mod tests {
         let [outer, inner, matched] = [0, 1, 2].map(|n| config.main().locations[n].conf.part(&DIR).clone());
         let named = Dir { app: Some("/srv/x.psgi".into()), location: Some("/a".into()) };
         assert_eq!((&outer, &outer.merge(&inner)), (&named, &named));
-        assert_eq!(outer.merge(&matched), Dir { app: Some("/y.psgi".into()), location: None });
+        assert_eq!(outer.merge(&matched), Dir { app: Some("/y.psgi".into()), location: Some("~^/c".into()) });
     }
 }

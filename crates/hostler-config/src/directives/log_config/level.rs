@@ -92,10 +92,10 @@ impl Levels {
         level <= self.of(module)
     }
 
-    /// Module by module, what is more specific counts.
+    /// Module by module, what is more specific counts; a level for all takes back those of single modules outside of it.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
-        let mut modules = self.modules.clone();
+        let mut modules = if over.usual.is_some() { BTreeMap::new() } else { self.modules.clone() };
         modules.extend(over.modules.iter().map(|(name, level)| (name.clone(), *level)));
         Self { usual: over.usual.or(self.usual), modules }
     }
@@ -146,5 +146,7 @@ mod tests {
             [Level::Info, Level::Trace3, Level::Crit]
         );
         assert!(inner.set("loud").is_err());
+        inner.set("notice").unwrap();
+        assert_eq!(levels.merge(&inner).of("ssl"), Level::Notice);
     }
 }

@@ -128,10 +128,21 @@ pub struct Preload {
 /// Adds something to load.
 pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
     let configured = cmd.builder.facts.configured.contains(&cmd.origin);
-    push(
-        cmd,
-        Preload { kind, text: text.into(), origin: cmd.origin, handler: false, call: false, configured },
-    );
+    let preload =
+        Preload { kind, text: text.into(), origin: cmd.origin, handler: false, call: false, configured };
+    let (name, is_htaccess) = (cmd.directive.name, cmd.is_htaccess());
+    let perl = &mut cmd.server.perl;
+    match name {
+        "PerlRequire" if !perl.has_started && !is_htaccess => {
+            let place = perl.required;
+            perl.preload.insert(place, preload);
+            perl.required += 1;
+            return;
+        }
+        "Perl" | "PerlLoadModule" | "PerlConfigRequire" => perl.has_started = true,
+        _ => {}
+    }
+    push(cmd, preload);
 }
 
 /// Adds a call of a module's function, for one of its directives.
@@ -172,8 +183,15 @@ fn not_in_section(cmd: &mut Command<'_>) -> Result<(), String> {
 
 fn module(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     not_in_section(cmd)?;
-    note(cmd, args.first());
-    add(cmd, PreloadKind::Module, args.first());
+    // mod_perl has `require NAME;` made of it: what ends a statement may stand there.
+    let name = args.first().trim_end_matches(';');
+    let is_part =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '\'');
+    if !name.split("::").all(is_part) && !name.ends_with(".pm") {
+        return Err(format!("\"{}\" is not the name of a module", args.first()));
+    }
+    note(cmd, name);
+    add(cmd, PreloadKind::Module, name);
     Ok(())
 }
 
