@@ -28,6 +28,9 @@ impl RunPerl for Echo {
         if let Some((_, why)) = text.split_once("#! ") {
             return Err(why.to_owned());
         }
+        if text == "Fails" {
+            return Err("it fails".to_owned());
+        }
         if text.starts_with("Words") {
             let declared = "Words\tMyOne\t1\t31\tMyOne value\nWords\tMyFlag\t5\t128\tMyFlag command\nWords\tServerAdmin\t1\t128\t\n";
             return Ok(Made { declared: declared.to_owned(), ..Made::default() });
@@ -220,7 +223,7 @@ fn the_generation_is_the_configuration_s_and_a_module_that_fails_is_only_warned_
         ("ServerAdmin x", "= 1;"),
     ] {
         let (result, asked) =
-            loaded(&format!("{before}\nPerlModule \"#! no\"\n<Perl>\n$Alias = 1;\n</Perl>"));
+            loaded(&format!("{before}\nPerlModule Fails\n<Perl>\n$Alias = 1;\n</Perl>"));
         let last = asked.last().expect("the section is run");
         assert!(result.is_ok() && last.ends_with(end), "{before}: {asked:?}");
     }
@@ -253,7 +256,8 @@ fn what_files_and_modules_add_stands_behind_them() {
     assert_eq!(asked, ["1 - Plain", "2 - plain.pl", "2 - Adds.pl", "5 - Adds", "6 - Adds2.pl"]);
     let preload = &config.main().conf.perl.preload;
     let configured: Vec<_> = preload.iter().map(|one| one.configured).collect();
-    assert_eq!(configured, [false, true, true, true, true]);
+    // Files that are required come before modules.
+    assert_eq!(configured, [true, true, false, true, true]);
     // Nothing is run for what adds nothing.
     let (result, asked) = loaded("PerlModule Plain\nPerlRequire plain.pl\nPerlConfigRequire x.pl");
     assert!(result.is_ok() && asked.is_empty(), "{asked:?}");

@@ -79,7 +79,8 @@ mod tests {
              <VirtualHost *>\nUserDir disabled\nUserDir enabled ann\n</VirtualHost>",
         );
         let of: Vec<_> = config.servers.iter().map(|server| server.user_of).collect();
-        assert_eq!(of, [None, None, None, Some(0), Some(1), Some(1), Some(2)][..].to_vec());
+        // The first virtual host says nothing of it, and has all that the main server has.
+        assert_eq!(of, [None, None, None, Some(0), Some(1), Some(2)]);
         let joe = config.main().users["joe"];
         let server = &config.servers[joe as usize];
         let assigned = server.conf.core.assign_user.clone().unwrap();

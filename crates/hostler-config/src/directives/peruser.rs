@@ -45,7 +45,7 @@ static DIRECTIVES: &[Directive] = &[
         arity: Arity::TakeArgv,
         ..Directive::section(
             "Processor",
-            "Processor user group | <Processor name>",
+            "<Processor name> | Processor user group",
             "A user and a group for virtual hosts, and the sizes of its pools (peruser)",
             processor,
         )
