@@ -222,8 +222,7 @@ fn the_generation_is_the_configuration_s_and_a_module_that_fails_is_only_warned_
         ("PerlApiVersion 1", "= 1; 1"),
         ("ServerAdmin x", "= 1;"),
     ] {
-        let (result, asked) =
-            loaded(&format!("{before}\nPerlModule Fails\n<Perl>\n$Alias = 1;\n</Perl>"));
+        let (result, asked) = loaded(&format!("{before}\nPerlModule Fails\n<Perl>\n$Alias = 1;\n</Perl>"));
         let last = asked.last().expect("the section is run");
         assert!(result.is_ok() && last.ends_with(end), "{before}: {asked:?}");
     }

@@ -34,7 +34,7 @@ use hostler_config::{DirConfig, Server};
 use hostler_http1::head::{self, HTTP_09, Head, Version};
 use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -169,8 +169,9 @@ pub(crate) struct Request {
     pub(crate) next: Option<Rc<Request>>,
     /// Bytes of the answer's body, once it has been sent.
     pub(crate) sent: Option<u64>,
-    /// Whom interim answers are told, if the client understands them.
-    pub(crate) early: Option<Rc<dyn Early>>,
+    /// Whom interim answers are told, if the client understands them. A request outlives its connection where something is
+    /// done after the answer, and must not keep that open.
+    pub(crate) early: Option<Weak<dyn Early>>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
 }
@@ -312,7 +313,8 @@ impl Request {
 
     /// Sends fields ahead of the answer (RFC 8297), where the client's protocol knows such.
     pub(crate) fn early_hints(&self, fields: &[(Vec<u8>, Vec<u8>)]) {
-        let Some(early) = self.early.as_ref().filter(|_| !self.is_part()) else { return };
+        let early = self.early.as_ref().filter(|_| !self.is_part()).and_then(Weak::upgrade);
+        let Some(early) = early else { return };
         let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
         for (name, value) in fields {
             hostler_http1::response::field(&mut head, name, value);

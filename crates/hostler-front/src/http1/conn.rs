@@ -24,7 +24,7 @@ use hostler_http1::head::{self, Head, HeadError, Limits};
 use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -214,7 +214,8 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let trailers = head.version >= head::HTTP_11
         && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
     if head.version >= head::HTTP_11 {
-        request.early = Some(wire.clone());
+        let told: Weak<Wire> = Rc::downgrade(wire);
+        request.early = Some(told);
     }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let Some(reply) = wire.while_there(crate::hook::serve::serve(thread, request)).await else {

@@ -56,7 +56,7 @@ fn answers_are_named() {
 }
 
 #[test]
-fn what_a_pool_loads_is_in_the_order_of_the_files() {
+fn what_a_pool_loads_is_in_order_files_that_are_required_first() {
     let text = [
         "PerlModule Main\nPerlSetEnv A main\nPerlRequire /srv/startup.pl\n".to_owned(),
         vhost(
@@ -71,8 +71,8 @@ fn what_a_pool_loads_is_in_the_order_of_the_files() {
     assert_eq!(
         loaded,
         [
-            (PreloadKind::Module, "Main"),
             (PreloadKind::File, "/srv/startup.pl"),
+            (PreloadKind::Module, "Main"),
             (PreloadKind::Code, "use Own;\n")
         ]
     );

@@ -11,6 +11,7 @@ use hostler_config::directives::proxy::{Via, reverse};
 use hostler_gateway::backend::http::Said;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::field;
+use std::rc::Weak;
 
 /// Fields about the connection to that server.
 const HOP_BY_HOP: [&[u8]; 8] = [
@@ -68,9 +69,8 @@ pub(super) fn tell_early(request: &Request, said: &Said) {
         let how = request.env.find("proxy-interim-response");
         how.is_some_and(|how| how.eq_ignore_ascii_case(b"suppress"))
     };
-    let Some(early) = request.early.as_ref().filter(|_| said.head.status > 101 && !request.is_sub()) else {
-        return;
-    };
+    let may = said.head.status > 101 && !request.is_sub();
+    let Some(early) = request.early.as_ref().filter(|_| may).and_then(Weak::upgrade) else { return };
     if is_suppressed() {
         return;
     }
