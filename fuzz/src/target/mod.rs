@@ -11,6 +11,7 @@ macro_rules! targets {
 
 targets! {
     ajp,
+    asgi,
     authority,
     byte_range,
     cgi_header,
