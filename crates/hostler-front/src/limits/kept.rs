@@ -46,16 +46,31 @@ impl Kept {
 
 /// Some of it.
 #[derive(Debug)]
-struct Share {
+pub(crate) struct Share {
     kept: Arc<Kept>,
     site: SiteId,
     bytes: usize,
 }
 
 impl Share {
-    fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let shared = &request.thread.shared;
-        Self { kept: shared.kept.clone(), site: shared.sites.of(&request.server), bytes: 0 }
+        Self::new(shared.kept.clone(), shared.sites.of(&request.server))
+    }
+
+    /// One of this site.
+    pub(crate) fn new(kept: Arc<Kept>, site: SiteId) -> Self {
+        Self { kept, site, bytes: 0 }
+    }
+
+    /// Another one of the same site, with nothing in it yet.
+    pub(crate) fn next(&self) -> Self {
+        Self::new(self.kept.clone(), self.site)
+    }
+
+    /// What is gathered becomes so long.
+    pub(crate) fn reach(&mut self, length: usize) -> Result<(), BodyError> {
+        if length <= SMALL { Ok(()) } else { self.grow(length.saturating_sub(self.bytes)) }
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), BodyError> {
@@ -65,7 +80,10 @@ impl Share {
     }
 
     /// Counts for as long as any piece of these bytes is there.
-    fn with(self, bytes: Bytes) -> Bytes {
+    pub(crate) fn with(self, bytes: Bytes) -> Bytes {
+        if self.bytes == 0 {
+            return bytes;
+        }
         Bytes::from_owner(Counted { bytes, _share: self })
     }
 }
@@ -96,7 +114,7 @@ pub(crate) fn keep(request: &Request, bytes: Bytes) -> Result<Bytes, BodyError> 
         return Ok(bytes);
     }
     let mut share = Share::of(request);
-    share.grow(bytes.len())?;
+    share.reach(bytes.len())?;
     Ok(share.with(bytes))
 }
 
@@ -112,12 +130,10 @@ pub(crate) async fn collect(request: &Request, body: Body, limit: usize) -> Resu
         if length > limit {
             return Err(BodyError::TooLarge);
         }
-        if length > SMALL {
-            share.grow(length - share.bytes)?;
-        }
+        share.reach(length)?;
         whole.extend_from_slice(&piece);
     }
-    Ok(if share.bytes == 0 { whole.into() } else { share.with(whole.into()) })
+    Ok(share.with(whole.into()))
 }
 
 #[cfg(test)]

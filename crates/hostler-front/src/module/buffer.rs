@@ -2,6 +2,7 @@
 
 use crate::hook::registry::{Input, Module, Name, Output};
 use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::limits::kept::Share;
 use crate::request::Request;
 use bytes::Bytes;
 use std::cell::RefCell;
@@ -29,7 +30,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// `BufferSize` where nothing is set, in bytes.
 const SIZE: u64 = 128 << 10;
-/// Most that is ever gathered: it is in the front's memory.
+/// Most that is ever gathered: it is in the front's memory, where it counts for its site.
 const MOST: u64 = 1 << 20;
 
 async fn gathered(request: &mut Request, body: Body) -> Body {
@@ -38,7 +39,7 @@ async fn gathered(request: &mut Request, body: Body) -> Body {
     let first = poll_fn(|cx| blocks.poll(cx, |cx| source.poll_chunk(cx))).await;
     match first {
         None => Body::Empty,
-        Some(Ok(block)) if blocks.over => Body::Bytes(block),
+        Some(Ok(block)) if blocks.is_complete() => Body::Bytes(block),
         Some(first) => Body::Stream(Box::new(Gathered { first: Some(first), source, blocks })),
     }
 }
@@ -47,6 +48,7 @@ async fn gathered(request: &mut Request, body: Body) -> Body {
 struct Blocks {
     size: usize,
     block: Vec<u8>,
+    share: Share,
     failed: Option<BodyError>,
     over: bool,
 }
@@ -54,7 +56,16 @@ struct Blocks {
 impl Blocks {
     fn new(request: &Request) -> Self {
         let size = request.dir.filter.buffer_size.unwrap_or(SIZE).min(MOST) as usize;
-        Self { size, block: Vec::new(), failed: None, over: false }
+        Self::of(size, Share::of(request))
+    }
+
+    fn of(size: usize, share: Share) -> Self {
+        Self { size, block: Vec::new(), share, failed: None, over: false }
+    }
+
+    /// Whether nothing follows, not even an error.
+    fn is_complete(&self) -> bool {
+        self.over && self.failed.is_none()
     }
 
     fn poll(
@@ -64,7 +75,10 @@ impl Blocks {
     ) -> Poll<Option<Result<Bytes, BodyError>>> {
         while !self.over && self.block.len() < self.size {
             match ready!(source(cx)) {
-                Some(Ok(piece)) => self.block.extend_from_slice(&piece),
+                Some(Ok(piece)) => match self.share.reach(self.block.len() + piece.len()) {
+                    Ok(()) => self.block.extend_from_slice(&piece),
+                    Err(error) => (self.failed, self.over) = (Some(error), true),
+                },
                 Some(Err(error)) => (self.failed, self.over) = (Some(error), true),
                 None => self.over = true,
             }
@@ -73,7 +87,8 @@ impl Blocks {
         if block.is_empty() {
             return Poll::Ready(self.failed.take().map(Err));
         }
-        Poll::Ready(Some(Ok(block.into())))
+        let next = self.share.next();
+        Poll::Ready(Some(Ok(std::mem::replace(&mut self.share, next).with(block.into()))))
     }
 }
 
@@ -108,5 +123,51 @@ impl Incoming for Posted {
 
     fn limit(&mut self, bytes: u64) {
         self.source.limit(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::kept::Kept;
+
+    fn blocks(size: usize, pieces: Vec<Result<Bytes, BodyError>>) -> (Blocks, Vec<Result<usize, BodyError>>) {
+        let mut blocks = Blocks::of(size, Share::new(Kept::new(1), 0));
+        let (mut pieces, mut made) = (pieces.into_iter(), Vec::new());
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        while let Poll::Ready(Some(block)) = blocks.poll(&mut cx, |_| Poll::Ready(pieces.next())) {
+            made.push(block.map(|block| block.len()));
+        }
+        (blocks, made)
+    }
+
+    #[test]
+    fn pieces_become_blocks() {
+        let piece = || Ok(Bytes::from_static(b"abc"));
+        let (blocks, made) = blocks(5, vec![piece(), piece(), piece()]);
+        assert!(blocks.is_complete());
+        assert_eq!(made.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [6, 3]);
+    }
+
+    #[test]
+    fn what_breaks_off_does_not_look_complete() {
+        let pieces = vec![Ok(Bytes::from_static(b"abc")), Err(BodyError::Timeout)];
+        let mut pieces = pieces.into_iter();
+        let mut blocks = Blocks::of(100, Share::new(Kept::new(1), 0));
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let first = blocks.poll(&mut cx, |_| Poll::Ready(pieces.next()));
+        assert!(matches!(first, Poll::Ready(Some(Ok(block))) if block.len() == 3));
+        assert!(!blocks.is_complete());
+        assert!(matches!(
+            blocks.poll(&mut cx, |_| Poll::Ready(None)),
+            Poll::Ready(Some(Err(BodyError::Timeout)))
+        ));
+    }
+
+    #[test]
+    fn what_a_site_has_no_room_for_is_refused() {
+        let piece = || Ok(Bytes::from(vec![b'x'; 60 << 20]));
+        let (_, made) = blocks(usize::MAX, vec![piece(), piece()]);
+        assert!(matches!(made[..], [Ok(_), Err(BodyError::Crowded)]), "{made:?}");
     }
 }
