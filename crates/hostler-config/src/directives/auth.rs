@@ -13,7 +13,7 @@ mod provider;
 
 pub use basic::Fake;
 pub use file::{Credentials, is_member, password_hash};
-pub use password::{is_known, takes_too_long, verify};
+pub use password::{is_known, same, takes_too_long, verify};
 pub use provider::{Alias, Provider, SOCACHE};
 
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};

@@ -171,6 +171,18 @@ pub(crate) trait Incoming {
     fn limit(&mut self, bytes: u64);
 }
 
+/// Somebody's answer, read as a request's body: by what filters it.
+struct Streamed(Box<dyn BodyStream>);
+
+impl Incoming for Streamed {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.0.poll_chunk(cx)
+    }
+
+    /// No client sends it.
+    fn limit(&mut self, _: u64) {}
+}
+
 /// What the client sends after its head. Clones read the same body.
 #[derive(Clone, Default)]
 pub(crate) enum RequestBody {
@@ -219,6 +231,11 @@ impl RequestBody {
             rest.replace(piece.split_off(most));
         }
         Some(Ok(piece))
+    }
+
+    /// An answer, for who reads it as a request's body.
+    pub(crate) fn of_answer(body: Body) -> Self {
+        Self::Incoming(Rc::new(RefCell::new(Streamed(body.into_stream()))))
     }
 
     /// A body that is here as a whole.

@@ -4,6 +4,7 @@
 //! Everything that a client can say wrongly is told apart here, so that nothing else of it is ever looked at.
 
 use super::Provider;
+use super::password::same;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -237,9 +238,7 @@ impl Digest {
     #[must_use]
     pub fn is_signed(&self, stored: &str, method: &[u8]) -> bool {
         let expected = self.signed(stored, &hex(&[method, self.uri.as_bytes()]));
-        let given = self.response.as_bytes();
-        expected.len() == given.len()
-            && expected.bytes().zip(given).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+        same(expected.as_bytes(), self.response.as_bytes())
     }
 
     /// What the server signs in turn (`rspauth`).

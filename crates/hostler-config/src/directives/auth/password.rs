@@ -67,8 +67,9 @@ fn bcrypt_fits(password: &[u8], hash: &str) -> bool {
     !used.contains(&0) && bcrypt::verify(used, hash).unwrap_or(false)
 }
 
-/// Compares in a time that depends on the lengths only.
-fn same(left: &[u8], right: &[u8]) -> bool {
+/// Compares secrets in a time that depends on their lengths only, and tells nothing of where they differ.
+#[must_use]
+pub fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

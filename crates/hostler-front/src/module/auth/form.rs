@@ -18,7 +18,7 @@ use crate::request::{Origin, Request};
 use base64::Engine as _;
 use bytes::Bytes;
 use hostler_config::directives::auth::form::{self, Form, FormError};
-use hostler_config::directives::auth::{AuthType, Credentials};
+use hostler_config::directives::auth::{AuthType, Credentials, same};
 use hostler_expr::{Captures, Expr};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -157,7 +157,7 @@ async fn from_session(
     }
     let (Some(user), Some(password)) = (user, password) else { return Ok(Err(None)) };
     let is_signed = match (&form.site, site) {
-        (Some(passphrase), Some(sent)) => is_same(&signature(&user, passphrase), &sent),
+        (Some(passphrase), Some(sent)) => same(&signature(&user, passphrase), &sent),
         _ => false,
     };
     let credentials = Credentials { user, password };
@@ -334,11 +334,6 @@ fn signature(user: &[u8], passphrase: &str) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Compares in a time that tells nothing of where the two differ.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
-}
-
 async fn text(request: &Request, expr: &Expr) -> Result<Vec<u8>, Halt> {
     let evaluated =
         crate::request::expr_host::with_host(request, |host| expr.string(host, &Captures::new())).await;
@@ -443,6 +438,6 @@ mod tests {
     fn signatures_are_apache_s() {
         // printf 'ann:site' | md5sum
         assert_eq!(signature(b"ann", "site"), b"e956fe8e1a71ac8f9f290853864e1254");
-        assert!(is_same(b"ab", b"ab") && !is_same(b"ab", b"ac") && !is_same(b"ab", b"a"));
+        assert!(same(b"ab", b"ab") && !same(b"ab", b"ac") && !same(b"ab", b"a"));
     }
 }

@@ -17,17 +17,6 @@ const WHOLE: usize = 64 << 10;
 /// How long that may delay what comes slowly.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// An answer's body, as a program reads it.
-struct Source(Box<dyn BodyStream>);
-
-impl Incoming for Source {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.0.poll_chunk(cx)
-    }
-
-    fn limit(&mut self, _: u64) {}
-}
-
 /// An answer's body as the program leaves it.
 ///
 /// # Errors
@@ -35,8 +24,7 @@ impl Incoming for Source {
 pub(crate) async fn answer(request: &Request, filter: &External, body: Body) -> Result<Body, Error> {
     // What another program makes just now counts already: waiting for a second place could be waiting for oneself.
     let is_counted = !matches!(body, Body::Stream(_));
-    let source = RequestBody::Incoming(Rc::new(RefCell::new(Source(body.into_stream()))));
-    let mut program = start(request, filter, source, is_counted).await?;
+    let mut program = start(request, filter, RequestBody::of_answer(body), is_counted).await?;
     match program.first().await {
         Ok(()) => {}
         Err(error) if error.kind == Kind::NoHeader && error.source.is_none() => return Ok(Body::Empty),

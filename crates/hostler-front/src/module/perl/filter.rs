@@ -15,7 +15,7 @@ use super::{Answer, End, trip};
 use crate::hook::filter;
 use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Input, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::io::body::{Body, RequestBody};
 use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -24,9 +24,6 @@ use bytes::Bytes;
 use hostler_config::directives::filter::RESOURCE;
 use hostler_config::directives::pool::Isolation;
 use hostler_perl_frames::{Phase, PhaseSet};
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 
 /// The engine's names for the two kinds of trips.
 const OUTPUT_HANDLER: &[u8] = b"perl-output-filter";
@@ -61,21 +58,6 @@ pub(super) fn is_awaited(request: &Request) -> bool {
     request.status < 400 && request.is_held() && are_any(request, Phase::OutputFilter)
 }
 
-/// What a body streams from.
-struct Source(Box<dyn BodyStream>);
-
-impl Incoming for Source {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.0.poll_chunk(cx)
-    }
-
-    fn limit(&mut self, _: u64) {}
-}
-
-fn source(body: Body) -> RequestBody {
-    RequestBody::Incoming(Rc::new(RefCell::new(Source(body.into_stream()))))
-}
-
 /// The request as the filters' worker gets it, with this body.
 fn copied(request: &Request, body: RequestBody) -> Request {
     let mut copy = request.clone();
@@ -101,7 +83,7 @@ async fn answer(request: &mut Request, body: Body) -> Body {
     if request.is_head() {
         return Body::Empty;
     }
-    let mut copy = copied(request, source(body));
+    let mut copy = copied(request, RequestBody::of_answer(body));
     let phases = PhaseSet(1 << Phase::Response as u8);
     let task = Task { phases, handler: Some(OUTPUT_HANDLER), body: true, ..Task::default() };
     let outcome = Box::pin(trip(&mut copy, &task, Isolation::Persistent, Programs::Configured)).await;
@@ -140,14 +122,14 @@ async fn body(request: &mut Request) -> Continue {
         Err(error) => return Err(failed(request, &error.of("an input filter in Perl"))),
     };
     if !is_perl {
-        request.body = source(filtered);
+        request.body = RequestBody::of_answer(filtered);
         return Ok(());
     }
     let limit =
         request.dir.core.limit_request_body.filter(|limit| *limit > 0).unwrap_or(LONGEST).min(LONGEST);
     match kept::collect(request, filtered, limit as usize).await {
         Ok(whole) => {
-            request.body = source(Body::Bytes(whole));
+            request.body = RequestBody::of_answer(Body::Bytes(whole));
             Ok(())
         }
         Err(error) => {

@@ -13,6 +13,7 @@ use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use hostler_config::directives::auth::same;
 use hostler_config::directives::session::{Cipher, Dir};
 use md5::{Digest as _, Md5};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -72,7 +73,7 @@ pub(super) async fn decrypt(request: &Request, dir: &Dir, sent: &[u8]) -> Result
     let Some((signature, signed)) = parts(sent) else { return Ok(None) };
     let cipher = dir.cipher.unwrap_or_default();
     for passphrase in &dir.passphrases {
-        if !is_same(&hash(passphrase, &signed), &signature) {
+        if !same(&hash(passphrase, &signed), &signature) {
             log::request(
                 request,
                 Severity::Debug,
@@ -105,11 +106,6 @@ fn hash(passphrase: &str, signed: &[u8]) -> [u8; HASH] {
     let mut hasher = SipHasher24::new_with_key(&key);
     hasher.write(signed);
     hasher.finish().to_le_bytes()
-}
-
-/// Compares in a time that tells nothing of where the two differ.
-fn is_same(a: &[u8; HASH], b: &[u8; HASH]) -> bool {
-    a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
 fn random<const N: usize>() -> Result<[u8; N], Halt> {
@@ -190,8 +186,8 @@ mod tests {
     #[test]
     fn what_apache_has_encrypted_is_read() {
         let (signature, signed) = parts(APACHES.as_bytes()).unwrap();
-        assert!(is_same(&hash("secret", &signed), &signature));
-        assert!(!is_same(&hash("other", &signed), &signature));
+        assert!(same(&hash("secret", &signed), &signature));
+        assert!(!same(&hash("other", &signed), &signature));
         let (salt, rest) = signed.split_first_chunk::<SALT>().unwrap();
         let (start, sealed) = rest.split_first_chunk::<BLOCK>().unwrap();
         let recipe = Recipe { passphrase: "secret".into(), salt: *salt, cipher: Cipher::Aes256 };
