@@ -6,7 +6,7 @@ mod facts;
 pub(crate) use facts::{Told, certificate, encode};
 
 use crate::hook::handler::UNRANGED;
-use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
@@ -14,6 +14,7 @@ use crate::request::settings;
 use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
+use crate::technique::upload::Upload;
 use bytes::Bytes;
 use hostler_ajp::{Head, TooLong};
 use hostler_gateway::backend::OnAbandon;
@@ -76,7 +77,7 @@ pub(crate) async fn ask(request: &Request, pool: &Arc<Pool>, told: &Told<'_>) ->
     let timeout = settings::timeout(&request.server);
     let on_abandon = OnAbandon::TakeBackOrKill(timeout);
     let work = Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask };
-    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: None };
+    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::default() };
     let mut told = None;
     loop {
         match conversation.next().await? {
@@ -102,7 +103,7 @@ async fn trip(
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
         ask,
     };
-    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: body };
+    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::of(body) };
     let mut gathered = Gathered::default();
     loop {
         let event = if gathered.length() == 0 {
@@ -171,7 +172,7 @@ fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> 
 /// A conversation, and what is left of the request's body.
 struct Conversation {
     exchange: Exchange,
-    upload: Option<RequestBody>,
+    upload: Upload,
 }
 
 impl Conversation {
@@ -180,30 +181,11 @@ impl Conversation {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Ajp>, Error>> {
-        self.poll_upload(context)?;
+        self.upload.poll(&mut self.exchange, context)?;
         match ready!(self.exchange.poll_next(context)) {
             Some(event) => Poll::Ready(event),
             None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
         }
-    }
-
-    /// Passes on what has come of the body, as long as there is room for it.
-    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
-        while let Some(body) = &self.upload {
-            if self.exchange.poll_room(context).is_pending() {
-                break;
-            }
-            match body.poll_chunk(context) {
-                Poll::Pending => break,
-                Poll::Ready(Some(Ok(piece))) => self.exchange.send(&piece),
-                Poll::Ready(None) => {
-                    self.exchange.finish();
-                    self.upload = None;
-                }
-                Poll::Ready(Some(Err(error))) => return Err(Error::from(&error)),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -3,13 +3,14 @@
 use super::protocol::{Asgi, Exchange, Pool, Told};
 use super::{LOG, tell};
 use crate::hook::handler::UNRANGED;
-use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::gathered::{Gathered, Truncated};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
+use crate::technique::upload::Upload;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::backend::OnAbandon;
@@ -74,7 +75,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
     let work = work(request, head, !request.body.is_empty(), timeout);
     let mut conversation = Conversation::begin(request, &pool, work.clone()).await?;
     let mut event = conversation.next().await;
-    if matches!(&event, Ok(Event::Head(Told::Goodbye))) && !conversation.has_passed {
+    if matches!(&event, Ok(Event::Head(Told::Goodbye))) && !conversation.upload.has_begun() {
         // A worker that has served as many requests as it may was about to close the connection.
         conversation = Conversation::begin(request, &pool, work).await?;
         event = conversation.next().await;
@@ -150,9 +151,7 @@ fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> 
 /// A conversation, and what is left of the request's body.
 struct Conversation {
     exchange: Exchange,
-    upload: Option<RequestBody>,
-    /// Some of that has been sent.
-    has_passed: bool,
+    upload: Upload,
     has_head: bool,
     /// Fields that come behind the answer's body.
     trailers: Option<Table>,
@@ -160,14 +159,8 @@ struct Conversation {
 
 impl Conversation {
     async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
-        let upload = work.has_body.then(|| request.body.clone());
-        Ok(Self {
-            exchange: pool.begin(work).await?,
-            upload,
-            has_passed: false,
-            has_head: false,
-            trailers: None,
-        })
+        let upload = Upload::of(work.has_body.then(|| request.body.clone()));
+        Ok(Self { exchange: pool.begin(work).await?, upload, has_head: false, trailers: None })
     }
 
     async fn next(&mut self) -> Result<EventOf<Asgi>, Error> {
@@ -175,7 +168,7 @@ impl Conversation {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Asgi>, Error>> {
-        self.poll_upload(context)?;
+        self.upload.poll(&mut self.exchange, context)?;
         match ready!(self.exchange.poll_next(context)) {
             Some(event) => {
                 match &event {
@@ -187,28 +180,6 @@ impl Conversation {
             }
             None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
         }
-    }
-
-    /// Passes on what has come of the body, as long as there is room for it.
-    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
-        while let Some(body) = &self.upload {
-            if self.exchange.poll_room(context).is_pending() {
-                break;
-            }
-            match body.poll_chunk(context) {
-                Poll::Pending => break,
-                Poll::Ready(Some(Ok(piece))) => {
-                    self.has_passed = true;
-                    self.exchange.send(&piece);
-                }
-                Poll::Ready(None) => {
-                    self.exchange.finish();
-                    self.upload = None;
-                }
-                Poll::Ready(Some(Err(error))) => return Err(Error::from(&error)),
-            }
-        }
-        Ok(())
     }
 
     /// The connection can have another request then.

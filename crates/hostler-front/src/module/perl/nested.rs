@@ -48,7 +48,7 @@ impl Line {
     }
 
     pub(super) fn poll_upload(&self, context: &mut Context<'_>) -> Result<(), Error> {
-        self.upload.borrow_mut().poll(&mut self.exchange(), context)
+        self.upload.borrow_mut().poll(&mut *self.exchange(), context)
     }
 
     /// To be given back before anybody else is polled.
