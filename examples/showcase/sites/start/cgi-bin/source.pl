@@ -30,6 +30,11 @@ my %parts = (
         [ 'php/hello.php', "$site/php/hello.php" ],
         [ 'httpd.conf',    'conf', qr/# PHP:/, qr/<\/Directory>/ ],
     ],
+    fastcgi => [
+        [ 'fastcgi/visits.fcgi', "$site/fastcgi/visits.fcgi" ],
+        [ 'httpd.conf',          'conf', qr/# FastCGI:/, qr/FcgidMaxProcesses/ ],
+    ],
+    balanced    => [ [ 'httpd.conf', 'conf', qr/# Balanced:/, qr/<\/Location>/ ] ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
