@@ -22,6 +22,8 @@ mod outgoing;
 mod output;
 mod programs;
 mod run;
+
+pub(super) use run::overridden;
 mod secure;
 mod target;
 mod upload;

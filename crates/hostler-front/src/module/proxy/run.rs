@@ -452,7 +452,7 @@ fn upgraded(request: &mut Request, to: &Destination, said: &Said, conversation: 
 }
 
 /// `ProxyErrorOverride`: a page of this server's in the place of the answer.
-pub(super) fn overridden(request: &mut Request) -> Option<Halt> {
+pub(in crate::module) fn overridden(request: &mut Request) -> Option<Halt> {
     let status = request.status;
     if !request.dir.proxy.error_override.as_ref().is_some_and(|which: &ErrorOverride| which.has(status)) {
         return None;
