@@ -108,7 +108,8 @@ fn an_archive_that_is_written_in_place_is_taken_when_it_is_whole() {
     assert_eq!(server.get("/shop/do/plain").text(), "plain");
     fs::write(&war, hostile()).unwrap();
     let _ = server.await_error("is deployed anew");
-    assert_eq!(server.get("/shop/do/plain").text(), "plain", "{}", server.error_log());
+    // Quirk(tomcat): a request that is on its way in that moment may find nothing.
+    await_that("the new one serves", || server.get("/shop/do/plain").text() == "plain");
     // Taken away: it goes on.
     fs::remove_file(&war).unwrap();
     assert_eq!(server.get("/shop/do/plain").text(), "plain", "{}", server.error_log());

@@ -22,8 +22,6 @@ mod outgoing;
 mod output;
 mod programs;
 mod run;
-
-pub(super) use run::overridden;
 mod secure;
 mod target;
 mod upload;
