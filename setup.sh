@@ -32,6 +32,7 @@ run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
 run|file:/usr/lib/php/20220829/pdo_sqlite.so|php8.2-sqlite3|the guest book in PHP keeps its entries in SQLite
+run|file:/usr/bin/python3|python3|the showcase's applications in Python
 test|cmd:curl|curl|the README's commands are run as tests
 test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache first
 test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
@@ -69,6 +70,7 @@ test|file:/usr/lib/python3/dist-packages/psycopg2/__init__.py|python3-psycopg2|t
 test|file:/usr/share/java/sqlite-jdbc.jar|libxerial-sqlite-jdbc-java|the lab's servlet on SQLite
 test|file:/usr/share/java/postgresql.jar|libpostgresql-jdbc-java|the same on PostgreSQL
 test|file:/usr/lib/python3/dist-packages/django/__init__.py|python3-django|the lab's Django site, under two users
+test|ensurepip|python3-venv|virtual environments, for the example in Django and the tests of frameworks
 test|unpack:php8.2-cgi|php8.2-cgi|the lab's WordPress as a program for each request (unpacked, not installed)
 test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
@@ -103,6 +105,7 @@ present() { # present PROBE
     file:*) [ -e "${1#file:}" ] ;;
     pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
     libperl) can_link_perl ;;
+    ensurepip) /usr/bin/python3 -c 'import ensurepip' 2>/dev/null ;;
     libphp) file=$(cc -print-file-name=libphp8.2.so 2>/dev/null) && [ -e "$file" ] ;;
     opcache) compgen -G '/usr/lib/php/*/opcache.so' >/dev/null ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;

@@ -1,6 +1,6 @@
 //! ASGI applications in the site's own Python: HTTP, lifespan, WebSocket, and what goes wrong with them.
 
-mod websocket;
+pub(crate) mod websocket;
 
 use hostler_tests::{Server, Site};
 use std::fs;

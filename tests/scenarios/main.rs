@@ -7,6 +7,7 @@ mod builds;
 mod cgi;
 mod closed;
 mod cluster;
+mod django;
 mod fastcgi;
 mod faults;
 mod files;

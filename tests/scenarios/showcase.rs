@@ -1,5 +1,7 @@
 //! The showcase, as `make run` serves it: every page of it, the guest book, the neighbour, and a real browser.
 
+mod python;
+
 use hostler_tests::{Response, Server, Site, hostler, is_root, needs_program, needs_root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -327,17 +329,7 @@ fn without_other_users_the_page_says_so() {
 fn a_browser_shows_it() {
     needs_program!("/usr/bin/chromium");
     let server = showcase();
-    let profile = browser_profile(&server);
-    let output = Command::new("/usr/bin/chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
-        .arg(format!("http://localhost:{}/", server.port()))
-        .stderr(Stdio::null())
-        .output()
-        .expect("chromium runs");
-    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    let page = in_browser(&server, "/");
     assert!(page.contains("Hostler is running"), "{page}");
     // What the browser fetched besides the page, found by its own requests in the access log.
     for part in ["GET /style.css ", "GET /houses.svg "] {
@@ -349,4 +341,19 @@ fn browser_profile(server: &Server) -> PathBuf {
     let folder = server.site().path("browser");
     std::fs::create_dir(&folder).expect("a folder for the browser");
     folder
+}
+
+/// What a browser makes of a page, once its network is still.
+fn in_browser(server: &Server, target: &str) -> String {
+    let profile = browser_profile(server);
+    let output = Command::new("/usr/bin/chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("http://localhost:{}{target}", server.port()))
+        .stderr(Stdio::null())
+        .output()
+        .expect("chromium runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

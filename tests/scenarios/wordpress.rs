@@ -1,7 +1,7 @@
 //! WordPress as Debian packages it, on MariaDB, set up by `examples/wordpress/prepare.sh`: what its visitors and its author do.
 
 use crate::faults::await_that;
-use hostler_tests::{SITE_UID, Server, Site, is_root};
+use hostler_tests::{Response, SITE_UID, Server, Site, is_root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,29 +45,24 @@ impl Drop for Prepared {
 }
 
 /// Whoever visits, with the cookies that the site has set.
-struct Visitor<'a> {
-    server: &'a Server,
-    cookies: Vec<String>,
+pub(crate) struct Visitor<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) cookies: Vec<String>,
 }
 
 impl Visitor<'_> {
-    fn fields(&self) -> String {
+    pub(crate) fn fields(&self) -> String {
         let host = format!("Host: 127.0.0.1:{}\r\n", self.server.port());
         if self.cookies.is_empty() { host } else { format!("{host}Cookie: {}\r\n", self.cookies.join("; ")) }
     }
 
-    fn get(&mut self, target: &str) -> (u16, String) {
+    pub(crate) fn get(&mut self, target: &str) -> (u16, String) {
         let answer = self.server.get_with(target, &self.fields());
+        self.keep(&answer);
         (answer.status, answer.text())
     }
 
-    fn send(&mut self, target: &str, fields: &str, body: &[u8]) -> (u16, String) {
-        let head = format!(
-            "POST {target} HTTP/1.1\r\n{}{fields}Content-Length: {}\r\nConnection: close\r\n\r\n",
-            self.fields(),
-            body.len()
-        );
-        let answer = self.server.request(&[head.as_bytes(), body].concat());
+    fn keep(&mut self, answer: &Response) {
         let set = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("set-cookie");
         for (_, cookie) in answer.fields.iter().filter(set) {
             let pair = cookie.split(';').next().unwrap_or_default().to_owned();
@@ -75,16 +70,26 @@ impl Visitor<'_> {
             self.cookies.retain(|known| !known.starts_with(&format!("{name}=")));
             self.cookies.push(pair);
         }
+    }
+
+    pub(crate) fn send(&mut self, target: &str, fields: &str, body: &[u8]) -> (u16, String) {
+        let head = format!(
+            "POST {target} HTTP/1.1\r\n{}{fields}Content-Length: {}\r\nConnection: close\r\n\r\n",
+            self.fields(),
+            body.len()
+        );
+        let answer = self.server.request(&[head.as_bytes(), body].concat());
+        self.keep(&answer);
         (answer.status, answer.text())
     }
 
-    fn form(&mut self, target: &str, form: &str) -> (u16, String) {
+    pub(crate) fn form(&mut self, target: &str, form: &str) -> (u16, String) {
         self.send(target, "Content-Type: application/x-www-form-urlencoded\r\n", form.as_bytes())
     }
 }
 
 /// What stands between two texts.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+pub(crate) fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1;
     rest.split_once(after).map_or(rest, |(found, _)| found)
 }

@@ -4,7 +4,7 @@ use super::{log_when, needs_python, site};
 use crate::faults::frames::{Client, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, block};
 use hostler_tests::{Connection, Server};
 
-const TEXT: u8 = 0x81;
+pub(crate) const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
 const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
@@ -43,7 +43,7 @@ async def app(scope, receive, send):
             await send({"type": "websocket.send", "bytes": message["bytes"]})
 "#;
 
-fn handshake(path: &str, fields: &str) -> String {
+pub(crate) fn handshake(path: &str, fields: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{fields}\r\n"
@@ -51,7 +51,7 @@ fn handshake(path: &str, fields: &str) -> String {
 }
 
 /// A frame as clients send it, masked.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     const MASK: [u8; 4] = [7, 91, 200, 33];
     let mut out = vec![first];
     match payload.len() {
@@ -71,7 +71,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The length of a whole frame at the beginning, and where its payload starts.
-fn measure(bytes: &[u8]) -> Option<(usize, usize)> {
+pub(crate) fn measure(bytes: &[u8]) -> Option<(usize, usize)> {
     let (start, length) = match *bytes.get(1)? {
         126 => (4, usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?))),
         127 => (10, u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?) as usize),

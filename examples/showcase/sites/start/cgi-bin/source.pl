@@ -30,6 +30,11 @@ my %parts = (
         [ 'php/hello.php', "$site/php/hello.php" ],
         [ 'httpd.conf',    'conf', qr/# PHP:/, qr/<\/Directory>/ ],
     ],
+    python => [
+        [ 'python/hello.wsgi', "$site/python/hello.wsgi" ],
+        [ 'python/live.py',    "$site/python/live.py" ],
+        [ 'httpd.conf',        'conf', qr/# Python: a WSGI/, qr/Header always set/ ],
+    ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
