@@ -3,7 +3,7 @@
 # root or under a packager's fake root. Man pages and completions are printed by the program itself.
 #
 #   bin/hostler                    the operator's command, a link into
-#   lib/hostler/                   all programs: the command finds the others beside itself
+#   lib/hostler/                   all programs: the command finds the others beside itself; and Java's archive of classes
 #   share/man, share/bash-completion, ...   manual and completions
 #   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
 #
@@ -25,6 +25,9 @@ done
 install -d "$root/bin" "$root/lib/hostler" "$root/lib/systemd/system" "$root/share/doc/hostler"
 for program in $programs; do install -m 755 "$built/$program" "$root/lib/hostler/"; done
 ln -sf ../lib/hostler/hostler "$root/bin/hostler"
+# What Java takes to start, prepared once; without Java, or a Tomcat, there is nothing to prepare.
+rm -f "$root/lib/hostler/hostler-servlet.jsa"
+"$root/lib/hostler/hostler-servlet" --archive >/dev/null || true
 sed "s|@PREFIX@|$prefix|g" packaging/hostler.service > "$root/lib/systemd/system/hostler.service"
 chmod 644 "$root/lib/systemd/system/hostler.service"
 install -d "$root/share/hostler/welcome"

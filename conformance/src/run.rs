@@ -70,6 +70,11 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
     if cases.is_empty() {
         return report;
     }
+    if let Some(file) = subject.needs.iter().find(|file| !Path::new(file).exists()) {
+        let why = format!("{file} is not installed (./setup.sh test)");
+        hostler_untested::not_tested(&format!("{} (conformance)", subject.name), &why);
+        return report;
+    }
     let mut model = BTreeMap::new();
     for &kind in &plan.kinds {
         if let Some(module) = missing_module(subject).filter(|_| kind == Kind::Apache) {

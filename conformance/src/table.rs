@@ -17,6 +17,9 @@ pub struct Subject {
     /// Extra modules of this subject, without `_module`.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Files of other programs' packages without which there is nothing to test.
+    #[serde(default)]
+    pub needs: Vec<String>,
     /// The configuration after the common prologue, with placeholders.
     pub config: String,
     /// Environment variables that the server is started with.

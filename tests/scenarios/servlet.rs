@@ -18,6 +18,10 @@ macro_rules! needs_java {
     };
 }
 
+mod faults;
+mod sessions;
+mod tenants;
+
 /// What the tests ask of it, each under a path of its own.
 const SERVLET: &str = r#"
 import jakarta.servlet.annotation.WebServlet;
@@ -118,6 +122,7 @@ fn archive(version: &str) -> Vec<u8> {
     fs::read(war).unwrap()
 }
 
+/// Runs a compiler.
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -326,6 +331,9 @@ fn a_virtual_machine_that_ends_says_why_and_sessions_are_kept() {
     assert_eq!(count(&server, &cookie).1, "one 2");
     assert!(server.get("/shop/do/fill").status >= 500);
     let _ = server.await_error("java.lang.OutOfMemoryError: Java heap space");
+    // The request that it took with it has the cause, with the machine's last words.
+    let line = server.await_error("servlet:/shop/do/fill");
+    assert!(line.contains("exited with status 3") && line.contains("OutOfMemoryError"), "{line}");
     let _ = server.await_error("the program ended unasked: exited with status 3");
     assert_eq!(server.get("/shop/plain.txt").text(), "as it is", "{}", server.error_log());
 }

@@ -29,6 +29,7 @@ pub(crate) mod directories;
 pub(crate) mod framed;
 pub(crate) mod gathered;
 pub(crate) mod head;
+pub(crate) mod overridden;
 pub(crate) mod pools;
 pub(crate) mod reply;
 pub(crate) mod respond;

@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(with_java), allow(dead_code, reason = "what is built without Java only says so"))]
 
+mod archive;
 mod arguments;
 mod jars;
 mod java;
@@ -37,6 +38,19 @@ fn main() -> ExitCode {
             }
         };
     }
+    // The archive beside the program, made anew: at installation, and when Java or Tomcat were replaced.
+    if std::env::args().nth(1).is_some_and(|word| word == "--archive") {
+        return match make_archive() {
+            Ok(path) => {
+                println!("{}", path.display());
+                ExitCode::SUCCESS
+            }
+            Err(why) => {
+                eprintln!("no archive of classes, servlets start more slowly: {why}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let Err(why) = run();
     eprintln!("{why}");
     ExitCode::from(2)
@@ -51,6 +65,12 @@ fn ready() -> Result<Ready, String> {
          libtomcat10-java and libeclipse-jdt-core-java, and build again",
     )?;
     Ok((program, jars::find(Path::new(jars::FOLDER))?))
+}
+
+fn make_archive() -> Result<std::path::PathBuf, String> {
+    let (program, jars) = ready()?;
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    archive::make(own.parent().unwrap_or(Path::new("/")), program, &jars)
 }
 
 fn run() -> Result<std::convert::Infallible, String> {

@@ -19,10 +19,11 @@ use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request, variables};
 use crate::technique::container::{self, Told};
+use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, USUAL};
-use hostler_config::directives::alias::escape_path;
+use hostler_config::directives::proxy::pass;
 use hostler_config::directives::servlet::{HANDLER, is_private};
 use hostler_gateway::backend::ajp::Ajp;
 
@@ -148,7 +149,9 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if let Some(protocol) = upgrade::wanted(request) {
         return upgrade::respond(request, pool, &machine, &protocol).await;
     }
-    let path = escape_path(request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]));
+    let path = request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]);
+    // As mod_proxy encodes it: with what is a servlet's parameter, and nothing else, left as it is.
+    let Some(path) = pass::encoded(path, false) else { return Err(Halt::Status(400)) };
     let name = variables::server_name(request);
     let told = Told {
         path: &path,
@@ -157,5 +160,6 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         packet: USUAL,
         timeout: None,
     };
-    container::respond(request, pool, told, LOG).await
+    let body = container::respond(request, pool, told, LOG).await?;
+    overridden(request).map_or(Ok(body), Err)
 }

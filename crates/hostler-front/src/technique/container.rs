@@ -114,7 +114,7 @@ async fn trip(
     (head, ask): (Bytes, Ask),
     timeout: Duration,
 ) -> Result<Body, Error> {
-    let body = (!request.body.is_empty()).then(|| request.body.clone());
+    let body = facts::has_body(request).then(|| request.body.clone());
     let work = Work {
         thread: request.thread.index,
         head,

@@ -214,6 +214,7 @@ impl Sockets {
                 tokio::task::spawn_local(pool.clone().maintain(reach));
             }
             Address::Program(program) => {
+                thread.shared.engines.admit(&pool);
                 tokio::task::spawn_local(pool.clone().keep_program(started(program)));
             }
             Address::Programs(program, lives) => {

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Notes what the pool's parent, if it has one, and its workers hold.
 pub(crate) fn measure<B: Backend>(pool: &Pool<B>, parent: Option<u32>) {
+    let process = parent.unwrap_or(0);
     let parent = parent.map_or(0, memory);
     pool.facts().memory = parent;
     let workers: Vec<_> = pool.lock().records.values().map(|record| record.worker.clone()).collect();
     for worker in workers {
         let pid = worker.pid.load(Relaxed);
-        if pid == 0 {
+        // A connection to the one process is no process of its own.
+        if pid == 0 || pid == process {
             continue;
         }
         let all = memory(pid);

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::backend::stream::{Closed, Pool, Protocol, Seat, Streams};
 use crate::pool::WorkerId;
 use crate::pool::maintain::FAREWELL;
-use crate::pool::worker::Worker;
+use crate::pool::worker::{Death, Worker};
 use hostler_wire::site::Exit;
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -33,6 +34,16 @@ pub trait Host: 'static {
 
     /// The pool has no connections any more, and none is wanted: what was started for them may end.
     fn rest(&self) {}
+
+    /// The process that all connections lead to, where it is ours.
+    fn process(&self) -> Option<u32> {
+        None
+    }
+
+    /// How that process has ended, once it has, and its last lines.
+    fn ended(&self) -> impl Future<Output = Option<(Exit, Vec<String>)>> {
+        std::future::ready(None)
+    }
 
     /// Something for the log.
     fn line(&self, line: &[u8]);
@@ -58,6 +69,8 @@ struct Connections<P: Protocol, H> {
     /// The first one: whether there is anything to connect to has been tried before there was a worker for it.
     first: Option<OwnedFd>,
     seats: HashMap<WorkerId, Arc<Seat>>,
+    /// The process whose end is waited for.
+    watched: Option<u32>,
     made: (UnboundedSender<SeatEvent>, UnboundedReceiver<SeatEvent>),
     closed: (UnboundedSender<Closed>, UnboundedReceiver<Closed>),
 }
@@ -74,6 +87,7 @@ impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Connect<H> {
             generation,
             first,
             seats: HashMap::new(),
+            watched: None,
             made: unbounded_channel(),
             closed: unbounded_channel(),
         })
@@ -88,6 +102,26 @@ impl<P: Protocol, H: Host> Connections<P, H> {
             seat.tell_closed();
         }
     }
+
+    /// Has requests that a process of ours takes with it told how it has ended.
+    fn watch(&mut self) {
+        let process = self.host.process();
+        if process.is_none() || self.watched == process {
+            return;
+        }
+        self.watched = process;
+        let (pool, host) = (self.pool.clone(), self.host.clone());
+        tokio::task::spawn_local(async move {
+            let Some((exit, lines)) = host.ended().await else { return };
+            for record in pool.lock().records.values() {
+                if Some(record.worker.pid.load(Relaxed)) == process {
+                    lines.iter().for_each(|line| record.worker.keep_line(line.as_bytes()));
+                    // Nobody else tells it of a death but whoever closes it, later.
+                    let _ = record.worker.death.set(Death::Exit(exit));
+                }
+            }
+        });
+    }
 }
 
 impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
@@ -95,11 +129,12 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
         let seat = Arc::new(Seat::new(worker, self.closed.0.clone(), 0));
         self.seats.insert(worker, seat.clone());
         let (made, place) = (self.made.0.clone(), seat.clone());
-        let told = move |connected: Result<OwnedFd, Error>| {
+        let told = move |connected: Result<OwnedFd, Error>, process: Option<u32>| {
+            let process = process.unwrap_or(0);
             let event = match connected {
                 Ok(socket) => {
                     place.put(socket);
-                    SeatEvent::Began(worker, 0)
+                    SeatEvent::Began(worker, process)
                 }
                 Err(error) => SeatEvent::Failed(worker, error.to_string()),
             };
@@ -107,10 +142,13 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
             let _ = made.send(event);
         };
         match self.first.take() {
-            Some(socket) => told(Ok(socket)),
+            Some(socket) => told(Ok(socket), self.host.process()),
             None => {
                 let host = self.host.clone();
-                tokio::task::spawn_local(async move { told(host.connect().await) });
+                tokio::task::spawn_local(async move {
+                    let connected = host.connect().await;
+                    told(connected, host.process());
+                });
             }
         }
         Ok(Ok(seat))
@@ -133,6 +171,7 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
             closed = self.closed.1.recv() => closed.map(|closed| SeatEvent::Ended(closed.worker, Exit::Status(0))),
         };
         let event = event.ok_or(End::Gone)?;
+        self.watch();
         if let SeatEvent::Failed(worker, _) | SeatEvent::Ended(worker, _) = &event {
             self.seats.remove(worker);
         }
@@ -156,7 +195,7 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
     }
 
     fn parent(&self) -> Option<u32> {
-        None
+        self.host.process()
     }
 
     fn end(self, end: End) {

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.catalina.Engine;
 import org.apache.catalina.LifecycleException;
+import org.apache.catalina.LifecycleState;
 import org.apache.catalina.Service;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.core.StandardHost;
@@ -55,14 +56,18 @@ final class Container {
             }
             deployments.add(new Deployment(application, host, new File(settings.work)));
         }
-        service.addConnector(connector());
-        for (Deployment deployment : deployments) {
-            deployment.add();
-        }
         started = true;
         tomcat.start();
+        // One that cannot be started is none of the others' business: in a container that starts they would all fail with it.
         for (Deployment deployment : deployments) {
+            deployment.add();
             deployment.report();
+        }
+        // Nobody is answered before all are there.
+        Connector connector = connector();
+        service.addConnector(connector);
+        if (connector.getState() != LifecycleState.STARTED) {
+            throw new IOException("there is no listening socket at descriptor 0");
         }
         Log.info("serving " + deployments.size() + (deployments.size() == 1 ? " application" : " applications"));
     }

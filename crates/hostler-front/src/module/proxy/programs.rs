@@ -6,7 +6,7 @@
 
 use super::PREFIX;
 use super::answer;
-use super::run::{Balanced, choose, note_failure, overridden};
+use super::run::{Balanced, choose, note_failure};
 use super::target::{Aim, Destination, Whose, split};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
@@ -17,6 +17,7 @@ use crate::module::socket::worker::Worker;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::container::{self, Told};
+use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
 use crate::technique::sockets::{Address, Target};
 use bytes::Bytes;

@@ -14,11 +14,11 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
 use crate::technique::gathered::Gathered;
+use crate::technique::overridden::overridden;
 use crate::technique::sockets;
 use crate::technique::websocket;
-use bytes::Bytes;
+use hostler_config::directives::proxy::BadHeader;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
-use hostler_config::directives::proxy::{BadHeader, ErrorOverride};
 use hostler_gateway::backend::http::{Asked, Event, Said};
 use hostler_gateway::upstream::Request as Outgoing;
 use hostler_gateway::upstream::{
@@ -462,20 +462,6 @@ fn upgraded(
     Ok(exchange.into_tunnel().map_or(Body::Empty, |connection| {
         Body::Tunnel(Box::new(Tunnel::new(connection, (upstream, usage), timeout)))
     }))
-}
-
-/// `ProxyErrorOverride`: a page of this server's in the place of the answer.
-pub(super) fn overridden(request: &mut Request) -> Option<Halt> {
-    let status = request.status;
-    if !request.dir.proxy.error_override.as_ref().is_some_and(|which: &ErrorOverride| which.has(status)) {
-        return None;
-    }
-    // Who is to log in has to know how.
-    let challenges: Vec<Bytes> = request.headers_out.all(b"WWW-Authenticate").cloned().collect();
-    request.headers_out.clear();
-    challenges.into_iter().for_each(|challenge| request.err_headers_out.add("WWW-Authenticate", challenge));
-    (request.content_type, request.reason, request.status) = (None, None, 200);
-    Some(Halt::Status(status))
 }
 
 /// Why a server that was connected to has not answered.

@@ -56,8 +56,9 @@ const NOT_SENT: [&[u8]; 12] = [
 ];
 /// How long connecting may take: the socket is there.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How often a virtual machine that has only such connections is told to be in use.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a virtual machine that has only such connections is told to be in use: more often than what is unused gives way to
+/// others (`HostlerMemory`).
+const LOOK: Duration = Duration::from_millis(400);
 
 /// What the client wants to change to; `None`: nothing that an application could do.
 pub(super) fn wanted(request: &Request) -> Option<Bytes> {

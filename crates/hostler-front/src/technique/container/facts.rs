@@ -42,7 +42,7 @@ const NOT_SENT: [&[u8]; 9] = [
 /// # Errors
 /// [`TooLong`]: its fields don't fit into a packet.
 pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask), TooLong> {
-    let has_body = !request.body.is_empty();
+    let has_body = has_body(request);
     let announced = announced(request, has_body);
     let named: Vec<&[u8]> = request
         .headers_in
@@ -74,12 +74,19 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         remote_addr: texts.remote.as_bytes(),
         remote_host: request.peer.names.client().map(str::as_bytes),
         server_name: told.server_name.unwrap_or(&texts.server_name),
-        server_port: variables::server_port(request),
+        // Quirk(tomcat): it takes it for the port that was connected to; the one that the client has named stands in Host.
+        server_port: request.peer.local.port(),
         is_ssl: request.peer.tls.is_some(),
         headers: &headers,
         attributes: &attributes,
     };
     Ok((ajp::head(&forward, told.packet)?, Ask { body: announced, packet: told.packet, is_ping: false }))
+}
+
+/// Whether there is a body to send: one whose length is told to be zero is none.
+pub(super) fn has_body(request: &Request) -> bool {
+    let is_chunked = request.headers_in.contains("Transfer-Encoding");
+    !request.body.is_empty() && (is_chunked || !is_get_of_nothing(request))
 }
 
 /// What the head says of the body.

@@ -6,6 +6,7 @@ use super::program::Program;
 use crate::backend::stream::{Pool, Protocol};
 use crate::supervisor::connect;
 use crate::{Error, Kind};
+use hostler_wire::site::Exit;
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -70,6 +71,16 @@ impl<H: Host> connect::Host for Single<H> {
         if let Some(program) = self.program.take() {
             program.kill();
         }
+    }
+
+    fn process(&self) -> Option<u32> {
+        self.program.borrow().as_ref().map(|program| program.pid)
+    }
+
+    async fn ended(&self) -> Option<(Exit, Vec<String>)> {
+        let program = self.program.borrow().clone()?;
+        program.end_within(Duration::MAX).await;
+        Some((program.exit()?, program.last_lines()))
     }
 
     fn line(&self, line: &[u8]) {

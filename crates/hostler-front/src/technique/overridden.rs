@@ -1,0 +1,20 @@
+//! Pages of this server's in the place of those that another server or a container has for an error.
+
+use crate::request::Request;
+use crate::request::flow::Halt;
+use bytes::Bytes;
+use hostler_config::directives::proxy::ErrorOverride;
+
+/// `ProxyErrorOverride`: a page of this server's in the place of the answer.
+pub(crate) fn overridden(request: &mut Request) -> Option<Halt> {
+    let status = request.status;
+    if !request.dir.proxy.error_override.as_ref().is_some_and(|which: &ErrorOverride| which.has(status)) {
+        return None;
+    }
+    // Who is to log in has to know how.
+    let challenges: Vec<Bytes> = request.headers_out.all(b"WWW-Authenticate").cloned().collect();
+    request.headers_out.clear();
+    challenges.into_iter().for_each(|challenge| request.err_headers_out.add("WWW-Authenticate", challenge));
+    (request.content_type, request.reason, request.status) = (None, None, 200);
+    Some(Halt::Status(status))
+}
