@@ -35,6 +35,11 @@ my %parts = (
         [ 'python/live.py',    "$site/python/live.py" ],
         [ 'httpd.conf',        'conf', qr/# Python: a WSGI/, qr/Header always set/ ],
     ],
+    fastcgi => [
+        [ 'fastcgi/visits.fcgi', "$site/fastcgi/visits.fcgi" ],
+        [ 'httpd.conf',          'conf', qr/# FastCGI:/, qr/FcgidMaxProcesses/ ],
+    ],
+    balanced    => [ [ 'httpd.conf', 'conf', qr/# Balanced:/, qr/<\/Location>/ ] ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
