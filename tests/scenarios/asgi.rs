@@ -80,6 +80,12 @@ async def app(scope, receive, send):
         assert!(text.contains(line), "{line} in {text}");
     }
     assert!(server.get("/").text().contains("root_path=''"));
+    // Fields that come several times are told of several times, in their order.
+    let twice = server
+        .get_with("/in/", "Host: www.example\r\nX-Own: 1\r\nCookie: a=b\r\nx-own: 2\r\nCookie: c=d\r\n")
+        .text();
+    let fields = "(b'x-own', b'1'), (b'x-own', b'2'), (b'cookie', b'a=b'), (b'cookie', b'c=d')";
+    assert!(twice.contains(fields), "{twice}");
 }
 
 #[test]

@@ -263,7 +263,7 @@ fn convert(
             cookie.extend_from_slice(if cookie.is_empty() { b"" } else { b"; " });
             cookie.extend_from_slice(value);
         } else {
-            request.headers_in.merge(Bytes::copy_from_slice(name.as_bytes()), &Bytes::copy_from_slice(value));
+            request.receive(Bytes::copy_from_slice(name.as_bytes()), &Bytes::copy_from_slice(value));
         }
     }
     if parts.headers.contains_key("cookie") {

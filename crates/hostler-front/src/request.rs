@@ -107,6 +107,8 @@ pub(crate) struct Request {
     pub(crate) host_port: Option<u16>,
 
     pub(crate) headers_in: Table,
+    /// Fields that came several times, one by one: `headers_in` has them joined.
+    pub(crate) repeated_in: Table,
     pub(crate) headers_out: Table,
     /// Kept in error answers too.
     pub(crate) err_headers_out: Table,
@@ -186,25 +188,33 @@ impl Request {
         body: RequestBody,
     ) -> Self {
         let slice = |span: head::Span| buffer.slice(span.start as usize..span.end as usize);
-        let mut headers_in = Table::with_capacity(head.fields.len());
+        let mut request = Self::new(thread, peer);
+        request.headers_in = Table::with_capacity(head.fields.len());
         for field in &head.fields {
             let value: Bytes =
                 if field.folded { head::unfold(field.value.of(buffer)).into() } else { slice(field.value) };
-            // Several fields of a name are one list (RFC 9110 §5.3).
-            headers_in.merge(slice(field.name), &value);
+            request.receive(slice(field.name), &value);
         }
-        let mut request = Self::new(thread, peer);
         request.line = slice(head.line);
         request.method = slice(head.method);
         request.target = slice(head.target);
         request.version = head.version;
         if head.field(buffer, "transfer-encoding").is_some() {
             // The coding counts, whatever length came with it (RFC 9112 §6.3).
-            headers_in.unset("Content-Length");
+            request.headers_in.unset("Content-Length");
         }
-        request.headers_in = headers_in;
         request.body = body;
         request
+    }
+
+    /// A field as it comes. Several of a name are one list (RFC 9110 §5.3).
+    pub(crate) fn receive(&mut self, name: Bytes, value: &Bytes) {
+        if let Some(before) = self.headers_in.merge(name.clone(), value) {
+            if !self.repeated_in.contains(&name) {
+                self.repeated_in.add(name.clone(), before);
+            }
+            self.repeated_in.add(name, value.clone());
+        }
     }
 
     /// A request of which nothing is known yet.
@@ -229,6 +239,7 @@ impl Request {
             hostname: None,
             host_port: None,
             headers_in: Table::default(),
+            repeated_in: Table::default(),
             headers_out: Table::default(),
             err_headers_out: Table::default(),
             env: Table::default(),

@@ -59,7 +59,9 @@ impl Request {
         }
         next.err_headers_out = self.err_headers_out.clone();
         // What has led here depends on these fields, whatever comes of it.
-        self.headers_out.all(b"Vary").for_each(|fields| next.headers_out.merge("Vary", fields));
+        for fields in self.headers_out.all(b"Vary") {
+            next.headers_out.merge("Vary", fields);
+        }
         next.redirects = self.redirects + 1;
         next.slots = self.slots.related(&self, Relation::Redirect);
         next.main.clone_from(&self.main);

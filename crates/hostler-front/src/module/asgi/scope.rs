@@ -112,11 +112,20 @@ fn headers(scope: &mut Scope, request: &Request, passes_login: bool) {
         .headers_in
         .iter()
         .filter(|(name, _)| !(withholds && name.eq_ignore_ascii_case(b"Authorization")))
+        .flat_map(|(name, value)| as_sent(request, name, value))
         .collect();
     scope.key("headers").list(all.len() as u32);
     for (name, value) in all {
         scope.tuple(2).bytes(&name.to_ascii_lowercase()).bytes(value);
     }
+}
+
+/// A field as the client has sent it: in several, if nobody has changed it since.
+fn as_sent<'a>(request: &'a Request, name: &'a Bytes, value: &'a Bytes) -> Vec<(&'a Bytes, &'a Bytes)> {
+    if request.repeated_in.joined(name).as_ref() == Some(value) {
+        return request.repeated_in.all(name).map(|one| (name, one)).collect();
+    }
+    vec![(name, value)]
 }
 
 /// What ASGI has no place for.
