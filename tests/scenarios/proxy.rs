@@ -1,7 +1,7 @@
 //! Requests that another server answers. What mod_proxy does with each directive is in `conformance/cases/proxy-*.toml`;
 //! here is what takes time, breaks, or is no request and answer any more.
 
-use crate::faults::await_that;
+use crate::faults::{await_that, process};
 use hostler_tests::{Server, Site};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -269,4 +269,54 @@ fn large_bodies_go_both_ways() {
     );
     let answer = server.request(&[head.as_bytes(), &body].concat());
     assert!(answer.status == 200 && answer.body == body);
+}
+
+#[test]
+fn the_length_of_a_body_costs_no_memory() {
+    const UPLOAD: usize = 100_000_000;
+    const ANSWER: usize = 10_000_000;
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let (port, _) = backend(move |mut stream| {
+        let asked = head(&mut stream).unwrap_or_default();
+        if asked.starts_with("POST") {
+            // What the client sends meanwhile stays with the client.
+            let _ = wait.lock().expect("one upload").recv();
+            let taken = std::io::copy(&mut (&stream).take(UPLOAD as u64), &mut std::io::sink()).unwrap_or(0);
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{taken}");
+        } else {
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {ANSWER}\r\n\r\n");
+            let _ = stream.write_all(&vec![b'a'; ANSWER]);
+        }
+    });
+    let server = proxied(port);
+    assert_eq!(server.get("/p/warm").body.len(), ANSWER);
+    let front = process::front(&server);
+    let before = process::resident(front);
+    let mut readers: Vec<_> = (0..10).map(|_| server.connect()).collect();
+    for reader in &mut readers {
+        reader.send("GET /p/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert!(reader.byte().is_some(), "the answer begins");
+    }
+    let mut connection = server.connect();
+    connection.send(format!("POST /p/a HTTP/1.1\r\nHost: a\r\nContent-Length: {UPLOAD}\r\n\r\n"));
+    let mut sender = connection.sender();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let so_far = sent.clone();
+    let sending = thread::spawn(move || {
+        let piece = vec![b'u'; 100_000];
+        while so_far.load(SeqCst) < UPLOAD && sender.write_all(&piece).is_ok() {
+            so_far.fetch_add(piece.len(), SeqCst);
+        }
+    });
+    await_that("the client's bytes fill the kernel's buffers", || sent.load(SeqCst) > 0);
+    go.send(()).expect("it waits");
+    assert_eq!(connection.response().text(), UPLOAD.to_string());
+    sending.join().expect("all was sent");
+    let most = process::status(front, "VmHWM").unwrap_or_default();
+    let most: u64 = most.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
+    assert!(most < before + 20_000, "from {before} to {most} KB");
+    let mut last = readers.pop().expect("a reader");
+    drop(readers);
+    assert!(last.rest().ends_with(&vec![b'a'; ANSWER]), "who reads late gets everything");
 }

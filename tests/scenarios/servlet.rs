@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use crate::faults::frames::{Client, DATA, HEADERS, SETTINGS, status_of};
 use hostler_tests::{Server, Site, needs_program};
 use std::fs;
 use std::path::Path;
@@ -260,6 +261,28 @@ fn a_connection_changes_to_another_protocol() {
     assert_eq!((answer.status, answer.text().len()), (200, 5_000_000));
     let answer = server.request(changing("/shop/do/facts", "h2c", "").as_bytes());
     assert_eq!((answer.status, answer.text().starts_with("GET 127.0.0.1 null")), (200, true));
+}
+
+#[test]
+fn a_websocket_over_http_2_reaches_an_application() {
+    needs_java!();
+    let server = site("").config("Protocols h2c http/1.1\n").start();
+    let mut client = Client::connect(&server, &[]);
+    client.ask_for(1, "/shop/echo?a=b", "websocket");
+    let mut said = Vec::new();
+    while !said.ends_with(b" hi") {
+        let frame = client.frame().expect("the connection goes on");
+        match frame.kind {
+            SETTINGS if frame.flags & 1 == 0 => drop(client.send(SETTINGS, 1, 0, &[])),
+            HEADERS if frame.stream == 1 => {
+                assert_eq!(status_of(&frame.payload), 200, "{}", server.error_log());
+                client.send(DATA, 0, 1, b"\x81\x82\0\0\0\0hi");
+            }
+            DATA if frame.stream == 1 => said.extend_from_slice(&frame.payload),
+            _ => {}
+        }
+    }
+    assert!(String::from_utf8_lossy(&said).contains("/shop/echo?a=b hi"));
 }
 
 /// What comes until then.

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Makes a self-signed certificate and its key, `NAME.pem` and `NAME.key`; `kind` is openssl's `-newkey`.
-fn certificate(folder: &Path, file: &str, name: &str, kind: &[&str]) {
+pub(crate) fn certificate(folder: &Path, file: &str, name: &str, kind: &[&str]) {
     let status = Command::new("openssl")
         .args(["req", "-x509", "-nodes", "-days", "2", "-newkey"])
         .args(kind)
@@ -25,11 +25,11 @@ fn certificate(folder: &Path, file: &str, name: &str, kind: &[&str]) {
     assert!(status.is_ok_and(|status| status.success()), "openssl makes a certificate");
 }
 
-const EC: &[&str] = &["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+pub(crate) const EC: &[&str] = &["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 const RSA: &[&str] = &["rsa:2048"];
 
 /// A virtual host with the certificate of this file.
-fn virtual_host(name: &str, certificate: &str, more: &str) -> String {
+pub(crate) fn virtual_host(name: &str, certificate: &str, more: &str) -> String {
     format!(
         "<VirtualHost *>\nServerName {name}\nSSLEngine on\nSSLCertificateFile tls/{certificate}.pem\n\
          SSLCertificateKeyFile tls/{certificate}.key\nCustomLog logs/access.log \"%v %>s %H\"\n{more}\n</VirtualHost>\n"

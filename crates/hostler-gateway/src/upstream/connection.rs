@@ -82,6 +82,17 @@ impl Connection {
         self.stream
     }
 
+    /// The kernel's buffer for what comes, in bytes.
+    #[cfg(test)]
+    pub(super) fn receive_buffer(&self) -> usize {
+        match &self.stream {
+            Stream::Plain(Socket::Tcp(tcp)) => {
+                rustix::net::sockopt::socket_recv_buffer_size(tcp).unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether an idle one is as it should be.
     pub(super) fn is_silent(&mut self) -> bool {
         self.stream.is_silent()

@@ -145,6 +145,21 @@ async fn connect(
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn the_kernel_s_buffer_is_as_large_as_is_said() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut sizes = Vec::new();
+        for receive_buffer in [Some(8192), None] {
+            let settings = UpstreamSettings { receive_buffer, ..UpstreamSettings::default() };
+            let connection = connect(address, None, &settings).await.unwrap();
+            sizes.push(connection.receive_buffer());
+        }
+        // The kernel takes the double, for what it notes itself.
+        assert_eq!(sizes[0], 2 * 8192);
+        assert!(sizes[1] > sizes[0], "{sizes:?}");
+    }
+
     #[test]
     fn a_name_s_addresses_take_turns() {
         let all: Vec<SocketAddr> =

@@ -193,3 +193,17 @@ fn cookies_are_this_server_s_again() {
         assert_eq!(reverse::cookie(dir, there.as_bytes(), asked), here.as_bytes(), "{there}");
     }
 }
+
+#[test]
+fn a_ping_that_nobody_would_understand_is_warned_of() {
+    for (line, is_warned) in [
+        ("ProxyPass /a ajp://one:8009/ ping=1", false),
+        ("ProxyPass /a http://one/ ping=1", false),
+        ("ProxyPass /a fcgi://one:9000/ ping=1", true),
+        ("BalancerMember balancer://b scgi://one:4000 ping=1", true),
+    ] {
+        let config = config(line);
+        let found = config.warnings.iter().any(|warning| warning.message.contains("ping= has no effect"));
+        assert_eq!(found, is_warned, "{line}");
+    }
+}
