@@ -118,7 +118,8 @@ impl RuleFlags {
         } else if is("BCTLS", "BCTLS") {
             self.escapes.controls = true;
         } else if is("BNE", "BNE") {
-            self.escapes.never = given.map(|value| value.as_bytes().into());
+            let given = given.ok_or("flag 'BNE' wants a list of characters (i.e. [BNE=...])")?;
+            self.escapes.never = Some(given.as_bytes().into());
         } else if is("BNP", "BNP") {
             self.escapes.no_plus = true;
         } else if is("C", "chain") {

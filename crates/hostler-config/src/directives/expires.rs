@@ -97,6 +97,9 @@ impl Dir {
 }
 
 fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    if !args.first().contains('/') {
+        return Err(format!("\"{}\" is no media type: it has no slash", args.first()));
+    }
     let lifetime = Lifetime::parse(args.word(1).unwrap_or_default())?;
     command.dir.expires.by_type.insert(args.first().to_ascii_lowercase().into(), lifetime);
     Ok(())
@@ -131,7 +134,10 @@ fn sum<'a>(mut words: std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Res
     words.next_if(|word| word.starts_with(['p', 'P']));
     let mut seconds: i64 = 0;
     while let Some(amount) = words.next() {
-        let amount: i64 = amount.parse().map_err(|_| format!("\"{amount}\" should be a number"))?;
+        // Neither a sign nor anything behind the digits.
+        let digits = Some(amount).filter(|amount| amount.bytes().all(|byte| byte.is_ascii_digit()));
+        let amount: i64 =
+            digits.unwrap_or_default().parse().map_err(|_| format!("\"{amount}\" should be a number"))?;
         let unit = words.next().ok_or_else(|| format!("after {amount} a unit is missing"))?;
         let factor = unit_seconds(unit).ok_or_else(|| format!("there is no unit \"{unit}\""))?;
         seconds = seconds.saturating_add(amount.saturating_mul(factor));

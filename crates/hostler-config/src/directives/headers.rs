@@ -164,7 +164,7 @@ fn rule(command: &Command<'_>, given: &[String], response: bool) -> Result<Rule,
         "append" => Action::Append(value(0)?),
         "merge" => Action::Merge(value(0)?),
         "add" => Action::Add(value(0)?),
-        "note" => Action::Note(value(0)?),
+        "note" if response => Action::Note(value(0)?),
         "unset" => Action::Unset,
         // HTTP/2 has names in small letters only, and their case means nothing (RFC 9110 §5.1).
         "echo" if response => Action::Echo(command.regex(field, true)?),

@@ -71,6 +71,10 @@ pub fn apply(rules: &[Arc<Rule>], from: usize, request: &mut dyn Request) -> Res
 fn assign(rule: &Rule, captures: &Captures, request: &mut dyn Request) {
     for assignment in &rule.assignments {
         match &assignment.value {
+            // An expression in which nothing was matched leaves `$0` as it is written.
+            Some(value) if matches!(rule.test, Test::Expr(_)) && !captures.has_match() => {
+                request.set_env(&assignment.name, value.as_bytes().to_vec());
+            }
             Some(value) => request.set_env(&assignment.name, substitute(value.as_bytes(), captures)),
             None => request.unset_env(&assignment.name),
         }
