@@ -35,6 +35,10 @@ my %parts = (
         [ 'python/live.py',    "$site/python/live.py" ],
         [ 'httpd.conf',        'conf', qr/# Python: a WSGI/, qr/Header always set/ ],
     ],
+    java => [
+        [ 'java/index.jsp', "$site/java/index.jsp" ],
+        [ 'httpd.conf',     'conf', qr/# Java: a page/, qr/ServletApp/ ],
+    ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
