@@ -23,6 +23,10 @@ for site in neighbour old; do
 done
 cp "$folder/sites/start/cgi-bin/source.pl" "$folder/sites/old/cgi-bin/"
 cp "$folder/sites/start/htdocs/errors/no-perl.html" "$folder/sites/old/htdocs/"
+# The members of the balancer: one program under two names, so that each has a process of its own.
+for member in one two; do
+  cp "$folder/sites/start/fastcgi/visits.fcgi" "$folder/sites/start/fastcgi/$member.fcgi"
+done
 cp "$here/httpd.conf" "$here/apache.conf" "$folder/"
 chmod -R u=rwX,go=rX "$folder/sites"
 

@@ -1,5 +1,7 @@
 //! ASGI applications in the site's own Python: HTTP, lifespan, WebSocket, and what goes wrong with them.
 
+mod frameworks;
+mod versions;
 pub(crate) mod websocket;
 
 use hostler_tests::{Server, Site};

@@ -25,6 +25,7 @@ mod perl_sections;
 mod php;
 mod proxy;
 mod proxy_members;
+mod proxy_websocket;
 mod psgi;
 mod readme;
 mod rewriting;

@@ -3,7 +3,8 @@
 use crate::faults::await_that;
 use crate::proxy::{backend, head};
 use hostler_tests::{Server, Site, hostler};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -115,4 +116,45 @@ fn what_the_operator_wants_goes_on_over_a_reload() {
     assert!(listed.contains("Dis"), "{listed}");
     let _ = done(&server, &["reset", "app"]);
     assert!(answers(&server, 4).contains('1'));
+}
+
+/// A servlet container as far as AJP13 goes: it answers questions whether it is there, and each request with one word.
+fn container(mut stream: TcpStream) {
+    let mut head = [0; 4];
+    while stream.read_exact(&mut head).is_ok() {
+        let mut packet = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]]))];
+        if stream.read_exact(&mut packet).is_err() {
+            return;
+        }
+        let answer: &[u8] = match packet.first() {
+            Some(10) => b"AB\0\x01\x09",
+            _ => b"AB\0\x08\x04\0\xc8\0\0\0\0\0AB\0\x08\x03\0\x04here\0AB\0\x02\x05\x01",
+        };
+        if stream.write_all(answer).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_container_that_hangs_is_found_out_before_it_gets_a_request() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let seen = asked.clone();
+    let (hangs, _) = backend(move |mut stream| {
+        let mut bytes = [0; 4096];
+        // A request is longer than the question.
+        while let Ok(read @ 1..) = stream.read(&mut bytes) {
+            seen.fetch_add(usize::from(read > 5), SeqCst);
+        }
+    });
+    let (works, _) = backend(container);
+    let members = [hangs, works].map(|port| format!("BalancerMember ajp://127.0.0.1:{port} ping=200ms\n"));
+    let config = format!("<Proxy balancer://b>\n{}</Proxy>\nProxyPass /p/ balancer://b/\n", members.concat());
+    let server = Site::new().config(&config).start();
+    for _ in 0..4 {
+        let answer = server.get("/p/a");
+        assert_eq!((answer.status, answer.text().as_str()), (200, "here"), "{}", server.error_log());
+    }
+    let _ = server.await_error("it does not say within 200ms that it is there");
+    assert_eq!(asked.load(SeqCst), 0);
 }

@@ -103,6 +103,35 @@ fn php_has_a_page_and_the_same_guest_book() {
 }
 
 #[test]
+fn a_fastcgi_program_stays_and_a_balancer_keeps_visitors_with_their_member() {
+    let perl = Command::new("/usr/bin/perl").args(["-MFCGI", "-e1"]).stderr(Stdio::null()).status();
+    if !perl.is_ok_and(|status| status.success()) {
+        return hostler_tests::untested("it takes FCGI.pm (libfcgi-perl)");
+    }
+    let server = showcase();
+    for count in 1..4 {
+        let answer = server.get("/fastcgi/visits.fcgi");
+        let text = format!("its request no. <strong>{count}</strong>");
+        assert!(answer.status == 200 && answer.text().contains(&text), "{}", answer.text());
+    }
+    assert!(server.get("/").text().contains("Program <strong>visits</strong>"));
+    // Who has no cookie goes to either of them in turn.
+    let member = |text: &str| text.split("<strong>").nth(1).map(|rest| rest[..3].to_owned());
+    let firsts: Vec<Response> = (0..2).map(|_| server.get("/balanced")).collect();
+    let mut members: Vec<_> = firsts.iter().map(|answer| member(&answer.text())).collect();
+    members.sort();
+    assert_eq!(members, [Some("one".to_owned()), Some("two".to_owned())], "{}", server.error_log());
+    for first in &firsts {
+        let cookie = first.field("Set-Cookie").and_then(|value| value.split(';').next()).expect("a cookie");
+        for _ in 0..3 {
+            let again = server.get_with("/balanced", &format!("Host: localhost\r\nCookie: {cookie}\r\n"));
+            assert_eq!(member(&again.text()), member(&first.text()), "{cookie}");
+            assert_eq!(again.field("Set-Cookie"), None);
+        }
+    }
+}
+
+#[test]
 fn the_start_page_is_whole() {
     let server = showcase();
     let page = server.get("/").text();

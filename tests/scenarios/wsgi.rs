@@ -371,6 +371,10 @@ fn scripts_that_would_guard_are_refused() {
     }
 }
 
+/// What is fetched from PyPI.
+const PACKAGES: [&str; 6] =
+    ["django==5.*", "flask==3.*", "fastapi", "python-multipart", "uvloop", "channels==4.*"];
+
 /// Packages that real applications need, in an environment that further runs of the tests use again. `None`: they can't be
 /// had here.
 fn packages() -> Option<std::path::PathBuf> {
@@ -378,7 +382,7 @@ fn packages() -> Option<std::path::PathBuf> {
     let _alone = ONCE.lock();
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python-applications");
     let done = target.join("complete");
-    if !done.exists() {
+    if fs::read_to_string(&done).is_ok_and(|of| of != PACKAGES.join(" ")) || !done.exists() {
         let run = |program: &Path, words: &[&str]| {
             Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
         };
@@ -386,39 +390,29 @@ fn packages() -> Option<std::path::PathBuf> {
         let made = run(Path::new("/usr/bin/python3"), &["-m", "venv", "--clear", "--copies", &folder])
             && run(
                 &target.join("bin/pip"),
-                &["install", "--quiet", "--timeout", "10", "django==5.*", "flask==3.*"],
+                &[&["install", "--quiet", "--timeout", "10"], &PACKAGES[..]].concat(),
             );
         if !made {
             return None;
         }
-        fs::write(&done, "").ok()?;
+        fs::write(&done, PACKAGES.join(" ")).ok()?;
     }
     target.canonicalize().ok()
 }
 
-/// The folder of the packages; the tests' folder may be closed to the site's user, who gets a copy.
-macro_rules! needs_packages {
-    ($site:expr) => {
-        match packages() {
-            Some(folder) => {
-                let copied =
-                    Command::new("cp").arg("-r").arg(folder.join("lib")).arg($site.path("packages")).status();
-                assert!(copied.is_ok_and(|status| status.success()));
-                let found = fs::read_dir($site.path("packages")).unwrap().flatten();
-                let version = found
-                    .map(|entry| entry.file_name())
-                    .find(|name| name.to_string_lossy().starts_with("python3"));
-                version.unwrap().to_string_lossy().into_owned()
-            }
-            None => {
-                hostler_tests::skipped(
-                    module_path!(),
-                    "packages can't be fetched from PyPI (or there is no python3-venv)",
-                );
-                return;
-            }
-        }
+/// Copies them into the site, since the tests' folder may be closed to its user, and gives the name of the folder of their
+/// version; `None`: they can't be had, which is said.
+pub(crate) fn packages_in(site: &Site) -> Option<String> {
+    let Some(folder) = packages() else {
+        let why = "packages can't be fetched from PyPI (or there is no python3-venv)";
+        hostler_tests::skipped(module_path!(), why);
+        return None;
     };
+    let copied = Command::new("cp").arg("-r").arg(folder.join("lib")).arg(site.path("packages")).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let found = fs::read_dir(site.path("packages")).expect("the copy").flatten();
+    let names = found.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.into_iter().find(|name| name.starts_with("python3"))
 }
 
 #[test]
@@ -429,7 +423,7 @@ fn flask_answers() {
                 return 'hello %s %d' % (name, session['met'])\n\
                 @application.post('/upload')\ndef upload():\n    return str(len(request.files['f'].read()))\n";
     let site = site(text, "");
-    let version = needs_packages!(site);
+    let Some(version) = packages_in(&site) else { return };
     let server = site.config(&format!("WSGIPythonPath @ROOT@/packages/{version}/site-packages")).start();
     let answer = server.get("/hello/you");
     assert_eq!(answer.text(), "hello you 1", "{}", server.error_log());
@@ -455,7 +449,7 @@ fn a_django_project_runs_with_the_configuration_of_its_documentation() {
                   Alias /static/ @ROOT@/static/\n<Directory @ROOT@/static>\nRequire all granted\n</Directory>\n\
                   <Directory @ROOT@/mysite/mysite>\n<Files wsgi.py>\nRequire all granted\n</Files>\n</Directory>\n";
     let site = Site::new().file("static/a.css", "css");
-    let version = needs_packages!(site);
+    let Some(version) = packages_in(&site) else { return };
     let packages = site.path(&format!("packages/{version}/site-packages"));
     let django = |folder: &Path, words: &[&str]| {
         let mut command = Command::new("/usr/bin/python3");

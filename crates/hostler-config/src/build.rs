@@ -175,10 +175,19 @@ fn apply(cmd: &mut Command<'_>, arity: Arity, set: Set, raw: &str) -> Result<(),
     if arity == Arity::RawArgs {
         return set(cmd, &args(Vec::new()));
     }
-    let given = words(raw);
+    let mut given = words(raw);
     let (least, most, says) = limits(arity);
+    if given.iter().take(filled(arity)).any(String::is_empty) {
+        return Err(format!("takes {says}, and not an empty one"));
+    }
     if given.len() < least || given.len() > most {
         return Err(format!("takes {says}, not {}", given.len()));
+    }
+    // Quirk(apache): an empty word ends a list.
+    if matches!(arity, Arity::Iterate | Arity::Iterate2)
+        && let Some(end) = given.iter().position(String::is_empty)
+    {
+        given.truncate(end);
     }
     match arity {
         Arity::Iterate => given.into_iter().try_for_each(|word| set(cmd, &args(vec![word]))),
@@ -190,6 +199,16 @@ fn apply(cmd: &mut Command<'_>, arity: Arity, set: Set, raw: &str) -> Result<(),
             Err(format!("\"{}\" is neither On nor Off", given[0]))
         }
         _ => set(cmd, &args(given)),
+    }
+}
+
+/// How many of the first words may not be empty: what can be left out can be empty, too.
+fn filled(arity: Arity) -> usize {
+    match arity {
+        Arity::NoArgs | Arity::RawArgs | Arity::TakeArgv => 0,
+        Arity::Take2 | Arity::Take23 => 2,
+        Arity::Take3 => 3,
+        _ => 1,
     }
 }
 

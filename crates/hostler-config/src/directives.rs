@@ -34,6 +34,7 @@ pub mod reach;
 pub(crate) mod reading;
 pub mod remoteip;
 pub mod rewrite;
+pub mod sed;
 pub mod servlet;
 pub mod session;
 pub mod setenvif;

@@ -8,8 +8,8 @@ pub(crate) mod known;
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, core, dir, env, expires, fcgid,
     filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime, negotiation,
-    peruser, pool, proxy, proxy_fcgi, reach, reading, remoteip, rewrite, servlet, session, setenvif, speling,
-    ssl, substitute, userdir, usertrack, vhost_alias,
+    peruser, pool, proxy, proxy_fcgi, reach, reading, remoteip, rewrite, sed, servlet, session, setenvif,
+    speling, ssl, substitute, userdir, usertrack, vhost_alias,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -78,6 +78,7 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[2],
     &servlet::MODULE,
     &substitute::MODULE,
+    &sed::MODULE,
     &ssl::CLIENTS,
     &ssl::BACKENDS,
     &peruser::MODULE,

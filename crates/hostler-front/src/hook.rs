@@ -7,6 +7,7 @@ pub(crate) mod follow;
 pub(crate) mod handler;
 pub(crate) mod host;
 pub(crate) mod input;
+pub(crate) mod lead;
 pub(crate) mod phases;
 pub(crate) mod plan;
 pub(crate) mod registry;

@@ -5,6 +5,7 @@ pub(crate) mod deadline;
 pub(crate) mod descriptors;
 pub(crate) mod early;
 pub(crate) mod open_file;
+pub(crate) mod scratch;
 pub(crate) mod sent;
 pub(crate) mod stream;
 pub(crate) mod tunnel;

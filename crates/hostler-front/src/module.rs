@@ -33,6 +33,7 @@ pub(crate) mod proxy_fcgi;
 pub(crate) mod ratelimit;
 pub(crate) mod remoteip;
 pub(crate) mod rewrite;
+pub(crate) mod sed;
 pub(crate) mod servlet;
 pub(crate) mod session;
 pub(crate) mod socket;

@@ -6,12 +6,12 @@ use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
     ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
-    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, servlet, session, speling, ssl, status,
+    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, sed, servlet, session, speling, ssl, status,
     substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 53] = [
+pub(crate) static MODULES: [&Module; 54] = [
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
@@ -59,6 +59,7 @@ pub(crate) static MODULES: [&Module; 53] = [
     &servlet::MODULE,
     &ssl::MODULE,
     &speling::MODULE,
+    &sed::MODULE,
     &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,

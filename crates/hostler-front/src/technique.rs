@@ -18,6 +18,7 @@
 //! respond       such a trip, from the request to the answer's body
 //! short         URLs whose phases come to the same for every request
 //! upstreams     other servers that the configuration names
+//! websocket     handshakes for clients over HTTP/2
 //! ```
 
 pub(crate) mod begin;
@@ -38,3 +39,4 @@ pub(crate) mod sockets;
 pub(crate) mod upload;
 pub(crate) mod upstreams;
 pub(crate) mod warm;
+pub(crate) mod websocket;

@@ -5,3 +5,4 @@ pub(crate) mod random;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod trailers;

@@ -1,7 +1,7 @@
 //! A client of WebSockets (RFC 6455) that sends any frame, and what applications see of one.
 
 use super::{log_when, needs_python, site};
-use crate::faults::frames::{Client, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, block};
+use crate::faults::frames::{Client, DATA, END_STREAM, HEADERS, SETTINGS};
 use hostler_tests::{Connection, Server};
 
 pub(crate) const TEXT: u8 = 0x81;
@@ -258,19 +258,6 @@ fn a_handshake_that_is_none_is_refused() {
     assert_eq!(server.request(no_wish.as_bytes()).text(), "not a websocket");
 }
 
-/// An extended CONNECT (RFC 8441), and bytes to go over its stream.
-fn connect(client: &mut Client, stream: u32, path: &str, protocol: &str) {
-    let fields = [
-        (":method", "CONNECT"),
-        (":protocol", protocol),
-        (":scheme", "http"),
-        (":authority", "localhost"),
-        (":path", path),
-        ("sec-websocket-version", "13"),
-    ];
-    assert!(client.send(HEADERS, END_HEADERS, stream, &block(&fields)));
-}
-
 #[test]
 fn a_websocket_goes_over_a_stream_of_http_2() {
     needs_python!();
@@ -280,7 +267,7 @@ fn a_websocket_goes_over_a_stream_of_http_2() {
     let server = server.start();
     let mut client = Client::connect(&server, &[(1, 0)]);
     let mut offers = false;
-    connect(&mut client, 1, "/two?c=d", "websocket");
+    client.ask_for(1, "/two?c=d", "websocket");
     let mut bytes = Vec::new();
     let mut sent = false;
     while measure(&bytes).is_none() {
@@ -306,7 +293,7 @@ fn a_websocket_goes_over_a_stream_of_http_2() {
     log_when(&server, "left with 1000");
     // What has no tunnel to offer must not look as if it had.
     for (stream, path, protocol) in [(3, "/x/y.html", "websocket"), (5, "/", "other")] {
-        connect(&mut client, stream, path, protocol);
+        client.ask_for(stream, path, protocol);
         let outcome = client.outcome(stream);
         assert!(
             matches!(outcome, crate::faults::frames::Outcome::Answer(501, _)),

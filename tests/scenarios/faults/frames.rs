@@ -80,6 +80,19 @@ impl Client {
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, &block)
     }
 
+    /// An extended CONNECT (RFC 8441): bytes of that protocol may go over its stream afterwards.
+    pub(crate) fn ask_for(&mut self, stream: u32, path: &str, protocol: &str) -> bool {
+        let fields = [
+            (":method", "CONNECT"),
+            (":protocol", protocol),
+            (":scheme", "http"),
+            (":authority", "localhost"),
+            (":path", path),
+            ("sec-websocket-version", "13"),
+        ];
+        self.send(HEADERS, END_HEADERS, stream, &block(&fields))
+    }
+
     /// The next frame; `None` when the connection has ended. Waits for up to 20 seconds.
     pub(crate) fn frame(&mut self) -> Option<Frame> {
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -182,7 +195,7 @@ pub(crate) fn string(text: &str) -> Vec<u8> {
 }
 
 /// The status at the start of an answer's block: one of the static table's, or a literal value for its name.
-fn status_of(block: &[u8]) -> u16 {
+pub(crate) fn status_of(block: &[u8]) -> u16 {
     const INDEXED: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
     match *block {
         [index @ 0x88..=0x8e, ..] => INDEXED[usize::from(index - 0x88)],

@@ -137,7 +137,7 @@ pub struct Server {
     /// `ProxyIOBufferSize`, in bytes.
     pub io_buffer: Option<usize>,
     /// `ProxyReceiveBufferSize`, in bytes.
-    pub receive_buffer: Option<usize>,
+    pub receive_buffer: Option<u32>,
     /// `ProxySourceAddress`.
     pub source_address: Option<std::net::IpAddr>,
     /// `ProxyStatus`; unset means Off.

@@ -5,7 +5,8 @@
 //! everything and still reads. Only an attempt to send tells them apart, as a closed connection is reset by it. So
 //! the first bytes of the answer, which are the same in every answer, are sent ahead of the rest.
 
-use super::wire::{Wire, with_scratch};
+use super::wire::Wire;
+use crate::io::scratch::with_scratch;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io::IoSlice;

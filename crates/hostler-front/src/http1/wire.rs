@@ -7,6 +7,7 @@ use crate::io::body::BodyError;
 use crate::io::deadline::Deadline;
 use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
+use crate::io::scratch::with_scratch;
 use crate::io::sent::Ended;
 use crate::io::stream::Io;
 use crate::limits::clients::Client;
@@ -193,13 +194,4 @@ fn remaining<'a>(pieces: &[&'a [u8]], mut at: usize) -> smallvec::SmallVec<[IoSl
         }
     }
     out
-}
-
-/// Space to read into, one per thread: whatever has to outlive a poll is copied out of it.
-pub(crate) fn with_scratch<T>(f: impl FnOnce(&mut [u8]) -> T) -> T {
-    const SIZE: usize = 32 << 10;
-    thread_local! {
-        static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SIZE].into_boxed_slice());
-    }
-    SCRATCH.with_borrow_mut(|scratch| f(scratch))
 }

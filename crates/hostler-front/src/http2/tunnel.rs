@@ -3,21 +3,17 @@
 
 use super::{CONNECTION_FIELDS, Working};
 use crate::hook::reply::Reply;
-use crate::http1::wire::with_scratch;
 use crate::io::body::Body;
+use crate::io::deadline::Deadline;
 use crate::io::sent::Sent;
-use crate::io::tunnel::{EXTENDED, Tunnel};
+use crate::io::tunnel::EXTENDED;
 use crate::request::Request;
 use crate::request::thread::Thread;
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use hyper::ext::Protocol;
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A request of that kind.
 pub(super) struct Asked {
@@ -35,6 +31,8 @@ pub(super) fn asked<B>(request: &mut hyper::Request<B>) -> Option<Asked> {
 pub(super) fn as_get(request: &mut Request) {
     request.method = Bytes::from_static(b"GET");
     request.line = [b"GET ", &request.target[..], b" HTTP/2.0"].concat().into();
+    // The stream itself is the handshake: a key is no word of it, nor what answers one (RFC 8441 §5).
+    request.headers_in.unset("Sec-WebSocket-Key");
     request.notes.set(EXTENDED, Bytes::from_static(b"websocket"));
 }
 
@@ -66,6 +64,7 @@ impl Asked {
             if let (Ok(name), Ok(value)) = parsed
                 && !CONNECTION_FIELDS.contains(&name.as_str())
                 && name != http::header::CONTENT_LENGTH
+                && name != http::header::SEC_WEBSOCKET_ACCEPT
             {
                 response.headers_mut().append(name, value);
             }
@@ -75,8 +74,8 @@ impl Asked {
             let mut sent = Sent::default();
             let mut received = 0;
             if let Ok(stream) = stream.await {
-                let mut stream = TokioIo::new(stream);
-                (sent.body, received) = carry(&mut stream, &mut tunnel).await;
+                let deadline = Deadline::new(reply.request.peer.remote.ip().into());
+                (sent.body, received) = tunnel.carry(TokioIo::new(stream), Bytes::new(), deadline).await;
                 sent.total = sent.body;
                 tunnel.upstream.count(received, sent.body);
             }
@@ -85,95 +84,4 @@ impl Asked {
         });
         Ok(response)
     }
-}
-
-/// One way of the two.
-#[derive(Default)]
-struct Way {
-    /// What there is no room for yet.
-    rest: Bytes,
-    /// Whoever speaks has said all.
-    is_over: bool,
-    bytes: u64,
-}
-
-impl Way {
-    fn took(&mut self, piece: Bytes) {
-        self.bytes += piece.len() as u64;
-        self.is_over = piece.is_empty();
-        self.rest = piece;
-    }
-}
-
-type Stream = TokioIo<Upgraded>;
-
-/// Carries bytes until one side is done; how many went to the client and to the server.
-async fn carry(stream: &mut Stream, tunnel: &mut Tunnel) -> (u64, u64) {
-    let mut down = Way { rest: std::mem::take(&mut tunnel.early), ..Way::default() };
-    let mut up = Way::default();
-    down.bytes = down.rest.len() as u64;
-    poll_fn(|context| {
-        let (one, other) =
-            (poll_down(stream, tunnel, &mut down, context), poll_up(stream, tunnel, &mut up, context));
-        if one.is_ready() || matches!(other, Poll::Ready(Err(()))) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    (down.bytes, up.bytes)
-}
-
-/// Pieces that one turn carries at most: others have streams, too.
-const TURN: usize = 8;
-
-/// From the server to the client.
-fn poll_down(
-    stream: &mut Stream,
-    tunnel: &mut Tunnel,
-    way: &mut Way,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), ()>> {
-    for _ in 0..TURN {
-        while !way.rest.is_empty() {
-            let written = ready!(Pin::new(&mut *stream).poll_write(context, &way.rest)).map_err(|_| ())?;
-            if written == 0 {
-                return Poll::Ready(Err(()));
-            }
-            way.rest.advance(written);
-        }
-        if way.is_over {
-            return Pin::new(&mut *stream).poll_shutdown(context).map_err(|_| ());
-        }
-        let read = with_scratch(|scratch| {
-            let read = tunnel.connection.poll_read(context, scratch);
-            read.map_ok(|read| Bytes::copy_from_slice(&scratch[..read]))
-        });
-        way.took(ready!(read).map_err(|_| ())?);
-    }
-    context.waker().wake_by_ref();
-    Poll::Pending
-}
-
-/// From the client to the server.
-fn poll_up(
-    stream: &mut Stream,
-    tunnel: &mut Tunnel,
-    way: &mut Way,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), ()>> {
-    for _ in 0..TURN {
-        if !way.rest.is_empty() {
-            tunnel.connection.push(std::mem::take(&mut way.rest));
-        }
-        ready!(tunnel.connection.poll_flush(context)).map_err(|_| ())?;
-        if way.is_over {
-            return tunnel.connection.poll_shutdown(context).map_err(|_| ());
-        }
-        let read = with_scratch(|scratch| {
-            let mut buffer = ReadBuf::new(scratch);
-            let read = Pin::new(&mut *stream).poll_read(context, &mut buffer);
-            read.map_ok(|()| Bytes::copy_from_slice(buffer.filled()))
-        });
-        way.took(ready!(read).map_err(|_| ())?);
-    }
-    context.waker().wake_by_ref();
-    Poll::Pending
 }

@@ -7,15 +7,14 @@
 //! **Diagnostics**: under `substitute`.
 
 use crate::hook::handler::UNRANGED;
+use crate::hook::lead;
 use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::limits::budget::{self, Sideline};
-use crate::log::{self, Severity};
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_config::DirConfig;
 use hostler_config::directives::substitute::LONGEST;
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -30,8 +29,6 @@ pub(crate) static MODULE: Module = Module {
 
 /// Of lines that are changed before others get their turn, in bytes.
 const TURN: usize = 32 << 10;
-/// An answer of so many bytes is made whole before its header goes.
-const WHOLE: usize = 64 << 10;
 
 async fn changed(request: &mut Request, body: Body) -> Body {
     if matches!(body, Body::Empty) || request.dir.substitute.rules.is_empty() {
@@ -39,23 +36,9 @@ async fn changed(request: &mut Request, body: Body) -> Body {
     }
     request.headers_out.unset("Content-Length");
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
-    // What comes bit by bit goes on as it comes.
-    let most = if matches!(body, Body::Stream(_)) { 1 } else { WHOLE };
-    let mut lines = Lines::new(request, body.into_stream());
-    let mut first = Vec::new();
-    while first.len() < most {
-        match poll_fn(|cx| lines.poll_chunk(cx)).await {
-            None => return Body::Bytes(first.into()),
-            Some(Ok(piece)) => first.extend_from_slice(&piece),
-            Some(Err(error)) => {
-                log::request(request, Severity::Error, "substitute", &error.to_string());
-                request.budget.fail();
-                return Body::Empty;
-            }
-        }
-    }
-    lines.done = Some(first.into());
-    Body::Stream(Box::new(lines))
+    let is_stream = matches!(body, Body::Stream(_));
+    let lines = Lines::new(request, body.into_stream());
+    lead::begin(request, "substitute", lines, is_stream).await
 }
 
 /// A body on its way through the rules.
@@ -66,15 +49,13 @@ struct Lines {
     lines: Vec<u8>,
     at: usize,
     ended: bool,
-    /// What is changed already, and goes first.
-    done: Option<Bytes>,
     sideline: Sideline,
 }
 
 impl Lines {
     fn new(request: &Request, source: Box<dyn BodyStream>) -> Self {
         let (dir, sideline) = (request.dir.clone(), Sideline::of(request));
-        Self { source, dir, lines: Vec::new(), at: 0, ended: false, done: None, sideline }
+        Self { source, dir, lines: Vec::new(), at: 0, ended: false, sideline }
     }
 
     fn check(&self, length: usize) -> Result<(), BodyError> {
@@ -112,9 +93,6 @@ impl Lines {
 
 impl BodyStream for Lines {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(done) = self.done.take() {
-            return Poll::Ready(Some(Ok(done)));
-        }
         loop {
             ready!(self.sideline.poll_turn(cx));
             let before = budget::thread_time();

@@ -18,7 +18,7 @@ use crate::technique::upload::Upload;
 use bytes::Bytes;
 use hostler_ajp::{Head, TooLong};
 use hostler_gateway::backend::OnAbandon;
-use hostler_gateway::backend::ajp::{Ajp, Ask, Exchange, Pool};
+use hostler_gateway::backend::ajp::{self, Ajp, Ask, Exchange, Pool};
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
 use hostler_gateway::{Error, Kind};
 use std::future::poll_fn;
@@ -85,6 +85,26 @@ pub(crate) async fn ask(request: &Request, pool: &Arc<Pool>, told: &Told<'_>) ->
             Event::Output(_) | Event::Log(_) => {}
             Event::End { .. } => return told.ok_or_else(|| Error::new(Kind::NoHeader)),
         }
+    }
+}
+
+/// Asks a container whether it is there, for so long at most (`ping=`).
+///
+/// # Errors
+/// It is not, or says something else.
+pub(crate) async fn ping(request: &Request, pool: &Arc<Pool>, limit: Duration) -> Result<(), Error> {
+    let work = Work {
+        thread: request.thread.index,
+        head: ajp::ping(),
+        has_body: false,
+        timeout: limit,
+        on_abandon: OnAbandon::TakeBackOrKill(limit),
+        ask: Ask::whether_it_is_there(),
+    };
+    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::default() };
+    match conversation.next().await? {
+        Event::End { .. } => Ok(()),
+        _ => Err(Error::new(Kind::ProtocolViolation)),
     }
 }
 

@@ -25,13 +25,14 @@ impl Upstreams {
     pub(crate) fn new(config: &Config, known: &[MemberState]) -> Self {
         let mut all = Self::default();
         for server in &config.servers {
+            let buffer = server.conf.proxy.receive_buffer;
             for worker in &server.conf.proxy.workers {
-                all.workers.entry(address(worker)).or_insert_with(|| upstream(worker));
+                all.workers.entry(address(worker)).or_insert_with(|| upstream(worker, buffer));
             }
             for balancer in &server.conf.proxy.balancers {
                 let key = address(balancer);
                 if !all.balancers.contains_key(&key) {
-                    let made = Arc::new(balanced(balancer));
+                    let made = Arc::new(balanced(balancer, buffer));
                     restore(&made, balancer, known);
                     all.order.push(made.clone());
                     all.balancers.insert(key, made);
@@ -78,8 +79,8 @@ fn address<T>(value: &Arc<T>) -> usize {
     Arc::as_ptr(value) as usize
 }
 
-fn balanced(balancer: &proxy::Balancer) -> Balancer {
-    let members = balancer.members.iter().map(|member| upstream(&member.worker)).collect();
+fn balanced(balancer: &proxy::Balancer, buffer: Option<u32>) -> Balancer {
+    let members = balancer.members.iter().map(|member| upstream(&member.worker, buffer)).collect();
     let method = match balancer.parameters.method.unwrap_or_default() {
         Said::ByRequests => Method::ByRequests,
         Said::ByTraffic => Method::ByTraffic,
@@ -90,8 +91,8 @@ fn balanced(balancer: &proxy::Balancer) -> Balancer {
     Balancer::new(&balancer.name, members, method, no_failover, recovery)
 }
 
-fn upstream(worker: &Worker) -> Arc<Upstream> {
-    Upstream::new(&worker.url.to_string(), target(&worker.url), settings(&worker.parameters))
+fn upstream(worker: &Worker, buffer: Option<u32>) -> Arc<Upstream> {
+    Upstream::new(&worker.url.to_string(), target(&worker.url), settings(&worker.parameters, buffer))
 }
 
 /// Where a URL's server is.
@@ -102,7 +103,8 @@ pub(crate) fn target(url: &Url) -> Target {
     }
 }
 
-fn settings(said: &Parameters) -> UpstreamSettings {
+/// `of_server`: `ProxyReceiveBufferSize`.
+fn settings(said: &Parameters, of_server: Option<u32>) -> UpstreamSettings {
     let usual = UpstreamSettings::default();
     UpstreamSettings {
         load_factor: said.load_factor.unwrap_or(usual.load_factor),
@@ -118,5 +120,6 @@ fn settings(said: &Parameters) -> UpstreamSettings {
         reuse: said.reuse.unwrap_or(true),
         address_ttl: said.address_ttl.unwrap_or(usual.address_ttl),
         keep_alive: said.keep_alive == Some(true),
+        receive_buffer: said.receive_buffer.or(of_server).filter(|bytes| *bytes > 0),
     }
 }

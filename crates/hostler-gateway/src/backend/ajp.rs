@@ -6,7 +6,7 @@
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Buf as _, Bytes, BytesMut};
 use hostler_ajp::{
-    Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end,
+    Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end, cping,
 };
 
 /// The protocol.
@@ -36,13 +36,21 @@ pub struct Ask {
     pub body: Announced,
     /// The longest packet that was agreed on, in bytes.
     pub packet: usize,
+    /// It is no request, but the question whether the container is there ([`hostler_ajp::cping`]).
+    pub is_ping: bool,
 }
 
 impl Ask {
+    /// For [`ping`].
+    #[must_use]
+    pub const fn whether_it_is_there() -> Self {
+        Self { body: Announced::Nothing, packet: USUAL, is_ping: true }
+    }
+
     /// For packets of the usual length.
     #[must_use]
     pub const fn usual(body: Announced) -> Self {
-        Self { body, packet: USUAL }
+        Self { body, packet: USUAL, is_ping: false }
     }
 }
 
@@ -58,6 +66,16 @@ pub struct Talk {
     whole: bool,
     /// The most of a body that a packet holds, in bytes.
     most: usize,
+    /// The answer to the question whether the container is there is all that is waited for; whether it has come.
+    ping: Option<bool>,
+}
+
+/// The question whether the container is there, for [`stream::Work::head`].
+#[must_use]
+pub fn ping() -> Bytes {
+    let mut question = Vec::new();
+    cping(&mut question);
+    question.into()
 }
 
 /// What begins a request, for [`stream::Work::head`].
@@ -95,11 +113,12 @@ impl Protocol for Ajp {
     fn answer(ask: &Ask) -> Talk {
         let most = BODY + ask.packet.clamp(USUAL, LONGEST) - USUAL;
         Talk {
-            answer: Answer::new(ask.packet),
+            answer: if ask.is_ping { Answer::after_cping(ask.packet) } else { Answer::new(ask.packet) },
             held: BytesMut::new(),
             wanted: (ask.body == Announced::Length).then_some(most),
             whole: ask.body == Announced::Nothing,
             most,
+            ping: ask.is_ping.then_some(false),
         }
     }
 
@@ -144,8 +163,12 @@ impl Protocol for Ajp {
                     talk.wanted = Some(length.min(talk.most));
                     None
                 }
-                // What has come is sent on as it comes; nothing was asked.
-                Some(Said::Flush | Said::CPong) => None,
+                Some(Said::CPong) => {
+                    talk.ping = talk.ping.map(|_| true);
+                    talk.ping.map(|_| Event::End { trouble: None })
+                }
+                // What has come is sent on as it comes.
+                Some(Said::Flush) => None,
             };
             bytes.advance(used);
             if event.is_some() || bytes.is_empty() || talk.wanted.is_some() {
@@ -155,12 +178,12 @@ impl Protocol for Ajp {
     }
 
     fn is_answered(talk: &Talk) -> bool {
-        talk.answer.is_ended()
+        talk.ping.unwrap_or_else(|| talk.answer.is_ended())
     }
 
     fn is_over(talk: &Talk) -> bool {
         // A container that still waits for a piece would take the next request for it.
-        talk.answer.is_over() && talk.wanted.is_none()
+        talk.ping.unwrap_or_else(|| talk.answer.is_over() && talk.wanted.is_none())
     }
 
     fn closed(_: &mut Talk) -> Result<EventOf<Self>, CutOff> {

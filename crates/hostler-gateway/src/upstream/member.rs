@@ -79,6 +79,8 @@ pub struct UpstreamSettings {
     pub address_ttl: Duration,
     /// `keepalive`
     pub keep_alive: bool,
+    /// `receivebuffersize`, in bytes; `None`: what the kernel finds right.
+    pub receive_buffer: Option<u32>,
 }
 
 /// How long before it is made a server may have failed.
@@ -100,6 +102,7 @@ impl Default for UpstreamSettings {
             reuse: true,
             address_ttl: Duration::from_secs(60),
             keep_alive: false,
+            receive_buffer: None,
         }
     }
 }

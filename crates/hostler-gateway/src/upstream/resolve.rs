@@ -1,6 +1,6 @@
 //! Where a server is, and connecting to it.
 
-use super::{Connection, Upstream};
+use super::{Connection, Upstream, UpstreamSettings};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -74,7 +74,7 @@ impl Upstream {
         };
         let mut last = NotConnected::Name("it has no address".to_owned());
         for address in in_turn(&addresses) {
-            match timeout(limit, connect(address, from, self.settings.keep_alive)).await {
+            match timeout(limit, connect(address, from, &self.settings)).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => last = NotConnected::Failed(error),
                 Err(_) => last = NotConnected::Timeout(limit),
@@ -122,9 +122,17 @@ pub fn in_turn(addresses: &[SocketAddr]) -> impl Iterator<Item = SocketAddr> {
     first.into_iter().chain(rest)
 }
 
-async fn connect(address: SocketAddr, from: Option<IpAddr>, keep_alive: bool) -> io::Result<Connection> {
+async fn connect(
+    address: SocketAddr,
+    from: Option<IpAddr>,
+    settings: &UpstreamSettings,
+) -> io::Result<Connection> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_keepalive(keep_alive)?;
+    socket.set_keepalive(settings.keep_alive)?;
+    if let Some(bytes) = settings.receive_buffer {
+        // Before it is connected: the window is agreed on then.
+        socket.set_recv_buffer_size(bytes)?;
+    }
     if let Some(from) = from.filter(|from| from.is_ipv4() == address.is_ipv4()) {
         socket.bind(SocketAddr::from((from, 0)))?;
     }

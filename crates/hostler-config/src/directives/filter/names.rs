@@ -19,6 +19,7 @@ pub const CONTENT_SET: Rank = 20;
 const OUTPUTS: &[(&str, Rank)] = &[
     ("INCLUDES", RESOURCE),
     ("SUBSTITUTE", RESOURCE),
+    ("SED", RESOURCE),
     ("DATA", RESOURCE),
     ("INFLATE", RESOURCE - 1),
     ("DEFLATE", CONTENT_SET),
@@ -28,7 +29,7 @@ const OUTPUTS: &[(&str, Rank)] = &[
 ];
 
 /// Filters for requests, and where they stand.
-const INPUTS: &[(&str, Rank)] = &[("DEFLATE", CONTENT_SET), ("BUFFER", CONTENT_SET)];
+const INPUTS: &[(&str, Rank)] = &[("DEFLATE", CONTENT_SET), ("BUFFER", CONTENT_SET), ("SED", RESOURCE)];
 
 /// Which way a filter works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

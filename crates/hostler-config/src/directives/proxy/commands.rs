@@ -2,7 +2,7 @@
 
 use super::checks::Check;
 use super::parameters::buffer;
-use super::section::{open, say};
+use super::section::{open, say, warn_of_ping};
 use super::url::Url;
 use super::{BadHeader, ErrorOverride, Pass, Reverse, StatusLine, Via};
 use crate::directives::core::values::{choice, milliseconds, number};
@@ -223,7 +223,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "bytes",
         "The kernel's buffer for answers; 0: what the kernel finds right",
         |command, args| {
-            command.server.proxy.receive_buffer = Some(buffer(args.first())?);
+            command.server.proxy.receive_buffer = Some(buffer(args.first())? as u32);
             Ok(())
         },
     )
@@ -417,11 +417,7 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     words.try_for_each(|word| worker.set(&word))?;
     let (has_ping, check): (bool, Check) =
         (worker.parameters.ping.is_some(), worker.parameters.check.clone());
-    if has_ping && is_program {
-        let why =
-            "ping= has no effect here: it asks HTTP servers only (hcmethod=CPING asks Tomcats in advance)";
-        command.warn_once("ping", why);
-    }
+    warn_of_ping(command, &url, has_ping);
     let check = command.server.proxy.resolved(&check, is_ajp, is_program)?;
     let balancer = command.server.proxy.balancer_mut(&name, origin);
     balancer.member(url, origin).parameters.check = check;

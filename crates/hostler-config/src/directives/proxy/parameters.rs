@@ -99,13 +99,14 @@ pub struct Parameters {
     pub keep_alive: Option<bool>,
     /// `disablereuse`; `enablereuse` is its contrary. Unset means that connections are kept.
     pub reuse: Option<bool>,
-    /// `ping`: `Expect: 100-continue` is sent first, and waited for this long.
+    /// `ping`: how long the server may take to say that it is there, before it gets the request: HTTP servers are sent
+    /// `Expect: 100-continue`, servlet containers are asked.
     pub ping: Option<Duration>,
     /// `acquire`: how long to wait for a connection where `max` are in use (default: not at all).
     pub acquire: Option<Duration>,
     /// `lbset` (0 to 99; default 0): servers of a higher set take over where all of the lower ones can't.
     pub set: Option<u32>,
-    /// `min`: connections that are kept however long nobody needs them.
+    /// `min`: entries of Apache's list of connections, not connections. Here they take no place before they are there.
     pub min: Option<u32>,
     /// `max`: most connections at once (default: no limit).
     pub max: Option<u32>,
@@ -117,6 +118,9 @@ pub struct Parameters {
     pub address_ttl: Option<Duration>,
     /// `responsefieldsize`, in bytes (default 8192).
     pub field_size: Option<usize>,
+    /// `receivebuffersize`: the kernel's buffer for answers, in bytes; 0: what it finds right (default:
+    /// ProxyReceiveBufferSize).
+    pub receive_buffer: Option<u32>,
     /// `secret`: what a servlet container wants to hear before it answers.
     pub secret: Option<Box<str>>,
     /// `upgrade`: protocols that a connection may change to; empty: none; `*`: any.
@@ -164,7 +168,8 @@ impl Parameters {
             // Pieces of an answer are never held back, and buffers are as large as they have to be.
             "flushpackets" => drop(choice(value, &[("on", ()), ("off", ()), ("auto", ())])?),
             "flushwait" => drop(number(value, 0..=1000_u32)?),
-            "iobuffersize" | "receivebuffersize" => drop(buffer(value)?),
+            "iobuffersize" => drop(buffer(value)?),
+            "receivebuffersize" => self.receive_buffer = Some(buffer(value)? as u32),
             "secret" => self.secret = Some(value.into()),
             name if name.starts_with("hc") => return self.check.set(name, value),
             _ => return Ok(false),

@@ -47,5 +47,17 @@ pub(super) fn say(command: &mut Command<'_>, url: &str, words: &[String]) -> Res
         return words.iter().try_for_each(|word| balancer.set(word));
     }
     let worker = command.server.proxy.worker_mut(url, origin);
-    words.iter().try_for_each(|word| worker.set(word))
+    words.iter().try_for_each(|word| worker.set(word))?;
+    let (url, has_ping) = (worker.url.clone(), worker.parameters.ping.is_some());
+    warn_of_ping(command, &url, has_ping);
+    Ok(())
+}
+
+/// Quirk(apache): it takes the parameter for any server, and asks those that can't be asked nothing.
+pub(super) fn warn_of_ping(command: &mut Command<'_>, url: &Url, has_ping: bool) {
+    if has_ping && url.is_program() && &*url.scheme != "ajp" {
+        let why =
+            format!("ping= has no effect with {}://: only HTTP servers and Tomcats can be asked", url.scheme);
+        command.warn_once("ping", why);
+    }
 }

@@ -12,6 +12,7 @@ use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
 use crate::values::table::Table;
+use crate::values::trailers::may_follow;
 use bytes::Bytes;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
@@ -200,20 +201,9 @@ impl Conversation {
 
 /// Fields behind a body, without those that would say how long it is or what it means (RFC 9110 §6.5.1).
 fn trailers(head: &Head) -> Table {
-    const NEVER: [&[u8]; 9] = [
-        b"Content-Length",
-        b"Transfer-Encoding",
-        b"Trailer",
-        b"TE",
-        b"Host",
-        b"Connection",
-        b"Content-Type",
-        b"Content-Encoding",
-        b"Content-Range",
-    ];
     let mut table = Table::with_capacity(head.fields.len());
     for (name, value) in &head.fields {
-        if !NEVER.iter().any(|never| name.eq_ignore_ascii_case(never)) {
+        if may_follow(name) {
             table.add(name.clone(), value.clone());
         }
     }

@@ -6,6 +6,7 @@ use crate::hook::handler::KEEPS_SERVER;
 use crate::request::{Request, variables};
 use crate::values::status;
 use crate::values::table::Table;
+use crate::values::trailers::may_follow;
 use bytes::Bytes;
 use hostler_config::directives::proxy::{Via, reverse};
 use hostler_gateway::backend::http::Said;
@@ -86,28 +87,11 @@ pub(super) fn tell_early(request: &Request, said: &Said) {
     early.tell(&head);
 }
 
-/// Fields that mean nothing behind a body, or must not be believed there (RFC 9110 §6.5.1).
-const NO_TRAILERS: [&[u8]; 12] = [
-    b"content-length",
-    b"content-type",
-    b"content-encoding",
-    b"content-range",
-    b"host",
-    b"set-cookie",
-    b"location",
-    b"www-authenticate",
-    b"authorization",
-    b"cache-control",
-    b"age",
-    b"vary",
-];
-
 /// What comes behind an answer's body, as far as it may.
 pub(super) fn trailers(fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
     let mut kept = Table::with_capacity(fields.len());
     for (name, value) in fields {
-        let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
-        if !is(&HOP_BY_HOP) && !is(&NO_TRAILERS) {
+        if may_follow(&name) {
             kept.add(name, value);
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct Framing<'a> {
     pub(super) length: Option<u64>,
     /// The protocol that the client wants to change to.
     pub(super) upgrade: Option<&'a Bytes>,
+    /// The key of a WebSocket's handshake, where the client has sent none.
+    pub(super) key: Option<&'a str>,
     /// The server is asked to say whether it wants the body.
     pub(super) expect: bool,
     /// The connection ends with the answer.
@@ -93,6 +95,7 @@ fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
         Some(protocol) => {
             field(out, b"Upgrade", protocol);
             field(out, b"Connection", b"Upgrade");
+            framing.key.into_iter().for_each(|key| field(out, b"Sec-WebSocket-Key", key.as_bytes()));
         }
         None => field(out, b"Connection", if framing.close { b"close" } else { b"Keep-Alive" }),
     }

@@ -29,6 +29,8 @@ pub(super) struct Conversation {
     /// It counts among those that the server is at.
     pub(super) usage: Usage,
     pub(super) received: u64,
+    /// What a server that changes the protocol has to show that it has understood.
+    pub(super) key: Option<String>,
 }
 
 impl Conversation {

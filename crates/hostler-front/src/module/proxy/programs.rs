@@ -189,6 +189,13 @@ async fn contain(
         Ok(pool) => pool,
         Err(error) => return Err(Missed::Halt(fail(request, LOG, &error))),
     };
+    if let Some(limit) = to.parameters.ping {
+        let asked = container::ping(request, &pool, limit).await;
+        asked.map_err(|why| {
+            let why = format!("it does not say within {limit:?} that it is there: {why}");
+            Missed::NotConnected(Error::because(Kind::NotConnected, why), 503)
+        })?;
+    }
     let secret = to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()));
     let attributes = secret.into_iter().collect();
     let told = Told { path, server_name: None, attributes, packet: USUAL, timeout: Some(timeout) };

@@ -16,6 +16,7 @@ use crate::request::flow::{Continue, Halt};
 use crate::technique::gathered::Gathered;
 use crate::technique::overridden::overridden;
 use crate::technique::sockets;
+use crate::technique::websocket;
 use hostler_config::directives::proxy::BadHeader;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
 use hostler_gateway::backend::http::{Asked, Event, Said};
@@ -195,7 +196,8 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
         Ok(usage) => usage,
         Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
     };
-    let outgoing = outgoing(request, to, &upload);
+    let key = websocket::key(request);
+    let outgoing = outgoing(request, to, &upload, key.as_deref());
     let secure = match secure::of(request, to) {
         Ok(secure) => secure,
         Err(halted) => return Err(halt(halted)),
@@ -207,8 +209,8 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
             Ok(exchange) => exchange,
             Err(why) => return Err(not_started(request, to, why, upload)),
         };
-        let conversation =
-            Conversation { exchange, upload, upstream: to.upstream.clone(), usage, received: 0 };
+        let (upstream, key) = (to.upstream.clone(), key.clone());
+        let conversation = Conversation { exchange, upload, upstream, usage, received: 0, key };
         match converse(request, to, conversation).await {
             Ok(body) => return body.map_err(halt),
             Err((Broken::Client(error), _)) => {
@@ -289,7 +291,7 @@ fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool
 }
 
 /// The request as it is sent.
-fn outgoing(request: &Request, to: &Destination, upload: &Upload) -> Outgoing {
+fn outgoing(request: &Request, to: &Destination, upload: &Upload, key: Option<&str>) -> Outgoing {
     let upgrade = to.upgrade(request);
     let is_old =
         ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));
@@ -297,6 +299,7 @@ fn outgoing(request: &Request, to: &Destination, upload: &Upload) -> Outgoing {
         sending: upload.sending,
         length: upload.length,
         upgrade,
+        key,
         expect: upload.is_some() && (expects(request) || to.parameters.ping.is_some()),
         close: is_old || to.is_unknown || to.parameters.reuse == Some(false),
     };
@@ -382,7 +385,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     };
     note_failure(request, to, said.head.status);
     if said.head.status == 101 {
-        return Ok(Ok(upgraded(request, to, &said, conversation)));
+        return Ok(upgraded(request, to, &said, conversation));
     }
     answer::apply(request, to, &said);
     if let Some(halt) = overridden(request) {
@@ -441,14 +444,24 @@ fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broke
 }
 
 /// The connection speaks another protocol from here on.
-fn upgraded(request: &mut Request, to: &Destination, said: &Said, conversation: Conversation) -> Body {
+fn upgraded(
+    request: &mut Request,
+    to: &Destination,
+    said: &Said,
+    conversation: Conversation,
+) -> Result<Body, Halt> {
+    let Conversation { exchange, usage, upstream, key, .. } = conversation;
+    if !websocket::is_accepted(key.as_deref(), said.head.all(&said.bytes, "sec-websocket-accept").next()) {
+        let why = "it agrees to a WebSocket, but its Sec-WebSocket-Accept does not fit the key";
+        log::request(request, Severity::Error, "proxy", &format!("{}: {why}", upstream.name()));
+        return Err(Halt::Status(502));
+    }
     answer::apply_upgrade(request, to, said);
     let timeout = to.parameters.timeout.or(request.server.conf.proxy.timeout);
-    let Conversation { exchange, usage, upstream, .. } = conversation;
     // Only a connection of its own has been asked to change.
-    exchange.into_tunnel().map_or(Body::Empty, |connection| {
+    Ok(exchange.into_tunnel().map_or(Body::Empty, |connection| {
         Body::Tunnel(Box::new(Tunnel::new(connection, (upstream, usage), timeout)))
-    })
+    }))
 }
 
 /// Why a server that was connected to has not answered.

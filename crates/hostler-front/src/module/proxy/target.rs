@@ -5,11 +5,15 @@ use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::{Request, settings};
 use crate::technique::upstreams::target;
+use crate::technique::websocket;
+use bytes::Bytes;
 use hostler_config::directives::core::EncodedSlashes;
 use hostler_config::directives::proxy::parameters::Parameters;
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::directives::proxy::{Balancer as Said, pass};
 use hostler_gateway::upstream::{Balancer, Upstream, UpstreamSettings};
+use hostler_http1::framing::has_token;
+use hostler_http1::head::HTTP_11;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -162,19 +166,20 @@ impl Destination {
     }
 
     /// What the client wants the connection to change to, if that is wanted here (`upgrade=`, `ws://`).
-    pub(super) fn upgrade<'r>(&self, request: &'r Request) -> Option<&'r bytes::Bytes> {
-        let asked = request.headers_in.find("Upgrade")?;
-        let connection = request.headers_in.find("Connection")?;
-        if !hostler_http1::framing::has_token(connection, b"upgrade") {
-            return None;
-        }
+    pub(super) fn upgrade<'r>(&self, request: &'r Request) -> Option<&'r Bytes> {
+        let asked = websocket::asked(request).or_else(|| asked_on_a_connection(request))?;
         let is = |name: &str| name == "*" || asked.eq_ignore_ascii_case(name.as_bytes());
         let may = match &self.parameters.upgrade {
             Some(protocols) => protocols.iter().any(|name| is(name)),
             None => matches!(&*self.url.scheme, "ws" | "wss") && is("websocket"),
         };
-        let is_plain =
-            request.version == hostler_http1::head::HTTP_11 && request.body.is_empty() && !request.is_sub();
-        (may && is_plain).then_some(asked)
+        (may && request.body.is_empty() && !request.is_sub()).then_some(asked)
     }
+}
+
+/// The protocol that a client wants its connection to change to (RFC 9110 §7.8).
+fn asked_on_a_connection(request: &Request) -> Option<&Bytes> {
+    let is_wanted = request.version == HTTP_11
+        && request.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
+    request.headers_in.find("Upgrade").filter(|_| is_wanted)
 }

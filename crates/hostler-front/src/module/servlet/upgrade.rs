@@ -15,6 +15,7 @@ use crate::technique::container::{self, Told, certificate};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::sockets;
+use crate::technique::websocket;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, Head, USUAL};
 use hostler_config::directives::alias::escape_path;
@@ -61,6 +62,9 @@ const LOOK: Duration = Duration::from_millis(400);
 
 /// What the client wants to change to; `None`: nothing that an application could do.
 pub(super) fn wanted(request: &Request) -> Option<Bytes> {
+    if let Some(protocol) = websocket::asked(request) {
+        return (!request.is_sub()).then(|| protocol.clone());
+    }
     let protocol = request.headers_in.find("Upgrade")?;
     // What clients offer by the way: the front itself speaks it, or not.
     let is_of_the_front = has_token(protocol, b"h2c") || has_token(protocol, b"tls/1.0");
@@ -109,15 +113,16 @@ async fn begin(
     let path = socket(&head, machine).map_err(|why| Error::because(Kind::NotConnected, why))?;
     let socket = sockets::connect(&request.thread, &machine.server, path, CONNECT).await?;
     let connection = Connection::unix(socket)?;
+    let key = websocket::key(request);
     let outgoing = upstream::Request {
-        head: self::head(request, &machine.host, protocol),
+        head: self::head(request, &machine.host, protocol, key.as_deref()),
         sending: Sending::None,
         asked: Asked { head: request.is_head(), upgrades: true },
         limits: Limits::default(),
         timeout: settings::timeout(&request.server),
     };
     let exchange = Exchange::begin(connection, &outgoing);
-    Ok(Conversation { exchange, upstream: machine.upgraded.clone(), usage })
+    Ok(Conversation { exchange, upstream: machine.upgraded.clone(), usage, key })
 }
 
 /// The socket that the virtual machine has named: in a folder of the site's, and nowhere else.
@@ -138,7 +143,7 @@ fn socket<'a>(head: &'a Head, machine: &Machine) -> Result<&'a [u8], String> {
 }
 
 /// The request as it is sent.
-fn head(request: &Request, host: &str, protocol: &[u8]) -> Bytes {
+fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> Bytes {
     let mut out = Vec::with_capacity(1024);
     out.extend_from_slice(&request.method);
     out.push(b' ');
@@ -160,6 +165,7 @@ fn head(request: &Request, host: &str, protocol: &[u8]) -> Bytes {
     field(&mut out, FACTS, &facts(request));
     field(&mut out, b"Upgrade", protocol);
     field(&mut out, b"Connection", b"Upgrade");
+    key.into_iter().for_each(|key| field(&mut out, b"Sec-WebSocket-Key", key.as_bytes()));
     out.extend_from_slice(b"\r\n");
     out.into()
 }
@@ -212,6 +218,8 @@ struct Conversation {
     exchange: Exchange,
     upstream: Arc<Upstream>,
     usage: Usage,
+    /// What the application has to show that it has understood.
+    key: Option<String>,
 }
 
 impl Conversation {
@@ -246,11 +254,15 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
             request,
         }))));
     }
+    let accepted = said.head.all(&said.bytes, "sec-websocket-accept").next();
+    if !websocket::is_accepted(conversation.key.as_deref(), accepted) {
+        return Err(Error::because(Kind::ProtocolViolation, "its Sec-WebSocket-Accept does not fit the key"));
+    }
     if let Some(protocol) = said.head.all(&said.bytes, "upgrade").next() {
         request.headers_out.set("Upgrade", Bytes::copy_from_slice(protocol));
     }
     request.headers_out.set("Connection", "Upgrade");
-    let Conversation { exchange, upstream, usage } = conversation;
+    let Conversation { exchange, upstream, usage, .. } = conversation;
     let connection = exchange.into_tunnel().ok_or_else(|| Error::new(Kind::System))?;
     Ok(Answered::Changed(Box::new(Tunnel::new(connection, (upstream, usage), None))))
 }

@@ -80,7 +80,7 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         headers: &headers,
         attributes: &attributes,
     };
-    Ok((ajp::head(&forward, told.packet)?, Ask { body: announced, packet: told.packet }))
+    Ok((ajp::head(&forward, told.packet)?, Ask { body: announced, packet: told.packet, is_ping: false }))
 }
 
 /// Whether there is a body to send: one whose length is told to be zero is none.

@@ -39,6 +39,11 @@ my %parts = (
         [ 'java/index.jsp', "$site/java/index.jsp" ],
         [ 'httpd.conf',     'conf', qr/# Java: a page/, qr/ServletApp/ ],
     ],
+    fastcgi => [
+        [ 'fastcgi/visits.fcgi', "$site/fastcgi/visits.fcgi" ],
+        [ 'httpd.conf',          'conf', qr/# FastCGI:/, qr/FcgidMaxProcesses/ ],
+    ],
+    balanced    => [ [ 'httpd.conf', 'conf', qr/# Balanced:/, qr/<\/Location>/ ] ],
     old         => [ [ 'httpd.conf', 'conf', qr/# mod_perl 1/, qr/PerlHandler Benchmark::Handler/ ] ],
     oldregistry => [
         [ 'perl/benchmarks/registry.pl', "$site/perl/benchmarks/registry.pl" ],
