@@ -22,6 +22,7 @@ macro_rules! needs_java {
 mod faults;
 mod sessions;
 mod tenants;
+mod tls;
 
 /// What the tests ask of it, each under a path of its own.
 const SERVLET: &str = r#"

@@ -1,5 +1,6 @@
 //! The showcase, as `make run` serves it: every page of it, the guest book, the neighbour, and a real browser.
 
+mod java;
 mod python;
 
 use hostler_tests::{Response, Server, Site, hostler, is_root, needs_program, needs_root};
@@ -309,7 +310,7 @@ fn programs_of_mod_perl_1_run_as_they_were_printed() {
 /// Hostler as it is where the Perl engine was not built.
 fn without_perl(site: Site) -> Site {
     let site = site.dir("programs");
-    for name in ["hostler", "hostler-master", "hostler-front", "hostler-site"] {
+    for name in ["hostler", "hostler-master", "hostler-front", "hostler-site", "hostler-servlet"] {
         let built = hostler().with_file_name(name);
         std::fs::copy(built, site.path("programs").join(name)).expect("a copy of a program");
     }

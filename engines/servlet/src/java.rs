@@ -63,7 +63,7 @@ impl Home {
         // With it half of the classes need not be read and verified. One that is of another Java is passed over in silence.
         if let Some(archive) = archive::find() {
             java.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
-            java.args(["-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+path=off"]);
+            java.args(["-Xshare:auto", "-Xlog:cds*=off"]);
         }
         // What is left of a program without memory answers nobody.
         java.args(["-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]);

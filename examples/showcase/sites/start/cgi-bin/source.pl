@@ -35,6 +35,10 @@ my %parts = (
         [ 'python/live.py',    "$site/python/live.py" ],
         [ 'httpd.conf',        'conf', qr/# Python: a WSGI/, qr/Header always set/ ],
     ],
+    java => [
+        [ 'java/index.jsp', "$site/java/index.jsp" ],
+        [ 'httpd.conf',     'conf', qr/# Java: a page/, qr/ServletApp/ ],
+    ],
     fastcgi => [
         [ 'fastcgi/visits.fcgi', "$site/fastcgi/visits.fcgi" ],
         [ 'httpd.conf',          'conf', qr/# FastCGI:/, qr/FcgidMaxProcesses/ ],
