@@ -250,11 +250,11 @@ fn convert(
 ) -> Request {
     let (parts, body) = from.into_parts();
     let mut request = Request::new(thread, peer);
-    request.version = HTTP_2;
-    request.method = Bytes::copy_from_slice(parts.method.as_str().as_bytes());
+    request.client.version = HTTP_2;
+    request.target.method = Bytes::copy_from_slice(parts.method.as_str().as_bytes());
     let target = parts.uri.path_and_query().map_or("/", |p| p.as_str());
-    request.target = Bytes::copy_from_slice(target.as_bytes());
-    request.line = format!("{} {target} HTTP/2.0", parts.method).into();
+    request.client.target = Bytes::copy_from_slice(target.as_bytes());
+    request.client.line = format!("{} {target} HTTP/2.0", parts.method).into();
     // RFC 9113 §8.2.3: pieces of one cookie field.
     let mut cookie = Vec::new();
     for (name, value) in &parts.headers {
@@ -267,10 +267,11 @@ fn convert(
         }
     }
     if parts.headers.contains_key("cookie") {
-        request.headers_in.set(Bytes::from_static(b"cookie"), cookie);
+        request.target.headers_in.set(Bytes::from_static(b"cookie"), cookie);
     }
     if let Some(authority) = parts.uri.authority() {
         request
+            .target
             .headers_in
             .set(Bytes::from_static(b"Host"), Bytes::copy_from_slice(authority.as_str().as_bytes()));
     }
@@ -283,7 +284,7 @@ fn convert(
             silence: None,
             limit: 0,
         };
-        request.body = RequestBody::Incoming(Rc::new(RefCell::new(incoming)));
+        request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(incoming)));
     }
     request
 }

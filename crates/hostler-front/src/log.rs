@@ -62,7 +62,7 @@ fn tell(request: &Request, severity: Severity, module: &str, message: &[u8], whe
         message,
         id: id.as_deref(),
         pid: request.thread.shared.pid,
-        remote: Some(request.peer.remote),
+        remote: Some(request.client.peer.remote),
         request: Some(request),
     };
     write(&request.thread, &request.server, &entry, when);
@@ -72,8 +72,12 @@ fn tell(request: &Request, severity: Severity, module: &str, message: &[u8], whe
 /// written whatever LogLevel says (`log_error_core`).
 pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) -> bool {
     severity == Severity::Notice
-        || levels(&request.server, &request.dir.log_config.levels, request.dir.log_config.is_set())
-            .writes(module, severity)
+        || levels(
+            &request.server,
+            &request.resource.dir.log_config.levels,
+            request.resource.dir.log_config.is_set(),
+        )
+        .writes(module, severity)
 }
 
 /// Writes why a program, whose path this is, has given no answer.
@@ -120,7 +124,14 @@ pub(crate) fn of_program_for_main(about: &Request, severity: Severity, module: &
     if main.conf.log_config.levels.writes(module, severity)
         && quota::allows(&about.thread, &about.server, text.len())
     {
-        write_about(&about.thread, main, Some(about.peer.remote), (severity, module), text, When::Soon);
+        write_about(
+            &about.thread,
+            main,
+            Some(about.client.peer.remote),
+            (severity, module),
+            text,
+            When::Soon,
+        );
     }
 }
 
@@ -150,7 +161,7 @@ pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: 
         message: &[b"stderr from ", script, b": ", line].concat(),
         id: Some(&id),
         pid: request.thread.shared.pid,
-        remote: Some(request.peer.remote),
+        remote: Some(request.client.peer.remote),
         request: Some(request),
     };
     write(&request.thread, &request.server, &entry, When::Soon);

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// Checks access; may log the user in.
 pub(crate) async fn check(request: &mut Request) -> Continue {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     strict(request).await?;
     let admitted = run_some(Phase::Access, request, Which::Satisfiable).await;
-    if !Arc::ptr_eq(&dir, &request.dir) {
+    if !Arc::ptr_eq(&dir, &request.resource.dir) {
         // Programs have added rules, perhaps such as were asked before them.
         strict(request).await?;
     }
@@ -37,8 +37,8 @@ async fn strict(request: &mut Request) -> Continue {
     if plan().decides(Phase::AccessEx, request)
         && request.user.is_none()
         && let Some(prev) = &request.prev
-        && Arc::ptr_eq(&prev.dir, &request.dir)
-        && prev.status < 400
+        && Arc::ptr_eq(&prev.resource.dir, &request.resource.dir)
+        && prev.reply.status < 400
     {
         request.user.clone_from(&prev.user);
         request.auth_type.clone_from(&prev.auth_type);
@@ -48,7 +48,7 @@ async fn strict(request: &mut Request) -> Continue {
 
 /// Whether an address that may come in, or a login, is enough (`Satisfy Any`).
 pub(crate) fn satisfies_any(request: &Request) -> bool {
-    request.dir.access_compat.satisfies_any(&String::from_utf8_lossy(&request.method))
+    request.resource.dir.access_compat.satisfies_any(&String::from_utf8_lossy(&request.target.method))
 }
 
 /// Whoever may come in without a login does; all others have to say who they are.

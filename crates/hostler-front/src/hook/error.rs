@@ -25,38 +25,42 @@ pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
     if status < 400 || request.is_sub() || nested_status(request).is_some() {
         return false;
     }
-    match request.custom_responses.iter().find(|(known, _)| *known == status) {
+    match request.reply.custom_responses.iter().find(|(known, _)| *known == status) {
         Some((_, text)) => text.starts_with(b"/"),
         None => {
-            matches!(request.dir.core.error_documents.get(&status), Some(ErrorDocument::Local(_)))
+            matches!(request.resource.dir.core.error_documents.get(&status), Some(ErrorDocument::Local(_)))
         }
     }
 }
 
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
-    request.status = status;
+    request.reply.status = status;
     if matches!(status, 405 | 501) {
         methods::allow(request);
     }
     // An error while the error's document was made: the first error is answered, plainly.
     let nested = nested_status(request);
     if let Some(original) = nested {
-        request.status = original;
+        request.reply.status = original;
         let also = (original != status).then_some(status);
         return Answer::Page(page(request, also));
     }
-    let configured = request.dir.core.error_documents.get(&status).cloned();
+    let configured = request.resource.dir.core.error_documents.get(&status).cloned();
     let sub = request.is_sub();
-    let own =
-        request.custom_responses.iter().find(|(known, _)| *known == status).map(|(_, text)| text.clone());
+    let own = request
+        .reply
+        .custom_responses
+        .iter()
+        .find(|(known, _)| *known == status)
+        .map(|(_, text)| text.clone());
     if let Some(answer) = own.filter(|_| !sub).and_then(|text| custom(request, status, &text)) {
         return answer;
     }
     match configured {
         Some(ErrorDocument::Local(target)) if !sub => {
             let target = text(request, &target);
-            request.env.set("REQUEST_METHOD", request.method.clone());
+            request.env.set("REQUEST_METHOD", request.target.method.clone());
             if let Some(why) = request.notes.find("error-notes").cloned() {
                 request.env.set("ERROR_NOTES", why);
             }
@@ -64,14 +68,17 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
         }
         Some(ErrorDocument::Remote(target)) if status != 401 && !sub => {
             let target = text(request, &target);
-            request.status = 302;
-            request.headers_out.set("Location", target);
+            request.reply.status = 302;
+            request.reply.headers_out.set("Location", target);
             Answer::Page(page(request, None))
         }
         Some(ErrorDocument::Text(message)) => {
             let message = text(request, &message);
             clear(request);
-            request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=iso-8859-1"));
+            request
+                .reply
+                .headers_out
+                .set("Content-Type", Bytes::from_static(b"text/html; charset=iso-8859-1"));
             Answer::Page(Body::Bytes(message.into()))
         }
         _ => Answer::Page(page(request, None)),
@@ -81,20 +88,20 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
 /// What a program has set for a status (`ap_custom_response`): an URL, or a text.
 fn custom(request: &mut Request, status: u16, text: &[u8]) -> Option<Answer> {
     if text.starts_with(b"/") {
-        request.env.set("REQUEST_METHOD", request.method.clone());
+        request.env.set("REQUEST_METHOD", request.target.method.clone());
         return Some(Answer::Redirect(text.to_vec()));
     }
     if is_absolute(text) {
         if status == 401 {
             return None;
         }
-        request.status = 302;
-        request.headers_out.set("Location", text.to_vec());
+        request.reply.status = 302;
+        request.reply.headers_out.set("Location", text.to_vec());
         return Some(Answer::Page(page(request, None)));
     }
     let message = Bytes::copy_from_slice(text.strip_prefix(b"\"").unwrap_or(text));
     clear(request);
-    request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=iso-8859-1"));
+    request.reply.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=iso-8859-1"));
     Some(Answer::Page(Body::Bytes(message)))
 }
 
@@ -109,8 +116,8 @@ fn nested_status(request: &Request) -> Option<u16> {
     let mut found = None;
     let mut at = request.prev.as_deref();
     while let Some(prev) = at {
-        if prev.status >= 400 {
-            found = Some(prev.status);
+        if prev.reply.status >= 400 {
+            found = Some(prev.reply.status);
         }
         at = prev.prev.as_deref();
     }
@@ -127,33 +134,33 @@ fn clear(request: &mut Request) {
     let keep: Vec<(&str, Bytes)> = ["Location", "Allow", "Retry-After", "Content-Range", "ETag"]
         .into_iter()
         // A failed condition tells what it was compared with (RFC 9110 §15.5.13).
-        .filter(|name| *name != "ETag" || request.status == 412)
-        .filter_map(|name| Some((name, request.headers_out.find(name)?.clone())))
+        .filter(|name| *name != "ETag" || request.reply.status == 412)
+        .filter_map(|name| Some((name, request.reply.headers_out.find(name)?.clone())))
         .collect();
-    request.headers_out.clear();
+    request.reply.headers_out.clear();
     for (name, value) in keep {
-        request.headers_out.set(name, value);
+        request.reply.headers_out.set(name, value);
     }
-    request.content_type = None;
-    request.content_encoding = None;
-    request.content_languages.clear();
-    request.filters.clear();
+    request.resource.content_type = None;
+    request.resource.content_encoding = None;
+    request.resource.content_languages.clear();
+    request.reply.filters.clear();
 }
 
 /// Our own page for a status, whatever the site's own documents are.
 pub(crate) fn plain(request: &mut Request, status: u16) -> Body {
-    request.status = status;
+    request.reply.status = status;
     page(request, None)
 }
 
 /// Our own page.
 fn page(request: &mut Request, also: Option<u16>) -> Body {
     clear(request);
-    if request.status == 204 || request.status == 304 {
+    if request.reply.status == 204 || request.reply.status == 304 {
         return Body::Empty;
     }
-    request.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=utf-8"));
-    let code = request.status;
+    request.reply.headers_out.set("Content-Type", Bytes::from_static(b"text/html; charset=utf-8"));
+    let code = request.reply.status;
     let title = format!("{code} {}", status::reason(code));
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
@@ -185,7 +192,7 @@ const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:0;color-sche
 
 fn signature(request: &Request, out: &mut String) {
     use hostler_config::directives::core::Signature;
-    if request.dir.core.server_signature.unwrap_or_default() == Signature::Off {
+    if request.resource.dir.core.server_signature.unwrap_or_default() == Signature::Off {
         return;
     }
     let product = crate::request::settings::product(&request.server);
@@ -197,10 +204,13 @@ fn signature(request: &Request, out: &mut String) {
 
 /// One sentence for the reader, who is a visitor of the site and not its operator.
 fn explanation(request: &Request) -> String {
-    let url = || String::from_utf8_lossy(&escape_html(&request.original().uri)).into_owned();
-    let location =
-        || [&request.headers_out, &request.err_headers_out].into_iter().find_map(|all| all.find("Location"));
-    match request.status {
+    let url = || String::from_utf8_lossy(&escape_html(&request.original().target.uri)).into_owned();
+    let location = || {
+        [&request.reply.headers_out, &request.reply.err_headers_out]
+            .into_iter()
+            .find_map(|all| all.find("Location"))
+    };
+    match request.reply.status {
         300 => "Several documents could be meant. Please choose one.".into(),
         301..400 => match location() {
             Some(location) => {

@@ -33,15 +33,15 @@ enum Link {
 /// Whether filters by media type see the answer: mod_filter leaves alone what is no 200, unless `filter-errordocs` is
 /// set. (A 304 stands for a 200 that the client has.)
 fn are_by_type(request: &Request) -> bool {
-    matches!(request.status, 200 | 304) || request.env.contains("filter-errordocs")
+    matches!(request.reply.status, 200 | 304) || request.env.contains("filter-errordocs")
 }
 
 /// Whether any filter has a say in the answer.
 pub(crate) fn are_any(request: &Request) -> bool {
-    !request.filters.is_empty()
-        || request.dir.core.output_filters.as_ref().is_some_and(|names| !names.is_empty())
-        || request.dir.perl.output_filters.as_ref().is_some_and(|names| !names.is_empty())
-        || !request.dir.filter.chain.order.is_empty()
+    !request.reply.filters.is_empty()
+        || request.resource.dir.core.output_filters.as_ref().is_some_and(|names| !names.is_empty())
+        || request.resource.dir.perl.output_filters.as_ref().is_some_and(|names| !names.is_empty())
+        || !request.resource.dir.filter.chain.order.is_empty()
         || added(request).next().is_some()
 }
 
@@ -55,12 +55,12 @@ fn added(request: &Request) -> impl Iterator<Item = (&'static str, Rank)> {
 
 /// The chain in its order.
 fn chain(request: &Request) -> Vec<(Rank, Link)> {
-    let dir = &request.dir;
+    let dir = &request.resource.dir;
     let of_core = dir.core.output_filters.iter().flatten().map(|name| lower(name));
     let of_perl = dir.perl.output_filters.iter().flatten().map(|name| lower(name));
-    let named = request.filters.iter().cloned().chain(of_core).chain(of_perl);
+    let named = request.reply.filters.iter().cloned().chain(of_core).chain(of_perl);
     let named = named.map(|name| (rank_of(request, &name), Link::Named(name)));
-    let declared = request.dir.filter.chain.in_order().map(|found| match found {
+    let declared = request.resource.dir.filter.chain.in_order().map(|found| match found {
         Ok(harness) => (harness.rank, Link::Declared(harness.clone())),
         Err(name) => (filter::RESOURCE, Link::Named(Bytes::copy_from_slice(name.as_bytes()))),
     });
@@ -151,7 +151,7 @@ pub(crate) async fn run(request: &mut Request, mut body: Body, ranks: RangeInclu
             let name = String::from_utf8_lossy(&name).into_owned();
             return failed(request, "filter", &format!("there is no filter {name}, so nothing is sent"));
         };
-        if output.sees_bodiless || !matches!(request.status, 100..200 | 204 | 304) {
+        if output.sees_bodiless || !matches!(request.reply.status, 100..200 | 204 | 304) {
             log::request(request, Severity::Trace4, "filter", &name);
             body = (output.run)(request, body, name).await;
         }
@@ -206,7 +206,7 @@ async fn provided(request: &mut Request, harness: &Harness) -> Option<Bytes> {
 
 /// Quirk(apache): what is in front of a parameter has to be the type as it is written, in its case.
 fn is_of_type(request: &Request, types: &[Box<str>]) -> bool {
-    let Some(kind) = &request.content_type else { return false };
+    let Some(kind) = &request.resource.content_type else { return false };
     let end = kind.iter().position(|byte| b"; \t".contains(byte)).unwrap_or(kind.len());
     types.iter().any(|known| known.as_bytes() == &kind[..end])
 }

@@ -59,7 +59,7 @@ pub(crate) async fn respond(request: &mut Request) -> Result<Body, Halt> {
 
 /// The handler's name.
 fn name_of(request: &Request) -> Bytes {
-    request.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))
+    request.resource.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))
 }
 
 /// Whether the handler of this name runs itself what its module has put off.
@@ -68,7 +68,7 @@ pub(crate) fn settles(request: &Request, name: &[u8]) -> bool {
 }
 
 fn by_type(request: &Request) -> Option<Bytes> {
-    let content_type = request.content_type.as_deref()?;
+    let content_type = request.resource.content_type.as_deref()?;
     let kind = content_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
     if let Some(name) = plan().handler_of_type(kind) {
         return Some(Bytes::from_static(name));
@@ -79,13 +79,13 @@ fn by_type(request: &Request) -> Option<Bytes> {
 
 /// `LimitRequestBody` and `KeptBodySize`: the body's limit from here on, and the announced length against it.
 pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
-    let core = &request.dir.core;
+    let core = &request.resource.dir.core;
     let limit = core.limit_request_body.unwrap_or(1 << 30);
     let kept = core.kept_body_size.filter(|&kept| kept > 0 && (limit == 0 || kept < limit));
     let (limit, directive) = kept.map_or((limit, "LimitRequestBody"), |kept| (kept, "KeptBodySize"));
-    request.body.limit(limit);
-    let to_come = !request.body.is_empty() && request.body.again().is_none();
-    let announced = request.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
+    request.target.body.limit(limit);
+    let to_come = !request.target.body.is_empty() && request.target.body.again().is_none();
+    let announced = request.target.headers_in.find("Content-Length").and_then(|v| framing::decimal(v));
     if limit > 0 && to_come && announced.is_some_and(|n| n > limit) {
         let message = format!("the request body is larger than {directive} ({limit} bytes)");
         log::request(request, Severity::Error, "core", &message);
@@ -97,7 +97,7 @@ pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
 /// Apache would send the file itself, and with it perhaps a program's source. We don't.
 fn unknown(request: &Request, handler: &[u8]) -> Result<Body, Halt> {
     let handler = String::from_utf8_lossy(handler);
-    let file = String::from_utf8_lossy(&request.filename);
+    let file = String::from_utf8_lossy(&request.resource.filename);
     let message = format!(
         "there is no handler \"{handler}\" for {file}; the file is not sent, it may be a program's source (SetHandler, \
          AddHandler, AddType)"

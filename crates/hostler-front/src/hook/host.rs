@@ -10,38 +10,38 @@ use hostler_http1::uri;
 
 /// Splits the target and selects the virtual host.
 pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
-    let target = request.target.clone();
-    if request.peer.limits.registered_methods && !methods::is_known_method(request) {
+    let target = request.client.target.clone();
+    if request.client.peer.limits.registered_methods && !methods::is_known_method(request) {
         return Err(refused(
             request,
             501,
             "the method is not registered (HttpProtocolOptions RegisteredMethods)",
         ));
     }
-    if &*request.method == b"CONNECT" {
+    if &*request.target.method == b"CONNECT" {
         if memchr::memchr(b'/', &target).is_some() {
             return Err(refused(request, 400, "CONNECT takes a host and a port"));
         }
-        request.uri = target.to_vec();
-        request.headers_out.set("Allow", methods::allowed(request));
+        request.target.uri = target.to_vec();
+        request.reply.headers_out.set("Allow", methods::allowed(request));
         return Err(405);
     }
-    let strict = request.peer.limits.strict;
+    let strict = request.client.peer.limits.strict;
     let whole = if strict { &target[..] } else { without_fragment(&target) };
     let parts = uri::split(whole).map_err(|error| refused(request, error.status(), &error.to_string()))?;
-    request.uri = parts.path.to_vec();
-    request.args = parts.query.map(|q| target.slice_ref(q));
+    request.target.uri = parts.path.to_vec();
+    request.target.args = parts.query.map(|q| target.slice_ref(q));
     let authority = match parts.authority {
         Some(text) => {
-            if request.version == HTTP_11 && !request.headers_in.contains("Host") {
+            if request.client.version == HTTP_11 && !request.target.headers_in.contains("Host") {
                 return Err(refused(request, 400, NO_HOST));
             }
             let authority = authority(text, strict).filter(|_| has_port(text));
             let authority =
                 authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
             // RFC 9112 §3.2.2: the target's host replaces the Host field.
-            if strict || !request.headers_in.contains("Host") {
-                request.headers_in.set("Host", target.slice_ref(text));
+            if strict || !request.target.headers_in.contains("Host") {
+                request.target.headers_in.set("Host", target.slice_ref(text));
             }
             Some(authority)
         }
@@ -74,9 +74,9 @@ const NO_HOST: &str = "the request has no Host field";
 
 /// The Host field: one, and required since HTTP/1.1 (RFC 9112 §3.2).
 fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16> {
-    let mut fields = request.headers_in.all(b"host");
+    let mut fields = request.target.headers_in.all(b"host");
     let Some(field) = fields.next() else {
-        return if matches!(request.version, HTTP_11 | HTTP_2) {
+        return if matches!(request.client.version, HTTP_11 | HTTP_2) {
             Err(refused(request, 400, NO_HOST))
         } else {
             Ok(None)
@@ -87,7 +87,7 @@ fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16>
     }
     if field.is_empty() {
         // Before HTTP/1.1 it is as good as none.
-        let needed = request.version >= HTTP_11;
+        let needed = request.client.version >= HTTP_11;
         return if needed { Err(refused(request, 400, "the Host field is empty")) } else { Ok(None) };
     }
     match authority(field, strict) {
@@ -97,24 +97,24 @@ fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16>
 }
 
 fn choose(request: &mut Request, host: Vec<u8>, port: Option<u16>) -> Result<(), u16> {
-    let found = request.peer.hosts.find(&host).cloned();
+    let found = request.client.peer.hosts.find(&host).cloned();
     if let Some(server) = &found {
         request.server = server.clone();
-        request.dir = server.defaults.clone();
+        request.resource.dir = server.defaults.clone();
     } else if request.server.conf.core.strict_host_check == Some(true) {
         return Err(refused(request, 400, "no virtual host has the name (StrictHostCheck)"));
     }
     misdirected(request)?;
-    request.hostname = Some(Bytes::from(host));
-    request.host_port = port;
+    request.client.hostname = Some(Bytes::from(host));
+    request.client.host_port = port;
     Ok(())
 }
 
 /// A connection whose handshake was for one virtual host must not reach another with other TLS settings
 /// (RFC 9110 §15.5.20).
 fn misdirected(request: &Request) -> Result<(), u16> {
-    let Some(tls) = &request.peer.tls else { return Ok(()) };
-    let hosts = &request.peer.hosts;
+    let Some(tls) = &request.client.peer.tls else { return Ok(()) };
+    let hosts = &request.client.peer.hosts;
     let strict = |server: &Server| server.conf.ssl.strict_sni == Some(true);
     if tls.server_name.is_none()
         && hosts.are_named()

@@ -29,7 +29,7 @@ impl State for Filtered {
 
 /// Puts the filters between the body and the handler.
 pub(crate) async fn apply(request: &mut Request) -> Continue {
-    if request.body.is_empty() || request.body.again().is_some() || request.is_part() {
+    if request.target.body.is_empty() || request.target.body.again().is_some() || request.is_part() {
         return Ok(());
     }
     let names = names(request);
@@ -48,19 +48,19 @@ pub(crate) async fn apply(request: &mut Request) -> Continue {
         (input.run)(request, name).await?;
     }
     // How long it will be is not known; programs are told what the client has said, as by Apache.
-    if request.handler.as_deref().is_some_and(|name| name.starts_with(b"proxy")) {
-        request.headers_in.unset("Content-Length");
+    if request.resource.handler.as_deref().is_some_and(|name| name.starts_with(b"proxy")) {
+        request.target.headers_in.unset("Content-Length");
     }
     Ok(())
 }
 
 /// The filters in their order, from the handler to the client.
 fn names(request: &Request) -> Vec<(Rank, Bytes)> {
-    let dir = &request.dir;
+    let dir = &request.resource.dir;
     let mut names: Vec<Bytes> = Vec::new();
     if dir.mime.extensions.values().any(|extension| extension.input_filters.is_some()) {
         let types = request.server.conf.mime.types();
-        let facts = mime::check(request.basename(), &request.path_info, &dir.mime, types);
+        let facts = mime::check(request.basename(), &request.resource.path_info, &dir.mime, types);
         names.extend(facts.input_filters.iter().map(|name| lower(name)));
     }
     names.extend(dir.core.input_filters.iter().flatten().map(|name| lower(name)));

@@ -50,7 +50,7 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
     plan().release(&request);
     let body = filter::run(&mut request, body, filter::CONTENT).await;
     let body = change(Stage::Content, &mut request, body, Answer::Content).await;
-    request.filters.clear();
+    request.reply.filters.clear();
     type_field(&mut request);
     vary_field(&mut request);
     let body = change(Stage::Transfer, &mut request, body, Answer::Content).await;
@@ -67,27 +67,27 @@ pub(crate) async fn finish_error(mut request: Request, mut body: Body) -> Reply 
 
 /// Content-Encoding and -Language from what the phases and the handler found out.
 pub(crate) fn content_fields(request: &mut Request) {
-    if let Some(encoding) = request.content_encoding.clone() {
-        request.headers_out.set("Content-Encoding", encoding);
+    if let Some(encoding) = request.resource.content_encoding.clone() {
+        request.reply.headers_out.set("Content-Encoding", encoding);
     }
-    if !request.content_languages.is_empty() {
-        request.headers_out.set("Content-Language", request.content_languages.join(&b","[..]));
+    if !request.resource.content_languages.is_empty() {
+        request.reply.headers_out.set("Content-Language", request.resource.content_languages.join(&b","[..]));
     }
 }
 
 fn type_field(request: &mut Request) {
-    if let Some(content_type) = request.content_type.clone() {
+    if let Some(content_type) = request.resource.content_type.clone() {
         let with_charset = map_charset(request, content_type);
-        request.headers_out.set("Content-Type", with_charset);
+        request.reply.headers_out.set("Content-Type", with_charset);
     }
 }
 
 /// One `Vary` field with each name once (RFC 9110 §12.5.5).
 fn vary_field(request: &mut Request) {
-    for header in request.varies.take() {
-        request.headers_out.add("Vary", header);
+    for header in request.reply.varies.take() {
+        request.reply.headers_out.add("Vary", header);
     }
-    let Some(all) = request.headers_out.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
+    let Some(all) = request.reply.headers_out.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
     let mut names: Vec<&[u8]> = Vec::new();
     for name in all.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|n| !n.is_empty()) {
         if !names.iter().any(|n| n.eq_ignore_ascii_case(name)) {
@@ -95,12 +95,14 @@ fn vary_field(request: &mut Request) {
         }
     }
     let value = if names.contains(&&b"*"[..]) { b"*".to_vec() } else { names.join(&b","[..]) };
-    request.headers_out.set("Vary", value);
+    request.reply.headers_out.set("Vary", value);
 }
 
 /// `AddDefaultCharset`: for text/plain and text/html without a charset.
 fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
-    let Some(charset) = crate::request::settings::default_charset(&request.dir) else { return content_type };
+    let Some(charset) = crate::request::settings::default_charset(&request.resource.dir) else {
+        return content_type;
+    };
     let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
     let kind = content_type[..end].trim_ascii();
     let plain = kind.eq_ignore_ascii_case(b"text/html") || kind.eq_ignore_ascii_case(b"text/plain");
@@ -115,23 +117,23 @@ fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
 }
 
 fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
-    let mut headers = crate::values::table::Table::with_capacity(request.headers_out.len() + 4);
-    let now = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    if !request.headers_out.contains("Date") {
+    let mut headers = crate::values::table::Table::with_capacity(request.reply.headers_out.len() + 4);
+    let now = request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    if !request.reply.headers_out.contains("Date") {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
-    if !request.notes.contains(handler::KEEPS_SERVER) || !request.headers_out.contains("Server") {
+    if !request.notes.contains(handler::KEEPS_SERVER) || !request.reply.headers_out.contains("Server") {
         headers
             .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
     }
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
-    for (name, value) in request.err_headers_out.iter().chain(request.headers_out.iter()) {
+    for (name, value) in request.reply.err_headers_out.iter().chain(request.reply.headers_out.iter()) {
         headers.add(name.clone(), value.clone());
     }
-    if request.is_uncacheable && !headers.contains("Expires") {
+    if request.reply.is_uncacheable && !headers.contains("Expires") {
         headers.set("Expires", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
-    let about_no_body: &[&str] = match request.status {
+    let about_no_body: &[&str] = match request.reply.status {
         304 => &["Content-Type", "Content-Length", "Content-Encoding", "Content-Language"],
         204 => &["Content-Type", "Content-Length"],
         _ => &[],
@@ -140,16 +142,16 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         headers.unset(name);
     }
     let refused = request.is_refused || request.original().is_refused;
-    let close = (drops_connection(request.status) && !refused)
+    let close = (drops_connection(request.reply.status) && !refused)
         || request.notes.contains("nokeepalive")
         || request.env.contains("nokeepalive");
     Reply {
-        status: request.status,
-        reason: request.reason.take(),
+        status: request.reply.status,
+        reason: request.reply.reason.take(),
         headers,
         body,
         close,
-        head_only: request.original().line.starts_with(b"HEAD "),
+        head_only: request.original().client.line.starts_with(b"HEAD "),
         raw,
         timeout: crate::request::settings::timeout(&request.server),
         request: Box::new(request),
@@ -210,7 +212,7 @@ impl Reply {
         plan().before_log(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
         access_log::write(thread, &self, &outcome);
-        self.request.reason = self.reason;
+        self.request.reply.reason = self.reason;
         let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
         plan().cleanup(*self.request, Finished { bytes, length: sent.length });
     }

@@ -34,7 +34,7 @@ pub(crate) async fn of_named_file(request: &mut Request) -> Continue {
 /// Merges `overs` into the request's configuration.
 pub(crate) async fn merge(request: &mut Request, overs: &[Arc<DirConfig>]) -> Continue {
     if !overs.is_empty() {
-        request.dir = crate::request::merge::merge(request, overs).await?;
+        request.resource.dir = crate::request::merge::merge(request, overs).await?;
     }
     Ok(())
 }
@@ -45,16 +45,16 @@ pub(crate) async fn locations(request: &mut Request) -> Continue {
     if server.locations.is_empty() {
         return Ok(());
     }
-    let uri = request.uri.clone();
+    let uri = request.target.uri.clone();
     let sections = lookup::locations(&server, &uri).map_err(|error| gave_up(request, &error))?;
     apply(request, &sections, &uri).await
 }
 
 /// `<Files>`, `<FilesMatch>`, for everything that has a file name.
 async fn files(request: &mut Request) -> Continue {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     // What another server answers has a URL there, and no file here.
-    if dir.core.files.is_empty() || request.filename.first() != Some(&b'/') {
+    if dir.core.files.is_empty() || request.resource.filename.first() != Some(&b'/') {
         return Ok(());
     }
     let name = request.basename().to_vec();
@@ -95,7 +95,7 @@ async fn conditions(request: &mut Request) -> Continue {
     let mut done = 0;
     // Merging an If section may append the If sections inside it.
     for _ in 0..16 {
-        let dir = request.dir.clone();
+        let dir = request.resource.dir.clone();
         let ifs = &dir.core.ifs;
         if done >= ifs.len() {
             return Ok(());

@@ -67,7 +67,7 @@ fn try_later(request: &mut Request, status: u16, wait: Duration, why: &str) -> H
         let message = format!("{count} requests were refused lately, this one with {status}: {why}");
         log::request(request, Severity::Warn, "http", &message);
     }
-    request.headers_out.set("Retry-After", (wait.as_secs() + 1).to_string());
+    request.reply.headers_out.set("Retry-After", (wait.as_secs() + 1).to_string());
     request.is_refused = true;
     Halt::Status(status)
 }
@@ -98,8 +98,8 @@ fn unparsed(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Bytes) -> Request {
     let mut request = Request::new(thread, peer);
     // What of the request line could be read is logged.
     let end = head.iter().position(|&b| matches!(b, b'\r' | b'\n')).unwrap_or(head.len());
-    request.line = head.slice(..end);
-    request.version = hostler_http1::head::HTTP_11;
+    request.client.line = head.slice(..end);
+    request.client.version = hostler_http1::head::HTTP_11;
     request
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
         "http",
         "the client closed the connection before it had an answer",
     );
-    request.status = 400;
+    request.reply.status = 400;
     Box::pin(crate::hook::reply::finish_error(request, Body::Empty)).await
 }
 
@@ -188,9 +188,9 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
 /// A request whose answer can't have the fields that it was to have.
 fn without_fields(mut request: Request, why: &str) -> Request {
     log::request(&request, Severity::Error, "http", why);
-    request.headers_out.clear();
-    request.err_headers_out.clear();
-    request.reason = None;
+    request.reply.headers_out.clear();
+    request.reply.err_headers_out.clear();
+    request.reply.reason = None;
     request
 }
 
@@ -203,7 +203,9 @@ fn steps(request: &Request) -> String {
     let mut paths = Vec::new();
     let mut next = Some(request);
     while let Some(request) = next.filter(|_| paths.len() < STEPS) {
-        paths.push(String::from_utf8_lossy(&request.uri[..request.uri.len().min(STEP)]).into_owned());
+        paths.push(
+            String::from_utf8_lossy(&request.target.uri[..request.target.uri.len().min(STEP)]).into_owned(),
+        );
         next = request.prev.as_deref();
     }
     paths.reverse();
@@ -215,7 +217,7 @@ fn steps(request: &Request) -> String {
 async fn refused(mut request: Request) -> Reply {
     let _ = budget::check(&request);
     plan().release(&request);
-    request.err_headers_out.clear();
+    request.reply.err_headers_out.clear();
     let body = error::plain(&mut request, 500);
     Box::pin(crate::hook::reply::finish_error(request, body)).await
 }

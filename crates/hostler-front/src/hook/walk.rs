@@ -20,7 +20,7 @@ pub(crate) const LOOK_UPS: Walk = Walk {
     file: |request, path| {
         Box::pin(async move {
             let (sub, outcome) = look_up_file(request, path).await;
-            outcome.is_ok() && matches!(sub.found, Found::File(..))
+            outcome.is_ok() && matches!(sub.resource.found, Found::File(..))
         })
     },
 };
@@ -41,14 +41,14 @@ pub(crate) async fn prepare(request: &mut Request) -> Continue {
     // Whose the URL is shows when it is translated; the one before it may have been a user's (UserDir).
     if let Some(host) = request.server.user_of {
         request.server = request.thread.shared.config.servers[host as usize].clone();
-        request.dir = request.server.defaults.clone();
+        request.resource.dir = request.server.defaults.clone();
     }
     run(Phase::PostRead, request).await?;
     decode(request)?;
     // A throw-away look: translation may depend on what applies to the URL.
     sections::of_url(request).await?;
     run(Phase::Translate, request).await?;
-    request.dir = request.server.defaults.clone();
+    request.resource.dir = request.server.defaults.clone();
     run(Phase::MapToStorage, request).await?;
     sections::of_file(request).await?;
     run(Phase::PostPerDirConfig, request).await?;
@@ -81,9 +81,9 @@ fn decode(request: &mut Request) -> Continue {
         core::EncodedSlashes::On => EncodedSlashes::On,
         core::EncodedSlashes::NoDecode => EncodedSlashes::NoDecode,
     };
-    request.uri =
-        uri::normalise(&request.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
-    request.dir = request.server.defaults.clone();
+    request.target.uri =
+        uri::normalise(&request.target.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
+    request.resource.dir = request.server.defaults.clone();
     Ok(())
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn look_up(request: &Request, target: &[u8]) -> (Request, Conti
 
 /// The same, with a method.
 pub(crate) async fn look_up_with(request: &Request, method: Bytes, target: &[u8]) -> (Request, Continue) {
-    look_up_noted(request, target, |sub| sub.method = method).await
+    look_up_noted(request, target, |sub| sub.target.method = method).await
 }
 
 /// The same, for a sub-request that is changed before its phases.
@@ -128,10 +128,10 @@ pub(crate) async fn look_up_file_noted(
     path: &[u8],
     change: impl FnOnce(&mut Request),
 ) -> (Request, Continue) {
-    let mut sub = request.sub(&request.uri);
+    let mut sub = request.sub(&request.target.uri);
     change(&mut sub);
-    sub.filename = path.to_vec();
-    sub.dir = sub.server.defaults.clone();
+    sub.resource.filename = path.to_vec();
+    sub.resource.dir = sub.server.defaults.clone();
     let outcome = match budget::sub_request(request).await {
         Ok(()) => prepare_file(&mut sub).await,
         Err(halt) => Err(halt),
@@ -151,7 +151,7 @@ async fn prepare_file(sub: &mut Request) -> Continue {
 /// one pass too.
 pub(crate) async fn prepare_entry(sub: &mut Request, checked: &Request) -> Continue {
     sections::of_file(sub).await?;
-    if !std::sync::Arc::ptr_eq(&sub.dir, &checked.dir) {
+    if !std::sync::Arc::ptr_eq(&sub.resource.dir, &checked.resource.dir) {
         access::check(sub).await?;
     }
     run_some(Phase::Type, sub, Which::Own).await?;

@@ -216,7 +216,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
     if head.version >= head::HTTP_11 {
         let told: Weak<Wire> = Rc::downgrade(wire);
-        request.early = Some(told);
+        request.reply.early = Some(told);
     }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let Some(reply) = wire.while_there(crate::hook::serve::serve(thread, request)).await else {

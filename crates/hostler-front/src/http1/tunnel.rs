@@ -39,7 +39,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         // The tunnel has a deadline of its own.
         wire.deadline.active();
         let pending = std::mem::take(&mut *wire.pending.borrow_mut()).into();
-        let deadline = Deadline::new(reply.request.peer.remote.ip().into());
+        let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());
         let (to_client, to_server) = tunnel.carry(Side(wire), pending, deadline).await;
         sent.body += to_client;
         sent.total += to_client;

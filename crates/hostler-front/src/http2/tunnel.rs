@@ -29,10 +29,10 @@ pub(super) fn asked<B>(request: &mut hyper::Request<B>) -> Option<Asked> {
 
 /// What holds for a GET holds for it.
 pub(super) fn as_get(request: &mut Request) {
-    request.method = Bytes::from_static(b"GET");
-    request.line = [b"GET ", &request.target[..], b" HTTP/2.0"].concat().into();
+    request.target.method = Bytes::from_static(b"GET");
+    request.client.line = [b"GET ", &request.client.target[..], b" HTTP/2.0"].concat().into();
     // The stream itself is the handshake: a key is no word of it, nor what answers one (RFC 8441 §5).
-    request.headers_in.unset("Sec-WebSocket-Key");
+    request.target.headers_in.unset("Sec-WebSocket-Key");
     request.notes.set(EXTENDED, Bytes::from_static(b"websocket"));
 }
 
@@ -49,7 +49,7 @@ impl Asked {
             body => {
                 if (200..300).contains(&reply.status) {
                     reply.status = 501;
-                    reply.request.status = 501;
+                    reply.request.reply.status = 501;
                 } else {
                     reply.body = body;
                 }
@@ -57,7 +57,7 @@ impl Asked {
             }
         };
         reply.status = 200;
-        reply.request.status = 200;
+        reply.request.reply.status = 200;
         let mut response = hyper::Response::new(());
         for (name, value) in reply.headers.iter() {
             let parsed = (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value));
@@ -74,7 +74,7 @@ impl Asked {
             let mut sent = Sent::default();
             let mut received = 0;
             if let Ok(stream) = stream.await {
-                let deadline = Deadline::new(reply.request.peer.remote.ip().into());
+                let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());
                 (sent.body, received) = tunnel.carry(TokioIo::new(stream), Bytes::new(), deadline).await;
                 sent.total = sent.body;
                 tunnel.upstream.count(received, sent.body);

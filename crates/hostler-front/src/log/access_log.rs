@@ -37,7 +37,7 @@ pub(crate) struct Outcome {
 /// Writes the lines of the virtual host's access logs.
 pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
     let request = &reply.request;
-    thread.answered(&request.server, reply.status, outcome.sent.total, request.started.elapsed());
+    thread.answered(&request.server, reply.status, outcome.sent.total, request.client.started.elapsed());
     // Refusals may be very many: they are told together, now and then.
     let refused = request.is_refused || request.original().is_refused;
     if reply.status >= 500 && !refused && id::is_unexplained(request) {

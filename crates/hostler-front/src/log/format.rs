@@ -137,12 +137,14 @@ impl ErrorFormat {
         let written = match item {
             Item::Text(text) => out.write_all(text),
             Item::Client => entry.remote.map_or(Ok(()), |remote| write_address(remote, out)),
-            Item::Local => request.map_or(Ok(()), |r| write_address(r.peer.local, out)),
-            Item::KeepAliveRequests => request.map_or(Ok(()), |r| write!(out, "{}", r.peer.requests.get())),
+            Item::Local => request.map_or(Ok(()), |r| write_address(r.client.peer.local, out)),
+            Item::KeepAliveRequests => {
+                request.map_or(Ok(()), |r| write!(out, "{}", r.client.peer.requests.get()))
+            }
             Item::Level => write!(out, "{}", entry.level),
             Item::Id => entry.id.map_or(Ok(()), |id| out.write_all(id.as_bytes())),
             Item::ConnectionId => {
-                request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.peer).as_bytes()))
+                request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.client.peer).as_bytes()))
             }
             Item::Module => out.write_all(entry.module.as_bytes()),
             Item::Pid => write!(out, "{}", entry.pid),
@@ -181,8 +183,10 @@ fn of_request(item: &Item, request: &Request) -> Option<Vec<u8>> {
     match item {
         Item::Env(name) => table(&request.env, name),
         Item::Note(name) => table(&request.notes, name),
-        Item::RequestHeader(name) => table(&request.headers_in, name),
-        Item::VirtualHost => Some(variables::virtual_host(&request.server, &request.peer).into_owned()),
+        Item::RequestHeader(name) => table(&request.target.headers_in, name),
+        Item::VirtualHost => {
+            Some(variables::virtual_host(&request.server, &request.client.peer).into_owned())
+        }
         Item::ServerName => Some(variables::server_name(request)),
         _ => None,
     }

@@ -254,16 +254,16 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
 /// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
 /// compression at the codings that the client takes.
 pub(crate) fn is_same_for_all(request: &Request) -> bool {
-    let Found::File(info, Ok(_)) = &request.found else { return false };
+    let Found::File(info, Ok(_)) = &request.resource.found else { return false };
     // A young file's entity tag is weak for a moment.
     let settled = crate::module::core::file::now(request) - info.mtime > 2;
     request.origin == Origin::Client
         && settled
         && request.lasting
-        && request.args.is_none()
-        && &*request.method == b"GET"
+        && request.target.args.is_none()
+        && &*request.target.method == b"GET"
         && request.user.is_none()
-        && matches!(request.handler.as_deref(), None | Some(b"default-handler"))
-        && request.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
+        && matches!(request.resource.handler.as_deref(), None | Some(b"default-handler"))
+        && request.reply.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
         && !plan().has_say(request)
 }

@@ -23,7 +23,7 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Handler,
         after: &["core"],
         before: &[],
-        when: |request| request.dir.actions.is_set(),
+        when: |request| request.resource.dir.actions.is_set(),
         effect: Effect::Decides,
         run: Run::Now(|request| check(request).map(|()| Flow::Ok)),
     }],
@@ -33,7 +33,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// Redirects to the program of the request's handler, type or method.
 fn check(request: &mut Request) -> Continue {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if !dir.actions.is_set() {
         return Ok(());
     }
@@ -41,14 +41,20 @@ fn check(request: &mut Request) -> Continue {
     if is_asked_first(&handler) || (*handler == *DIRECTORY && request.is_get()) {
         return Ok(());
     }
-    let (method, name) = (String::from_utf8_lossy(&request.method), String::from_utf8_lossy(&handler));
-    let exists = !request.found.is_nothing();
-    let outcome =
-        dir.actions.program_for(&method, request.args.is_some(), Some(&name), exists, request.redirects);
+    let (method, name) = (String::from_utf8_lossy(&request.target.method), String::from_utf8_lossy(&handler));
+    let exists = !request.resource.found.is_nothing();
+    let outcome = dir.actions.program_for(
+        &method,
+        request.target.args.is_some(),
+        Some(&name),
+        exists,
+        request.redirects,
+    );
     match outcome {
         Outcome::Declined => Ok(()),
         Outcome::NotFound => {
-            let message = format!("File does not exist: {}", String::from_utf8_lossy(&request.filename));
+            let message =
+                format!("File does not exist: {}", String::from_utf8_lossy(&request.resource.filename));
             log::request(request, Severity::Error, "actions", &message);
             Err(Halt::Status(404))
         }
@@ -56,7 +62,7 @@ fn check(request: &mut Request) -> Continue {
             if by_handler.is_some() {
                 request.env.set("HANDLER", handler);
             }
-            Err(Halt::Redirect { method: request.method.clone(), target: target(request, program) })
+            Err(Halt::Redirect { method: request.target.method.clone(), target: target(request, program) })
         }
     }
 }
@@ -64,17 +70,17 @@ fn check(request: &mut Request) -> Continue {
 /// The request's handler as Apache names it: without one, the media type stands for it.
 fn handler(request: &Request) -> Bytes {
     let by_type = || {
-        let kind = request.content_type.as_deref()?;
+        let kind = request.resource.content_type.as_deref()?;
         let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default();
         Some(Bytes::copy_from_slice(essence.trim_ascii()))
     };
-    request.handler.clone().or_else(by_type).unwrap_or(Bytes::from_static(b"default-handler"))
+    request.resource.handler.clone().or_else(by_type).unwrap_or(Bytes::from_static(b"default-handler"))
 }
 
 fn target(request: &Request, program: &str) -> Vec<u8> {
     let mut target = program.as_bytes().to_vec();
-    target.extend_from_slice(&escape_path(&request.uri));
-    if let Some(args) = &request.args {
+    target.extend_from_slice(&escape_path(&request.target.uri));
+    if let Some(args) = &request.target.args {
         target.push(b'?');
         target.extend_from_slice(args);
     }

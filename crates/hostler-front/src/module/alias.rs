@@ -20,7 +20,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Translate,
             after: &["perl"],
             before: &["core"],
-            when: |request| request.uri.first() == Some(&b'/') && has_any(request),
+            when: |request| request.target.uri.first() == Some(&b'/') && has_any(request),
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(run(request))),
         },
@@ -28,7 +28,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Fixup,
             after: &["headers"],
             before: &[],
-            when: |request| request.dir.alias.is_set(),
+            when: |request| request.resource.dir.alias.is_set(),
             effect: Effect::Decides,
             run: Run::Later(|request| {
                 Box::pin(async move { redirect(request, true).await.map(|()| Flow::Ok) })
@@ -42,17 +42,17 @@ pub(crate) static MODULE: Module = Module {
 /// Translates, or answers with a redirect.
 async fn run(request: &mut Request) -> Outcome {
     redirect(request, false).await?;
-    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let (server, dir) = (request.server.clone(), request.resource.dir.clone());
     let translated = expr_host::with_host(request, |host| {
         by_alias::translate(&server.conf.alias, &dir.alias, of(request, host))
     });
     let Some(found) = translated.await.map_err(|error| broken(request, &error.to_string()))? else {
         return Ok(Flow::Declined);
     };
-    request.filename = found.filename;
+    request.resource.filename = found.filename;
     if let Some((prefix, root)) = found.context {
-        request.context_prefix = prefix.as_bytes().to_vec();
-        request.context_document_root = Some(root.as_bytes().to_vec());
+        request.resource.context_prefix = prefix.as_bytes().to_vec();
+        request.resource.context_document_root = Some(root.as_bytes().to_vec());
     }
     if let Some(handler) = found.handler {
         request.notes.set("alias-forced-type", Bytes::from_static(handler.as_bytes()));
@@ -63,11 +63,11 @@ async fn run(request: &mut Request) -> Outcome {
 /// Whether anything of this module can apply to the URL.
 fn has_any(request: &Request) -> bool {
     let server = &request.server.conf.alias;
-    !server.aliases.is_empty() || !server.redirects.is_empty() || request.dir.alias.is_set()
+    !server.aliases.is_empty() || !server.redirects.is_empty() || request.resource.dir.alias.is_set()
 }
 
 fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<&'a Request>) -> by_alias::Request<'a> {
-    by_alias::Request { path: &request.uri, query: request.args.as_deref(), host }
+    by_alias::Request { path: &request.target.uri, query: request.target.args.as_deref(), host }
 }
 
 fn broken(request: &Request, why: &str) -> Halt {
@@ -77,7 +77,7 @@ fn broken(request: &Request, why: &str) -> Halt {
 
 /// Redirects: those of the server come before translation, those of directories (`late`) among the fixups.
 async fn redirect(request: &mut Request, late: bool) -> Continue {
-    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let (server, dir) = (request.server.clone(), request.resource.dir.clone());
     let answer = if late {
         late_answer(request, &dir).await?
     } else {
@@ -90,7 +90,7 @@ async fn redirect(request: &mut Request, late: bool) -> Continue {
         None => Ok(()),
         Some(by_alias::Answer::Location { status, url, relative }) => {
             let url = if relative { variables::absolute_url(request, &url) } else { url };
-            request.headers_out.set("Location", url);
+            request.reply.headers_out.set("Location", url);
             Err(Halt::Status(status))
         }
         Some(by_alias::Answer::Status(status)) => Err(Halt::Status(status)),
@@ -121,14 +121,14 @@ async fn late_answer(request: &Request, dir: &DirConfig) -> Result<Option<by_ali
 /// The file that a path on this server stands for (`PATH_TRANSLATED`), without looking at the file system.
 pub(crate) async fn translate_only(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let mut sub = request.sub(&alias::escape_path(path));
-    sub.uri = path.to_vec();
+    sub.target.uri = path.to_vec();
     sections::locations(&mut sub).await.ok()?;
-    if has_any(&sub) && sub.uri.first() == Some(&b'/') {
+    if has_any(&sub) && sub.target.uri.first() == Some(&b'/') {
         match Box::pin(run(&mut sub)).await {
-            Ok(Flow::Ok) => return Some(sub.filename),
+            Ok(Flow::Ok) => return Some(sub.resource.filename),
             Ok(Flow::Declined) => {}
             Err(_) => return None,
         }
     }
-    core::translate(&mut sub).ok().map(|_| sub.filename)
+    core::translate(&mut sub).ok().map(|_| sub.resource.filename)
 }

@@ -34,7 +34,7 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    if let Some(why) = ASGI.why_not(ASGI.isolation(&request.dir)) {
+    if let Some(why) = ASGI.why_not(ASGI.isolation(&request.resource.dir)) {
         log::request(request, Severity::Error, LOG, why);
         return Err(Halt::Status(500));
     }
@@ -42,7 +42,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         log::request(request, Severity::Error, LOG, &why);
         Halt::Status(500)
     })?;
-    let passes_login = request.dir.part(&DIR).pass_authorization.unwrap_or(false);
+    let passes_login = request.resource.dir.part(&DIR).pass_authorization.unwrap_or(false);
     let pool = application::pool(request, &application).map_err(|error| fail(request, LOG, &error))?;
     if websocket::is_wanted(request)? {
         let head = scope::of(request, scope::Kind::WebSocket, &application.root_path, passes_login);

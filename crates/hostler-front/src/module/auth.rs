@@ -57,7 +57,7 @@ pub(crate) static AUTHZ_CORE: Module = Module {
 
 /// Whether the answer is "yes" for every request, whatever it looks like.
 pub(crate) fn is_open(request: &Request) -> bool {
-    let dir = &request.dir;
+    let dir = &request.resource.dir;
     !dir.ssl.require_ssl.unwrap_or(false)
         && dir.ssl.require.is_empty()
         && dir.authz.static_verdict() == Some(Verdict::Granted)
@@ -66,7 +66,7 @@ pub(crate) fn is_open(request: &Request) -> bool {
 
 /// Order, Allow, Deny.
 async fn by_address(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if ask(request, &mut Known::default(), |facts| dir.access_compat.allows(facts)).await? {
         return Ok(Flow::Ok);
     }
@@ -94,7 +94,7 @@ async fn with_login(request: &mut Request) -> Outcome {
             let user = String::from_utf8_lossy(request.user.as_deref().unwrap_or_default()).into_owned();
             let message = format!(
                 "user {user}: authorization failure for \"{}\"",
-                String::from_utf8_lossy(&request.uri)
+                String::from_utf8_lossy(&request.target.uri)
             );
             log::request(request, Severity::Error, "authz_core", &message);
             Err(unauthorized(request).await)
@@ -104,7 +104,7 @@ async fn with_login(request: &mut Request) -> Outcome {
 
 /// What the rules of Require come to now; functions may have added some since they were last asked.
 async fn decided(request: &mut Request, logged_in: bool) -> Result<Decision, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let verdict = ask(request, &mut Known::default(), |facts| dir.authz.verdict(facts)).await?;
     Ok(decide(verdict, logged_in, dir.auth.has_auth_type(), &dir.authz))
 }
@@ -115,7 +115,8 @@ fn forbidden(request: &Request) -> Halt {
 }
 
 fn denied(request: &Request, why: &str) {
-    let path = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    let path =
+        if request.resource.filename.is_empty() { &request.target.uri } else { &request.resource.filename };
     log::request(
         request,
         Severity::Error,
@@ -126,12 +127,12 @@ fn denied(request: &Request, why: &str) {
 
 /// Asks for a login.
 pub(crate) async fn unauthorized(request: &mut Request) -> Halt {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if dir.auth.kind == Some(AuthType::Digest) {
         return digest::challenge(request, false).await;
     }
     match crate::request::expr_host::with_host(request, |host| dir.auth.challenge(host)).await {
-        Ok(Some(challenge)) => request.err_headers_out.set("WWW-Authenticate", challenge),
+        Ok(Some(challenge)) => request.reply.err_headers_out.set("WWW-Authenticate", challenge),
         Ok(None) => {}
         Err(error) => {
             log::request(
@@ -148,14 +149,15 @@ pub(crate) async fn unauthorized(request: &mut Request) -> Halt {
 
 /// AuthName; `None`: there is none.
 async fn realm(request: &Request) -> Result<Option<Vec<u8>>, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let realm = crate::request::expr_host::with_host(request, |host| dir.auth.plain_realm(host)).await;
     realm.map_err(|error| incomplete(request, &format!("an AuthName that can be evaluated ({error})")))
 }
 
 /// Something is missing that authentication needs: nobody gets in, and the operator is told.
 fn incomplete(request: &Request, what: &str) -> Halt {
-    let message = format!("{what} is needed to authenticate for {}", String::from_utf8_lossy(&request.uri));
+    let message =
+        format!("{what} is needed to authenticate for {}", String::from_utf8_lossy(&request.target.uri));
     log::request(request, Severity::Error, "auth_basic", &message);
     Halt::Status(500)
 }

@@ -43,43 +43,48 @@ pub(crate) static MODULE: Module = Module {
 
 /// Lists the directory, if Options Indexes.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    if !request.is_get() || !request.found.is_directory() {
+    if !request.is_get() || !request.resource.found.is_directory() {
         return file::handle(request).await;
     }
     file::drop_body(request).await?;
-    if !request.dir.core.options.contains(OptionBits::INDEXES) {
+    if !request.resource.dir.core.options.contains(OptionBits::INDEXES) {
         return Err(forbidden(request));
     }
-    if request.filename.last() != Some(&b'/') {
-        request.filename.push(b'/');
+    if request.resource.filename.last() != Some(&b'/') {
+        request.resource.filename.push(b'/');
     }
     let site = request.thread.site(&request.server);
     // One at a time: a listing of many files takes much memory.
     let listing = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
     let listed = entries::list(request).await?;
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if listed.len().saturating_mul(dir.weight) > MOST_WORK {
         let message = format!(
             "{} has too many files to be listed with so large .htaccess files",
-            String::from_utf8_lossy(&request.filename)
+            String::from_utf8_lossy(&request.resource.filename)
         );
         log::request(request, Severity::Error, "autoindex", &message);
         return Err(Halt::Status(500));
     }
-    request.content_type = Some(dir.autoindex.content_type().into());
+    request.resource.content_type = Some(dir.autoindex.content_type().into());
     if dir.autoindex.options.effective().has(IndexOption::TrackModified) {
         validators(request);
     }
     if request.is_head() {
         return Ok(Body::Empty);
     }
-    let view = View::new(&dir.autoindex, request.args.as_deref());
+    let view = View::new(&dir.autoindex, request.target.args.as_deref());
     let shown = entries::shown(request, &view, listed).await?;
     drop(listing);
     let header = parts::header(request).await;
     let readme = parts::readme(request).await;
-    let parts =
-        Parts { uri: request.uri.clone(), directory: request.filename.clone(), shown, header, readme };
+    let parts = Parts {
+        uri: request.target.uri.clone(),
+        directory: request.resource.filename.clone(),
+        shown,
+        header,
+        readme,
+    };
     let signature = cgi::signature(request);
     let page = if parts.shown.len() <= FEW {
         page(&dir, &view, &parts, &signature)
@@ -123,12 +128,12 @@ fn page(dir: &DirConfig, view: &View, parts: &Parts, signature: &[u8]) -> Vec<u8
 }
 
 fn forbidden(request: &Request) -> Halt {
-    let names: Vec<&str> = request.dir.dir.index_files().collect();
+    let names: Vec<&str> = request.resource.dir.dir.index_files().collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(",") };
     let message = format!(
         "Cannot serve directory {}: No matching DirectoryIndex ({names}) found, and server-generated directory index \
          forbidden by Options directive",
-        String::from_utf8_lossy(&request.filename)
+        String::from_utf8_lossy(&request.resource.filename)
     );
     log::request(request, Severity::Error, "autoindex", &message);
     Halt::Status(403)
@@ -136,11 +141,11 @@ fn forbidden(request: &Request) -> Halt {
 
 /// Last-Modified and ETag of the directory itself (TrackModified).
 fn validators(request: &mut Request) {
-    let Found::Directory(info) = request.found else { return };
+    let Found::Directory(info) = request.resource.found else { return };
     let modified = text::http_date(info.mtime.min(file::now(request)));
-    request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     if let Some(etag) = file::etag_of(request, &info) {
-        request.headers_out.set("ETag", etag);
+        request.reply.headers_out.set("ETag", etag);
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) static MODULE: Module = Module {
         name: Name::Own("BUFFER"),
         run: |request, _| {
             let blocks = Blocks::new(request);
-            let source = std::mem::take(&mut request.body);
-            request.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, blocks })));
+            let source = std::mem::take(&mut request.target.body);
+            request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, blocks })));
             Box::pin(std::future::ready(Ok(())))
         },
     }],
@@ -55,7 +55,7 @@ struct Blocks {
 
 impl Blocks {
     fn new(request: &Request) -> Self {
-        let size = request.dir.filter.buffer_size.unwrap_or(SIZE).min(MOST) as usize;
+        let size = request.resource.dir.filter.buffer_size.unwrap_or(SIZE).min(MOST) as usize;
         Self::of(size, Share::of(request))
     }
 

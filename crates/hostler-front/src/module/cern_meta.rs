@@ -17,23 +17,25 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Fixup,
         after: &["session"],
         before: &["negotiation"],
-        when: |request| request.dir.cern_meta.enabled,
+        when: |request| request.resource.dir.cern_meta.enabled,
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(add(request))),
     }],
-    ..Module::new("cern_meta", |request| request.dir.cern_meta.enabled)
+    ..Module::new("cern_meta", |request| request.resource.dir.cern_meta.enabled)
 };
 
 /// Largest file of fields, in bytes.
 const LARGEST: usize = 64 << 10;
 
 async fn add(request: &mut Request) -> Outcome {
-    if !matches!(request.found, Found::File(..) | Found::Other(_)) || request.uri.ends_with(b"/") {
+    if !matches!(request.resource.found, Found::File(..) | Found::Other(_))
+        || request.target.uri.ends_with(b"/")
+    {
         return Ok(Flow::Declined);
     }
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let name = request.basename();
-    let folder = &request.filename[..request.filename.len() - name.len()];
+    let folder = &request.resource.filename[..request.resource.filename.len() - name.len()];
     let beside = dir.cern_meta.directory.as_deref().unwrap_or(".web").as_bytes();
     let suffix = dir.cern_meta.suffix.as_deref().unwrap_or(".meta").as_bytes();
     let path = [folder, beside, b"/", name, suffix].concat();
@@ -41,7 +43,7 @@ async fn add(request: &mut Request) -> Outcome {
     if outcome.is_err() {
         return Ok(Flow::Declined);
     }
-    let meta = match &sub.found {
+    let meta = match &sub.resource.found {
         Found::File(_, Ok(meta)) => meta.clone(),
         Found::File(_, Err(_)) => {
             let path = String::from_utf8_lossy(&path).into_owned();
@@ -54,17 +56,17 @@ async fn add(request: &mut Request) -> Outcome {
     let text = kept::collect(request, file::whole(&meta), LARGEST).await.map_err(|_| malformed(request))?;
     let fields = fields(&text).ok_or_else(|| malformed(request))?;
     if let Some(status) = fields.status {
-        request.status = status;
+        request.reply.status = status;
     }
     if let Some(kind) = fields.kind {
-        request.content_type = Some(kind.into());
+        request.resource.content_type = Some(kind.into());
     }
-    fields.others.iter().for_each(|(name, value)| request.headers_out.set(name.clone(), value.clone()));
+    fields.others.iter().for_each(|(name, value)| request.reply.headers_out.set(name.clone(), value.clone()));
     Ok(Flow::Ok)
 }
 
 fn malformed(request: &Request) -> Halt {
-    let path = String::from_utf8_lossy(&request.filename).into_owned();
+    let path = String::from_utf8_lossy(&request.resource.filename).into_owned();
     let message = format!("AH01560: malformed header in meta file: {path}");
     log::request(request, Severity::Error, "cern_meta", &message);
     Halt::Status(500)

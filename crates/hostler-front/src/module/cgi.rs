@@ -97,7 +97,7 @@ async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, 
         if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {
             return Ok(Body::Empty);
         }
-    } else if request.version < HTTP_2 {
+    } else if request.client.version < HTTP_2 {
         program.first().await?;
         request.notes.set(crate::hook::handler::RAW, Bytes::from_static(b"1"));
     } else {
@@ -125,7 +125,7 @@ pub(super) type Refusal = (u16, &'static str);
 pub(super) fn may_run(request: &Request, handler: &[u8]) -> Result<(), Refusal> {
     let forced = request.notes.find("alias-forced-type");
     let is_aliased = forced.is_some_and(|forced| forced.eq_ignore_ascii_case(handler));
-    if !is_aliased && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
+    if !is_aliased && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return Err((403, "Options ExecCGI is off in this directory"));
     }
     Ok(())
@@ -133,20 +133,20 @@ pub(super) fn may_run(request: &Request, handler: &[u8]) -> Result<(), Refusal> 
 
 /// Whether what was asked for is something that could be a program, and may be asked for so.
 pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
-    match &request.found {
+    match &request.resource.found {
         Found::Nothing => return Err((404, "script not found or unable to stat")),
         Found::Directory(_) => return Err((403, "attempt to invoke directory as script")),
         Found::File(..) | Found::Other(_) => {}
     }
-    let rejects_path_info = request.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
-    if rejects_path_info && !request.path_info.is_empty() {
+    let rejects_path_info = request.resource.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
+    if rejects_path_info && !request.resource.path_info.is_empty() {
         return Err((404, "AcceptPathInfo off disallows user's path"));
     }
     Ok(())
 }
 
 fn refuse(request: &Request, status: u16, why: &str) -> Halt {
-    let message = format!("{why}: {}", String::from_utf8_lossy(&request.filename));
+    let message = format!("{why}: {}", String::from_utf8_lossy(&request.resource.filename));
     log::request(request, Severity::Error, "cgi", &message);
     record::refused(request, status, why);
     Halt::Status(status)
@@ -161,13 +161,13 @@ fn is_nph(request: &Request) -> bool {
 async fn fail(request: &mut Request, error: &Error) -> Halt {
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
-        log::failure_soon(request, "cgi", error, &request.filename);
+        log::failure_soon(request, "cgi", error, &request.resource.filename);
         request.is_refused = true;
     } else {
-        log::failure(request, "cgi", error, &request.filename);
+        log::failure(request, "cgi", error, &request.resource.filename);
     }
     if let Some(seconds) = error.retry_after {
-        request.headers_out.set("Retry-After", seconds.to_string());
+        request.reply.headers_out.set("Retry-After", seconds.to_string());
     }
     keep_variables(request).await;
     Halt::Status(error.status())
@@ -200,10 +200,10 @@ pub(crate) async fn answer(
     program: &mut impl Rest,
 ) -> Result<bool, Halt> {
     for note in &header.notes {
-        let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
+        let message = format!("{note}: {}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, "cgi", &message);
     }
-    let local = match header.outcome(request.status) {
+    let local = match header.outcome(request.reply.status) {
         Outcome::Document | Outcome::ClientRedirectWithDocument(_) => None,
         Outcome::LocalRedirect(target) => Some(Some(target.to_vec())),
         Outcome::ClientRedirect(_) => Some(None),
@@ -214,24 +214,24 @@ pub(crate) async fn answer(
     }
     if let Err(error) = program.discard().await {
         // The answer stands, but whoever maintains the program wants to know.
-        log::failure(request, "cgi", &error, &request.filename);
+        log::failure(request, "cgi", &error, &request.resource.filename);
     }
     match (condition, local) {
         (Condition::Failed, _) => {
             // Quirk(apache): a program's tag, other than a file's, does not survive.
-            request.headers_out.unset("ETag");
+            request.reply.headers_out.unset("ETag");
             Err(Halt::Status(412))
         }
         (Condition::Met, Some(Some(target))) => {
             keep_variables(request).await;
-            request.headers_out.unset("Location");
+            request.reply.headers_out.unset("Location");
             // The body has been read: the next request has none.
-            request.headers_in.unset("Content-Length");
+            request.target.headers_in.unset("Content-Length");
             Err(Halt::Redirect { method: Bytes::from_static(b"GET"), target })
         }
         (Condition::Met, _) => Err(Halt::Status(302)),
         (Condition::NotModified, _) => {
-            request.status = 304;
+            request.reply.status = 304;
             Ok(false)
         }
     }
@@ -241,11 +241,11 @@ pub(crate) async fn answer(
 pub(crate) fn apply(request: &mut Request, header: Header) -> Condition {
     let conditional = header.status.is_none() && request.is_get();
     if let Some(Status { code, reason }) = header.status {
-        request.status = code;
-        request.reason = reason.map(Bytes::from);
+        request.reply.status = code;
+        request.reply.reason = reason.map(Bytes::from);
     }
     if let Some(content_type) = header.content_type {
-        request.content_type = Some(content_type.into());
+        request.resource.content_type = Some(content_type.into());
     }
     let length = header.content_length.filter(|_| request.env.contains("ap_trust_cgilike_cl"));
     let own = [
@@ -256,21 +256,21 @@ pub(crate) fn apply(request: &mut Request, header: Header) -> Condition {
     ];
     for (name, value) in own {
         if let Some(value) = value {
-            request.headers_out.set(name, value);
+            request.reply.headers_out.set(name, value);
         }
     }
     let now = crate::module::core::file::now(request);
     if let Some(modified) = header.last_modified {
         let seconds = modified.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
         let date = text::http_date(seconds.min(now));
-        request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
+        request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
     }
     fields(request, header.fields);
-    if !conditional || !(200..300).contains(&request.status) || request.no_cache {
+    if !conditional || !(200..300).contains(&request.reply.status) || request.reply.no_cache {
         return Condition::Met;
     }
-    let etag = request.headers_out.find("ETag").cloned();
-    let modified = request.headers_out.find("Last-Modified").and_then(|value| conditional::date(value));
+    let etag = request.reply.headers_out.find("ETag").cloned();
+    let modified = request.reply.headers_out.find("Last-Modified").and_then(|value| conditional::date(value));
     conditional::evaluate(request, Validators { etag: etag.as_deref(), modified, now })
 }
 
@@ -278,13 +278,13 @@ pub(crate) fn apply(request: &mut Request, header: Header) -> Condition {
 fn fields(request: &mut Request, fields: Vec<hostler_cgi::Field>) {
     for (name, value) in fields {
         if name.eq_ignore_ascii_case(b"Set-Cookie") {
-            request.err_headers_out.add(name, value);
+            request.reply.err_headers_out.add(name, value);
         } else if is_connections(&name) {
             if value.eq_ignore_ascii_case(b"close") {
                 request.notes.set("nokeepalive", Bytes::from_static(b"1"));
             }
         } else {
-            request.err_headers_out.merge(name, &Bytes::from(value));
+            request.reply.err_headers_out.merge(name, &Bytes::from(value));
         }
     }
 }
@@ -297,15 +297,15 @@ fn is_connections(name: &[u8]) -> bool {
 
 /// Takes over what an `nph-` program says of its answer.
 pub(crate) fn nph_fields(request: &mut Request, header: NphHeader) {
-    request.status = header.code;
-    request.reason = Some(header.reason.into());
+    request.reply.status = header.code;
+    request.reply.reason = Some(header.reason.into());
     for (name, value) in header.fields {
         let framing =
             name.eq_ignore_ascii_case(b"Transfer-Encoding") || name.eq_ignore_ascii_case(b"Content-Length");
         if name.eq_ignore_ascii_case(b"Content-Type") {
-            request.content_type = Some(value.into());
+            request.resource.content_type = Some(value.into());
         } else if !framing && !is_connections(&name) {
-            request.headers_out.add(name, value);
+            request.reply.headers_out.add(name, value);
         }
     }
 }
@@ -313,7 +313,7 @@ pub(crate) fn nph_fields(request: &mut Request, header: NphHeader) {
 /// The rest of the output: as one piece if it comes at once, else as it comes.
 async fn body(request: &Request, mut program: Conversation) -> Body {
     if !program.gather(WHOLE, PATIENCE).await {
-        let script = String::from_utf8_lossy(&request.filename).into_owned();
+        let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
         return Body::Stream(Box::new(run::Output { conversation: program, script }));
     }
     let whole = program.whole();
@@ -331,7 +331,7 @@ pub(crate) fn static_answer(request: &mut Request, text: &Bytes) -> Result<Body,
         }
     };
     let mut header = parser.into_header();
-    let code = header.status.as_ref().map_or(request.status, |status| status.code);
+    let code = header.status.as_ref().map_or(request.reply.status, |status| status.code);
     if let Some(target) = header.location.take_if(|l| l.starts_with(b"/") && matches!(code, 200 | 300..400)) {
         header.status = None;
         apply(request, header);
@@ -341,7 +341,7 @@ pub(crate) fn static_answer(request: &mut Request, text: &Bytes) -> Result<Body,
         Condition::Met => Ok(Body::Bytes(body)),
         Condition::Failed => Err(Halt::Status(412)),
         Condition::NotModified => {
-            request.status = 304;
+            request.reply.status = 304;
             Ok(Body::Empty)
         }
     }

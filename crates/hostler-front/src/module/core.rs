@@ -23,7 +23,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::PostRead,
             after: &["setenvif"],
             before: &[],
-            when: |request| request.origin == Origin::Client && request.headers_in.contains("Expect"),
+            when: |request| request.origin == Origin::Client && request.target.headers_in.contains("Expect"),
             effect: Effect::Decides,
             run: Run::Now(|request| options::check_expectation(request).map(|()| Flow::Ok)),
         },
@@ -58,7 +58,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Handler,
             after: &[],
             before: &[],
-            when: |request| &*request.uri == b"*" || &*request.method == b"TRACE",
+            when: |request| &*request.target.uri == b"*" || &*request.target.method == b"TRACE",
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(without_file(request))),
         },
@@ -83,11 +83,11 @@ pub(crate) static MODULE: Module = Module {
         stage: Stage::Transfer,
         after: &[],
         sees_errors: false,
-        when: |request| request.status == 200 && request.headers_in.contains("Range"),
+        when: |request| request.reply.status == 200 && request.target.headers_in.contains("Range"),
         run: Change::Now(range::apply),
     }],
     // Conditions may look at anything.
-    ..Module::new("core", |request| !request.dir.core.ifs.is_empty())
+    ..Module::new("core", |request| !request.resource.dir.core.ifs.is_empty())
 };
 
 /// Names of addresses: HostnameLookups, UseCanonicalName DNS.
@@ -97,7 +97,7 @@ pub(crate) static NAMES: Module = Module {
             phase: Phase::PostRead,
             after: &[],
             before: &[],
-            when: |request| request.origin == Origin::Client && names::are_wanted(&request.dir),
+            when: |request| request.origin == Origin::Client && names::are_wanted(&request.resource.dir),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(look_up_names(request))),
         },
@@ -105,12 +105,12 @@ pub(crate) static NAMES: Module = Module {
             phase: Phase::PostPerDirConfig,
             after: &[],
             before: &[],
-            when: |request| names::are_wanted(&request.dir),
+            when: |request| names::are_wanted(&request.resource.dir),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(look_up_names(request))),
         },
     ],
-    ..Module::new("names", |request| names::are_wanted(&request.dir))
+    ..Module::new("names", |request| names::are_wanted(&request.resource.dir))
 };
 
 /// `AllowMethods` (mod_allowmethods).
@@ -119,37 +119,38 @@ pub(crate) static ALLOWMETHODS: Module = Module {
         phase: Phase::Access,
         after: &[],
         before: &["perl"],
-        when: |request| request.dir.core.allow_methods.is_some(),
+        when: |request| request.resource.dir.core.allow_methods.is_some(),
         effect: Effect::Decides,
         run: Run::Now(allow_methods),
     }],
-    ..Module::new("allowmethods", |request| request.dir.core.allow_methods.is_some())
+    ..Module::new("allowmethods", |request| request.resource.dir.core.allow_methods.is_some())
 };
 
 /// DocumentRoot, for what nobody else has found a file name for.
 pub(crate) fn translate(request: &mut Request) -> Outcome {
-    if &*request.uri == b"*" {
+    if &*request.target.uri == b"*" {
         return Ok(Flow::Declined);
     }
-    if request.uri.first() != Some(&b'/') {
+    if request.target.uri.first() != Some(&b'/') {
         log::request(request, Severity::Error, "core", "the URI of the request is invalid");
         return Err(Halt::Status(400));
     }
     let root = settings::document_root(&request.server).trim_end_matches('/').as_bytes();
-    request.filename = [root, &request.uri].concat();
+    request.resource.filename = [root, &request.target.uri].concat();
     Ok(Flow::Ok)
 }
 
 /// The walk to the file.
 async fn map(request: &mut Request) -> Outcome {
-    request.path_info.clear();
-    request.found = Found::Nothing;
+    request.resource.path_info.clear();
+    request.resource.found = Found::Nothing;
     walk::run(request).await.map(|()| Flow::Ok)
 }
 
 /// Answers what is about no file.
 async fn without_file(request: &mut Request) -> Outcome {
-    let body = if &*request.uri == b"*" { options::star(request) } else { options::trace(request).await };
+    let body =
+        if &*request.target.uri == b"*" { options::star(request) } else { options::trace(request).await };
     Err(body.map_or_else(|halt| halt, Halt::Done))
 }
 
@@ -164,11 +165,11 @@ fn as_listed(method: &[u8]) -> &[u8] {
 }
 
 fn allow_methods(request: &mut Request) -> Outcome {
-    let Some(methods) = &request.dir.core.allow_methods else { return Ok(Flow::Declined) };
-    let method = as_listed(&request.method);
+    let Some(methods) = &request.resource.dir.core.allow_methods else { return Ok(Flow::Declined) };
+    let method = as_listed(&request.target.method);
     if methods.is_empty() || methods.iter().any(|listed| as_listed(listed.as_bytes()) == method) {
         return Ok(Flow::Ok);
     }
-    request.headers_out.set("Allow", Bytes::from(methods.join(",")));
+    request.reply.headers_out.set("Allow", Bytes::from(methods.join(",")));
     Err(Halt::Status(405))
 }

@@ -22,17 +22,17 @@ fn changed(request: &mut Request, body: Body) -> Body {
     if request.origin != Origin::Client {
         return body;
     }
-    let start = start(request.content_type.as_deref().unwrap_or_default());
-    request.content_type = Some(Bytes::from_static(b"text/plain"));
+    let start = start(request.resource.content_type.as_deref().unwrap_or_default());
+    request.resource.content_type = Some(Bytes::from_static(b"text/plain"));
     if matches!(body, Body::Empty) {
         return body;
     }
     match body.len() {
         Some(length) => {
             let length = start.len() as u64 + length.div_ceil(3) * 4;
-            request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+            request.reply.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
         }
-        None => request.headers_out.unset("Content-Length"),
+        None => request.reply.headers_out.unset("Content-Length"),
     }
     Body::Stream(Box::new(Encoded {
         source: body.into_stream(),

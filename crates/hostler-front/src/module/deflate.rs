@@ -102,7 +102,7 @@ fn apply(request: &mut Request, body: Body, name: &[u8]) -> Body {
         return body;
     }
     fields(request, coding);
-    if request.status == 304 { body } else { encode(request, body, coding) }
+    if request.reply.status == 304 { body } else { encode(request, body, coding) }
 }
 
 /// Entity tags that `etag` may have become on its way to this client, which it then sends back.
@@ -120,7 +120,8 @@ pub(crate) fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
 fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool {
     if coding == Coding::Gzip {
         let only_html = request.env.find("gzip-only-text/html").is_some_and(|value| &**value == b"1");
-        let is_html = request.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"));
+        let is_html =
+            request.resource.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"));
         if (only_html && !is_html)
             || (length.is_some_and(|n| n < WORTHWHILE)
                 && !request.notes.contains(FLUSHED)
@@ -130,9 +131,9 @@ fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool
         }
     }
     if request.is_sub()
-        || request.status == 204
+        || request.reply.status == 204
         || request.env.contains(coding.switch())
-        || request.headers_out.contains("Content-Range")
+        || request.reply.headers_out.contains("Content-Range")
         || is_encoded(request)
     {
         return false;
@@ -148,25 +149,25 @@ pub(crate) fn class(accept_encoding: &[u8]) -> u8 {
 }
 
 fn is_accepted(request: &Request, coding: Coding) -> bool {
-    let field = request.headers_in.joined(b"Accept-Encoding");
+    let field = request.target.headers_in.joined(b"Accept-Encoding");
     field.is_some_and(|field| accept::takes(&field, coding.token()))
 }
 
 /// A 304 for a client that asked with the compressed copy's tag. Apache has none: for it that tag never fits.
 fn is_revalidated(request: &Request) -> bool {
-    let Some(etag) = request.headers_out.find("ETag") else { return false };
-    let Some(asked) = request.headers_in.joined(b"If-None-Match") else { return false };
+    let Some(etag) = request.reply.headers_out.find("ETag") else { return false };
+    let Some(asked) = request.target.headers_in.joined(b"If-None-Match") else { return false };
     let suffixed = with_suffix(etag, Coding::Gzip);
-    request.status == 304
+    request.reply.status == 304
         && suffixed.is_some_and(|tag| crate::request::conditional::lists(&asked, &tag, true))
 }
 
 /// Whether a coding has been applied already.
 fn is_encoded(request: &Request) -> bool {
     const NONE: [&[u8]; 4] = [b"identity", b"7bit", b"8bit", b"binary"];
-    let there =
-        [&request.headers_out, &request.err_headers_out].map(|table| table.joined(b"Content-Encoding"));
-    let there = there.iter().flatten().chain(&request.content_encoding);
+    let there = [&request.reply.headers_out, &request.reply.err_headers_out]
+        .map(|table| table.joined(b"Content-Encoding"));
+    let there = there.iter().flatten().chain(&request.resource.content_encoding);
     there
         .flat_map(|value| value.split(|&byte| byte == b','))
         .map(<[u8]>::trim_ascii)
@@ -175,18 +176,18 @@ fn is_encoded(request: &Request) -> bool {
 
 /// What the coding changes in the header.
 fn fields(request: &mut Request, coding: Coding) {
-    request.headers_out.set("Content-Encoding", Bytes::from_static(coding.token().as_bytes()));
-    request.err_headers_out.unset("Content-Encoding");
-    request.content_encoding = Some(Bytes::from_static(coding.token().as_bytes()));
-    request.headers_out.unset("Content-Length");
-    request.headers_out.unset("Content-MD5");
+    request.reply.headers_out.set("Content-Encoding", Bytes::from_static(coding.token().as_bytes()));
+    request.reply.err_headers_out.unset("Content-Encoding");
+    request.resource.content_encoding = Some(Bytes::from_static(coding.token().as_bytes()));
+    request.reply.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-MD5");
     match coding.alter_etag(request) {
         AlterETag::NoChange => {}
-        AlterETag::Remove => request.headers_out.unset("ETag"),
+        AlterETag::Remove => request.reply.headers_out.unset("ETag"),
         AlterETag::AddSuffix => {
-            let changed = request.headers_out.find("ETag").and_then(|etag| with_suffix(etag, coding));
+            let changed = request.reply.headers_out.find("ETag").and_then(|etag| with_suffix(etag, coding));
             if let Some(changed) = changed {
-                request.headers_out.set("ETag", changed);
+                request.reply.headers_out.set("ETag", changed);
             }
         }
     }
@@ -237,7 +238,7 @@ fn whole(body: &Body) -> Option<Bytes> {
 
 /// The request's file, if these very bytes are its content in memory.
 fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::io::open_file::OpenFile>> {
-    let Found::File(info, Ok(file)) = &request.found else { return None };
+    let Found::File(info, Ok(file)) = &request.resource.found else { return None };
     let is_same = info.size == bytes.len() as u64
         && file.content().is_some_and(|content| std::ptr::eq(content.as_ptr(), bytes.as_ptr()));
     is_same.then_some(file)

@@ -13,7 +13,9 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Fixup,
         after: &["alias"],
         before: &[],
-        when: |request| request.found.is_directory() || request.dir.dir.fallback_resource().is_some(),
+        when: |request| {
+            request.resource.found.is_directory() || request.resource.dir.dir.fallback_resource().is_some()
+        },
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(fixup(request))),
     }],
@@ -29,12 +31,13 @@ async fn fixup(request: &mut Request) -> Outcome {
 
 /// mod_dir: the slash at a directory's end, and its index.
 async fn directory(request: &mut Request) -> Continue {
-    if !request.found.is_directory() {
+    if !request.resource.found.is_directory() {
         return Ok(());
     }
-    let dir = request.dir.clone();
-    let handled = request.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
-    if request.uri.last() != Some(&b'/') {
+    let dir = request.resource.dir.clone();
+    let handled =
+        request.resource.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
+    if request.target.uri.last() != Some(&b'/') {
         if dir.dir.redirects_to_slash() && !(handled && dir.dir.leaves_handled()) {
             return slash(request);
         }
@@ -48,32 +51,32 @@ async fn directory(request: &mut Request) -> Continue {
 
 /// Adds the request's query to a local target.
 fn push_query(request: &Request, target: &mut Vec<u8>) {
-    if let Some(args) = &request.args {
+    if let Some(args) = &request.target.args {
         target.push(b'?');
         target.extend_from_slice(args);
     }
 }
 
 fn slash(request: &mut Request) -> Continue {
-    let mut target = escape_path(&request.uri);
+    let mut target = escape_path(&request.target.uri);
     target.push(b'/');
     push_query(request, &mut target);
-    let relative = request.dir.alias.relative == Some(true);
+    let relative = request.resource.dir.alias.relative == Some(true);
     let url = if relative { target } else { variables::absolute_url(request, &target) };
-    request.headers_out.set("Location", url);
+    request.reply.headers_out.set("Location", url);
     Err(Halt::Status(301))
 }
 
 async fn index(request: &mut Request) -> Continue {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let mut refused = None;
     for name in dir.dir.index_files() {
-        let mut target = if name.starts_with('/') { Vec::new() } else { escape_path(&request.uri) };
+        let mut target = if name.starts_with('/') { Vec::new() } else { escape_path(&request.target.uri) };
         target.extend_from_slice(&escape_path(name.as_bytes()));
         if let Some(status) = dir.dir.index_redirect_status() {
             let (sub, phase) = look_up(request, &target).await;
-            if phase.is_ok() && matches!(sub.found, Found::File(..)) {
-                request.headers_out.set("Location", variables::absolute_url(request, &target));
+            if phase.is_ok() && matches!(sub.resource.found, Found::File(..)) {
+                request.reply.headers_out.set("Location", variables::absolute_url(request, &target));
                 return Err(Halt::Status(status));
             }
             continue;
@@ -82,20 +85,20 @@ async fn index(request: &mut Request) -> Continue {
         let (sub, phase) = look_up(request, &target).await;
         request.lasting &= sub.lasting;
         match phase {
-            Ok(()) if matches!(sub.found, Found::File(..)) => {
+            Ok(()) if matches!(sub.resource.found, Found::File(..)) => {
                 request.absorb(sub);
                 return Ok(());
             }
             Ok(()) => {}
             Err(Halt::Status(status @ 300..400)) => {
-                if let Some(location) = sub.headers_out.find("Location") {
-                    request.headers_out.set("Location", location.clone());
+                if let Some(location) = sub.reply.headers_out.find("Location") {
+                    request.reply.headers_out.set("Location", location.clone());
                 }
                 return Err(Halt::Status(status));
             }
             // A rule has sent the index file elsewhere: the request goes there.
-            Err(Halt::Redirect { target, .. }) if matches!(sub.found, Found::File(..)) => {
-                return Err(Halt::Redirect { method: request.method.clone(), target });
+            Err(Halt::Redirect { target, .. }) if matches!(sub.resource.found, Found::File(..)) => {
+                return Err(Halt::Redirect { method: request.target.method.clone(), target });
             }
             Err(Halt::Status(status)) if status != 404 => refused = refused.or(Some(status)),
             Err(_) => {}
@@ -110,17 +113,17 @@ async fn index(request: &mut Request) -> Continue {
 
 /// FallbackResource: what is neither file nor directory is served by one URL.
 async fn fallback(request: &mut Request) -> Continue {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let Some(target) = dir.dir.fallback_resource() else { return Ok(()) };
-    let missing =
-        request.found.is_nothing() || (request.found.is_directory() && request.uri.last() == Some(&b'/'));
-    if !missing || request.handler.is_some() || target.as_bytes() == &*request.uri {
+    let missing = request.resource.found.is_nothing()
+        || (request.resource.found.is_directory() && request.target.uri.last() == Some(&b'/'));
+    if !missing || request.resource.handler.is_some() || target.as_bytes() == &*request.target.uri {
         return Ok(());
     }
     let mut escaped = escape_path(target.as_bytes());
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
-    if phase.is_ok() && matches!(sub.found, Found::File(..)) {
+    if phase.is_ok() && matches!(sub.resource.found, Found::File(..)) {
         request.absorb(sub);
     }
     Ok(())

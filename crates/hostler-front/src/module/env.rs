@@ -26,14 +26,14 @@ pub(crate) static SETENVIF: Module = Module {
             phase: Phase::HeaderParser,
             after: &[],
             before: &[],
-            when: |request| request.dir.setenvif.is_set(),
+            when: |request| request.resource.dir.setenvif.is_set(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(of_directory(request))),
         },
     ],
     // Rules about the client's program alone are told apart by its class.
     ..Module::new("setenvif", |request| {
-        request.dir.setenvif.is_set() || !crate::values::agents::are_alone(&request.server)
+        request.resource.dir.setenvif.is_set() || !crate::values::agents::are_alone(&request.server)
     })
 };
 
@@ -42,7 +42,7 @@ pub(crate) static ENV: Module = Module {
         phase: Phase::Fixup,
         after: &["ssl"],
         before: &[],
-        when: |request| request.dir.env.variables().next().is_some(),
+        when: |request| request.resource.dir.env.variables().next().is_some(),
         effect: Effect::Notes,
         run: Run::Later(|request| Box::pin(fixup(request))),
     }],
@@ -58,7 +58,7 @@ async fn of_server(request: &mut Request) -> Outcome {
 
 /// SetEnvIf and BrowserMatch of sections and .htaccess: what comes before access control.
 async fn of_directory(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     set_env_if(request, &dir.setenvif.rules).await
 }
 
@@ -111,20 +111,20 @@ impl setenvif::Request for View<'_> {
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         Answer::Ready(match attribute {
             Attribute::RemoteHost => owned(crate::request::variables::remote_host(request)),
-            Attribute::RemoteAddr => owned(request.peer.remote.ip().to_string()),
-            Attribute::ServerAddr => owned(request.peer.local.ip().to_string()),
-            Attribute::RequestMethod => Some(Cow::Borrowed(&*request.method)),
+            Attribute::RemoteAddr => owned(request.client.peer.remote.ip().to_string()),
+            Attribute::ServerAddr => owned(request.client.peer.local.ip().to_string()),
+            Attribute::RequestMethod => Some(Cow::Borrowed(&*request.target.method)),
             Attribute::RequestProtocol => owned(crate::request::variables::protocol(request).to_owned()),
-            Attribute::RequestUri => Some(Cow::Borrowed(&request.uri)),
+            Attribute::RequestUri => Some(Cow::Borrowed(&request.target.uri)),
         })
     }
 
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.host.request.headers_in.joined(name.as_bytes()).map(|v| Cow::Owned(v.to_vec()))
+        self.host.request.target.headers_in.joined(name.as_bytes()).map(|v| Cow::Owned(v.to_vec()))
     }
 
     fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>> {
-        let mut fields = self.host.request.headers_in.iter();
+        let mut fields = self.host.request.target.headers_in.iter();
         let matches = |field: &[u8]| {
             name.is_match(field).unwrap_or_else(|error| {
                 setenvif::Request::failed(self, &error.to_string());
@@ -162,7 +162,7 @@ impl setenvif::Request for View<'_> {
 
 /// SetEnv, PassEnv, UnsetEnv: among the fixups, after access control.
 async fn fixup(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     for (name, value) in dir.env.variables() {
         set(request, name, value.as_bytes().to_vec());
         if budget::is_overdue() {

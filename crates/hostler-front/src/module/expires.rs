@@ -14,40 +14,42 @@ pub(crate) static MODULE: Module = Module {
         after: &["log_debug"],
         // A redirect is no error here.
         sees_errors: true,
-        when: |request| request.dir.expires.is_set(),
+        when: |request| request.resource.dir.expires.is_set(),
         run: Change::Now(|request, body| {
             apply(request);
             body
         }),
     }],
-    ..Module::new("expires", |request| request.dir.expires.is_set())
+    ..Module::new("expires", |request| request.resource.dir.expires.is_set())
 };
 
 const SECOND: i64 = 1_000_000;
 
 /// Sets both fields where they are not there yet.
 fn apply(request: &mut Request) {
-    if !request.dir.expires.is_set() || request.status >= 400 || request.is_sub() {
+    if !request.resource.dir.expires.is_set() || request.reply.status >= 400 || request.is_sub() {
         return;
     }
-    if request.err_headers_out.contains("Expires") || request.headers_out.contains("Expires") {
+    if request.reply.err_headers_out.contains("Expires") || request.reply.headers_out.contains("Expires") {
         return;
     }
-    let received = request.received.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+    let received =
+        request.client.received.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
     let Some(expiry) = expiry(request, received) else { return };
     let max_age = Bytes::from(format!("max-age={}", (expiry - received) / SECOND));
-    request.headers_out.merge("Cache-Control", &max_age);
+    request.reply.headers_out.merge("Cache-Control", &max_age);
     let date = text::http_date(expiry.div_euclid(SECOND));
-    request.headers_out.set("Expires", Bytes::copy_from_slice(&date));
+    request.reply.headers_out.set("Expires", Bytes::copy_from_slice(&date));
 }
 
 /// When the answer expires, in microseconds since the epoch.
 fn expiry(request: &Request, received: i64) -> Option<i64> {
-    let own = request.content_type.as_ref().or_else(|| request.headers_out.find("Content-Type"));
+    let own =
+        request.resource.content_type.as_ref().or_else(|| request.reply.headers_out.find("Content-Type"));
     let media_type = own.and_then(|kind| std::str::from_utf8(kind).ok());
-    let lifetime = request.dir.expires.lifetime(media_type)?;
+    let lifetime = request.resource.dir.expires.lifetime(media_type)?;
     let start = if lifetime.from_modification {
-        let info = request.found.info()?;
+        let info = request.resource.found.info()?;
         info.mtime.saturating_mul(SECOND).saturating_add(i64::from(info.mtime_nsec / 1000))
     } else {
         received

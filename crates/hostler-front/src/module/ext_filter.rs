@@ -52,10 +52,10 @@ fn works(request: &Request, filter: &External, kind: Option<&Bytes>) -> bool {
 
 async fn answer(request: &mut Request, body: Body, name: Bytes) -> Body {
     let Some(external) = find(request, &name).cloned() else { return body };
-    if !works(request, &external, request.content_type.as_ref()) {
+    if !works(request, &external, request.resource.content_type.as_ref()) {
         return body;
     }
-    let copy = (request.dir.filter.external.on_fail_remove == Some(true))
+    let copy = (request.resource.dir.filter.external.on_fail_remove == Some(true))
         .then(|| cgi::filter::copy(&body))
         .flatten();
     let filtered = match cgi::filter::answer(request, &external, body).await {
@@ -72,10 +72,10 @@ async fn answer(request: &mut Request, body: Body, name: Bytes) -> Body {
         }
     };
     if let Some(makes) = &external.makes {
-        request.content_type = Some(Bytes::copy_from_slice(makes.as_bytes()));
+        request.resource.content_type = Some(Bytes::copy_from_slice(makes.as_bytes()));
     }
     if !external.keeps_length {
-        request.headers_out.unset("Content-Length");
+        request.reply.headers_out.unset("Content-Length");
     }
     // The next one may be another.
     request.lasting = false;
@@ -84,7 +84,7 @@ async fn answer(request: &mut Request, body: Body, name: Bytes) -> Body {
 
 async fn body(request: &mut Request, name: Bytes) -> Continue {
     let Some(external) = find(request, &name).cloned() else { return Err(Halt::Status(500)) };
-    let kind = request.headers_in.find("Content-Type").cloned();
+    let kind = request.target.headers_in.find("Content-Type").cloned();
     if !works(request, &external, kind.as_ref()) {
         return Ok(());
     }

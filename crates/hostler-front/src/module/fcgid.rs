@@ -54,16 +54,16 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if let Some(external) = external::of(request) {
         return external::handle(request, &external).await;
     }
-    let wrapper = dir.fcgid.wrapper(&request.filename);
+    let wrapper = dir.fcgid.wrapper(&request.resource.filename);
     check(request, wrapper)?;
     limit_body(request)?;
     let mut environment = cgi::environment(request).await;
     pass_fields(request, &mut environment);
-    if request.body.is_empty() {
+    if request.target.body.is_empty() {
         // Quirk(mod_fcgid): it always tells a length.
         environment.set("CONTENT_LENGTH", "0");
     }
@@ -85,7 +85,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 fn pass_fields(request: &Request, environment: &mut Environment) {
     for name in &request.server.conf.fcgid.pass_headers {
         let variable = http_variable(name.as_bytes(), true);
-        if let Some((variable, value)) = variable.zip(request.headers_in.joined(name.as_bytes())) {
+        if let Some((variable, value)) = variable.zip(request.target.headers_in.joined(name.as_bytes())) {
             environment.set(variable, value.to_vec());
         }
     }
@@ -94,7 +94,7 @@ fn pass_fields(request: &Request, environment: &mut Environment) {
 /// The checks of mod_fcgid, in its order.
 fn check(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> Result<(), Halt> {
     let reject = |(status, why): cgi::Refusal| refuse(request, status, why);
-    let handler = request.handler.clone().unwrap_or_else(|| Bytes::from_static(b"fcgid-script"));
+    let handler = request.resource.handler.clone().unwrap_or_else(|| Bytes::from_static(b"fcgid-script"));
     cgi::may_run(request, &handler).map_err(reject)?;
     if wrapper.is_some_and(|wrapper| wrapper.is_virtual) {
         return Ok(());
@@ -103,7 +103,7 @@ fn check(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> Result<(), Halt> 
 }
 
 fn refuse(request: &Request, status: u16, why: &str) -> Halt {
-    let message = format!("{why}: {}", String::from_utf8_lossy(&request.filename));
+    let message = format!("{why}: {}", String::from_utf8_lossy(&request.resource.filename));
     log::request(request, Severity::Error, MODULE_NAME, &message);
     Halt::Status(status)
 }
@@ -111,12 +111,13 @@ fn refuse(request: &Request, status: u16, why: &str) -> Halt {
 /// `FcgidMaxRequestLen`, beside LimitRequestBody.
 fn limit_body(request: &Request) -> Result<(), Halt> {
     let Some(most) = request.server.conf.fcgid.max_request_len else { return Ok(()) };
-    let announced = request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
+    let announced =
+        request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
     if announced.is_some_and(|length| length > most) {
         return Err(refuse(request, 413, "the request's body is longer than FcgidMaxRequestLen"));
     }
-    let own = request.dir.core.limit_request_body.unwrap_or(1 << 30);
-    request.body.limit(if own == 0 { most.max(1) } else { own.min(most.max(1)) });
+    let own = request.resource.dir.core.limit_request_body.unwrap_or(1 << 30);
+    request.target.body.limit(if own == 0 { most.max(1) } else { own.min(most.max(1)) });
     Ok(())
 }
 
@@ -151,9 +152,10 @@ thread_local! {
 
 /// The programs for a request, and how long one may neither read nor write.
 fn known(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> (Arc<Target>, Duration) {
-    let info = request.found.info().filter(|_| wrapper.is_none());
+    let info = request.resource.found.info().filter(|_| wrapper.is_none());
     let version = info.map_or((0, 0, 0, 0), |info| (info.dev, info.ino, info.mtime, info.mtime_nsec));
-    let script = if wrapper.is_none() { Bytes::copy_from_slice(&request.filename) } else { suffix(request) };
+    let script =
+        if wrapper.is_none() { Bytes::copy_from_slice(&request.resource.filename) } else { suffix(request) };
     remember(request, wrapper, script, version)
 }
 
@@ -164,7 +166,7 @@ fn remember(
     script: Bytes,
     version: Version,
 ) -> (Arc<Target>, Duration) {
-    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, script, version);
+    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, script, version);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return (found.target.clone(), found.timeout);
@@ -174,22 +176,22 @@ fn remember(
         }
         let (target, timeout) = target(request, wrapper, version);
         let target = Arc::new(target);
-        known.insert(key, Known { target: target.clone(), timeout, _dir: request.dir.clone() });
+        known.insert(key, Known { target: target.clone(), timeout, _dir: request.resource.dir.clone() });
         (target, timeout)
     })
 }
 
 /// By which a wrapper is chosen.
 fn suffix(request: &Request) -> Bytes {
-    let dot = request.filename.iter().rposition(|byte| *byte == b'.');
-    dot.map_or_else(Bytes::new, |at| Bytes::copy_from_slice(&request.filename[at..]))
+    let dot = request.resource.filename.iter().rposition(|byte| *byte == b'.');
+    dot.map_or_else(Bytes::new, |at| Bytes::copy_from_slice(&request.resource.filename[at..]))
 }
 
 fn target(request: &Request, wrapper: Option<&Arc<Wrapper>>, version: Version) -> (Target, Duration) {
     let conf = &request.server.conf.fcgid;
     let command: Vec<Box<[u8]>> = match wrapper {
         Some(wrapper) => wrapper.command.iter().map(|word| word.as_bytes().into()).collect(),
-        None => vec![request.filename.as_slice().into()],
+        None => vec![request.resource.filename.as_slice().into()],
     };
     let path = command[0].clone();
     let own = std::str::from_utf8(&path).ok().and_then(|path| conf.of_command.get(path));

@@ -16,7 +16,8 @@ fn has_say(request: &Request) -> bool {
     if !filter::are_any(request) {
         return false;
     }
-    let mut providers = request.dir.filter.chain.in_order().flatten().flat_map(|harness| &harness.providers);
+    let mut providers =
+        request.resource.dir.filter.chain.in_order().flatten().flat_map(|harness| &harness.providers);
     let is_plain = |name: &[u8]| PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name));
     providers.any(|provider| matches!(provider.when, When::Condition(_)))
         || filter::names(request).iter().any(|name| !is_plain(name))

@@ -19,7 +19,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::PostRead,
             after: &["names"],
             before: &[],
-            when: |request| request.origin == Origin::Client && request.dir.headers.is_set(),
+            when: |request| request.origin == Origin::Client && request.resource.dir.headers.is_set(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(early(request))),
         },
@@ -27,7 +27,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Fixup,
             after: &["env"],
             before: &[],
-            when: |request| request.dir.headers.is_set(),
+            when: |request| request.resource.dir.headers.is_set(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(request_fields(request))),
         },
@@ -36,7 +36,7 @@ pub(crate) static MODULE: Module = Module {
         stage: Stage::Content,
         after: &["deflate", "session"],
         sees_errors: true,
-        when: |request| request.dir.headers.is_set() && !request.budget.has_failed(),
+        when: |request| request.resource.dir.headers.is_set() && !request.budget.has_failed(),
         run: Change::Later(|request, body, answer| {
             Box::pin(async move {
                 response_fields(request, answer).await;
@@ -44,12 +44,12 @@ pub(crate) static MODULE: Module = Module {
             })
         }),
     }],
-    ..Module::new("headers", |request| request.dir.headers.is_set())
+    ..Module::new("headers", |request| request.resource.dir.headers.is_set())
 };
 
 /// `early` ones, before access control.
 async fn early(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     carry_out(request, &dir.headers.request, Moment::Early, Table::Request).await?;
     carry_out(request, &dir.headers.response, Moment::Early, Table::Response).await?;
     carry_out(request, &dir.headers.always, Moment::Early, Table::Always).await?;
@@ -58,7 +58,7 @@ async fn early(request: &mut Request) -> Outcome {
 
 /// RequestHeader, among the fixups.
 async fn request_fields(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     carry_out(request, &dir.headers.request, Moment::Late, Table::Request).await?;
     Ok(Flow::Ok)
 }
@@ -66,7 +66,7 @@ async fn request_fields(request: &mut Request) -> Outcome {
 /// Header, on the way out; an error's answer has only the `always` table. Whoever calls it looks whether the request
 /// has failed meanwhile.
 async fn response_fields(request: &mut Request, answer: Answer) {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let always = carry_out(request, &dir.headers.always, Moment::Late, Table::Always).await;
     if answer == Answer::Content && always.is_ok() {
         let _ = carry_out(request, &dir.headers.response, Moment::Late, Table::Response).await;
@@ -93,17 +93,17 @@ const LONGEST: usize = 64 << 10;
 impl RequestHost<&mut Request> {
     fn table(&self, table: Table) -> &crate::values::table::Table {
         match table {
-            Table::Request => &self.request.headers_in,
-            Table::Response => &self.request.headers_out,
-            Table::Always => &self.request.err_headers_out,
+            Table::Request => &self.request.target.headers_in,
+            Table::Response => &self.request.reply.headers_out,
+            Table::Always => &self.request.reply.err_headers_out,
         }
     }
 
     fn table_mut(&mut self, table: Table) -> &mut crate::values::table::Table {
         match table {
-            Table::Request => &mut self.request.headers_in,
-            Table::Response => &mut self.request.headers_out,
-            Table::Always => &mut self.request.err_headers_out,
+            Table::Request => &mut self.request.target.headers_in,
+            Table::Response => &mut self.request.reply.headers_out,
+            Table::Always => &mut self.request.reply.err_headers_out,
         }
     }
 }
@@ -120,7 +120,7 @@ fn micros(time: SystemTime) -> i64 {
 impl Message for RequestHost<&mut Request> {
     fn values(&self, table: Table, name: &str) -> Vec<Vec<u8>> {
         if is_content_type(table, name) {
-            return self.request.content_type.iter().map(|v| v.to_vec()).collect();
+            return self.request.resource.content_type.iter().map(|v| v.to_vec()).collect();
         }
         self.table(table).all(name.as_bytes()).map(|v| v.to_vec()).collect()
     }
@@ -131,7 +131,7 @@ impl Message for RequestHost<&mut Request> {
             return;
         }
         if is_content_type(table, name) {
-            self.request.content_type = Some(value.into());
+            self.request.resource.content_type = Some(value.into());
             return;
         }
         self.table_mut(table).add(name.to_owned(), value);
@@ -139,14 +139,14 @@ impl Message for RequestHost<&mut Request> {
 
     fn remove(&mut self, table: Table, name: &str) {
         if is_content_type(table, name) {
-            self.request.content_type = None;
+            self.request.resource.content_type = None;
             return;
         }
         self.table_mut(table).unset(name);
     }
 
     fn request_fields(&self) -> Vec<(String, Vec<u8>)> {
-        let fields = self.request.headers_in.iter();
+        let fields = self.request.target.headers_in.iter();
         fields.map(|(n, v)| (String::from_utf8_lossy(n).into_owned(), v.to_vec())).collect()
     }
 
@@ -169,7 +169,7 @@ impl Message for RequestHost<&mut Request> {
     }
 
     fn times(&self) -> (i64, i64) {
-        (micros(self.request.received), micros(SystemTime::now()))
+        (micros(self.request.client.received), micros(SystemTime::now()))
     }
 
     fn load(&self) -> [f64; 3] {

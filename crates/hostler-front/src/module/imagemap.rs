@@ -38,20 +38,20 @@ const LARGEST: usize = 1 << 20;
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() {
-        request.headers_out.set("Allow", crate::request::methods::allowed(request));
+        request.reply.headers_out.set("Allow", crate::request::methods::allowed(request));
         return Err(Halt::Status(405));
     }
     file::drop_body(request).await?;
     let map = file::check(request)?;
     let text = kept::collect(request, file::whole(&map), LARGEST).await.map_err(|why| {
-        let path = String::from_utf8_lossy(&request.filename).into_owned();
+        let path = String::from_utf8_lossy(&request.resource.filename).into_owned();
         log::request(request, Severity::Error, "imagemap", &format!("{path}: {why}"));
         Halt::Status(500)
     })?;
     answer(request, &text).map_err(|error| match error {
         Failure::Halt(halt) => halt,
         Failure::Map(error) => {
-            let uri = String::from_utf8_lossy(&request.uri).into_owned();
+            let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
             log::request(request, Severity::Error, "imagemap", &error.told(&uri));
             Halt::Status(500)
         }
@@ -78,10 +78,10 @@ impl From<Halt> for Failure {
 
 /// What the map says of the point that was chosen.
 fn answer(request: &mut Request, text: &[u8]) -> Result<Body, Failure> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let places = Places::of(request);
     let menu = dir.imagemap.menu.as_deref().unwrap_or("formatted");
-    let point = shapes::point(request.args.as_deref().unwrap_or_default());
+    let point = shapes::point(request.target.args.as_deref().unwrap_or_default());
     if point.is_none() && !menu.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("no")) {
         return Ok(shown(request, text, &places, menu));
     }
@@ -121,15 +121,15 @@ fn led(request: &mut Request, place: &[u8]) -> Result<Body, Halt> {
     if place.is_empty() || place.eq_ignore_ascii_case(b"error") || !is_text {
         return Err(Halt::Status(500));
     }
-    request.headers_out.set("Location", place.to_vec());
+    request.reply.headers_out.set("Location", place.to_vec());
     Err(Halt::Status(302))
 }
 
 /// The menu of all places that a map names.
 fn shown(request: &mut Request, text: &[u8], places: &Places, kind: &str) -> Body {
-    let mut menu = Menu::new(Form::named(kind), &request.uri);
+    let mut menu = Menu::new(Form::named(kind), &request.target.uri);
     let mut write = || -> Result<(), MapError> {
-        let dir = &request.dir.imagemap;
+        let dir = &request.resource.dir.imagemap;
         let mut base = places.url(b"", dir.base.as_deref().unwrap_or("map").as_bytes())?;
         for (number, line) in map::lines(text) {
             match map::line(number, &line)? {
@@ -150,11 +150,11 @@ fn shown(request: &mut Request, text: &[u8], places: &Places, kind: &str) -> Bod
         Ok(())
     };
     if let Err(error) = write() {
-        let uri = String::from_utf8_lossy(&request.uri).into_owned();
+        let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
         log::request(request, Severity::Error, "imagemap", &error.told(&uri));
         menu.broken();
     }
     let page = menu.end();
-    request.content_type = Some(Bytes::from_static(b"text/html; charset=ISO-8859-1"));
+    request.resource.content_type = Some(Bytes::from_static(b"text/html; charset=ISO-8859-1"));
     Body::Bytes(page.into())
 }

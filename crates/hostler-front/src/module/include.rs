@@ -65,9 +65,9 @@ pub(crate) static MODULE: Module = Module {
 
 /// The handler that makes a page of any file.
 async fn parsed(request: &mut Request) -> Result<Body, Halt> {
-    request.filters.push(Bytes::from_static(b"includes"));
-    if request.content_type.is_none() {
-        request.content_type = Some(Bytes::from_static(b"text/html"));
+    request.reply.filters.push(Bytes::from_static(b"includes"));
+    if request.resource.content_type.is_none() {
+        request.resource.content_type = Some(Bytes::from_static(b"text/html"));
     }
     crate::module::core::file::handle(request).await
 }
@@ -95,7 +95,7 @@ pub(crate) fn wanted(request: &Request) -> bool {
 
 /// Whether the filter is in the chain, so that a file's own tag is not to be sent (`SSIETag`).
 pub(crate) fn may_expand(request: &Request) -> bool {
-    request.dir.include.etag != Some(true) && filter::is_in_chain(request, FILTER)
+    request.resource.dir.include.etag != Some(true) && filter::is_in_chain(request, FILTER)
 }
 
 /// Whether the filter may have a say that it has not had yet.
@@ -105,15 +105,15 @@ fn is_filtered(request: &Request) -> bool {
 
 /// `XBitHack`: HTML that its owner may execute is a page.
 fn by_execute_bit(request: &Request) -> bool {
-    let hack = request.dir.include.x_bit_hack;
+    let hack = request.resource.dir.include.x_bit_hack;
     matches!(hack, Some(XBitHack::On | XBitHack::Full))
-        && request.handler.is_none()
+        && request.resource.handler.is_none()
         && has_mode(request, OWNER_EXECUTES)
-        && request.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"))
+        && request.resource.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"))
 }
 
 fn has_mode(request: &Request, bits: u32) -> bool {
-    matches!(&request.found, Found::File(info, _) if info.mode & bits == bits)
+    matches!(&request.resource.found, Found::File(info, _) if info.mode & bits == bits)
 }
 
 /// Whether pages may be asked for with path info without `AcceptPathInfo On`: as in Apache, not.
@@ -144,7 +144,7 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
 
 /// Tells why a page is not expanded; the status.
 fn tell(request: &Request, refused: &page::Refused) -> u16 {
-    let name = String::from_utf8_lossy(&request.filename);
+    let name = String::from_utf8_lossy(&request.resource.filename);
     log::request(request, Severity::Error, "include", &format!("{name} {}", refused.why));
     refused.status
 }
@@ -171,12 +171,12 @@ async fn expanded(request: &mut Request, body: Body) -> Body {
         refused(request);
         return body;
     }
-    request.headers_out.unset("Content-Length");
-    if request.dir.include.last_modified != Some(true) {
-        request.headers_out.unset("Last-Modified");
+    request.reply.headers_out.unset("Content-Length");
+    if request.resource.dir.include.last_modified != Some(true) {
+        request.reply.headers_out.unset("Last-Modified");
     }
-    if request.dir.include.etag != Some(true) {
-        request.headers_out.unset("ETag");
+    if request.resource.dir.include.etag != Some(true) {
+        request.reply.headers_out.unset("ETag");
     }
     match kept::collect(request, body, LONGEST).await {
         Ok(text) => match page::of_text(request, text).await {
@@ -191,13 +191,13 @@ async fn expanded(request: &mut Request, body: Body) -> Body {
 }
 
 fn is_allowed(request: &Request) -> bool {
-    request.dir.core.options.contains(OptionBits::INCLUDES)
+    request.resource.dir.core.options.contains(OptionBits::INCLUDES)
 }
 
 /// The answer has come through the filter, with or without a change.
 fn pass(request: &mut Request) {
-    request.filters.retain(|filter| &**filter != FILTER);
-    if request.dir.filter.is_set() {
+    request.reply.filters.retain(|filter| &**filter != FILTER);
+    if request.resource.dir.filter.is_set() {
         request.notes.set(EXPANDED, Bytes::from_static(b"1"));
     }
 }
@@ -205,7 +205,7 @@ fn pass(request: &mut Request) {
 fn refused(request: &mut Request) {
     let message = format!(
         "Options +Includes (or IncludesNOEXEC) wasn't set, INCLUDES filter removed: {}",
-        String::from_utf8_lossy(&request.uri)
+        String::from_utf8_lossy(&request.target.uri)
     );
     log::request(request, Severity::Warn, "include", &message);
     request.lasting = false;
@@ -214,23 +214,23 @@ fn refused(request: &mut Request) {
 /// Validators are about the page's source, so they are left out unless the configuration says that they hold for
 /// what is made of it; then a condition may be answered at once.
 fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Option<Body>, Halt> {
-    let conf = request.dir.include.clone();
+    let conf = request.resource.dir.include.clone();
     let by_group_bit = conf.x_bit_hack == Some(XBitHack::Full) && has_mode(request, GROUP_EXECUTES);
-    request.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
+    request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
     if by_group_bit || conf.last_modified == Some(true) || !expanded {
         let modified = text::http_date(file.info.mtime.min(crate::module::core::file::now(request)));
-        request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+        request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     }
     if conf.etag == Some(true)
         && let Some(etag) = crate::module::core::file::etag(request, file)
     {
-        request.headers_out.set("ETag", etag);
+        request.reply.headers_out.set("ETag", etag);
     }
     // Only the group's bit says that a copy may be kept (mod_include's `no_local_copy`).
-    request.no_cache = !by_group_bit;
+    request.reply.no_cache = !by_group_bit;
     if !by_group_bit {
         return Ok(None);
     }
     let body = crate::module::core::file::finish(request, Body::Empty)?;
-    Ok((request.status == 304).then_some(body))
+    Ok((request.reply.status == 304).then_some(body))
 }

@@ -31,12 +31,12 @@ pub(crate) static MODULE: Module = Module {
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() {
-        request.headers_out.set("Allow", methods::allowed(request));
+        request.reply.headers_out.set("Allow", methods::allowed(request));
         return Err(Halt::Status(405));
     }
     file::drop_body(request).await?;
-    let page = page(request, request.args.as_deref().unwrap_or_default());
-    request.content_type = Some(Bytes::from_static(b"text/html; charset=utf-8"));
+    let page = page(request, request.target.args.as_deref().unwrap_or_default());
+    request.resource.content_type = Some(Bytes::from_static(b"text/html; charset=utf-8"));
     Ok(Body::Bytes(page.into()))
 }
 

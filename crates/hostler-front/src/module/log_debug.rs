@@ -58,11 +58,11 @@ pub(crate) static MODULE: Module = Module {
 };
 
 fn has_messages(request: &Request) -> bool {
-    request.dir.log_debug.is_set()
+    request.resource.dir.log_debug.is_set()
 }
 
 fn says(request: &Request, moment: Moment) -> bool {
-    request.dir.log_debug.of(moment).next().is_some()
+    request.resource.dir.log_debug.of(moment).next().is_some()
 }
 
 const fn declined() -> Outcome {
@@ -71,7 +71,7 @@ const fn declined() -> Outcome {
 
 /// Writes the messages of a moment.
 async fn write(request: &mut Request, moment: Moment) {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     for message in dir.log_debug.of(moment) {
         let evaluated = with_host(request, |host| evaluate(message, host)).await;
         tell(request, moment, message, evaluated);
@@ -83,7 +83,7 @@ fn at_the_end(request: &mut Request) {
     if !has_messages(request) {
         return;
     }
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     for message in dir.log_debug.of(Moment::LogTransaction) {
         let evaluated = evaluate(message, &RequestHost::new(&*request));
         tell(request, Moment::LogTransaction, message, evaluated);

@@ -35,14 +35,14 @@ fn before(request: &mut Request) {
     let id = match request.env.find("UNIQUE_ID") {
         Some(id) => id.clone(),
         None => {
-            let since = request.received.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let since = request.client.received.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let pid = request.thread.shared.pid;
             Bytes::from(format!("{pid}:{:x}:{:x}", since.as_secs(), request.number))
         }
     };
     let mut line = [b"+", &id[..], b"|"].concat();
-    push_escaped(&request.line, &mut line);
-    for (name, value) in request.headers_in.iter() {
+    push_escaped(&request.client.line, &mut line);
+    for (name, value) in request.target.headers_in.iter() {
         line.push(b'|');
         push_escaped(name, &mut line);
         line.push(b':');

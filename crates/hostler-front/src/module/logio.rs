@@ -11,7 +11,7 @@ pub(crate) static MODULE: Module = Module {
         sees_errors: true,
         when: is_tracked,
         run: Change::Now(|request, body| {
-            let took = request.started.elapsed().as_micros();
+            let took = request.client.started.elapsed().as_micros();
             request.notes.set(log::FIRST_BYTE, took.to_string());
             body
         }),
@@ -20,5 +20,5 @@ pub(crate) static MODULE: Module = Module {
 };
 
 fn is_tracked(request: &Request) -> bool {
-    request.dir.log_config.first_byte == Some(true)
+    request.resource.dir.log_config.first_byte == Some(true)
 }

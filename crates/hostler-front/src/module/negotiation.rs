@@ -51,9 +51,9 @@ pub(crate) static MODULE: Module = Module {
             after: &[],
             before: &["core"],
             when: |request| {
-                request.found.is_nothing()
-                    && request.dir.core.options.contains(OptionBits::MULTI_VIEWS)
-                    && request.filename.first() == Some(&b'/')
+                request.resource.found.is_nothing()
+                    && request.resource.dir.core.options.contains(OptionBits::MULTI_VIEWS)
+                    && request.resource.filename.first() == Some(&b'/')
             },
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(multi_views(request))),
@@ -63,7 +63,8 @@ pub(crate) static MODULE: Module = Module {
             after: &["headers"],
             before: &["alias"],
             when: |request| {
-                request.content_encoding.is_some() && request.headers_in.contains("Accept-Encoding")
+                request.resource.content_encoding.is_some()
+                    && request.target.headers_in.contains("Accept-Encoding")
             },
             effect: Effect::Notes,
             run: Run::Now(|request| {
@@ -79,7 +80,7 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(handle_map(request)),
     }],
-    ..Module::new("negotiation", |request| request.content_encoding.is_some())
+    ..Module::new("negotiation", |request| request.resource.content_encoding.is_some())
 };
 
 /// What is negotiated about.
@@ -103,7 +104,8 @@ async fn multi_views(request: &mut Request) -> Outcome {
     }
     // What was looked at may change unnoticed, and each client may get something else.
     request.lasting = false;
-    let prefers_programs = !request.is_get() || request.args.is_some() || !request.path_info.is_empty();
+    let prefers_programs =
+        !request.is_get() || request.target.args.is_some() || !request.resource.path_info.is_empty();
     let choice = negotiate(request, Matter { variants, prefers_programs }).await?;
     let sub = match choice.variant.found {
         Some(at) => {
@@ -128,11 +130,11 @@ async fn neighbour(request: &Request, variant: &Variant) -> Result<Request, Halt
         let end = path.iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
         [&path[..end], name].concat()
     };
-    let path = hostler_config::directives::alias::clean_path(beside(&request.filename));
-    let uri = beside(&request.uri);
-    let (sub, outcome) = look_up_file_noted(request, &path, |sub| sub.uri = uri).await;
+    let path = hostler_config::directives::alias::clean_path(beside(&request.resource.filename));
+    let uri = beside(&request.target.uri);
+    let (sub, outcome) = look_up_file_noted(request, &path, |sub| sub.target.uri = uri).await;
     match outcome {
-        Err(Halt::Status(status)) if !sub.err_headers_out.contains("TCN") => Err(Halt::Status(status)),
+        Err(Halt::Status(status)) if !sub.reply.err_headers_out.contains("TCN") => Err(Halt::Status(status)),
         Err(Halt::Redirect { method, target }) => Err(Halt::Redirect { method, target }),
         _ => Ok(sub),
     }
@@ -142,11 +144,11 @@ async fn neighbour(request: &Request, variant: &Variant) -> Result<Request, Halt
 async fn negotiate(request: &mut Request, matter: Matter) -> Result<Choice, Halt> {
     let Matter { mut variants, prefers_programs } = matter;
     let neighbours = variants.iter().all(|one| !one.file.contains('/') && one.body.is_none());
-    let transparent = request.is_get() && neighbours && request.path_info.is_empty();
+    let transparent = request.is_get() && neighbours && request.resource.path_info.is_empty();
     let wish = if transparent { Wish::of(request) } else { Wish::default() };
     let mut accepted = Accepted::of(request);
     choose::add_usual(&mut accepted, wish, prefers_programs);
-    let chosen = choose::choose(request, &mut variants, &accepted, &request.dir.negotiation, wish);
+    let chosen = choose::choose(request, &mut variants, &accepted, &request.resource.dir.negotiation, wish);
     let best = match (chosen.is_choice, chosen.best) {
         (true, Some(best)) => best,
         (_, best) => {
@@ -157,7 +159,7 @@ async fn negotiate(request: &mut Request, matter: Matter) -> Result<Choice, Halt
             }
             let Some(best) = best else {
                 let message =
-                    format!("no acceptable variant: {}", String::from_utf8_lossy(&request.filename));
+                    format!("no acceptable variant: {}", String::from_utf8_lossy(&request.resource.filename));
                 log::request(request, Severity::Error, "negotiation", &message);
                 return Err(Halt::Status(406));
             };
@@ -176,25 +178,27 @@ async fn negotiate(request: &mut Request, matter: Matter) -> Result<Choice, Halt
 async fn announce(request: &mut Request, variant: &Variant) -> Result<(), Halt> {
     if variant.found.is_none() {
         let sub = neighbour(request, variant).await?;
-        if sub.err_headers_out.contains("TCN") || sub.handler.as_deref() == Some(MAP_HANDLER.as_bytes()) {
+        if sub.reply.err_headers_out.contains("TCN")
+            || sub.resource.handler.as_deref() == Some(MAP_HANDLER.as_bytes())
+        {
             return Err(Halt::Status(506));
         }
-        if let Some(vary) = sub.err_headers_out.find("Vary").cloned() {
-            request.err_headers_out.set("Variant-Vary", vary.clone());
-            request.err_headers_out.set("Vary", vary);
+        if let Some(vary) = sub.reply.err_headers_out.find("Vary").cloned() {
+            request.reply.err_headers_out.set("Variant-Vary", vary.clone());
+            request.reply.err_headers_out.set("Vary", vary);
         }
     }
-    request.err_headers_out.set("Content-Location", answer::escape(&variant.file));
+    request.reply.err_headers_out.set("Content-Location", answer::escape(&variant.file));
     Ok(())
 }
 
 /// The variants of the map that the request has been led to.
 async fn read_map(request: &Request) -> Result<Vec<Variant>, Halt> {
     let tell = |why: &str| {
-        let message = format!("{} as a type map: {why}", String::from_utf8_lossy(&request.filename));
+        let message = format!("{} as a type map: {why}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, "negotiation", &message);
     };
-    let open = match &request.found {
+    let open = match &request.resource.found {
         Found::File(_, Ok(open)) => open,
         Found::Nothing | Found::Directory(_) => {
             tell("there is no such file");
@@ -229,10 +233,10 @@ async fn handle_map(request: &mut Request) -> Result<Body, Halt> {
     let variants = read_map(request).await?;
     let matter = Matter { variants, prefers_programs: false };
     let choice = negotiate(request, matter).await?;
-    if request.version < HTTP_11 && !request.server.conf.negotiation.caches() {
-        request.is_uncacheable = true;
+    if request.client.version < HTTP_11 && !request.server.conf.negotiation.caches() {
+        request.reply.is_uncacheable = true;
     }
-    if let Some(info) = request.found.info().filter(|_| choice.transparent)
+    if let Some(info) = request.resource.found.info().filter(|_| choice.transparent)
         && let Some(list) = file::etag_of(request, info)
     {
         request.slots.put(file::VariantList(list));
@@ -240,43 +244,45 @@ async fn handle_map(request: &mut Request) -> Result<Body, Halt> {
     if let Some(at) = choice.variant.body {
         return body(request, &choice.variant, at).await;
     }
-    let end = request.uri.len().saturating_sub(request.path_info.len());
-    let directory = request.uri[..end].iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
-    let mut target = escape_path(&request.uri[..directory]);
+    let end = request.target.uri.len().saturating_sub(request.resource.path_info.len());
+    let directory = request.target.uri[..end].iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
+    let mut target = escape_path(&request.target.uri[..directory]);
     target.extend_from_slice(choice.variant.file.as_bytes());
-    target.extend_from_slice(&request.path_info);
-    if let Some(args) = &request.args {
+    target.extend_from_slice(&request.resource.path_info);
+    if let Some(args) = &request.target.args {
         target.push(b'?');
         target.extend_from_slice(args);
     }
-    Err(Halt::Redirect { method: request.method.clone(), target })
+    Err(Halt::Redirect { method: request.target.method.clone(), target })
 }
 
 /// A variant whose text stands in the map.
 async fn body(request: &mut Request, variant: &Variant, at: usize) -> Result<Body, Halt> {
-    if !request.is_get() && &*request.method != b"POST" {
-        request.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD,OPTIONS,POST"));
+    if !request.is_get() && &*request.target.method != b"POST" {
+        request.reply.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD,OPTIONS,POST"));
         return Err(Halt::Status(405));
     }
-    let Found::File(info, Ok(open)) = request.found.clone() else { return Err(Halt::Status(500)) };
+    let Found::File(info, Ok(open)) = request.resource.found.clone() else { return Err(Halt::Status(500)) };
     let length = variant.length.unwrap_or(0);
-    request.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
+    request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
     if !variant.media_type.is_empty() {
         let charset = if variant.charset.is_empty() { "" } else { "; charset=" };
-        request.content_type = Some(format!("{}{charset}{}", variant.media_type, variant.charset).into());
+        request.resource.content_type =
+            Some(format!("{}{charset}{}", variant.media_type, variant.charset).into());
     }
     if !variant.languages.is_empty() {
-        request.content_languages = variant.languages.iter().map(|l| Bytes::from(l.clone())).collect();
+        request.resource.content_languages =
+            variant.languages.iter().map(|l| Bytes::from(l.clone())).collect();
     }
     if let Some(encoding) = variant.encoding.clone().filter(|encoding| !encoding.is_empty()) {
-        request.content_encoding = Some(encoding.into());
+        request.resource.content_encoding = Some(encoding.into());
     }
     let validators = Validators { etag: None, modified: Some(info.mtime), now: file::now(request) };
     match conditional::evaluate(request, validators) {
         Condition::Met => {}
         Condition::Failed => return Err(Halt::Status(412)),
         Condition::NotModified => {
-            request.status = 304;
+            request.reply.status = 304;
             return Ok(Body::Empty);
         }
     }
@@ -286,7 +292,7 @@ async fn body(request: &mut Request, variant: &Variant, at: usize) -> Result<Bod
 
 /// Some clients call a coding `x-gzip`, others `gzip`: each gets its own name.
 fn name_encoding(request: &mut Request) {
-    let Some(own) = request.content_encoding.clone() else { return };
+    let Some(own) = request.resource.content_encoding.clone() else { return };
     let own = String::from_utf8_lossy(&own).into_owned();
     let own = own.strip_prefix("x-").unwrap_or(&own);
     let Some(field) = request.header("Accept-Encoding") else { return };
@@ -294,6 +300,6 @@ fn name_encoding(request: &mut Request) {
     let plain = names.iter().find(|name| *name == own);
     let prefixed = || names.iter().rfind(|name| name.strip_prefix("x-") == Some(own));
     if let Some(name) = plain.or_else(prefixed) {
-        request.content_encoding = Some(name.clone().into());
+        request.resource.content_encoding = Some(name.clone().into());
     }
 }

@@ -88,7 +88,9 @@ pub(crate) static MODULE: Module = Module {
         Handler {
             names: CGI.handlers,
             types: &[],
-            when: |request| CGI.isolation(&request.dir) == Isolation::Fork && !phases::are_disabled(request),
+            when: |request| {
+                CGI.isolation(&request.resource.dir) == Isolation::Fork && !phases::are_disabled(request)
+            },
             settles: false,
             run: |request| Box::pin(script::handle(request)),
         },
@@ -164,7 +166,7 @@ pub(crate) fn is_handler(name: &[u8]) -> bool {
 
 /// The engine that a request's handler runs in; without one, the engine that has a say in phases before it.
 fn engine(request: &Request) -> &'static Engine {
-    let technique = request.handler.as_deref().and_then(technique::of_handler);
+    let technique = request.resource.handler.as_deref().and_then(technique::of_handler);
     technique.and_then(Technique::engine).unwrap_or(&hostler_perl_technique::ENGINE)
 }
 
@@ -184,7 +186,8 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 
 async fn run(request: &mut Request) -> Result<Body, Halt> {
     if phases::are_disabled(request) {
-        let handler = String::from_utf8_lossy(request.handler.as_deref().unwrap_or_default()).into_owned();
+        let handler =
+            String::from_utf8_lossy(request.resource.handler.as_deref().unwrap_or_default()).into_owned();
         let message =
             format!("this virtual host runs no Perl (PerlOptions -Enable): nothing answers for {handler}");
         log::request(request, Severity::Error, engine(request).log, &message);
@@ -193,8 +196,9 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
     if is_declined_beforehand(request) {
         return file::handle(request).await;
     }
-    let technique = request.handler.as_deref().and_then(technique::of_handler);
-    let isolation = technique.map_or(Isolation::Persistent, |technique| technique.isolation(&request.dir));
+    let technique = request.resource.handler.as_deref().and_then(technique::of_handler);
+    let isolation =
+        technique.map_or(Isolation::Persistent, |technique| technique.isolation(&request.resource.dir));
     let phases = phases::with_response(request);
     phases::can_be_asked(request, PhaseSet(1 << Phase::Response as u8))?;
     respond(request, phases, isolation, Programs::Configured, None).await
@@ -202,10 +206,10 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
 
 /// mod_perl declines where no handler is configured; a phase before could still set one.
 fn is_declined_beforehand(request: &Request) -> bool {
-    let technique = request.handler.as_deref().and_then(technique::of_handler);
+    let technique = request.resource.handler.as_deref().and_then(technique::of_handler);
     technique.is_none_or(|technique| technique.phases == Phases::All)
         && !request.is_held()
-        && request.dir.perl.handlers.of(Phase::Response).is_empty()
+        && request.resource.dir.perl.handlers.of(Phase::Response).is_empty()
         && phases::configured(request).0 == 0
 }
 
@@ -217,13 +221,13 @@ async fn respond(
     programs: Programs,
     handler: Option<&'static [u8]>,
 ) -> Result<Body, Halt> {
-    let before = request.handler.clone();
+    let before = request.resource.handler.clone();
     // The worker waits until a page is expanded: what Perl includes in it sees what its request has kept.
     let expands = programs == Programs::Configured
         && isolation == Isolation::Persistent
         && !request.is_part()
         && include::expands(request);
-    let body = !request.body.is_empty();
+    let body = !request.target.body.is_empty();
     let errors_stay = errors_stay(request, isolation);
     let task = Task { phases, handler, body, stays: expands, errors_stay, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
@@ -238,7 +242,7 @@ async fn respond(
 
 /// Goes on with an answer that has turned out not to be plain.
 async fn go_on(request: &mut Request, answer: Result<Taken, Error>, errors: bool) -> Result<Body, Halt> {
-    let before = request.handler.clone();
+    let before = request.resource.handler.clone();
     let answer = match answer {
         Ok(taken) => {
             let logs = request.progress().logged;
@@ -273,12 +277,12 @@ async fn outcome(
         Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
         // These have no body, and describe what would have been one with the program's fields.
         Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
-            request.status = status;
+            request.reply.status = status;
             Ok(Body::Empty)
         }
         Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
         Ok(Answer::Ended(End::Redirect(target))) => {
-            Err(Halt::Redirect { method: request.method.clone(), target })
+            Err(Halt::Redirect { method: request.target.method.clone(), target })
         }
         Ok(Answer::Ended(End::Broken(why))) => Err(broken(request, &why)),
         Ok(Answer::Ended(End::Declined)) => decline(request, before).await,
@@ -291,10 +295,11 @@ async fn outcome(
 async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, Halt> {
     if request.progress().is_script {
         // The file itself is a program's source.
-        let file = String::from_utf8_lossy(&request.filename).into_owned();
+        let file = String::from_utf8_lossy(&request.resource.filename).into_owned();
         return Err(broken(request, &format!("the interpreter has declined to run the script {file}")));
     }
-    let another = request.handler != before && !request.handler.as_deref().is_some_and(is_handler);
+    let another =
+        request.resource.handler != before && !request.resource.handler.as_deref().is_some_and(is_handler);
     if another { Box::pin(crate::hook::handler::respond(request)).await } else { file::handle(request).await }
 }
 
@@ -313,10 +318,10 @@ async fn trip(
     isolation: Isolation,
     programs: Programs,
 ) -> Result<Answer, Error> {
-    let translated = if request.path_info.is_empty() || !task.phases.contains(Phase::Response) {
+    let translated = if request.resource.path_info.is_empty() || !task.phases.contains(Phase::Response) {
         None
     } else {
-        let path_info = request.path_info.clone();
+        let path_info = request.resource.path_info.clone();
         alias::translate_only(request, &path_info).await
     };
     let known = directory::known(request, programs);
@@ -427,7 +432,7 @@ async fn started(
     isolation: Isolation,
     work: Work,
 ) -> Result<Conversation, Error> {
-    let body = task.body.then(|| request.body.clone());
+    let body = task.body.then(|| request.target.body.clone());
     let instead = held::goes_on(request, isolation);
     if let Some(held) = held::take(request, isolation) {
         return Ok(if instead { held.instead(&work, body) } else { held.again(&work, body) });

@@ -52,13 +52,13 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, Halt> {
-    if !request.dir.php.runs() {
+    if !request.resource.dir.php.runs() {
         // The configuration has said that this is a file like any other.
-        request.handler = Some(Bytes::from_static(b"default-handler"));
+        request.resource.handler = Some(Bytes::from_static(b"default-handler"));
         return file::handle(request).await;
     }
-    if request.found.is_nothing() || request.found.is_directory() {
-        let script = String::from_utf8_lossy(&request.filename).into_owned();
+    if request.resource.found.is_nothing() || request.resource.found.is_directory() {
+        let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
         log::request(
             request,
             Severity::Error,
@@ -67,13 +67,13 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         );
         return Err(Halt::Status(404));
     }
-    let translated = if request.path_info.is_empty() {
+    let translated = if request.resource.path_info.is_empty() {
         None
     } else {
-        let path_info = request.path_info.clone();
+        let path_info = request.resource.path_info.clone();
         alias::translate_only(request, &path_info).await
     };
-    let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
+    let one_shot = PHP.isolation(&request.resource.dir) == Isolation::Fork;
     let directory = known(request).definition();
     let ask = Ask {
         engine: &ENGINE,
@@ -99,12 +99,14 @@ thread_local! {
 
 /// The configuration of a request.
 fn known(request: &Request) -> Rc<Known> {
-    KNOWN.with_borrow_mut(|known| known.of(&request.dir, request.server.id, (), || directory(request)))
+    KNOWN.with_borrow_mut(|known| {
+        known.of(&request.resource.dir, request.server.id, (), || directory(request))
+    })
 }
 
 fn directory(request: &Request) -> Vec<u8> {
     tell_limits(request);
-    let dir = &request.dir;
+    let dir = &request.resource.dir;
     let (mut own, mut encoded) = (Vec::new(), Vec::new());
     let settings = dir.php.settings.iter().map(told).collect();
     let pass_auth = dir.core.cgi_pass_auth == Some(true);

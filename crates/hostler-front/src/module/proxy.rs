@@ -47,7 +47,9 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Translate,
             after: &["rewrite"],
             before: &["alias"],
-            when: |request| !request.server.conf.proxy.passes.is_empty() || request.dir.proxy.pass.is_some(),
+            when: |request| {
+                !request.server.conf.proxy.passes.is_empty() || request.resource.dir.proxy.pass.is_some()
+            },
             effect: Effect::Decides,
             run: Run::Now(translate),
         },
@@ -116,13 +118,13 @@ fn is_proxied(request: &Request) -> bool {
 
 /// `ProxyPass` and its kin: the Location's, else the first of the server's that has something to say.
 fn translate(request: &mut Request) -> Outcome {
-    if request.uri.first() != Some(&b'/') {
+    if request.target.uri.first() != Some(&b'/') {
         return Ok(Flow::Declined);
     }
-    let (server, dir) = (request.server.clone(), request.dir.clone());
+    let (server, dir) = (request.server.clone(), request.resource.dir.clone());
     let raw = raw_target(request);
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
-    let asked = Asked { path: &request.uri, raw: &raw, variable: &variable };
+    let asked = Asked { path: &request.target.uri, raw: &raw, variable: &variable };
     let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
     let mut found = Passed::No;
     for pass in passes {
@@ -143,15 +145,15 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
 
 /// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is.
 pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
-    request.path_info.clear();
-    request.found = Found::Nothing;
+    request.resource.path_info.clear();
+    request.resource.found = Found::Nothing;
     begin(request, url, Proxied { raw });
 }
 
 /// From here on the request is that of another server.
 fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
-    request.filename = [PREFIX, url].concat();
-    request.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
+    request.resource.filename = [PREFIX, url].concat();
+    request.resource.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
     request.slots.put(proxied);
     // Its type is what the other server says.
     request.is_typed = true;
@@ -160,14 +162,14 @@ fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
 /// Path and query as the client sent them; of a request that goes on for another, that one's.
 fn raw_target(request: &Request) -> Vec<u8> {
     if request.prev.is_some() || request.is_sub() {
-        let mut whole = hostler_config::directives::alias::escape_path(&request.uri);
-        if let Some(args) = &request.args {
+        let mut whole = hostler_config::directives::alias::escape_path(&request.target.uri);
+        if let Some(args) = &request.target.args {
             whole.push(b'?');
             whole.extend_from_slice(args);
         }
         return whole;
     }
-    let target = &*request.target;
+    let target = &*request.client.target;
     let start = match memchr::memmem::find(target, b"://").filter(|_| !target.starts_with(b"/")) {
         Some(at) => at + 3 + target[at + 3..].iter().position(|b| *b == b'/').unwrap_or(0),
         None => 0,
@@ -178,7 +180,7 @@ fn raw_target(request: &Request) -> Vec<u8> {
 /// `SetHandler "proxy:http://..."`: the server is asked for the file, by its path (`proxy_handler`). What an access file names
 /// has to be allowed; balancers are the operator's to name, and so are servers that a program sets.
 async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
-    let name = request.handler.clone().unwrap_or_default();
+    let name = request.resource.handler.clone().unwrap_or_default();
     let shown = || format!("the handler {:?}", name.escape_ascii().to_string());
     let refused = |request: &Request, status: u16, why: &str| {
         log::request(request, Severity::Error, "proxy", &format!("{}: {why}", shown()));
@@ -187,7 +189,7 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
     let url = name.get("proxy:".len()..).unwrap_or_default();
     let parsed = std::str::from_utf8(url).map_err(|_| "it is no text".to_owned()).and_then(Url::parse);
     let parsed = parsed.map_err(|why| refused(request, 500, &why))?;
-    let reach = &request.dir.reach;
+    let reach = &request.resource.dir.reach;
     let may = match (&parsed.unix, parsed.is_balancer()) {
         (_, true) => reach.is_named(&name),
         // Connected to by the site's process, as its user.
@@ -199,17 +201,17 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
             "it is not the server's configuration that names it, and HostlerProxyAllow does not allow it";
         return Err(refused(request, 403, why));
     }
-    let url = [url, &request.filename].concat();
+    let url = [url, &request.resource.filename].concat();
     begin(request, &url, Proxied::default());
     run::handle(request).await
 }
 
 /// `<Proxy>`: in the place of the directories that a file would have.
 async fn map(request: &mut Request) -> Outcome {
-    request.path_info.clear();
-    request.found = Found::Nothing;
+    request.resource.path_info.clear();
+    request.resource.found = Found::Nothing;
     let server = request.server.clone();
-    let url = request.filename[PREFIX.len()..].to_vec();
+    let url = request.resource.filename[PREFIX.len()..].to_vec();
     let mut overs = sections::Overs::new();
     for section in &server.conf.proxy.sections {
         if applies(section, &url).map_err(|error| sections::gave_up(request, &error))? {

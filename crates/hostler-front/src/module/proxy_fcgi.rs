@@ -55,14 +55,14 @@ pub(crate) static MODULE: Module = Module {
 
 /// Where no other timeout has been given.
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    let name = request.handler.clone().unwrap_or_default();
+    let name = request.resource.handler.clone().unwrap_or_default();
     let worker = worker::parse(name.get("proxy:".len()..).unwrap_or_default()).map_err(|why| {
         let message = format!("the handler {:?} names no program: {why}", name.escape_ascii().to_string());
         log::request(request, Severity::Error, MODULE_NAME, &message);
         Halt::Status(500)
     })?;
     if let Address::Tcp { host, port } = &worker.address
-        && !request.dir.reach.may_reach(&name, host, *port)
+        && !request.resource.dir.reach.may_reach(&name, host, *port)
     {
         let message = format!(
             "the handler {:?} stands in an access file, and {host}:{port} is not allowed there: HostlerProxyAllow \
@@ -78,7 +78,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         connect_timeout: timeout,
         settings: connections(request, MOST),
     });
-    let path = [&worker.path[..], &request.filename].concat();
+    let path = [&worker.path[..], &request.resource.filename].concat();
     let served = serve(request, &worker, target, (&path, Keep::Nothing), timeout, &mut None).await;
     served.map_err(|missed| missed.halt(request, MODULE_NAME))
 }
@@ -111,7 +111,7 @@ pub(crate) async fn serve(
 ) -> Result<Body, Missed> {
     let mut environment = cgi::environment(request).await;
     let is_fastcgi = worker.scheme == "fcgi";
-    let script = match request.dir.proxy_fcgi.backend.unwrap_or_default() {
+    let script = match request.resource.dir.proxy_fcgi.backend.unwrap_or_default() {
         Backend::Generic if is_fastcgi => path.to_vec(),
         Backend::Generic | Backend::Fpm => [b"proxy:", worker.origin.as_bytes(), path].concat(),
     };
@@ -120,7 +120,7 @@ pub(crate) async fn serve(
         set_env_if(request, &mut environment).await?;
     } else if worker.scheme == "scgi" {
         environment.unset("GATEWAY_INTERFACE");
-    } else if request.filename.starts_with(b"proxy:") {
+    } else if request.resource.filename.starts_with(b"proxy:") {
         // There is no folder in which it would stand.
         environment.unset("PATH_TRANSLATED");
     }
@@ -152,13 +152,13 @@ fn status(error: &Error) -> u16 {
 
 /// `ProxyFCGISetEnvIf`: conditions see the variables as the program would.
 async fn set_env_if(request: &mut Request, environment: &mut Environment) -> Result<(), Halt> {
-    if request.dir.proxy_fcgi.rules.is_empty() {
+    if request.resource.dir.proxy_fcgi.rules.is_empty() {
         return Ok(());
     }
     for (name, value) in environment.iter() {
         request.env.set(name.to_vec(), value.to_vec());
     }
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     for rule in &dir.proxy_fcgi.rules {
         let evaluated = expr_host::with_host(request, |host| {
             let mut captures = Captures::default();

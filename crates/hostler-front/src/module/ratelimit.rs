@@ -86,7 +86,7 @@ fn apply(request: &mut Request, body: Body) -> Body {
         return body;
     }
     if let Some(length) = body.len() {
-        request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+        request.reply.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
     }
     Body::Stream(Box::new(Slow {
         body: body.into_stream(),

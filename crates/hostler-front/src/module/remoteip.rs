@@ -21,7 +21,8 @@ pub(crate) static MODULE: Module = Module {
         before: &["unique_id"],
         when: |request| {
             let header = request.server.conf.remoteip.header.as_deref();
-            request.origin == Origin::Client && header.is_some_and(|name| request.headers_in.contains(name))
+            request.origin == Origin::Client
+                && header.is_some_and(|name| request.target.headers_in.contains(name))
         },
         effect: Effect::Notes,
         run: Run::Now(|request| {
@@ -38,8 +39,8 @@ fn look(request: &mut Request) {
     let server = request.server.clone();
     let conf = &server.conf.remoteip;
     let Some(header) = conf.header.as_deref() else { return };
-    let Some(field) = request.headers_in.find(header).cloned() else { return };
-    let mut client = request.peer.remote.ip();
+    let Some(field) = request.target.headers_in.find(header).cloned() else { return };
+    let mut client = request.client.peer.remote.ip();
     let mut left = Some(&field[..]);
     let mut proxies: Vec<String> = Vec::new();
     let mut steps = 0;
@@ -102,14 +103,14 @@ fn take(request: &mut Request, client: IpAddr, left: Option<Vec<u8>>, proxies: &
     let conf = &server.conf.remoteip;
     let Some(header) = conf.header.as_deref() else { return };
     match left {
-        Some(left) => request.headers_in.set(header.to_owned(), left),
-        None => request.headers_in.unset(header),
+        Some(left) => request.target.headers_in.set(header.to_owned(), left),
+        None => request.target.headers_in.unset(header),
     }
     if !proxies.is_empty() {
         let list = Bytes::from(proxies.join(", "));
         request.notes.set("remoteip-proxy-ip-list", list.clone());
         if let Some(name) = &conf.proxies_header {
-            request.headers_in.set(name.as_bytes().to_vec(), list);
+            request.target.headers_in.set(name.as_bytes().to_vec(), list);
         }
     }
     let by = if proxies.is_empty() {
@@ -117,7 +118,7 @@ fn take(request: &mut Request, client: IpAddr, left: Option<Vec<u8>>, proxies: &
     } else {
         format!("proxies {}", proxies.join(", "))
     };
-    request.peer = Rc::new(Peer::of_client(&request.peer, client));
+    request.client.peer = Rc::new(Peer::of_client(&request.client.peer, client));
     log::request(request, Severity::Info, "remoteip", &format!("Using {client} as client's IP by {by}"));
 }
 

@@ -63,7 +63,7 @@ pub(crate) static REDIRECT: Module = Module {
         when: |request| request.notes.contains(TARGET),
         effect: Effect::Decides,
         run: Run::Now(|request| match request.notes.find(TARGET).map(|target| target.to_vec()) {
-            Some(target) => Err(Halt::Redirect { method: request.method.clone(), target }),
+            Some(target) => Err(Halt::Redirect { method: request.target.method.clone(), target }),
             None => Ok(Flow::Declined),
         }),
     }],
@@ -88,7 +88,7 @@ pub(crate) static FORCE: Module = Module {
 
 /// Whether a directory's rules may apply.
 fn has_rules(request: &Request) -> bool {
-    let context = &request.dir.rewrite.context;
+    let context = &request.resource.dir.rewrite.context;
     context.is_on() && context.directory.is_some() && !context.rules.is_empty()
 }
 
@@ -121,23 +121,23 @@ async fn translate(request: &mut Request) -> Result<bool, Halt> {
         view::trace(request, 8, None, &[b"Declining, no further rewriting due to END flag"]);
         return Ok(false);
     }
-    request.filename = request.uri.clone();
+    request.resource.filename = request.target.uri.clone();
     let translated = server_rules(request, context).await?;
-    let filename = std::mem::take(&mut request.filename);
+    let filename = std::mem::take(&mut request.resource.filename);
     match translated {
         Translated::Declined => Ok(false),
         Translated::PassThrough(path) => {
-            request.uri = path;
+            request.target.uri = path;
             Ok(false)
         }
         Translated::BelowDocumentRoot(path) => {
-            request.filename = below_document_root(request, &path)?;
-            view::trace(request, 2, None, &[b"prefixed with document_root to ", &*request.filename]);
-            view::trace(request, 1, None, &[b"go-ahead with ", &*request.filename, b" [OK]"]);
+            request.resource.filename = below_document_root(request, &path)?;
+            view::trace(request, 2, None, &[b"prefixed with document_root to ", &*request.resource.filename]);
+            view::trace(request, 1, None, &[b"go-ahead with ", &*request.resource.filename, b" [OK]"]);
             Ok(true)
         }
         Translated::File(path) => {
-            request.filename = clean_path(path);
+            request.resource.filename = clean_path(path);
             Ok(true)
         }
         Translated::Proxy { url, raw } => {
@@ -146,14 +146,14 @@ async fn translate(request: &mut Request) -> Result<bool, Halt> {
         }
         Translated::Redirect(status, location) => Err(redirected(request, status, location)),
         Translated::Status(status) => {
-            request.filename = filename;
+            request.resource.filename = filename;
             Err(Halt::Status(status))
         }
     }
 }
 
 async fn server_rules(request: &mut Request, context: &Context) -> Result<Translated, Halt> {
-    let query = request.args.clone();
+    let query = request.target.args.clone();
     let mut rewriting = Rewriting::default();
     let mut view = View::new(request, &context.maps);
     let translated = loop {
@@ -164,20 +164,21 @@ async fn server_rules(request: &mut Request, context: &Context) -> Result<Transl
     };
     let (looks, lasting) = view.looks();
     // Whoever goes by host and path alone would not hand this query on.
-    let looks = if request.args == query { looks } else { Looks::More };
+    let looks = if request.target.args == query { looks } else { Looks::More };
     end(request, &rewriting, looks, lasting)?;
     Ok(translated)
 }
 
 /// The rules of the directory. The target that the request goes on with, once the other fixups are done.
 async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let context = &dir.rewrite.context;
     let Some(directory) = context.directory.as_deref().filter(|_| context.is_on()) else { return Ok(None) };
     if context.rules.is_empty() {
         return Ok(None);
     }
-    let is_its_name = directory.strip_suffix('/').is_some_and(|name| name.as_bytes() == request.filename);
+    let is_its_name =
+        directory.strip_suffix('/').is_some_and(|name| name.as_bytes() == request.resource.filename);
     if is_its_name && !context.has(Options::ALLOW_NO_SLASH) {
         // mod_dir redirects to the name with a slash.
         return Ok(None);
@@ -192,7 +193,7 @@ async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
         let message = format!(
             "Options FollowSymLinks and SymLinksIfOwnerMatch are both off, so the RewriteRule directive is also \
              forbidden due to its similar ability to circumvent directory restrictions : {}",
-            String::from_utf8_lossy(&request.filename)
+            String::from_utf8_lossy(&request.resource.filename)
         );
         log::request(request, Severity::Error, "rewrite", &message);
         return Err(Halt::Status(403));
@@ -211,7 +212,8 @@ async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
 }
 
 async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fixed, Halt> {
-    let (server, before) = (request.server.clone(), (request.filename.clone(), request.path_info.clone()));
+    let (server, before) =
+        (request.server.clone(), (request.resource.filename.clone(), request.resource.path_info.clone()));
     let mut rewriting = Rewriting::default();
     // Maps are a server's, whatever the directory.
     let (config, none) = (request.thread.shared.config.clone(), Maps::default());
@@ -225,9 +227,9 @@ async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fix
     };
     let (looks, lasting) = view.looks();
     // The request is still about the file that it was about.
-    request.filename = before.0;
+    request.resource.filename = before.0;
     if !matches!(fixed, Fixed::Same | Fixed::Declined) {
-        request.path_info = before.1;
+        request.resource.path_info = before.1;
     }
     end(request, &rewriting, looks, lasting)?;
     Ok(fixed)
@@ -255,7 +257,7 @@ fn has_ended(request: &Request) -> bool {
 }
 
 fn redirected(request: &mut Request, status: u16, location: Vec<u8>) -> Halt {
-    request.headers_out.set("Location", location);
+    request.reply.headers_out.set("Location", location);
     Halt::Status(status)
 }
 
@@ -267,7 +269,7 @@ fn below_document_root(request: &Request, path: &[u8]) -> Result<Vec<u8>, Halt> 
     if filename.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/")) {
         return Ok(filename);
     }
-    let message = format!("Cannot map {} to file", String::from_utf8_lossy(&request.line));
+    let message = format!("Cannot map {} to file", String::from_utf8_lossy(&request.client.line));
     log::request(request, Severity::Error, "core", &message);
     Err(Halt::Status(403))
 }
@@ -278,7 +280,7 @@ fn set_script_url(request: &mut Request) {
         Some(url) => url.clone(),
         None => match request.env.find("SCRIPT_URL").filter(|_| request.is_sub()) {
             Some(url) => url.clone(),
-            None => Bytes::copy_from_slice(&request.uri),
+            None => Bytes::copy_from_slice(&request.target.uri),
         },
     };
     let uri = variables::absolute_url(request, &url);
@@ -289,14 +291,20 @@ fn set_script_url(request: &mut Request) {
 /// What rules have said of type and handler counts more than what all others have.
 fn force(request: &mut Request) {
     if let Some(mime_type) = request.notes.find(TYPE).cloned() {
-        let line = [b"force filename ", &*request.filename, b" to have MIME-type '", &mime_type, b"'"];
+        let line =
+            [b"force filename ", &*request.resource.filename, b" to have MIME-type '", &mime_type, b"'"];
         view::trace(request, 1, None, &line);
-        request.content_type = Some(mime_type);
+        request.resource.content_type = Some(mime_type);
     }
     if let Some(handler) = request.notes.find(HANDLER).cloned() {
-        let line =
-            [b"force filename ", &*request.filename, b" to have the Content-handler '", &handler, b"'"];
+        let line = [
+            b"force filename ",
+            &*request.resource.filename,
+            b" to have the Content-handler '",
+            &handler,
+            b"'",
+        ];
         view::trace(request, 1, None, &line);
-        request.handler = Some(handler);
+        request.resource.handler = Some(handler);
     }
 }

@@ -38,11 +38,11 @@ pub(crate) static MODULE: Module = Module {
 const TURN: usize = 8 << 10;
 
 async fn answer(request: &mut Request, body: Body) -> Body {
-    let Some(script) = request.dir.sed.output.clone() else { return body };
+    let Some(script) = request.resource.dir.sed.output.clone() else { return body };
     if matches!(body, Body::Empty) {
         return body;
     }
-    request.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-Length");
     let is_stream = matches!(body, Body::Stream(_));
     match Edited::new(request, script) {
         Ok(edited) => {
@@ -53,13 +53,13 @@ async fn answer(request: &mut Request, body: Body) -> Body {
 }
 
 fn posted(request: &mut Request) -> Continue {
-    let Some(script) = request.dir.sed.input.clone() else { return Ok(()) };
+    let Some(script) = request.resource.dir.sed.input.clone() else { return Ok(()) };
     let edited = Edited::new(request, script).map_err(|why| {
         log::request(request, Severity::Error, "sed", &why.0);
         Halt::Status(500)
     })?;
-    let source = std::mem::take(&mut request.body);
-    request.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, edited })));
+    let source = std::mem::take(&mut request.target.body);
+    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, edited })));
     Ok(())
 }
 

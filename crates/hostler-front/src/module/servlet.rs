@@ -39,7 +39,7 @@ pub(crate) static MODULE: Module = Module {
             after: &["perl", "rewrite", "proxy"],
             before: &["alias"],
             when: |request| {
-                !request.server.conf.servlet.apps.is_empty() && request.uri.first() == Some(&b'/')
+                !request.server.conf.servlet.apps.is_empty() && request.target.uri.first() == Some(&b'/')
             },
             effect: Effect::Decides,
             run: Run::Now(translate),
@@ -51,8 +51,8 @@ pub(crate) static MODULE: Module = Module {
             when: |request| request.notes.contains(PATH),
             effect: Effect::Decides,
             run: Run::Now(|request| {
-                request.path_info.clear();
-                request.found = Found::Nothing;
+                request.resource.path_info.clear();
+                request.resource.found = Found::Nothing;
                 Ok(Flow::Ok)
             }),
         },
@@ -71,7 +71,7 @@ pub(crate) static MODULE: Module = Module {
             when: |request| request.notes.contains(PATH),
             effect: Effect::Notes,
             run: Run::Now(|request| {
-                request.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
+                request.resource.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
                 Ok(Flow::Ok)
             }),
         },
@@ -88,7 +88,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// Finds the application that answers.
 fn translate(request: &mut Request) -> Outcome {
-    let Some(plain) = path::plain(&request.uri) else {
+    let Some(plain) = path::plain(&request.target.uri) else {
         log::request(
             request,
             Severity::Error,
@@ -100,9 +100,9 @@ fn translate(request: &mut Request) -> Outcome {
     if request.server.conf.servlet.find(&plain).is_none() {
         return Ok(Flow::Declined);
     }
-    let with_parameters = std::mem::replace(&mut request.uri, plain);
+    let with_parameters = std::mem::replace(&mut request.target.uri, plain);
     request.notes.set(PATH, with_parameters);
-    request.filename = [b"servlet:", &request.uri[..]].concat();
+    request.resource.filename = [b"servlet:", &request.target.uri[..]].concat();
     Ok(Flow::Ok)
 }
 
@@ -113,17 +113,18 @@ fn is_withheld(request: &Request) -> bool {
         return false;
     }
     let of_file = |path: &str| {
-        let rest = request.filename.strip_prefix(path.as_bytes());
+        let rest = request.resource.filename.strip_prefix(path.as_bytes());
         rest.is_some_and(|rest| {
-            (rest.is_empty() && !request.found.is_directory()) || (rest.starts_with(b"/") && is_private(rest))
+            (rest.is_empty() && !request.resource.found.is_directory())
+                || (rest.starts_with(b"/") && is_private(rest))
         })
     };
-    is_private(&request.uri) || apps.iter().any(|path| of_file(path))
+    is_private(&request.target.uri) || apps.iter().any(|path| of_file(path))
 }
 
 /// As a container does: there is nothing.
 fn withhold(request: &mut Request) -> Outcome {
-    let path = String::from_utf8_lossy(&request.filename).into_owned();
+    let path = String::from_utf8_lossy(&request.resource.filename).into_owned();
     log::request(
         request,
         Severity::Error,
@@ -149,7 +150,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if let Some(protocol) = upgrade::wanted(request) {
         return upgrade::respond(request, pool, &machine, &protocol).await;
     }
-    let path = request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]);
+    let path = request.notes.find(PATH).map_or(&request.target.uri[..], |path| &path[..]);
     // As mod_proxy encodes it: with what is a servlet's parameter, and nothing else, left as it is.
     let Some(path) = pass::encoded(path, false) else { return Err(Halt::Status(400)) };
     let name = variables::server_name(request);

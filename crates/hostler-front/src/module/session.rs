@@ -51,7 +51,7 @@ const SECOND: i64 = 1_000_000;
 
 /// Whether there is a session for the request's URL.
 fn has_session(request: &Request) -> bool {
-    request.dir.session.is_set() && request.dir.session.includes(&request.uri)
+    request.resource.dir.session.is_set() && request.resource.dir.session.includes(&request.target.uri)
 }
 
 /// A visitor's session.
@@ -124,7 +124,7 @@ pub(crate) async fn load(request: &mut Request) -> Result<Option<Shared>, Halt> 
     if !has_session(request) {
         return Ok(None);
     }
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let Some(cookie) = dir.session.cookie2.as_ref().or(dir.session.cookie.as_ref()) else {
         let message = "AH01815: session is enabled but no session modules have been configured, session not \
                        loaded (SessionCookieName)";
@@ -139,7 +139,7 @@ pub(crate) async fn load(request: &mut Request) -> Result<Option<Shared>, Halt> 
         None => {
             let session = Rc::new(RefCell::new(first(request, &dir.session, &cookie.name).await?));
             read.borrow_mut().push((cookie.name.clone(), session.clone()));
-            request.headers_out.add("Cache-Control", "no-cache, private");
+            request.reply.headers_out.add("Cache-Control", "no-cache, private");
             session
         }
     };
@@ -172,7 +172,7 @@ async fn first(request: &mut Request, dir: &Dir, name: &str) -> Result<Session, 
     match crypto::decrypt(request, dir, &sent).await? {
         Some(plain) => session.decode(&plain),
         None => {
-            let uri = String::from_utf8_lossy(&request.uri).into_owned();
+            let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
             let message = format!(
                 "AH01842: decrypt session failed, wrong passphrase? session not loaded, a new one is begun: {uri}"
             );
@@ -185,12 +185,12 @@ async fn first(request: &mut Request, dir: &Dir, name: &str) -> Result<Session, 
 /// What programs see of it.
 async fn fixup(request: &mut Request) -> Outcome {
     let session = load(request).await?;
-    if request.dir.session.env == Some(true) {
+    if request.resource.dir.session.env == Some(true) {
         if let Some(session) = session {
             let encoded = session.borrow_mut().encode();
             request.env.set("HTTP_SESSION", encoded);
         }
-        request.headers_in.unset("Session");
+        request.target.headers_in.unset("Session");
     }
     Ok(Flow::Ok)
 }
@@ -198,15 +198,19 @@ async fn fixup(request: &mut Request) -> Outcome {
 /// Writes the session into the answer, where it has changed or its end has.
 async fn save(request: &mut Request) {
     let Ok(Some(session)) = load(request).await else { return };
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if session.borrow().written {
         return;
     }
     if let Some(header) = &dir.session.header {
-        let told = request.err_headers_out.find(&**header).or_else(|| request.headers_out.find(&**header));
+        let told = request
+            .reply
+            .err_headers_out
+            .find(&**header)
+            .or_else(|| request.reply.headers_out.find(&**header));
         if let Some(told) = told.cloned() {
-            request.err_headers_out.unset(&**header);
-            request.headers_out.unset(&**header);
+            request.reply.err_headers_out.unset(&**header);
+            request.reply.headers_out.unset(&**header);
             let mut open = session.borrow_mut();
             open.decode(&told);
             open.dirty = true;

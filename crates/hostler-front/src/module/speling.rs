@@ -22,11 +22,11 @@ pub(crate) static MODULE: Module = Module {
         after: &["auth_basic", "auth_digest"],
         before: &[],
         when: |request| {
-            request.dir.speling.enabled
+            request.resource.dir.speling.enabled
                 && request.is_get()
-                && matches!(request.found, Found::Nothing)
+                && matches!(request.resource.found, Found::Nothing)
                 && !request.is_sub()
-                && request.filename.first() == Some(&b'/')
+                && request.resource.filename.first() == Some(&b'/')
         },
         effect: Effect::Decides,
         run: Run::Later(|request| {
@@ -98,22 +98,22 @@ impl Mistake {
 }
 
 async fn check(request: &mut Request) -> Continue {
-    let rejects_path_info = request.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
-    if (rejects_path_info && !request.path_info.is_empty()) || request.uri == b"/" {
+    let rejects_path_info = request.resource.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
+    if (rejects_path_info && !request.resource.path_info.is_empty()) || request.target.uri == b"/" {
         return Ok(());
     }
-    let slash = request.filename.iter().rposition(|&b| b == b'/').unwrap_or(0);
-    let asked = request.filename[slash + 1..].to_vec();
-    let wrong = [&asked[..], &request.path_info].concat();
-    let Some(base) = request.uri.strip_suffix(&wrong[..]).map(<[u8]>::to_vec) else { return Ok(()) };
+    let slash = request.resource.filename.iter().rposition(|&b| b == b'/').unwrap_or(0);
+    let asked = request.resource.filename[slash + 1..].to_vec();
+    let wrong = [&asked[..], &request.resource.path_info].concat();
+    let Some(base) = request.target.uri.strip_suffix(&wrong[..]).map(<[u8]>::to_vec) else { return Ok(()) };
     let candidates = candidates(request, slash, &asked).await?;
     let Some(((name, first), others)) = candidates.split_first() else { return Ok(()) };
     // What was looked at may change unnoticed.
     request.lasting = false;
     let clear = *first != Mistake::Extension && others.first().is_none_or(|(_, second)| second != first);
     let url = |request: &Request, name: &[u8]| {
-        let mut url = escape_path(&[&base, name, &request.path_info[..]].concat());
-        if let Some(args) = &request.args {
+        let mut url = escape_path(&[&base, name, &request.resource.path_info[..]].concat());
+        if let Some(args) = &request.target.args {
             url.push(b'?');
             url.extend_from_slice(args);
         }
@@ -127,11 +127,11 @@ async fn check(request: &mut Request) -> Continue {
     let target = url(request, name);
     let message = format!(
         "Fixed spelling: {} to {}",
-        String::from_utf8_lossy(&request.uri),
+        String::from_utf8_lossy(&request.target.uri),
         String::from_utf8_lossy(&target)
     );
     log::request(request, Severity::Info, "speling", &message);
-    request.headers_out.set("Location", variables::absolute_url(request, &target));
+    request.reply.headers_out.set("Location", variables::absolute_url(request, &target));
     Err(Halt::Status(301))
 }
 
@@ -141,12 +141,14 @@ async fn candidates(
     slash: usize,
     asked: &[u8],
 ) -> Result<Vec<(Vec<u8>, Mistake)>, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let (case_only, basename) = (dir.speling.case_only, !dir.speling.no_basename);
     let site = request.thread.site(&request.server);
     // One at a time: a listing of many files takes much memory.
     let _one = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
-    let Ok(Ok(listed)) = site.list(&request.filename[..slash], b"").await else { return Ok(Vec::new()) };
+    let Ok(Ok(listed)) = site.list(&request.resource.filename[..slash], b"").await else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
     for (count, entry) in listed.into_iter().enumerate() {
         if count % 256 == 0 {

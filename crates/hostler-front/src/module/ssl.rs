@@ -27,7 +27,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Authn,
             after: &[],
             before: &["perl"],
-            when: |request| request.peer.tls.is_some(),
+            when: |request| request.client.peer.tls.is_some(),
             effect: Effect::Decides,
             run: Run::Now(fake_basic_auth),
         },
@@ -35,7 +35,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Fixup,
             after: &["perl"],
             before: &[],
-            when: |request| request.peer.tls.is_some(),
+            when: |request| request.client.peer.tls.is_some(),
             effect: Effect::Notes,
             run: Run::Now(|request| {
                 fixup(request);
@@ -63,7 +63,7 @@ const STANDARD: [&str; 11] = [
 
 /// Whether SSLRequireSSL, SSLRequire or SSLVerifyClient guard it, or it has users by their certificates.
 fn is_asked_for(request: &Request) -> bool {
-    let ssl = &request.dir.ssl;
+    let ssl = &request.resource.dir.ssl;
     !ssl.require.is_empty()
         || ssl.require_ssl == Some(true)
         || ssl.verify.is_some()
@@ -73,13 +73,13 @@ fn is_asked_for(request: &Request) -> bool {
 
 /// SSLRequireSSL, SSLVerifyClient and SSLRequire: neither Satisfy nor a login gets around them.
 async fn encryption(request: &Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let refuse = |why: &str| {
-        let path = String::from_utf8_lossy(&request.filename);
+        let path = String::from_utf8_lossy(&request.resource.filename);
         log::request(request, Severity::Error, "ssl", &format!("access to {path} denied: {why}"));
         Err(Halt::Status(403))
     };
-    if dir.ssl.require_ssl == Some(true) && request.peer.tls.is_none() {
+    if dir.ssl.require_ssl == Some(true) && request.client.peer.tls.is_none() {
         return refuse("the connection is not encrypted (SSLRequireSSL)");
     }
     if let Some(why) = certificate_refusal(request) {
@@ -98,8 +98,8 @@ async fn encryption(request: &Request) -> Outcome {
 /// Why the client's certificate does not do for this section.
 fn certificate_refusal(request: &Request) -> Option<String> {
     // As in mod_ssl this is about encrypted connections: SSLRequireSSL refuses the others.
-    let tls = request.peer.tls.as_ref()?;
-    let (dir, server) = (&request.dir.ssl, &request.server.conf.ssl.clients);
+    let tls = request.client.peer.tls.as_ref()?;
+    let (dir, server) = (&request.resource.dir.ssl, &request.server.conf.ssl.clients);
     let verify = dir.verify.or(server.verify).unwrap_or_default();
     let depth = dir.depth.or(server.depth).unwrap_or(DEPTH);
     match &tls.client {
@@ -123,28 +123,28 @@ fn fake_basic_auth(request: &mut Request) -> Outcome {
     if given.is_some_and(|given| given.user.starts_with(b"/") && given.password == b"password") {
         return Err(Halt::Status(403));
     }
-    if !request.dir.ssl.options.fake_basic_auth() || request.main.is_some() {
+    if !request.resource.dir.ssl.options.fake_basic_auth() || request.main.is_some() {
         return Ok(Flow::Declined);
     }
-    let client = request.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
+    let client = request.client.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
     let Some(name) = client.and_then(|client| client.facts.subject_line()) else { return Ok(Flow::Declined) };
     // It would end in the middle of the name.
     if !name.contains(':') {
         let login = base64::engine::general_purpose::STANDARD.encode(format!("{name}:password"));
-        request.headers_in.set("Authorization", format!("Basic {login}"));
+        request.target.headers_in.set("Authorization", format!("Basic {login}"));
     }
     Ok(Flow::Declined)
 }
 
 /// Puts what the configuration asks for into the request's environment.
 pub(crate) fn fixup(request: &mut Request) {
-    let peer = request.peer.clone();
+    let peer = request.client.peer.clone();
     let Some(tls) = &peer.tls else { return };
     request.env.set("HTTPS", Bytes::from_static(b"on"));
     if let Some(name) = &tls.server_name {
         request.env.set("SSL_TLS_SNI", Bytes::copy_from_slice(name.as_bytes()));
     }
-    if request.dir.ssl.options.std_env_vars() {
+    if request.resource.dir.ssl.options.std_env_vars() {
         for name in STANDARD {
             if let Some(value) = value(tls, name) {
                 request.env.set(name, Bytes::copy_from_slice(&value));
@@ -160,7 +160,7 @@ pub(crate) fn fixup(request: &mut Request) {
             request.env.set("SSL_CLIENT_V_REMAIN", Bytes::copy_from_slice(&days));
         }
     }
-    if request.dir.ssl.options.export_cert_data() {
+    if request.resource.dir.ssl.options.export_cert_data() {
         request.env.set("SSL_SERVER_CERT", tls.certificate.pem());
         if let Some(client) = &tls.client {
             request.env.set("SSL_CLIENT_CERT", client.facts.pem());
@@ -169,7 +169,7 @@ pub(crate) fn fixup(request: &mut Request) {
             }
         }
     }
-    if let Some(name) = request.dir.ssl.user_name.clone() {
+    if let Some(name) = request.resource.dir.ssl.user_name.clone() {
         match value(tls, &name) {
             Some(user) if !user.is_empty() => {
                 request.user = Some(Bytes::copy_from_slice(&user));

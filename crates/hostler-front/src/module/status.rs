@@ -147,9 +147,9 @@ fn key(state: WorkerState) -> char {
 pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
     let snapshot = Snapshot::of(request);
-    let query = request.args.clone().unwrap_or_default();
+    let query = request.target.args.clone().unwrap_or_default();
     if let Some(seconds) = refresh(&query) {
-        request.headers_out.set("Refresh", seconds);
+        request.reply.headers_out.set("Refresh", seconds);
     }
     let (content_type, text) = if memmem::find(&query, b"auto").is_some() {
         ("text/plain; charset=ISO-8859-1", auto::text(&snapshot))
@@ -169,7 +169,7 @@ pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
 /// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
 /// file, or a site's program, may have named the handler.
 fn check(request: &mut Request) -> Result<(), Halt> {
-    if request.dir.core.shows_figures != Some(true) {
+    if request.resource.dir.core.shows_figures != Some(true) {
         let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
                        outside of .htaccess), not where an access file or a program of one site does";
         log::request(request, Severity::Error, "status", message);
@@ -178,14 +178,14 @@ fn check(request: &mut Request) -> Result<(), Halt> {
     if request.is_get() {
         return Ok(());
     }
-    request.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
+    request.reply.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
     Err(Halt::Status(405))
 }
 
 fn answer(request: &mut Request, content_type: &'static str, text: String) -> Result<Body, Halt> {
-    request.content_type = Some(Bytes::from_static(content_type.as_bytes()));
+    request.resource.content_type = Some(Bytes::from_static(content_type.as_bytes()));
     // Old figures are of no use to anybody.
-    request.headers_out.set("Cache-Control", Bytes::from_static(b"no-store"));
+    request.reply.headers_out.set("Cache-Control", Bytes::from_static(b"no-store"));
     Ok(Body::Bytes(text.into()))
 }
 

@@ -31,10 +31,10 @@ pub(crate) static MODULE: Module = Module {
 const TURN: usize = 32 << 10;
 
 async fn changed(request: &mut Request, body: Body) -> Body {
-    if matches!(body, Body::Empty) || request.dir.substitute.rules.is_empty() {
+    if matches!(body, Body::Empty) || request.resource.dir.substitute.rules.is_empty() {
         return body;
     }
-    request.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-Length");
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     let is_stream = matches!(body, Body::Stream(_));
     let lines = Lines::new(request, body.into_stream());
@@ -54,7 +54,7 @@ struct Lines {
 
 impl Lines {
     fn new(request: &Request, source: Box<dyn BodyStream>) -> Self {
-        let (dir, sideline) = (request.dir.clone(), Sideline::of(request));
+        let (dir, sideline) = (request.resource.dir.clone(), Sideline::of(request));
         Self { source, dir, lines: Vec::new(), at: 0, ended: false, sideline }
     }
 

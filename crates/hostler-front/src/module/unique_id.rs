@@ -49,7 +49,7 @@ fn set(request: &mut Request) {
 
 /// Time, front, and the number of the request in it.
 fn id(request: &Request) -> String {
-    let seconds = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let seconds = request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let mut bytes = [0; 20];
     bytes[..4].copy_from_slice(&(seconds as u32).to_be_bytes());
     bytes[4..14].copy_from_slice(&*ROOT);

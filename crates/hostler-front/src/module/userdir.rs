@@ -15,7 +15,7 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Translate,
         after: &["alias", "wsgi"],
         before: &["vhost_alias"],
-        when: |request| request.uri.starts_with(b"/~") && request.server.conf.userdir.is_set(),
+        when: |request| request.target.uri.starts_with(b"/~") && request.server.conf.userdir.is_set(),
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(translate(request))),
     }],
@@ -24,7 +24,7 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn translate(request: &mut Request) -> Outcome {
-    let (base, uri) = (request.server.clone(), request.uri.clone());
+    let (base, uri) = (request.server.clone(), request.target.uri.clone());
     let Some((user, rest)) = userdir::Server::user_of(&uri) else { return Ok(Flow::Declined) };
     let config = request.thread.shared.config.clone();
     // Of a user of the system's own nothing is opened, by nobody.
@@ -43,9 +43,9 @@ async fn translate(request: &mut Request) -> Outcome {
         let is_last = n + 1 == patterns.len();
         if is_last || expr_host::exists(request, directory.as_bytes()).await {
             request.budget.belongs(request);
-            request.filename = [directory.as_bytes(), rest].concat();
-            request.context_prefix = uri[..uri.len() - rest.len()].to_vec();
-            request.context_document_root = Some(directory.into_bytes());
+            request.resource.filename = [directory.as_bytes(), rest].concat();
+            request.resource.context_prefix = uri[..uri.len() - rest.len()].to_vec();
+            request.resource.context_document_root = Some(directory.into_bytes());
             return Ok(Flow::Ok);
         }
         request.server = base.clone();
@@ -61,6 +61,6 @@ fn sent_away(request: &mut Request, pattern: &str, user: &str, rest: &[u8]) -> H
     let Some(Place::Url(url)) = userdir::place(pattern, &name, None) else { return Halt::Status(404) };
     let mut location = url.into_bytes();
     push_escaped_path(rest, &mut location);
-    request.headers_out.set("Location", location);
+    request.reply.headers_out.set("Location", location);
     Halt::Status(302)
 }

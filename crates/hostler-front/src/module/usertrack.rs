@@ -15,21 +15,21 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Fixup,
         after: &["headers"],
         before: &["negotiation"],
-        when: |request| request.dir.usertrack.enabled,
+        when: |request| request.resource.dir.usertrack.enabled,
         effect: Effect::Notes,
         run: Run::Now(|request| {
             spot(request);
             Ok(Flow::Ok)
         }),
     }],
-    ..Module::new("usertrack", |request| request.dir.usertrack.enabled)
+    ..Module::new("usertrack", |request| request.resource.dir.usertrack.enabled)
 };
 
 /// The note with the cookie's value.
 const NOTE: &str = "cookie";
 
 fn spot(request: &mut Request) {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let sent = request.header("Cookie").and_then(|field| value(field, &dir.usertrack.name));
     let known = sent.map(Bytes::copy_from_slice).or_else(|| earlier(request));
     match known {
@@ -58,7 +58,7 @@ fn value<'a>(field: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 fn give(request: &mut Request, dir: &Dir) {
-    let now = request.received.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = request.client.received.duration_since(UNIX_EPOCH).unwrap_or_default();
     let value = format!("{:x}.{:x}", random::number() >> 32, now.as_micros());
     let mut cookie = format!("{}={value}; path=/", dir.name).into_bytes();
     if let Some(seconds) = request.server.conf.usertrack.expires.filter(|seconds| *seconds != 0) {
@@ -82,6 +82,6 @@ fn give(request: &mut Request, dir: &Dir) {
     say(if dir.secure { "; Secure" } else { "" });
     say(if dir.http_only { "; HttpOnly" } else { "" });
     let field = if dir.style == Style::Cookie2 { "Set-Cookie2" } else { "Set-Cookie" };
-    request.err_headers_out.add(field, cookie);
+    request.reply.err_headers_out.add(field, cookie);
     request.notes.set(NOTE, value);
 }

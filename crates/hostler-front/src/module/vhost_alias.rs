@@ -17,7 +17,7 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::Translate,
         after: &["alias"],
         before: &["core"],
-        when: |request| request.server.conf.vhost_alias.rule(&request.uri).is_some(),
+        when: |request| request.server.conf.vhost_alias.rule(&request.target.uri).is_some(),
         effect: Effect::Decides,
         run: Run::Now(translate),
     }],
@@ -27,11 +27,11 @@ pub(crate) static MODULE: Module = Module {
 
 fn translate(request: &mut Request) -> Outcome {
     let server = request.server.clone();
-    let uri = request.uri.clone();
+    let uri = request.target.uri.clone();
     let Some((rule, rest, is_script)) = server.conf.vhost_alias.rule(&uri) else { return Ok(Flow::Declined) };
     let name = match rule.source {
         Source::Name => variables::server_name(request),
-        Source::Address => request.peer.local.ip().to_string().into_bytes(),
+        Source::Address => request.client.peer.local.ip().to_string().into_bytes(),
     };
     let Some(root) = rule.directory(&name, variables::server_port(request)) else {
         let message = format!(
@@ -41,12 +41,12 @@ fn translate(request: &mut Request) -> Outcome {
         log::request(request, Severity::Error, "vhost_alias", &message);
         return Err(Halt::Status(404));
     };
-    request.filename = [&root[..], rest].concat();
+    request.resource.filename = [&root[..], rest].concat();
     if is_script {
         request.notes.set("alias-forced-type", Bytes::from_static(b"cgi-script"));
     }
-    request.context_prefix = if is_script { b"/cgi-bin".to_vec() } else { Vec::new() };
-    request.context_document_root = Some(root.clone());
+    request.resource.context_prefix = if is_script { b"/cgi-bin".to_vec() } else { Vec::new() };
+    request.resource.context_document_root = Some(root.clone());
     request.slots.put(DocumentRoot(root));
     Ok(Flow::Ok)
 }

@@ -37,7 +37,7 @@ pub(crate) static MODULE: Module = Module {
         after: &["alias"],
         before: &["vhost_alias", "core"],
         when: |request| {
-            request.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
+            request.target.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
         },
         effect: Effect::Decides,
         run: Run::Now(translate),
@@ -70,10 +70,10 @@ impl State for Aliased {
 
 fn translate(request: &mut Request) -> Outcome {
     let server = request.server.clone();
-    match server.conf.part(&SERVER).aliased(&request.uri) {
+    match server.conf.part(&SERVER).aliased(&request.target.uri) {
         Ok(None) => Ok(Flow::Declined),
         Ok(Some((at, filename))) => {
-            request.filename = filename;
+            request.resource.filename = filename;
             request.slots.put(Aliased(at));
             request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
             Ok(Flow::Ok)
@@ -88,16 +88,16 @@ fn translate(request: &mut Request) -> Outcome {
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
     let group = group(request)?;
-    let translated = if request.path_info.is_empty() {
+    let translated = if request.resource.path_info.is_empty() {
         None
     } else {
-        let path_info = request.path_info.clone();
+        let path_info = request.resource.path_info.clone();
         alias::translate_only(request, &path_info).await
     };
-    let one_shot = WSGI.isolation(&request.dir) == Isolation::Fork;
+    let one_shot = WSGI.isolation(&request.resource.dir) == Isolation::Fork;
     let timeout = timeout(request, &group)?;
     let name: Arc<str> = group.name().into();
-    if request.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
+    if request.resource.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
         let engines = &request.thread.shared.engines;
         match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, &name) {
             Ok(pool) => pool.renew(),
@@ -129,21 +129,24 @@ fn aliased(request: &Request) -> Option<usize> {
 /// The checks of mod_wsgi, in its order.
 fn check(request: &Request) -> Result<(), Halt> {
     let refuse = |status, why: &str| {
-        let message = format!("{why}: {}", String::from_utf8_lossy(&request.filename));
+        let message = format!("{why}: {}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, LOG, &message);
         Err(Halt::Status(status))
     };
-    if aliased(request).is_none() && !request.dir.core.options.contains(OptionBits::EXEC_CGI) {
+    if aliased(request).is_none() && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return refuse(403, "Options ExecCGI is off in this directory");
     }
-    match &request.found {
+    match &request.resource.found {
         Found::Nothing => return refuse(404, "Target WSGI script not found or unable to stat"),
         Found::Directory(_) => return refuse(403, "Attempt to invoke directory as WSGI application"),
         Found::File(..) | Found::Other(_) => {}
     }
-    let is_chunked = !request.body.is_empty() && !request.headers_in.contains("Content-Length");
+    let is_chunked = !request.target.body.is_empty() && !request.target.headers_in.contains("Content-Length");
     // Over HTTP/2 a length need not be said, and the body ends all the same.
-    if is_chunked && request.version < 2000 && !request.dir.part(&DIR).chunked.unwrap_or(false) {
+    if is_chunked
+        && request.client.version < 2000
+        && !request.resource.dir.part(&DIR).chunked.unwrap_or(false)
+    {
         return refuse(411, "Unexpected chunked request (WSGIChunkedRequest is Off)");
     }
     Ok(())
@@ -158,12 +161,12 @@ fn group(request: &Request) -> Result<Group, Halt> {
         Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &server),
         None => String::from_utf8_lossy(&variables::server_name(request)).into_owned(),
     };
-    let script = String::from_utf8_lossy(script_name(&request.uri, &request.path_info));
-    let host = request.hostname.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+    let script = String::from_utf8_lossy(script_name(&request.target.uri, &request.resource.path_info));
+    let host = request.client.hostname.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let variable = |name: &str| Some(String::from_utf8_lossy(request.env.find(name)?).into_owned());
     let facts =
         Facts { server: &name, host: &host, script: script.trim_end_matches('/'), variable: &variable };
-    let group = Group::of(request.dir.part(&DIR), own, facts);
+    let group = Group::of(request.resource.dir.part(&DIR), own, facts);
     group.map_err(|why| {
         log::request(request, Severity::Error, LOG, &why);
         Halt::Status(500)

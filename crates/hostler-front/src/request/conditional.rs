@@ -33,7 +33,7 @@ pub(crate) fn date(text: &[u8]) -> Option<i64> {
 
 /// Evaluates the request's conditions in the order of RFC 9110 §13.2.2.
 pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Condition {
-    let header = |name: &str| request.headers_in.joined(name.as_bytes());
+    let header = |name: &str| request.target.headers_in.joined(name.as_bytes());
     let modified = validators.modified;
     let mut not_modified = None;
     if let Some(tags) = header("If-Match") {
@@ -49,7 +49,7 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
     if let Some(tags) = header("If-None-Match") {
         let any = tags.trim_ascii() == b"*";
         // A weak comparison is for GET without ranges only (RFC 9110 §13.1.2).
-        let weak = request.is_get() && !request.headers_in.contains("Range");
+        let weak = request.is_get() && !request.target.headers_in.contains("Range");
         let matches = any || validators.etag.is_some_and(|etag| lists_any(request, &tags, etag, weak));
         if matches && !request.is_get() {
             return Condition::Failed;

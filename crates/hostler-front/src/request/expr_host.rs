@@ -163,20 +163,21 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
         Answer::Ready(
-            self.request.peer.tls.as_ref().and_then(|tls| crate::request::tls_facts::value(tls, name)),
+            self.request.client.peer.tls.as_ref().and_then(|tls| crate::request::tls_facts::value(tls, name)),
         )
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.request.headers_in.joined(name).and_then(|v| owned(v.to_vec()))
+        self.request.target.headers_in.joined(name).and_then(|v| owned(v.to_vec()))
     }
 
     fn response_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let request = &*self.request;
         request
+            .reply
             .headers_out
             .find(name)
-            .or_else(|| request.err_headers_out.find(name))
+            .or_else(|| request.reply.err_headers_out.find(name))
             .map(|v| Cow::Borrowed(&**v))
     }
 
@@ -196,7 +197,7 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn varies_on(&self, header: &[u8]) {
-        self.request.varies.borrow_mut().push(Bytes::copy_from_slice(header));
+        self.request.reply.varies.borrow_mut().push(Bytes::copy_from_slice(header));
     }
 
     fn file_test(&self, test: FileTest, path: &[u8]) -> Answer<bool> {
@@ -245,6 +246,6 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn remote_ip(&self) -> Option<IpAddr> {
-        Some(self.request.peer.remote.ip())
+        Some(self.request.client.peer.remote.ip())
     }
 }

@@ -50,7 +50,7 @@ fn merged(base: &DirConfig, first: &DirConfig, rest: &[Arc<DirConfig>]) -> Arc<D
 
 /// The request's configuration with `over` merged over it.
 pub(crate) async fn merge(request: &Request, over: &[Arc<DirConfig>]) -> Result<Arc<DirConfig>, Halt> {
-    let base = &request.dir;
+    let base = &request.resource.dir;
     let Some((first, rest)) = over.split_first() else { return Ok(base.clone()) };
     let site = request.thread.site(&request.server);
     let key = key(base, over);

@@ -36,8 +36,8 @@ const KNOWN: [&[u8]; 27] = [
 ];
 
 pub(crate) fn is_known_method(request: &Request) -> bool {
-    KNOWN.contains(&&*request.method)
-        || request.server.conf.core.methods.iter().any(|m| m.as_bytes() == &*request.method)
+    KNOWN.contains(&&*request.target.method)
+        || request.server.conf.core.methods.iter().any(|m| m.as_bytes() == &*request.target.method)
 }
 
 /// The Allow field of a file.
@@ -52,12 +52,12 @@ const ALLOWED_METHODS: &str = "allowed-methods";
 /// The Allow field of 405 and 501 (RFC 9110 §15.5.6), where there is none yet: what a program allows, and TRACE, as in
 /// Apache.
 pub(crate) fn allow(request: &mut Request) {
-    if request.headers_out.contains("Allow") || request.err_headers_out.contains("Allow") {
+    if request.reply.headers_out.contains("Allow") || request.reply.err_headers_out.contains("Allow") {
         return;
     }
     let note = request.notes.find(ALLOWED_METHODS).cloned().unwrap_or_default();
     let trace = request.server.conf.core.trace.unwrap_or_default() != Trace::Off;
-    request.err_headers_out.set("Allow", methods(&note, trace));
+    request.reply.err_headers_out.set("Allow", methods(&note, trace));
 }
 
 /// A program may have written the note by itself: what is no method's name is left out.

@@ -47,7 +47,7 @@ fn wants_local(dir: &DirConfig) -> bool {
 
 /// Asks for the names that the request's configuration wants.
 pub(crate) async fn look_up(request: &Request) {
-    let (peer, dir) = (&request.peer, &request.dir);
+    let (peer, dir) = (&request.client.peer, &request.resource.dir);
     if wants_local(dir) && peer.names.local.get().is_none() {
         let _ = peer.names.local.set(reverse(peer.local.ip()).await);
     }

@@ -25,19 +25,19 @@ const BODY_FIELDS: [&str; 6] = [
 impl Request {
     /// What lines of the error log need of it, and nothing else.
     pub(crate) fn for_log(&self) -> Self {
-        let mut known = Self::new(&self.thread, &self.peer);
+        let mut known = Self::new(&self.thread, &self.client.peer);
         known.server = self.server.clone();
-        known.dir = self.dir.clone();
+        known.resource.dir = self.resource.dir.clone();
         known.number = self.number;
-        known.received = self.received;
-        known.line = self.line.clone();
-        known.method = self.method.clone();
-        known.uri.clone_from(&self.uri);
-        known.filename.clone_from(&self.filename);
-        known.hostname.clone_from(&self.hostname);
-        known.host_port = self.host_port;
-        if let Some(referer) = self.headers_in.find("Referer") {
-            known.headers_in.set("Referer", referer.clone());
+        known.client.received = self.client.received;
+        known.client.line = self.client.line.clone();
+        known.target.method = self.target.method.clone();
+        known.target.uri.clone_from(&self.target.uri);
+        known.resource.filename.clone_from(&self.resource.filename);
+        known.client.hostname.clone_from(&self.client.hostname);
+        known.client.host_port = self.client.host_port;
+        if let Some(referer) = self.target.headers_in.find("Referer") {
+            known.target.headers_in.set("Referer", referer.clone());
         }
         known
     }
@@ -45,22 +45,23 @@ impl Request {
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
     /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
     pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.peer);
+        let mut next = Self::new(&self.thread, &self.client.peer);
         next.carry_over(&self);
         next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
-        next.method = method;
+        next.target.method = method;
         // An error's document is sent with the error's status.
-        next.status = self.status;
-        next.is_uncacheable = self.is_uncacheable;
-        next.headers_in = self.headers_in.clone();
+        next.reply.status = self.reply.status;
+        next.reply.is_uncacheable = self.reply.is_uncacheable;
+        next.target.headers_in = self.target.headers_in.clone();
+        next.target.repeated_in = self.target.repeated_in.clone();
         // Action and FallbackResource hand a POST on as it is; all others ask anew, with GET.
-        if next.method == self.method && !self.is_get() {
-            next.body = self.body.clone();
+        if next.target.method == self.target.method && !self.is_get() {
+            next.target.body = self.target.body.clone();
         }
-        next.err_headers_out = self.err_headers_out.clone();
+        next.reply.err_headers_out = self.reply.err_headers_out.clone();
         // What has led here depends on these fields, whatever comes of it.
-        for fields in self.headers_out.all(b"Vary") {
-            next.headers_out.merge("Vary", fields);
+        for fields in self.reply.headers_out.all(b"Vary") {
+            next.reply.headers_out.merge("Vary", fields);
         }
         next.redirects = self.redirects + 1;
         next.slots = self.slots.related(&self, Relation::Redirect);
@@ -72,7 +73,7 @@ impl Request {
             // Names that differ are different with a prefix, too.
             next.env.add(renamed, value.clone());
         }
-        let status = text::decimal(u64::from(self.status)).as_bytes().to_vec();
+        let status = text::decimal(u64::from(self.reply.status)).as_bytes().to_vec();
         next.env.set(Bytes::from_static(b"REDIRECT_STATUS"), status);
         next.set_local_target(target);
         next.prev = Some(Box::new(self));
@@ -81,22 +82,22 @@ impl Request {
 
     /// A request about a URL on this server, as part of this one's answer.
     pub(crate) fn sub(&self, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.peer);
+        let mut next = Self::new(&self.thread, &self.client.peer);
         next.carry_over(self);
         next.origin = Origin::Sub(self.depth().saturating_add(1));
-        next.method = Bytes::from_static(b"GET");
-        next.headers_in = self.headers_in.clone();
+        next.target.method = Bytes::from_static(b"GET");
+        next.target.headers_in = self.target.headers_in.clone();
         for name in CONDITIONS {
-            next.headers_in.unset(name);
+            next.target.headers_in.unset(name);
         }
-        match self.body.again() {
+        match self.target.body.again() {
             // A kept body belongs to sub-requests too, and has a length however it came.
             Some(body) => {
                 let length = text::decimal(body.len() as u64).as_bytes().to_vec();
-                next.headers_in.set("Content-Length", length);
-                next.body = RequestBody::kept(body);
+                next.target.headers_in.set("Content-Length", length);
+                next.target.body = RequestBody::kept(body);
             }
-            None => BODY_FIELDS.iter().for_each(|name| next.headers_in.unset(*name)),
+            None => BODY_FIELDS.iter().for_each(|name| next.target.headers_in.unset(*name)),
         }
         next.user.clone_from(&self.user);
         next.auth_type.clone_from(&self.auth_type);
@@ -109,66 +110,42 @@ impl Request {
 
     fn carry_over(&mut self, from: &Self) {
         self.server = from.server.clone();
-        self.dir = from.server.defaults.clone();
-        self.received = from.received;
-        self.started = from.started;
+        self.resource.dir = from.server.defaults.clone();
+        self.client = from.client.clone();
         self.budget = from.budget.clone();
         self.number = from.number;
-        self.line = from.line.clone();
-        self.version = from.version;
-        self.target = from.target.clone();
-        self.hostname.clone_from(&from.hostname);
-        self.host_port = from.host_port;
     }
 
     /// Goes on as the request for an index file that was looked up (`ap_internal_fast_redirect`).
     pub(crate) fn absorb(&mut self, sub: Self) {
-        self.uri = sub.uri;
-        self.filename = sub.filename;
-        self.path_info = sub.path_info;
-        self.found = sub.found;
-        self.dir = sub.dir;
-        self.handler = sub.handler;
-        self.content_type = sub.content_type;
-        self.content_encoding = sub.content_encoding;
-        self.content_languages = sub.content_languages;
-        self.filters = sub.filters;
-        self.context_prefix = sub.context_prefix;
-        self.context_document_root = sub.context_document_root;
+        self.target.uri = sub.target.uri;
+        self.resource = sub.resource;
+        self.reply.filters = sub.reply.filters;
         self.env = sub.env;
         self.user = sub.user.or(self.user.take());
         self.auth_type = sub.auth_type.or(self.auth_type.take());
         for (name, value) in sub.notes.iter() {
             self.notes.set(name.clone(), value.clone());
         }
-        for (name, value) in sub.headers_out.iter() {
-            self.headers_out.set(name.clone(), value.clone());
+        for (name, value) in sub.reply.headers_out.iter() {
+            self.reply.headers_out.set(name.clone(), value.clone());
         }
-        for (name, value) in sub.err_headers_out.iter() {
-            self.err_headers_out.set(name.clone(), value.clone());
+        for (name, value) in sub.reply.err_headers_out.iter() {
+            self.reply.err_headers_out.set(name.clone(), value.clone());
         }
     }
 
     /// Takes over what the phases have come to for an earlier request, for which they come to the same.
     pub(crate) fn resume(&mut self, earlier: &Self) {
         self.server = earlier.server.clone();
-        self.uri.clone_from(&earlier.uri);
-        self.hostname.clone_from(&earlier.hostname);
-        self.host_port = earlier.host_port;
-        self.headers_out = earlier.headers_out.clone();
-        self.err_headers_out = earlier.err_headers_out.clone();
+        self.target.uri.clone_from(&earlier.target.uri);
+        self.client.hostname.clone_from(&earlier.client.hostname);
+        self.client.host_port = earlier.client.host_port;
+        self.reply.headers_out = earlier.reply.headers_out.clone();
+        self.reply.err_headers_out = earlier.reply.err_headers_out.clone();
         self.env = earlier.env.clone();
         self.notes = earlier.notes.clone();
-        self.filename.clone_from(&earlier.filename);
-        self.path_info.clone_from(&earlier.path_info);
-        self.found = earlier.found.clone();
-        self.context_prefix.clone_from(&earlier.context_prefix);
-        self.context_document_root.clone_from(&earlier.context_document_root);
-        self.dir = earlier.dir.clone();
-        self.handler.clone_from(&earlier.handler);
-        self.content_type.clone_from(&earlier.content_type);
-        self.content_encoding.clone_from(&earlier.content_encoding);
-        self.content_languages.clone_from(&earlier.content_languages);
+        self.resource = earlier.resource.clone();
         self.lasting = earlier.lasting;
         self.epoch = earlier.epoch;
     }

@@ -18,45 +18,49 @@ fn owned(value: impl Into<Vec<u8>>) -> Value<'static> {
 pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
     let borrowed = |value: &'_ [u8]| -> Value<'_> { Some(Cow::Owned(value.to_vec())) };
     match variable {
-        Variable::RequestMethod => Some(Cow::Borrowed(&request.method)),
+        Variable::RequestMethod => Some(Cow::Borrowed(&request.target.method)),
         Variable::RequestScheme => borrowed(request.scheme().as_bytes()),
-        Variable::RequestUri => Some(Cow::Borrowed(&request.uri)),
-        Variable::DocumentUri => Some(Cow::Borrowed(&request.uri)),
-        Variable::RequestFilename | Variable::ScriptFilename => Some(Cow::Borrowed(&request.filename)),
+        Variable::RequestUri => Some(Cow::Borrowed(&request.target.uri)),
+        Variable::DocumentUri => Some(Cow::Borrowed(&request.target.uri)),
+        Variable::RequestFilename | Variable::ScriptFilename => {
+            Some(Cow::Borrowed(&request.resource.filename))
+        }
         Variable::RemoteHost => owned(remote_host(request)),
-        Variable::RemoteAddr => owned(request.peer.remote.ip().to_string()),
-        Variable::ConnRemoteAddr => owned(request.peer.connected.ip().to_string()),
-        Variable::RemotePort => owned(request.peer.remote.port().to_string()),
+        Variable::RemoteAddr => owned(request.client.peer.remote.ip().to_string()),
+        Variable::ConnRemoteAddr => owned(request.client.peer.connected.ip().to_string()),
+        Variable::RemotePort => owned(request.client.peer.remote.port().to_string()),
         Variable::RemoteUser => request.user.as_deref().map(Cow::Borrowed),
         Variable::AuthType => request.auth_type.as_deref().map(Cow::Borrowed),
         Variable::ServerAdmin => request.server.conf.core.admin.as_deref().and_then(owned),
         Variable::ServerName => owned(server_name(request)),
         Variable::ServerPort => owned(server_port(request).to_string()),
         Variable::ServerProtocol => borrowed(protocol(request).as_bytes()),
-        Variable::PathInfo => Some(Cow::Borrowed(&request.path_info)),
-        Variable::QueryString => request.args.as_deref().map(Cow::Borrowed),
+        Variable::PathInfo => Some(Cow::Borrowed(&request.resource.path_info)),
+        Variable::QueryString => request.target.args.as_deref().map(Cow::Borrowed),
         Variable::IsSubreq => borrowed(if request.is_sub() { b"true" } else { b"false" }),
         Variable::DocumentRoot => Some(Cow::Borrowed(settings::root_of(request))),
-        Variable::TheRequest => Some(Cow::Borrowed(&request.line)),
-        Variable::ContentType => request.content_type.as_deref().map(Cow::Borrowed),
+        Variable::TheRequest => Some(Cow::Borrowed(&request.client.line)),
+        Variable::ContentType => request.resource.content_type.as_deref().map(Cow::Borrowed),
         Variable::Handler => {
             let by_type =
-                request.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));
-            request.handler.as_deref().or(by_type).map(Cow::Borrowed)
+                request.resource.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));
+            request.resource.handler.as_deref().or(by_type).map(Cow::Borrowed)
         }
         Variable::RequestLogId => owned(crate::request::id::error_id(request)),
-        Variable::ConnLogId => owned(format!("{:x}", request.peer.id)),
-        Variable::ScriptUser => request.found.info().and_then(|i| owned(i.uid.to_string())),
-        Variable::ScriptGroup => request.found.info().and_then(|i| owned(i.gid.to_string())),
-        Variable::LastModified => request.found.info().and_then(|i| owned(time(b"%Y%m%d%H%M%S", i.mtime))),
-        Variable::ContextPrefix => Some(Cow::Borrowed(&request.context_prefix)),
+        Variable::ConnLogId => owned(format!("{:x}", request.client.peer.id)),
+        Variable::ScriptUser => request.resource.found.info().and_then(|i| owned(i.uid.to_string())),
+        Variable::ScriptGroup => request.resource.found.info().and_then(|i| owned(i.gid.to_string())),
+        Variable::LastModified => {
+            request.resource.found.info().and_then(|i| owned(time(b"%Y%m%d%H%M%S", i.mtime)))
+        }
+        Variable::ContextPrefix => Some(Cow::Borrowed(&request.resource.context_prefix)),
         Variable::ContextDocumentRoot => owned(context_document_root(request)),
         Variable::RequestStatus => {
-            (request.status != 0).then(|| Cow::Owned(request.status.to_string().into_bytes()))
+            (request.reply.status != 0).then(|| Cow::Owned(request.reply.status.to_string().into_bytes()))
         }
-        Variable::Https => borrowed(on(request.peer.tls.is_some())),
-        Variable::Ipv6 => borrowed(on(request.peer.remote.ip().to_canonical().is_ipv6())),
-        Variable::Http2 => borrowed(on(request.version == hostler_http1::head::HTTP_2)),
+        Variable::Https => borrowed(on(request.client.peer.tls.is_some())),
+        Variable::Ipv6 => borrowed(on(request.client.peer.remote.ip().to_canonical().is_ipv6())),
+        Variable::Http2 => borrowed(on(request.client.version == hostler_http1::head::HTTP_2)),
         Variable::TimeYear => now(request, b"%Y"),
         Variable::TimeMon => now(request, b"%m"),
         Variable::TimeDay => now(request, b"%d"),
@@ -83,14 +87,15 @@ fn time(format: &[u8], seconds: i64) -> Vec<u8> {
 }
 
 fn now(request: &Request, format: &[u8]) -> Value<'static> {
-    let seconds = request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+    let seconds =
+        request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
     owned(time(format, seconds))
 }
 
 /// `SERVER_PROTOCOL`.
 pub(crate) fn protocol(request: &Request) -> &'static str {
     use hostler_http1::head::{HTTP_2, HTTP_09, HTTP_10};
-    match request.version {
+    match request.client.version {
         HTTP_09 => "HTTP/0.9",
         HTTP_10 => "HTTP/1.0",
         HTTP_2 => "HTTP/2.0",
@@ -100,31 +105,32 @@ pub(crate) fn protocol(request: &Request) -> &'static str {
 
 /// `SERVER_NAME`: what the client asked for, or ServerName (`UseCanonicalName`).
 pub(crate) fn server_name(request: &Request) -> Vec<u8> {
-    match request.dir.core.use_canonical_name.unwrap_or_default() {
+    match request.resource.dir.core.use_canonical_name.unwrap_or_default() {
         CanonicalName::On => canonical_name(request),
-        CanonicalName::Dns => match request.peer.names.local() {
+        CanonicalName::Dns => match request.client.peer.names.local() {
             Some(name) => name.as_bytes().to_vec(),
             None => canonical_name(request),
         },
         CanonicalName::Off => {
-            request.hostname.as_ref().map_or_else(|| canonical_name(request), |host| host.to_vec())
+            request.client.hostname.as_ref().map_or_else(|| canonical_name(request), |host| host.to_vec())
         }
     }
 }
 
 /// `REMOTE_HOST` in expressions: the client's name if it is known (HostnameLookups), else its address.
 pub(crate) fn remote_host(request: &Request) -> String {
-    let name = request.peer.names.client().map(str::to_owned);
-    name.unwrap_or_else(|| request.peer.remote.ip().to_string())
+    let name = request.client.peer.names.client().map(str::to_owned);
+    name.unwrap_or_else(|| request.client.peer.remote.ip().to_string())
 }
 
 fn canonical_name(request: &Request) -> Vec<u8> {
     match &request.server.conf.core.server_name {
         Some(name) => name.host.clone().into_bytes(),
         None => request
+            .client
             .hostname
             .as_ref()
-            .map_or_else(|| request.peer.local.ip().to_string().into_bytes(), |h| h.to_vec()),
+            .map_or_else(|| request.client.peer.local.ip().to_string().into_bytes(), |h| h.to_vec()),
     }
 }
 
@@ -141,23 +147,23 @@ pub(crate) fn virtual_host<'a>(
 
 /// `SERVER_PORT`.
 pub(crate) fn server_port(request: &Request) -> u16 {
-    let core = &request.dir.core;
+    let core = &request.resource.dir.core;
     let physical = core.use_canonical_physical_port == Some(true);
     let named = request.server.conf.core.server_name.as_ref().and_then(|n| n.port);
-    let default = if request.peer.tls.is_some() { 443 } else { 80 };
-    let local = request.peer.local.port();
+    let default = if request.client.peer.tls.is_some() { 443 } else { 80 };
+    let local = request.client.peer.local.port();
     let physical = physical.then_some(local);
     let port = if core.use_canonical_name.unwrap_or_default() == CanonicalName::On {
         named.or(physical)
     } else {
-        request.host_port.or(physical).or(named)
+        request.client.host_port.or(physical).or(named)
     };
     port.unwrap_or(default)
 }
 
 /// `CONTEXT_DOCUMENT_ROOT`.
 pub(crate) fn context_document_root(request: &Request) -> Vec<u8> {
-    match &request.context_document_root {
+    match &request.resource.context_document_root {
         Some(root) => root.clone(),
         None => settings::root_of(request).to_vec(),
     }
@@ -168,7 +174,7 @@ pub(crate) fn absolute_url(request: &Request, path: &[u8]) -> Vec<u8> {
     let mut url = format!("{}://", request.scheme()).into_bytes();
     url.extend_from_slice(&server_name(request));
     let port = server_port(request);
-    if port != if request.peer.tls.is_some() { 443 } else { 80 } {
+    if port != if request.client.peer.tls.is_some() { 443 } else { 80 } {
         url.extend_from_slice(format!(":{port}").as_bytes());
     }
     url.extend_from_slice(path);

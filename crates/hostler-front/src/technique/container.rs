@@ -114,7 +114,7 @@ async fn trip(
     (head, ask): (Bytes, Ask),
     timeout: Duration,
 ) -> Result<Body, Error> {
-    let body = facts::has_body(request).then(|| request.body.clone());
+    let body = facts::has_body(request).then(|| request.target.body.clone());
     let work = Work {
         thread: request.thread.index,
         head,
@@ -141,7 +141,7 @@ async fn trip(
             Ok(Event::End { .. }) => return Ok(gathered.into_body()),
             Err(error) if gathered.length() == 0 => return Err(error),
             Err(error) => {
-                let why = Some(log::cause(request, &error, &request.filename));
+                let why = Some(log::cause(request, &error, &request.resource.filename));
                 return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
             }
         }
@@ -155,21 +155,21 @@ async fn trip(
 fn apply(request: &mut Request, head: Head) {
     let Head { status, reason, headers } = head;
     // As the page of an error it has that one's status (mod_proxy_ajp: `original_status`).
-    let is_page = status == 200 && request.status != 200;
+    let is_page = status == 200 && request.reply.status != 200;
     if !is_page {
-        request.status = status;
+        request.reply.status = status;
     }
     // Quirk(tomcat): it repeats the number as its text.
     let says_something = !reason.is_empty() && reason != status.to_string().into_bytes();
     if !is_page {
-        request.reason = says_something.then(|| Bytes::from(reason));
+        request.reply.reason = says_something.then(|| Bytes::from(reason));
     }
     // AJP has a framing of its own: what a container says of the length need not be so (CVE-2024-24795).
     let trusts = request.env.contains("ap_trust_cgilike_cl");
     for (name, value) in headers {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
-            request.content_type = Some(value.into());
+            request.resource.content_type = Some(value.into());
         } else if is(b"Date")
             || is(b"Server")
             || is(b"Transfer-Encoding")
@@ -177,10 +177,10 @@ fn apply(request: &mut Request, head: Head) {
         {
             continue;
         } else {
-            request.headers_out.add(name, value);
+            request.reply.headers_out.add(name, value);
         }
     }
-    withdraw_connection(&mut request.headers_out, &mut request.notes);
+    withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
 }
 
@@ -236,7 +236,7 @@ impl BodyStream for Output {
                 }
                 Err(error) => {
                     self.conversation = None;
-                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    let why = log::cause(&self.request, &error, &self.request.resource.filename);
                     return Poll::Ready(Some(Err(BodyError::Script(why))));
                 }
             }

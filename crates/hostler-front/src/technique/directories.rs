@@ -78,7 +78,7 @@ fn define(id: u32, directory: &[u8]) -> Arc<[u8]> {
 /// Says, when a configuration is used for the first time, that its limits are not those of the pool's processes: they
 /// come from a section, which `hostler check` has told, or from an `.htaccess` file.
 pub(crate) fn tell_limits(request: &Request) {
-    let (own, of_pool) = (&request.dir.core, &request.server.defaults.core);
+    let (own, of_pool) = (&request.resource.dir.core, &request.server.defaults.core);
     let differing = [
         ("RLimitCPU", own.rlimit_cpu != of_pool.rlimit_cpu),
         ("RLimitMEM", own.rlimit_mem != of_pool.rlimit_mem),

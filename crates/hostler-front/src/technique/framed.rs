@@ -12,11 +12,11 @@ use std::task::{Context, Poll, ready};
 
 /// Takes the program's framing off an answer, if it has said that there is some.
 pub(crate) fn take_off(request: &mut Request, body: Body) -> Body {
-    if !std::mem::take(&mut request.is_framed) || matches!(body, Body::Empty) {
+    if !std::mem::take(&mut request.reply.is_framed) || matches!(body, Body::Empty) {
         return body;
     }
     // It would be the length with the framing.
-    request.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-Length");
     Body::Stream(Box::new(Framed {
         stream: body.into_stream(),
         decoder: Some(Decoder::new(Limits::default())),

@@ -23,11 +23,13 @@ pub(crate) struct Texts {
 impl Texts {
     /// `translated`: `PATH_TRANSLATED`.
     pub(crate) fn of(request: &Request, translated: Option<Vec<u8>>) -> Self {
-        let redirect =
-            request.prev.as_ref().map(|prev| (prev.uri.clone(), prev.args.as_deref().map(<[u8]>::to_vec)));
+        let redirect = request
+            .prev
+            .as_ref()
+            .map(|prev| (prev.target.uri.clone(), prev.target.args.as_deref().map(<[u8]>::to_vec)));
         Self {
-            remote: request.peer.remote.ip().to_string(),
-            local: request.peer.local.ip().to_string(),
+            remote: request.client.peer.remote.ip().to_string(),
+            local: request.client.peer.local.ip().to_string(),
             server_name: variables::server_name(request),
             log_id: id::id_of(request.number),
             redirect,
@@ -52,35 +54,35 @@ pub(crate) fn common<'a>(
         directory,
         number: request.number,
         server: request.thread.shared.engines.place(&request.server, engine),
-        time: request.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
-        protocol: request.version,
-        remote_port: request.peer.remote.port(),
-        local_port: request.peer.local.port(),
+        time: request.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
+        protocol: request.client.version,
+        remote_port: request.client.peer.remote.port(),
+        local_port: request.client.peer.local.port(),
         server_port: variables::server_port(request),
-        method: &request.method,
-        the_request: &request.line,
-        uri: &request.uri,
-        unparsed_uri: &request.target,
-        args: request.args.as_deref(),
-        filename: &request.filename,
-        path_info: &request.path_info,
-        hostname: request.hostname.as_deref(),
+        method: &request.target.method,
+        the_request: &request.client.line,
+        uri: &request.target.uri,
+        unparsed_uri: &request.client.target,
+        args: request.target.args.as_deref(),
+        filename: &request.resource.filename,
+        path_info: &request.resource.path_info,
+        hostname: request.client.hostname.as_deref(),
         server_name: &texts.server_name,
         remote_ip: texts.remote.as_bytes(),
         local_ip: texts.local.as_bytes(),
         user: request.user.as_deref(),
         ap_auth_type: request.auth_type.as_deref(),
-        handler: handler.or(request.handler.as_deref()),
-        content_type: request.content_type.as_deref(),
-        content_encoding: request.content_encoding.as_deref(),
-        context_prefix: &request.context_prefix,
-        context_document_root: request.context_document_root.as_deref().unwrap_or(root),
+        handler: handler.or(request.resource.handler.as_deref()),
+        content_type: request.resource.content_type.as_deref(),
+        content_encoding: request.resource.content_encoding.as_deref(),
+        context_prefix: &request.resource.context_prefix,
+        context_document_root: request.resource.context_document_root.as_deref().unwrap_or(root),
         path_translated: texts.translated.as_deref(),
         redirect_url: texts.redirect.as_ref().map(|(url, _)| url.as_slice()),
         redirect_query: texts.redirect.as_ref().and_then(|(_, query)| query.as_deref()),
         log_id: texts.log_id.as_bytes(),
-        finfo: facts(&request.found),
-        headers_in: fields(&request.headers_in),
+        finfo: facts(&request.resource.found),
+        headers_in: fields(&request.target.headers_in),
         subprocess_env: fields(&request.env),
         own: b"",
     }
@@ -94,13 +96,13 @@ pub(crate) fn fields(table: &Table) -> Fields<'_> {
 /// What can be said of it before anything is asked of a worker.
 pub(crate) fn flags(request: &Request) -> u32 {
     let facts = [
-        (request.peer.tls.is_some(), request_flag::TLS),
+        (request.client.peer.tls.is_some(), request_flag::TLS),
         (request.is_head(), request_flag::HEAD_ONLY),
         (is_redirected(request), request_flag::REDIRECTED),
         (request.is_part(), request_flag::SUBREQUEST),
-        (request.peer.may_continue(), request_flag::KEEP_ALIVE),
-        (request.version == HTTP_2, request_flag::HTTP_2),
-        (request.no_cache, request_flag::NO_CACHE),
+        (request.client.peer.may_continue(), request_flag::KEEP_ALIVE),
+        (request.client.version == HTTP_2, request_flag::HTTP_2),
+        (request.reply.no_cache, request_flag::NO_CACHE),
         (request.server.conf.core.assign_user.is_some(), request_flag::SUEXEC),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).fold(0, |flags, (_, flag)| flags | flag)

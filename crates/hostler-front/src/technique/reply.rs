@@ -68,33 +68,33 @@ impl Head {
 
     /// Makes it the request's answer. `is_script`: it is that of a program which is run as CGI's are.
     pub(crate) fn apply(self, request: &mut Request, is_script: bool) {
-        request.status = self.status;
-        request.reason = self.reason;
-        request.content_type = self.content_type;
-        request.content_encoding = self.content_encoding;
-        request.content_languages = self.content_languages;
-        request.headers_out = self.headers_out;
-        request.err_headers_out = self.err_headers_out;
+        request.reply.status = self.status;
+        request.reply.reason = self.reason;
+        request.resource.content_type = self.content_type;
+        request.resource.content_encoding = self.content_encoding;
+        request.resource.content_languages = self.content_languages;
+        request.reply.headers_out = self.headers_out;
+        request.reply.err_headers_out = self.err_headers_out;
         // Of a CGI program Apache drops the field, and sends the body as it is.
-        request.is_framed =
-            !is_script && [&request.headers_out, &request.err_headers_out].into_iter().any(says_chunked);
-        withdraw_connection(&mut request.headers_out, &mut request.notes);
-        withdraw_connection(&mut request.err_headers_out, &mut request.notes);
+        request.reply.is_framed = !is_script
+            && [&request.reply.headers_out, &request.reply.err_headers_out].into_iter().any(says_chunked);
+        withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
+        withdraw_connection(&mut request.reply.err_headers_out, &mut request.notes);
         if is_script && !request.env.contains("ap_trust_cgilike_cl") {
             // As with a CGI program that is started: the answer is as long as it is.
-            request.headers_out.unset("Content-Length");
+            request.reply.headers_out.unset("Content-Length");
         } else if let Some(length) = self.content_length {
-            request.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+            request.reply.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
         }
         if is_script {
             modified(request);
         }
-        if self.flags.has(HeadFlags::NO_CACHE) && !request.headers_out.contains("Expires") {
+        if self.flags.has(HeadFlags::NO_CACHE) && !request.reply.headers_out.contains("Expires") {
             let date = text::http_date(now(request));
-            request.headers_out.set("Expires", Bytes::copy_from_slice(&date));
+            request.reply.headers_out.set("Expires", Bytes::copy_from_slice(&date));
         }
         if self.flags.has(HeadFlags::NO_LOCAL_COPY) {
-            request.no_cache = true;
+            request.reply.no_cache = true;
         }
         if self.flags.has(HeadFlags::CLOSE) {
             request.notes.set("nokeepalive", Bytes::from_static(b"1"));
@@ -108,19 +108,19 @@ impl Head {
 
 /// Seconds since the epoch, when the request came.
 fn now(request: &Request) -> i64 {
-    request.received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+    request.client.received.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
 }
 
 /// Last-Modified of a script, as of a CGI program that is started.
 fn modified(request: &mut Request) {
-    let Some(said) = request.headers_out.find("Last-Modified").cloned() else { return };
+    let Some(said) = request.reply.headers_out.find("Last-Modified").cloned() else { return };
     match hostler_cgi::date::parse(&said) {
         Some(seconds) => {
             let date = text::http_date(seconds.clamp(0, now(request)));
-            request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
+            request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&date));
         }
         None => {
-            request.headers_out.unset("Last-Modified");
+            request.reply.headers_out.unset("Last-Modified");
             let message = format!("Ignored invalid header value: Last-Modified: \"{}\"", said.escape_ascii());
             log::request(request, Severity::Error, "cgi", &message);
         }

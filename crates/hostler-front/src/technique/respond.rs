@@ -70,7 +70,7 @@ fn outcome(request: &mut Request, engine: &Engine, answer: Result<Answer, Error>
         Ok(Answer::Body(body)) => Ok(body),
         // These have no body, and describe what would have been one with the program's fields.
         Ok(Answer::Ended(End::Status(status @ (204 | 304)))) => {
-            request.status = status;
+            request.reply.status = status;
             Ok(Body::Empty)
         }
         Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
@@ -93,7 +93,7 @@ enum Answer {
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     let Ask { engine, dialect, one_shot, group, timeout, on_abandon, directory, translated, handler } = ask;
-    let body = (!request.body.is_empty()).then(|| request.body.clone());
+    let body = (!request.target.body.is_empty()).then(|| request.target.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
     let head = head::common(request, engine, &texts, directory.0, flags, Some(handler));
@@ -214,7 +214,8 @@ fn stream(request: &mut Request, conversation: Conversation, gathered: Gathered)
 
 /// No worker has answered: the cause goes to the log.
 pub(crate) fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
-    let about = if request.filename.is_empty() { &request.uri } else { &request.filename };
+    let about =
+        if request.resource.filename.is_empty() { &request.target.uri } else { &request.resource.filename };
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
         log::failure_soon(request, engine, error, about);
@@ -223,7 +224,7 @@ pub(crate) fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
     }
     request.is_refused = error.kind == Kind::QueueFull;
     if let Some(seconds) = error.retry_after {
-        request.headers_out.set("Retry-After", seconds.to_string());
+        request.reply.headers_out.set("Retry-After", seconds.to_string());
     }
     Halt::Status(error.status())
 }
@@ -262,7 +263,7 @@ impl BodyStream for Output {
                     End::Done | End::Status(_) => Poll::Ready(None),
                 }
             }
-            Err(error) => self.break_off(log::cause(&self.request, &error, &self.request.filename)),
+            Err(error) => self.break_off(log::cause(&self.request, &error, &self.request.resource.filename)),
         }
     }
 }

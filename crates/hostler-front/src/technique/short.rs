@@ -262,10 +262,11 @@ impl Begun {
     fn request(&self, thread: &Rc<Thread>, peer: &Rc<Peer>) -> Request {
         let mut request = Request::from_http1(thread, peer, &self.buffer, &self.head, RequestBody::Empty);
         request.number = self.number;
-        request.received = self.received;
-        request.started = self.started;
+        request.client.received = self.received;
+        request.client.started = self.started;
         request.busy = Some(self.busy.clone());
-        request.args = remembered::split(&request.target).1.map(|args| request.target.slice_ref(args));
+        request.target.args =
+            remembered::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
         request.resume(&self.remembered.request);
         self.remembered.way.resume(&mut request);
         request

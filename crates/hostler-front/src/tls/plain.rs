@@ -80,7 +80,7 @@ fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buf
         _ => {
             let mut request = Request::new(thread, peer);
             let end = buffer.iter().position(|b| matches!(b, b'\r' | b'\n')).unwrap_or(buffer.len());
-            request.line = buffer.slice(..end);
+            request.client.line = buffer.slice(..end);
             request
         }
     }
@@ -101,11 +101,11 @@ async fn reply(mut request: Request) -> Reply {
 /// Apache's words, and the address that would have been right.
 fn why(request: &Request) -> String {
     let host = variables::server_name(request);
-    let port = match request.peer.local.port() {
+    let port = match request.client.peer.local.port() {
         443 => String::new(),
         port => format!(":{port}"),
     };
-    let path = if request.target.first() == Some(&b'/') { &request.target[..] } else { b"/" };
+    let path = if request.client.target.first() == Some(&b'/') { &request.client.target[..] } else { b"/" };
     let address = [b"https://", &host[..], port.as_bytes(), path].concat();
     let address = String::from_utf8_lossy(&escape_html(&address)).into_owned();
     format!(

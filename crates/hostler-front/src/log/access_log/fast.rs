@@ -40,14 +40,14 @@ impl Facts {
         if logs.iter().any(|log| matches!(log.condition, Some(Condition::Expr(_)))) {
             return None;
         }
-        let mut headers_out = request.err_headers_out.clone();
-        for (name, value) in request.headers_out.iter() {
+        let mut headers_out = request.reply.err_headers_out.clone();
+        for (name, value) in request.reply.headers_out.iter() {
             headers_out.add(name.clone(), value.clone());
         }
         Some(Self {
-            path: request.uri.clone(),
-            filename: request.filename.clone(),
-            handler: request.handler.clone(),
+            path: request.target.uri.clone(),
+            filename: request.resource.filename.clone(),
+            handler: request.resource.handler.clone(),
             server_name: variables::server_name(request),
             env: request.env.clone(),
             notes: request.notes.clone(),

@@ -77,13 +77,13 @@ impl<'a> Record<'a> {
     }
 
     fn peer(&self) -> &'a Peer {
-        &self.reply.request.peer
+        &self.reply.request.client.peer
     }
 
     /// `%{X}o`: fields of errors and of the answer are one header when it is sent.
     fn response_header(&self, name: &[u8], which: Which) -> Option<Cow<'a, [u8]>> {
         let request = self.of(which);
-        let (errors, fields) = (&request.err_headers_out, &request.headers_out);
+        let (errors, fields) = (&request.reply.err_headers_out, &request.reply.headers_out);
         if name.eq_ignore_ascii_case(b"set-cookie") {
             let both: Vec<&[u8]> = errors.all(name).chain(fields.all(name)).map(|v| &**v).collect();
             return (!both.is_empty()).then(|| Cow::Owned(both.join(&b", "[..])));
@@ -162,14 +162,14 @@ impl LogRecord for Record<'_> {
             Text::RemoteHost | Text::PeerHost => Cow::Borrowed(self.facts.remote(self.peer())),
             Text::RemoteLogname => return None,
             Text::User => Cow::Borrowed(request.user.as_deref()?),
-            Text::RequestLine => Cow::Borrowed(some(&request.line)?),
-            Text::Path => Cow::Borrowed(some(&request.uri)?),
-            Text::Query => Cow::Borrowed(request.args.as_deref()?),
-            Text::Method => Cow::Borrowed(&request.method),
+            Text::RequestLine => Cow::Borrowed(some(&request.client.line)?),
+            Text::Path => Cow::Borrowed(some(&request.target.uri)?),
+            Text::Query => Cow::Borrowed(request.target.args.as_deref()?),
+            Text::Method => Cow::Borrowed(&request.target.method),
             Text::Protocol => Cow::Borrowed(variables::protocol(request).as_bytes()),
-            Text::Filename => Cow::Borrowed(some(&request.filename)?),
-            Text::Handler => Cow::Borrowed(request.handler.as_deref()?),
-            Text::VirtualHost => variables::virtual_host(&request.server, &request.peer),
+            Text::Filename => Cow::Borrowed(some(&request.resource.filename)?),
+            Text::Handler => Cow::Borrowed(request.resource.handler.as_deref()?),
+            Text::VirtualHost => variables::virtual_host(&request.server, &request.client.peer),
             Text::ServerName => Cow::Owned(variables::server_name(request)),
             Text::RequestLogId => owned(id::was_mentioned(request)?),
             Text::ConnectionLogId => {
@@ -181,7 +181,7 @@ impl LogRecord for Record<'_> {
     fn named(&self, kind: Named, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
         let request = self.of(which);
         match kind {
-            Named::RequestHeader => request_header(&request.headers_in, name),
+            Named::RequestHeader => request_header(&request.target.headers_in, name),
             Named::ResponseHeader => self.response_header(name, which),
             Named::RequestTrailer | Named::ResponseTrailer => None,
             Named::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
@@ -192,7 +192,7 @@ impl LogRecord for Record<'_> {
 
     fn status(&self, which: Which) -> u16 {
         match which {
-            Which::First if self.reply.request.prev.is_some() => self.first.status,
+            Which::First if self.reply.request.prev.is_some() => self.first.reply.status,
             _ => self.reply.status,
         }
     }
@@ -221,7 +221,7 @@ impl LogRecord for Record<'_> {
     }
 
     fn began(&self, which: Which) -> i64 {
-        clock::micros(self.of(which).received)
+        clock::micros(self.of(which).client.received)
     }
 
     fn ended(&self) -> i64 {

@@ -66,11 +66,11 @@ static COUNTED: LazyLock<Mutex<Counted>> = LazyLock::new(Mutex::default);
 /// # Errors
 /// There is none: a sentence for the log.
 pub(super) fn of(request: &Request) -> Result<Application, String> {
-    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id);
+    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id);
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
         return Ok(known);
     }
-    let app = request.dir.part(&asgi::DIR).app.as_ref();
+    let app = request.resource.dir.part(&asgi::DIR).app.as_ref();
     let app = app.ok_or("no application is named for the handler asgi: ASGIApp is missing")?;
     let application = make(request, app)?;
     KNOWN.with_borrow_mut(|known| {
@@ -93,7 +93,7 @@ pub(super) fn pool(request: &Request, application: &Application) -> Result<Arc<P
 
 fn make(request: &Request, app: &App) -> Result<Application, String> {
     let shared = &request.thread.shared;
-    let program = asgi::program(&shared.config, &request.server, &request.dir, app)?;
+    let program = asgi::program(&shared.config, &request.server, &request.resource.dir, app)?;
     let timeout = program.timeout.map(|seconds| Duration::from_secs(seconds.into()));
     let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
     let server = first(request);
@@ -106,7 +106,7 @@ fn make(request: &Request, app: &App) -> Result<Application, String> {
         target,
         root_path: app.root_path.clone(),
         timeout,
-        _dir: request.dir.clone(),
+        _dir: request.resource.dir.clone(),
     })
 }
 

@@ -25,9 +25,9 @@ pub(super) fn socket_question() -> Bytes {
 
 /// The scope of a request. `passes_login`: the application is told of Authorization though the server has looked at it.
 pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: bool) -> Bytes {
-    let has_body = kind == Kind::Http && !request.body.is_empty();
+    let has_body = kind == Kind::Http && !request.target.body.is_empty();
     let mut scope = Scope::new(has_body);
-    let is_encrypted = request.peer.tls.is_some();
+    let is_encrypted = request.client.peer.tls.is_some();
     let scheme = match (kind, is_encrypted) {
         (Kind::Http, false) => "http",
         (Kind::Http, true) => "https",
@@ -36,23 +36,23 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
     };
     scope.key("type").text(if kind == Kind::Http { "http" } else { "websocket" });
     scope.key("asgi").dictionary().key("version").text("3.0").key("spec_version").text("2.3").end();
-    scope.key("http_version").text(match request.version {
+    scope.key("http_version").text(match request.client.version {
         HTTP_2.. => "2",
         ..=HTTP_10 => "1.0",
         _ => "1.1",
     });
     if kind == Kind::Http {
-        scope.key("method").text(&String::from_utf8_lossy(&request.method));
+        scope.key("method").text(&String::from_utf8_lossy(&request.target.method));
     } else {
         subprotocols(&mut scope, request);
     }
     scope.key("scheme").text(scheme);
-    scope.key("path").text(&String::from_utf8_lossy(&request.uri));
+    scope.key("path").text(&String::from_utf8_lossy(&request.target.uri));
     scope.key("raw_path").bytes(&raw_path(request));
-    scope.key("query_string").bytes(request.args.as_deref().unwrap_or_default());
+    scope.key("query_string").bytes(request.target.args.as_deref().unwrap_or_default());
     scope.key("root_path").text(root_path);
     headers(&mut scope, request, passes_login);
-    let client = request.peer.remote;
+    let client = request.client.peer.remote;
     scope.key("client").tuple(2).text(&client.ip().to_string()).number(client.port().into());
     let name = variables::server_name(request);
     scope.key("server").tuple(2).text(&String::from_utf8_lossy(&name));
@@ -65,12 +65,12 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
 
 /// The path as it was sent; where the server has made another of it, that one.
 fn raw_path(request: &Request) -> Cow<'_, [u8]> {
-    let target = &request.target[..];
+    let target = &request.client.target[..];
     let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    if sent.starts_with(b"/") && decoded(sent) == request.uri {
+    if sent.starts_with(b"/") && decoded(sent) == request.target.uri {
         sent.into()
     } else {
-        escape_path(&request.uri).into()
+        escape_path(&request.target.uri).into()
     }
 }
 
@@ -94,8 +94,11 @@ fn decoded(path: &[u8]) -> Vec<u8> {
 }
 
 fn subprotocols(scope: &mut Scope, request: &Request) {
-    let said =
-        request.headers_in.all(b"Sec-WebSocket-Protocol").flat_map(|value| value.split(|byte| *byte == b','));
+    let said = request
+        .target
+        .headers_in
+        .all(b"Sec-WebSocket-Protocol")
+        .flat_map(|value| value.split(|byte| *byte == b','));
     let all: Vec<_> =
         said.map(|name| String::from_utf8_lossy(name.trim_ascii())).filter(|name| !name.is_empty()).collect();
     scope.key("subprotocols").list(all.len() as u32);
@@ -109,6 +112,7 @@ fn subprotocols(scope: &mut Scope, request: &Request) {
 fn headers(scope: &mut Scope, request: &Request, passes_login: bool) {
     let withholds = request.auth_type.is_some() && !passes_login;
     let all: Vec<_> = request
+        .target
         .headers_in
         .iter()
         .filter(|(name, _)| !(withholds && name.eq_ignore_ascii_case(b"Authorization")))
@@ -122,15 +126,15 @@ fn headers(scope: &mut Scope, request: &Request, passes_login: bool) {
 
 /// A field as the client has sent it: in several, if nobody has changed it since.
 fn as_sent<'a>(request: &'a Request, name: &'a Bytes, value: &'a Bytes) -> Vec<(&'a Bytes, &'a Bytes)> {
-    if request.repeated_in.joined(name).as_ref() == Some(value) {
-        return request.repeated_in.all(name).map(|one| (name, one)).collect();
+    if request.target.repeated_in.joined(name).as_ref() == Some(value) {
+        return request.target.repeated_in.all(name).map(|one| (name, one)).collect();
     }
     vec![(name, value)]
 }
 
 /// What ASGI has no place for.
 fn extensions(scope: &mut Scope, request: &Request) {
-    if let Some(tls) = &request.peer.tls {
+    if let Some(tls) = &request.client.peer.tls {
         scope.key("tls").dictionary();
         scope.key("server_cert").none().key("client_cert_chain").list(0).key("client_cert_error").none();
         scope.key("client_cert_name").none().key("cipher_suite").none();

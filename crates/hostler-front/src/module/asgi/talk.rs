@@ -73,7 +73,7 @@ fn work(request: &Request, head: Bytes, has_body: bool, timeout: Duration) -> Wo
 }
 
 async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Duration) -> Result<Body, Error> {
-    let work = work(request, head, !request.body.is_empty(), timeout);
+    let work = work(request, head, !request.target.body.is_empty(), timeout);
     let mut conversation = Conversation::begin(request, &pool, work.clone()).await?;
     let mut event = conversation.next().await;
     if matches!(&event, Ok(Event::Head(Told::Goodbye))) && !conversation.upload.has_begun() {
@@ -105,7 +105,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
             Ok(Event::End { .. }) => return Ok(gathered.into_body()),
             Err(error) if gathered.length() == 0 => return Err(error),
             Err(error) => {
-                let why = Some(log::cause(request, &error, &request.filename));
+                let why = Some(log::cause(request, &error, &request.resource.filename));
                 return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
             }
         }
@@ -127,19 +127,19 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
 /// Makes an application's head that of the request's answer.
 fn apply(request: &mut Request, head: Head) {
     self::fields(request, head);
-    withdraw_connection(&mut request.headers_out, &mut request.notes);
+    withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
 }
 
 /// Status and fields, with those that are the front's own left out.
 pub(super) fn fields(request: &mut Request, head: Head) {
-    request.status = head.status;
+    request.reply.status = head.status;
     for (name, value) in head.fields {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
-            request.content_type = Some(value.into());
+            request.resource.content_type = Some(value.into());
         } else if !(is(b"Date") || is(b"Server")) {
-            request.headers_out.add(name, value);
+            request.reply.headers_out.add(name, value);
         }
     }
 }
@@ -160,7 +160,7 @@ struct Conversation {
 
 impl Conversation {
     async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
-        let upload = Upload::of(work.has_body.then(|| request.body.clone()));
+        let upload = Upload::of(work.has_body.then(|| request.target.body.clone()));
         Ok(Self { exchange: pool.begin(work).await?, upload, has_head: false, trailers: None })
     }
 
@@ -238,7 +238,7 @@ impl BodyStream for Output {
                     return Poll::Ready(None);
                 }
                 Err(error) => {
-                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    let why = log::cause(&self.request, &error, &self.request.resource.filename);
                     return self.break_off(why);
                 }
             }

@@ -42,20 +42,20 @@ const LOOK: Duration = Duration::from_secs(1);
 /// It does not ask as it should (RFC 6455 §4.2.1).
 pub(super) fn is_wanted(request: &mut Request) -> Result<bool, Halt> {
     let over_http2 = request.notes.contains(crate::io::tunnel::EXTENDED);
-    let field = |name: &str| request.headers_in.find(name);
+    let field = |name: &str| request.target.headers_in.find(name);
     let is_asked = over_http2
-        || (request.version == HTTP_11
+        || (request.client.version == HTTP_11
             && field("Upgrade").is_some_and(|value| has_token(value, b"websocket"))
-            && request.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade")));
+            && request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade")));
     if !is_asked || request.is_sub() {
         return Ok(false);
     }
     if field("Sec-WebSocket-Version").is_none_or(|version| version.trim_ascii() != b"13") {
-        request.err_headers_out.set("Sec-WebSocket-Version", Bytes::from_static(b"13"));
+        request.reply.err_headers_out.set("Sec-WebSocket-Version", Bytes::from_static(b"13"));
         return Err(Halt::Status(426));
     }
     let has_key = field("Sec-WebSocket-Key").is_some_and(|key| is_key(key.trim_ascii()));
-    if &request.method[..] != b"GET" || !(over_http2 || has_key) {
+    if &request.target.method[..] != b"GET" || !(over_http2 || has_key) {
         return Err(Halt::Status(400));
     }
     Ok(true)
@@ -88,7 +88,7 @@ pub(super) async fn respond(
         }
         Ok((Told::Answer(head), conversation)) => {
             talk::fields(request, head);
-            withdraw_connection(&mut request.headers_out, &mut request.notes);
+            withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
             Ok(Body::Stream(Box::new(Denial {
                 conversation: Some(conversation),
                 request: Box::new(request.for_log()),
@@ -123,14 +123,14 @@ async fn begin(
 /// The client's connection is the application's from here on.
 fn accept(request: &mut Request, head: Head, conversation: Conversation) -> Body {
     talk::fields(request, head);
-    withdraw_connection(&mut request.headers_out, &mut request.notes);
-    request.headers_out.unset("Content-Length");
-    request.status = 101;
-    if let Some(content_type) = request.content_type.take() {
-        request.headers_out.set("Content-Type", content_type);
+    withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
+    request.reply.headers_out.unset("Content-Length");
+    request.reply.status = 101;
+    if let Some(content_type) = request.resource.content_type.take() {
+        request.reply.headers_out.set("Content-Type", content_type);
     }
-    request.headers_out.set("Upgrade", Bytes::from_static(b"websocket"));
-    request.headers_out.set("Connection", Bytes::from_static(b"Upgrade"));
+    request.reply.headers_out.set("Upgrade", Bytes::from_static(b"websocket"));
+    request.reply.headers_out.set("Connection", Bytes::from_static(b"Upgrade"));
     let Conversation { connection, pending, of, .. } = conversation;
     let mut tunnel = Tunnel::new(connection, of, None);
     tunnel.early = [&pending[..], &tunnel.early].concat().into();

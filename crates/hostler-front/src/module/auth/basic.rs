@@ -25,7 +25,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Fixup,
             after: &["dir"],
             before: &[],
-            when: |request| request.dir.auth.fake.is_some(),
+            when: |request| request.resource.dir.auth.fake.is_some(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(fake(request))),
         },
@@ -36,7 +36,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// Basic authentication (RFC 7617).
 async fn login(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if dir.auth.kind != Some(AuthType::Basic) {
         return Err(incomplete(request, "AuthType Basic"));
     }
@@ -56,7 +56,7 @@ async fn login(request: &mut Request) -> Outcome {
     if may_pass && matches!(said, Checked::UserNotFound | Checked::Failed) {
         return Ok(Flow::Declined);
     }
-    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match said {
         Checked::Right => {
@@ -78,9 +78,9 @@ async fn login(request: &mut Request) -> Outcome {
 
 /// AuthBasicFake, once everything is decided: it logs nobody in here, but in what stands behind.
 async fn fake(request: &mut Request) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     match crate::request::expr_host::with_host(request, |host| dir.auth.fake_authorization(host)).await {
-        Ok(Some(field)) => request.headers_in.set("Authorization", field),
+        Ok(Some(field)) => request.target.headers_in.set("Authorization", field),
         Ok(None) => {}
         Err(error) => return Err(incomplete(request, &format!("a value for AuthBasicFake ({error})"))),
     }

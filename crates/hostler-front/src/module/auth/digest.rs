@@ -27,7 +27,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Authn,
             after: &["perl"],
             before: &["auth_basic"],
-            when: |request| request.dir.auth.kind == Some(AuthType::Digest),
+            when: |request| request.resource.dir.auth.kind == Some(AuthType::Digest),
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(login(request))),
         },
@@ -39,7 +39,7 @@ pub(crate) static MODULE: Module = Module {
             effect: Effect::Notes,
             run: Run::Now(|request| {
                 if let Some(signed) = request.notes.find(SIGNED).cloned() {
-                    request.headers_out.set("Authentication-Info", signed);
+                    request.reply.headers_out.set("Authentication-Info", signed);
                 }
                 Ok(Flow::Ok)
             }),
@@ -54,7 +54,7 @@ const SIGNED: &str = "digest-authentication-info";
 const NEXT: i64 = 30;
 
 fn lifetime(request: &Request) -> i64 {
-    request.dir.auth.digest.as_ref().and_then(|digest| digest.lifetime).unwrap_or(300)
+    request.resource.dir.auth.digest.as_ref().and_then(|digest| digest.lifetime).unwrap_or(300)
 }
 
 /// Asks for a login; `stale`: what was signed is right, but its nonce is old.
@@ -64,7 +64,7 @@ pub(super) async fn challenge(request: &mut Request, stale: bool) -> Halt {
         Ok(None) => return incomplete(request, "AuthName"),
         Err(halt) => return halt,
     };
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let quoted = crate::request::expr_host::with_host(request, |host| dir.auth.quoted_realm(host)).await;
     let quoted = quoted.ok().flatten().unwrap_or_default();
     let mut field = [b"Digest realm=\"", &*quoted, b"\", nonce=\"", &*nonce::fresh(&realm)].concat();
@@ -77,14 +77,14 @@ pub(super) async fn challenge(request: &mut Request, stale: bool) -> Halt {
         field.extend_from_slice(b", stale=true");
     }
     field.extend_from_slice(b", qop=\"auth\"");
-    request.err_headers_out.set("WWW-Authenticate", field);
+    request.reply.err_headers_out.set("WWW-Authenticate", field);
     Halt::Status(401)
 }
 
 async fn login(request: &mut Request) -> Outcome {
     let Some(realm) = realm(request).await? else { return Err(incomplete(request, "AuthName")) };
     let field = request.header("Authorization").map(<[u8]>::to_vec);
-    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     let digest = match field.as_deref().map(Field::parse) {
         None => return Err(challenge(request, false).await),
         Some(Field::Whole(digest)) => digest,
@@ -99,7 +99,7 @@ async fn login(request: &mut Request) -> Outcome {
     // Known in the log even when the password is wrong.
     request.user = Some(Bytes::copy_from_slice(digest.user.as_bytes()));
     if !is_about(request, &digest) {
-        let target = String::from_utf8_lossy(&request.original().target).into_owned();
+        let target = String::from_utf8_lossy(&request.original().client.target).into_owned();
         let message =
             format!("AH01786: uri mismatch - <{}> does not match request-uri <{target}>", digest.uri);
         log::request(request, Severity::Error, "auth_digest", &message);
@@ -115,7 +115,7 @@ async fn login(request: &mut Request) -> Outcome {
         let message = format!("AH01790: user `{}' in realm `{name}' not found: {uri}", digest.user);
         return refuse(request, message).await;
     };
-    if !digest.is_signed(&stored, &request.original().method.clone()) {
+    if !digest.is_signed(&stored, &request.original().target.method.clone()) {
         return refuse(request, format!("AH01794: user {}: password mismatch: {uri}", digest.user)).await;
     }
     used(request, &digest, &realm).await?;
@@ -164,7 +164,7 @@ fn wrong(digest: &Digest, realm: &[u8]) -> Option<String> {
 /// Whether the nonce is ours, not too old, and not used more often than it may be.
 async fn used(request: &mut Request, digest: &Digest, realm: &[u8]) -> Result<(), Halt> {
     let (user, nonce, lifetime) = (&digest.user, &digest.nonce, lifetime(request));
-    let counts = request.dir.auth.digest.as_ref().is_some_and(|digest| digest.count);
+    let counts = request.resource.dir.auth.digest.as_ref().is_some_and(|digest| digest.count);
     let age = nonce::age(nonce, realm);
     let why = match age {
         Age::Foreign => Some(format!("AH01776: invalid nonce {nonce} received - hash is not ours")),
@@ -206,7 +206,7 @@ async fn used(request: &mut Request, digest: &Digest, realm: &[u8]) -> Result<()
 /// Whether what was signed is about this request.
 fn is_about(request: &Request, digest: &Digest) -> bool {
     let signed = digest.uri.as_bytes();
-    let target = &request.original().target;
+    let target = &request.original().client.target;
     if signed == &target[..] {
         return true;
     }

@@ -33,7 +33,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Authn,
             after: &["perl", "auth_digest"],
             before: &["auth_basic"],
-            when: |request| request.dir.auth.kind == Some(AuthType::Form),
+            when: |request| request.resource.dir.auth.kind == Some(AuthType::Form),
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(login(request))),
         },
@@ -97,7 +97,7 @@ impl State for Said {
 
 /// What the directory says of forms.
 fn settings(request: &Request) -> Form {
-    request.dir.auth.form.as_deref().cloned().unwrap_or_default()
+    request.resource.dir.auth.form.as_deref().cloned().unwrap_or_default()
 }
 
 /// Authentication where `AuthType Form` applies.
@@ -107,7 +107,7 @@ async fn login(request: &mut Request) -> Outcome {
     request.auth_type = Some(Bytes::from_static(b"Form"));
     let wanted = match from_session(request, &form, &realm).await? {
         Ok(()) => return Ok(Flow::Ok),
-        Err(location) if request.method == "POST" && request.origin == Origin::Client => {
+        Err(location) if request.target.method == "POST" && request.origin == Origin::Client => {
             match from_form(request, &form, &realm).await? {
                 Ok(()) => return Ok(Flow::Ok),
                 Err(sent) => sent.or(location),
@@ -130,7 +130,7 @@ async fn turned_away(request: &mut Request, form: &Form, wanted: Option<Vec<u8>>
         return sent_to(request, location, 302);
     }
     if form.may_be_stored != Some(true) {
-        request.err_headers_out.add("Cache-Control", "no-store");
+        request.reply.err_headers_out.add("Cache-Control", "no-store");
     }
     Halt::Status(401)
 }
@@ -245,9 +245,9 @@ fn too_large(request: &Request) -> Halt {
 async fn whole(request: &Request, most: usize) -> Result<Vec<u8>, Halt> {
     // Names that are no fields count, too; `&` and `=` do not.
     let most = most.saturating_mul(4).saturating_add(64);
-    request.body.limit(most as u64);
+    request.target.body.limit(most as u64);
     let mut whole = Vec::new();
-    while let Some(piece) = request.body.chunk().await {
+    while let Some(piece) = request.target.body.chunk().await {
         let piece = piece.map_err(|error| Halt::Status(error.status()))?;
         if whole.len() + piece.len() > most {
             return Err(too_large(request));
@@ -261,19 +261,19 @@ async fn whole(request: &Request, most: usize) -> Result<Vec<u8>, Halt> {
 fn replace_body(request: &mut Request, said: &Said) {
     let body = match (&said.body, &said.kind) {
         (Some(body), Some(kind)) => {
-            request.headers_in.set("Content-Type", kind.clone());
+            request.target.headers_in.set("Content-Type", kind.clone());
             Bytes::copy_from_slice(body)
         }
         _ => Bytes::new(),
     };
-    request.headers_in.unset("Transfer-Encoding");
-    request.headers_in.set("Content-Length", body.len().to_string());
-    request.body = RequestBody::kept(body);
+    request.target.headers_in.unset("Transfer-Encoding");
+    request.target.headers_in.set("Content-Length", body.len().to_string());
+    request.target.body = RequestBody::kept(body);
 }
 
 /// Whether a provider knows the user with this password.
 async fn is_right(request: &mut Request, form: &Form, credentials: &Credentials) -> Result<bool, Halt> {
-    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let failure = match providers::check_with(request, &form.providers, credentials).await? {
         Checked::Right => return Ok(true),
@@ -295,7 +295,7 @@ fn give(request: &mut Request, form: &Form, credentials: &Credentials) {
     if form.fake == Some(true) {
         let plain = [&credentials.user[..], b":", &credentials.password].concat();
         let encoded = base64::engine::general_purpose::STANDARD.encode(plain);
-        request.headers_in.set("Authorization", format!("Basic {encoded}"));
+        request.target.headers_in.set("Authorization", format!("Basic {encoded}"));
     }
 }
 
@@ -348,13 +348,13 @@ fn sent_to(request: &mut Request, location: Vec<u8>, status: u16) -> Halt {
         log::request(request, Severity::Error, "auth_form", message);
         return Halt::Status(400);
     }
-    request.headers_out.set("Location", location);
+    request.reply.headers_out.set("Location", location);
     Halt::Status(status)
 }
 
 /// `SetHandler form-login-handler`
 async fn log_in(request: &mut Request) -> Result<Body, Halt> {
-    if request.method != "POST" {
+    if request.target.method != "POST" {
         let message = "AH01811: the form-login-handler only supports the POST method";
         log::request(request, Severity::Error, "auth_form", message);
         return Err(Halt::Status(405));
@@ -389,7 +389,7 @@ async fn log_out(request: &mut Request) -> Result<Body, Halt> {
     if let Some(realm) = realm(request).await? {
         keep(request, &form, &realm, None).await?;
     }
-    request.err_headers_out.add("Cache-Control", "no-store");
+    request.reply.err_headers_out.add("Cache-Control", "no-store");
     match &form.logout {
         Some(logout) => {
             let location = text(request, logout).await?;
@@ -400,14 +400,16 @@ async fn log_out(request: &mut Request) -> Result<Body, Halt> {
 }
 
 fn page(request: &mut Request, text: &'static str) -> Body {
-    request.content_type = Some(Bytes::from_static(b"text/plain; charset=utf-8"));
+    request.resource.content_type = Some(Bytes::from_static(b"text/plain; charset=utf-8"));
     Body::Bytes(Bytes::from_static(text.as_bytes()))
 }
 
 /// Whether the form that has logged in names another method than its own.
 fn wants_other_method(request: &Request) -> bool {
     let said = request.slots.find::<Said>().filter(|_| request.origin == Origin::Client);
-    said.is_some_and(|said| said.method.as_ref().is_some_and(|method| method[..] != request.method[..]))
+    said.is_some_and(|said| {
+        said.method.as_ref().is_some_and(|method| method[..] != request.target.method[..])
+    })
 }
 
 /// The request that the form names in its place.
@@ -425,8 +427,8 @@ fn go_on(request: &mut Request) -> Halt {
     }
     // The body goes on with it.
     let method = Bytes::from(method);
-    request.method = method.clone();
-    let target = hostler_rewrite::Function::Escape.apply(&request.uri).to_vec();
+    request.target.method = method.clone();
+    let target = hostler_rewrite::Function::Escape.apply(&request.target.uri).to_vec();
     Halt::Redirect { method, target }
 }
 

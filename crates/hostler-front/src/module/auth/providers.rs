@@ -35,7 +35,7 @@ fn or_file(named: &[Provider]) -> &[Provider] {
 
 /// What AuthBasicProvider's say, the first that knows the user.
 pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Checked, Halt> {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     check_with(request, &dir.auth.providers, credentials).await
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn check_with(
     named: &[Provider],
     credentials: &auth::Credentials,
 ) -> Result<Checked, Halt> {
-    let configured = request.dir.clone();
+    let configured = request.resource.dir.clone();
     let is_basic = configured.auth.kind == Some(auth::AuthType::Basic);
     let against_digests = is_basic && configured.auth.against_digests == Some(true);
     for provider in or_file(named) {
@@ -121,7 +121,7 @@ pub(super) async fn stored_digest(
     user: &str,
     realm: &str,
 ) -> Result<Option<String>, Halt> {
-    let configured = request.dir.clone();
+    let configured = request.resource.dir.clone();
     let named = configured.auth.digest.as_ref().map_or(&[][..], |digest| &digest.providers);
     for provider in or_file(named) {
         let (dir, provider) = resolved(&configured.auth, provider);

@@ -33,7 +33,7 @@ impl Known {
     async fn fetch(&mut self, request: &mut Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
-                let name = names::client_for_access(&request.peer).await;
+                let name = names::client_for_access(&request.client.peer).await;
                 self.client_name = Some(name);
             }
             Need::Addresses(name) => {
@@ -58,7 +58,7 @@ impl Known {
 
 /// Whether the user is in a group, by a file of groups.
 async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bool, Halt> {
-    let dir = &request.dir.auth;
+    let dir = &request.resource.dir.auth;
     let Some(user) = request.user.clone() else { return Ok(false) };
     let (text, dbm) = match groups {
         Groups::File => (dir.group_file.clone(), None),
@@ -79,7 +79,7 @@ async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bo
 
 /// The names of the file's owner and group. Asking for them may take the machine long.
 async fn owners(request: &Request) -> Result<Owners<'static>, Halt> {
-    let Some(info) = request.found.info().copied() else { return Ok(Owners::default()) };
+    let Some(info) = request.resource.found.info().copied() else { return Ok(Owners::default()) };
     let permit = aside::permit(request).await?;
     aside::run_free(request, permit, move || {
         let user = hostler_sys::users::user_by_id(info.uid).ok().flatten();
@@ -103,7 +103,7 @@ pub(super) async fn ask<T>(
                 request: seen,
                 known,
                 host,
-                method: String::from_utf8_lossy(&seen.method).into_owned(),
+                method: String::from_utf8_lossy(&seen.target.method).into_owned(),
             };
             match rules(&facts) {
                 Ok(value) => Ok(Some(value)),
@@ -156,19 +156,19 @@ impl Facts for View<'_> {
     }
 
     fn client_ip(&self) -> IpAddr {
-        self.request.peer.remote.ip()
+        self.request.client.peer.remote.ip()
     }
 
     fn local_ip(&self) -> IpAddr {
-        self.request.peer.local.ip()
+        self.request.client.peer.local.ip()
     }
 
     fn is_encrypted(&self) -> bool {
-        self.request.peer.tls.is_some()
+        self.request.client.peer.tls.is_some()
     }
 
     fn has_valid_certificate(&self) -> bool {
-        let client = self.request.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
+        let client = self.request.client.peer.tls.as_ref().and_then(|tls| tls.client.as_ref());
         client.is_some_and(|client| matches!(client.validity, Validity::Valid(_)))
     }
 

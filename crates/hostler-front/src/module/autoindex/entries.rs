@@ -10,14 +10,14 @@ use hostler_wire::site::{self, FileKind};
 
 /// What the directory has.
 pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
-    let directory = without_slash(&request.filename);
+    let directory = without_slash(&request.resource.filename);
     let listed = request.thread.site(&request.server).list(directory, b"").await;
     let (status, why) = match listed {
         Ok(Ok(entries)) => return Ok(entries),
         Ok(Err(errno)) => (403, std::io::Error::from_raw_os_error(errno).to_string()),
         Err(error) => (503, error.to_string()),
     };
-    let name = String::from_utf8_lossy(&request.filename);
+    let name = String::from_utf8_lossy(&request.resource.filename);
     let message = format!("Can't open directory for index: {name}: {why}");
     log::request(request, Severity::Error, "autoindex", &message);
     Err(Halt::Status(status))
@@ -59,7 +59,7 @@ pub(super) async fn shown(
     view: &View,
     listed: Vec<site::Entry>,
 ) -> Result<Vec<Shown>, Halt> {
-    let Some(entries) = Entries::of(request, &request.filename, &request.uri).await else {
+    let Some(entries) = Entries::of(request, &request.resource.filename, &request.target.uri).await else {
         return Ok(Vec::new());
     };
     let directory = Directory { request, view, entries };
@@ -81,8 +81,8 @@ impl Directory<'_> {
     async fn show(&self, entry: site::Entry) -> Result<Option<Shown>, Halt> {
         let shows = |kind| matches!(kind, FileKind::Regular | FileKind::Directory);
         let Some(info) = entry.info.filter(|info| shows(info.kind)) else { return Ok(None) };
-        let path = [&*self.request.filename, &*entry.name].concat();
-        if !self.view.accepts(&entry.name) || self.request.dir.autoindex.ignores(&path) {
+        let path = [&*self.request.resource.filename, &*entry.name].concat();
+        if !self.view.accepts(&entry.name) || self.request.resource.dir.autoindex.ignores(&path) {
             return Ok(None);
         }
         let is_directory = info.kind == FileKind::Directory;
@@ -93,15 +93,15 @@ impl Directory<'_> {
             Ok(()) | Err(_) => {}
         }
         // For a directory with an index, the sub-request is about the index by now: so it is in Apache.
-        let info = sub.found.info().copied().unwrap_or(info);
+        let info = sub.resource.found.info().copied().unwrap_or(info);
         let text = |bytes: &bytes::Bytes| String::from_utf8_lossy(bytes).into_owned();
         let mut shown = Shown {
             name: entry.name.into_vec(),
             is_directory,
             size: info.size,
             modified: info.mtime,
-            media_type: sub.content_type.as_ref().map(text),
-            encoding: sub.content_encoding.as_ref().map(text),
+            media_type: sub.resource.content_type.as_ref().map(text),
+            encoding: sub.resource.content_encoding.as_ref().map(text),
             title: None,
         };
         if self.view.wants_titles() && matches!(phase, Ok(())) && shown.entry().may_have_title() {

@@ -35,21 +35,21 @@ impl Content {
 
 /// HeaderName. It gets the listing's query, and is asked for text whatever the client wants.
 pub(super) async fn header(request: &mut Request) -> Content {
-    let dir = request.dir.clone();
-    let Some(name) = dir.autoindex.header_name(&request.filename) else { return Content::None };
-    let target = target(&request.uri, name, request.args.as_deref());
-    let wishes = request.headers_in.clone();
-    request.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
-    request.headers_in.unset("Accept-Encoding");
+    let dir = request.resource.dir.clone();
+    let Some(name) = dir.autoindex.header_name(&request.resource.filename) else { return Content::None };
+    let target = target(&request.target.uri, name, request.target.args.as_deref());
+    let wishes = request.target.headers_in.clone();
+    request.target.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
+    request.target.headers_in.unset("Accept-Encoding");
     let content = read(walk::look_up(request, &target).await).await;
-    request.headers_in = wishes;
+    request.target.headers_in = wishes;
     content
 }
 
 /// ReadmeName.
 pub(super) async fn readme(request: &Request) -> Content {
-    match request.dir.autoindex.readme_name(&request.filename) {
-        Some(name) => read(walk::look_up(request, &target(&request.uri, name, None)).await).await,
+    match request.resource.dir.autoindex.readme_name(&request.resource.filename) {
+        Some(name) => read(walk::look_up(request, &target(&request.target.uri, name, None)).await).await,
         None => Content::None,
     }
 }
@@ -70,8 +70,10 @@ fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
 }
 
 async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Content {
-    let Found::File(_, file) = &sub.found else { return Content::None };
-    let Some(kind) = sub.content_type.as_deref().filter(|_| phase.is_ok()) else { return Content::None };
+    let Found::File(_, file) = &sub.resource.found else { return Content::None };
+    let Some(kind) = sub.resource.content_type.as_deref().filter(|_| phase.is_ok()) else {
+        return Content::None;
+    };
     let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     if essence.eq_ignore_ascii_case(b"text/html") || essence.eq_ignore_ascii_case(b"application/xhtml+xml") {
         return run(sub).await.map_or(Content::None, Content::Html);
@@ -98,7 +100,7 @@ async fn run(mut sub: Request) -> Option<Bytes> {
 
 /// A page with includes leaves it to whoever includes it to expand it.
 async fn expanded(mut sub: Request, body: Body) -> Option<Body> {
-    let file = match &sub.found {
+    let file = match &sub.resource.found {
         Found::File(_, Ok(file)) if sub.notes.contains(include::NESTED) => file.clone(),
         _ => return Some(body),
     };

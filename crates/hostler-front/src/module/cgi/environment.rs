@@ -19,12 +19,12 @@ pub(crate) async fn environment(request: &Request) -> Environment {
 
 /// `PATH_TRANSLATED`: the file that the path info would be as a URL.
 async fn path_translated(request: &Request) -> Option<Vec<u8>> {
-    let path_info = &request.path_info;
+    let path_info = &request.resource.path_info;
     if path_info.ends_with(b"/") {
         // A directory may have an index.
         let (sub, phase) = Box::pin(walk::look_up(request, &escape_path(path_info))).await;
-        if phase.is_ok() && !sub.filename.is_empty() {
-            return Some([sub.filename, sub.path_info].concat());
+        if phase.is_ok() && !sub.resource.filename.is_empty() {
+            return Some([sub.resource.filename, sub.resource.path_info].concat());
         }
     }
     if path_info.is_empty() { None } else { alias::translate_only(request, path_info).await }
@@ -37,7 +37,8 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
         environment.set(name, &value[..]);
     }
     let (name, signature) = (variables::server_name(request), signature(request));
-    let (local, remote) = (request.peer.local.ip().to_string(), request.peer.remote.ip().to_string());
+    let (local, remote) =
+        (request.client.peer.local.ip().to_string(), request.client.peer.remote.ip().to_string());
     let (uri, root) = (request_uri(request), variables::context_document_root(request));
     let redirect_url = request.prev.as_ref().map(|prev| redirect_url(request, prev));
     let server = Server {
@@ -51,30 +52,30 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
         path: path(),
     };
     let facts = hostler_cgi::Request {
-        method: &request.method,
+        method: &request.target.method,
         protocol: if request.is_part() { "INCLUDED" } else { variables::protocol(request) },
-        uri: &request.uri,
+        uri: &request.target.uri,
         request_uri: &uri,
-        query: request.args.as_deref().unwrap_or_default(),
-        path_info: &request.path_info,
+        query: request.target.args.as_deref().unwrap_or_default(),
+        path_info: &request.resource.path_info,
         path_translated: translated,
-        script_filename: &request.filename,
-        context_prefix: &request.context_prefix,
+        script_filename: &request.resource.filename,
+        context_prefix: &request.resource.context_prefix,
         context_document_root: &root,
         document_root: settings::root_of(request),
         auth_type: request.auth_type.as_deref(),
         user: request.user.as_deref(),
-        pass_authorization: request.dir.core.cgi_pass_auth == Some(true),
+        pass_authorization: request.resource.dir.core.cgi_pass_auth == Some(true),
         server,
         client: Client {
             address: &remote,
-            port: request.peer.remote.port(),
-            host: request.peer.names.client().map(str::as_bytes),
+            port: request.client.peer.remote.port(),
+            host: request.client.peer.names.client().map(str::as_bytes),
             ident: None,
         },
         redirected: redirect_url.as_deref().map(|url| redirected(request, url)),
     };
-    environment.add_common(&facts, last_of_each(&request.headers_in));
+    environment.add_common(&facts, last_of_each(&request.target.headers_in));
     environment.add_cgi(&facts);
     environment
 }
@@ -92,11 +93,11 @@ fn last_of_each(headers: &Table) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 /// `REQUEST_URI`: as the client sent it, or (`CGIVar REQUEST_URI current-uri`) that of this request.
 fn request_uri(request: &Request) -> Vec<u8> {
-    if request.dir.core.cgi_request_uri_is_current != Some(true) {
-        return request.target.to_vec();
+    if request.resource.dir.core.cgi_request_uri_is_current != Some(true) {
+        return request.client.target.to_vec();
     }
-    let mut uri = escape_path(&request.uri);
-    if let Some(query) = &request.args {
+    let mut uri = escape_path(&request.target.uri);
+    if let Some(query) = &request.target.args {
         uri.push(b'?');
         uri.extend_from_slice(query);
     }
@@ -104,10 +105,10 @@ fn request_uri(request: &Request) -> Vec<u8> {
 }
 
 fn redirect_url(request: &Request, prev: &Request) -> Vec<u8> {
-    if request.dir.core.qualify_redirect_url == Some(true) {
-        variables::absolute_url(prev, &prev.uri)
+    if request.resource.dir.core.qualify_redirect_url == Some(true) {
+        variables::absolute_url(prev, &prev.target.uri)
     } else {
-        prev.uri.clone()
+        prev.target.uri.clone()
     }
 }
 
@@ -118,7 +119,7 @@ fn redirected<'a>(request: &'a Request, url: &'a [u8]) -> Redirected<'a> {
         user = prev.user.as_deref();
         at = prev.prev.as_deref();
     }
-    let query = request.prev.as_ref().and_then(|prev| prev.args.as_deref());
+    let query = request.prev.as_ref().and_then(|prev| prev.target.args.as_deref());
     Redirected { url, query, user }
 }
 
@@ -129,7 +130,7 @@ fn admin(request: &Request) -> &str {
 
 /// `ServerSignature`'s line (`ap_psignature`); empty when it is off.
 pub(crate) fn signature(request: &Request) -> Vec<u8> {
-    let kind = request.dir.core.server_signature.unwrap_or_default();
+    let kind = request.resource.dir.core.server_signature.unwrap_or_default();
     if kind == Signature::Off {
         return Vec::new();
     }
@@ -148,9 +149,9 @@ pub(crate) fn signature(request: &Request) -> Vec<u8> {
 /// The same for everybody who meets this configuration: with the virtual host's own name, never one that some client has
 /// made up.
 pub(crate) fn lasting_signature(request: &Request) -> String {
-    let mut anybody = Request::new(&request.thread, &request.peer);
+    let mut anybody = Request::new(&request.thread, &request.client.peer);
     anybody.server = request.server.clone();
-    anybody.dir = request.dir.clone();
+    anybody.resource.dir = request.resource.dir.clone();
     String::from_utf8_lossy(&signature(&anybody)).into_owned()
 }
 

@@ -41,12 +41,12 @@ pub(crate) async fn answer(request: &Request, filter: &External, body: Body) -> 
 /// # Errors
 /// The program could not be started.
 pub(crate) async fn body(request: &mut Request, filter: &External) -> Result<(), Error> {
-    let source = std::mem::take(&mut request.body);
+    let source = std::mem::take(&mut request.target.body);
     // A script that is to read this waits for a place of its own.
-    let is_counted = !request.handler.as_deref().is_some_and(|name| name.starts_with(b"cgi"));
+    let is_counted = !request.resource.handler.as_deref().is_some_and(|name| name.starts_with(b"cgi"));
     let program = start(request, filter, source.clone(), is_counted).await?;
     let posted = Posted { source, program: output(program, filter), failed: None };
-    request.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
+    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
     Ok(())
 }
 

@@ -43,23 +43,23 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Includ
             Halt::Redirect { .. } | Halt::Done(_) => "it is answered by something else".into(),
         });
     }
-    if !sub.path_info.is_empty() || sub.args.is_some() {
+    if !sub.resource.path_info.is_empty() || sub.target.args.is_some() {
         return Err("no path info or query of its own is allowed".into());
     }
-    if !matches!(sub.found, Found::File(..)) {
+    if !matches!(sub.resource.found, Found::File(..)) {
         return Err("it is not a regular file".into());
     }
     // Programs get the document's, as they did before there were sub-requests.
-    sub.path_info.clone_from(&document.path_info);
-    sub.args.clone_from(&document.args);
-    if sub.handler.is_none() {
-        sub.content_type = Some(Bytes::from_static(b"application/x-httpd-cgi"));
+    sub.resource.path_info.clone_from(&document.resource.path_info);
+    sub.target.args.clone_from(&document.target.args);
+    if sub.resource.handler.is_none() {
+        sub.resource.content_type = Some(Bytes::from_static(b"application/x-httpd-cgi"));
     }
     let outcome = Box::pin(crate::hook::handler::invoke(&mut sub)).await;
     let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
     match outcome {
         Ok(body) | Err(Halt::Done(body)) => Ok(Included::Body(Box::new(sub), body)),
-        Err(Halt::Status(status @ 300..400)) => match sub.headers_out.find("Location") {
+        Err(Halt::Status(status @ 300..400)) => match sub.reply.headers_out.find("Location") {
             Some(location) => Ok(Included::Location(location.clone())),
             None => Err(format!("status {status}")),
         },

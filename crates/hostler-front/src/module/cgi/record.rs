@@ -62,7 +62,7 @@ pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
     }
     let mut text = head(request, error.status());
     text.push_str("%request\n");
-    for (name, value) in request.headers_in.iter() {
+    for (name, value) in request.target.headers_in.iter() {
         push_field(&mut text, name, value);
     }
     let output = body.map(|kept| kept.borrow().output.clone()).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
         text.push_str(&format!("\n{}\n", String::from_utf8_lossy(&body.bytes)));
     }
     text.push_str("%response\n");
-    for (name, value) in request.err_headers_out.iter() {
+    for (name, value) in request.reply.err_headers_out.iter() {
         push_field(&mut text, name, value);
     }
     push_output(&mut text, &output);
@@ -102,14 +102,15 @@ fn push_output(text: &mut String, output: &[u8]) {
 fn head(request: &Request, status: u16) -> String {
     let mut time = Vec::new();
     strftime(b"%a %b %d %H:%M:%S %Y", crate::module::core::file::now(request), Zone::Local, &mut time);
-    let query = request.args.as_ref().map_or(String::new(), |args| format!("?{}", args.escape_ascii()));
+    let query =
+        request.target.args.as_ref().map_or(String::new(), |args| format!("?{}", args.escape_ascii()));
     format!(
         "%% [{}] {} {}{query} {}\n%% {status} {}\n",
         String::from_utf8_lossy(&time),
-        request.method.escape_ascii(),
-        request.uri.escape_ascii(),
+        request.target.method.escape_ascii(),
+        request.target.uri.escape_ascii(),
         crate::request::variables::protocol(request),
-        request.filename.escape_ascii(),
+        request.resource.filename.escape_ascii(),
     )
 }
 

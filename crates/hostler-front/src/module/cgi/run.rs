@@ -33,12 +33,12 @@ pub(super) async fn script(
     environment: Environment,
     kept: Option<Kept>,
 ) -> Result<Conversation, Error> {
-    let args = hostler_cgi::arguments(request.args.as_deref().unwrap_or_default());
+    let args = hostler_cgi::arguments(request.target.args.as_deref().unwrap_or_default());
     let args = args.into_iter().map(ByteBuf::from).collect();
-    let program = Program::Script { path: request.filename.clone().into(), args };
+    let program = Program::Script { path: request.resource.filename.clone().into(), args };
     let mut body = None;
-    if !request.body.is_empty() {
-        let mut client = ClientBody::new(request.body.clone(), kept);
+    if !request.target.body.is_empty() {
+        let mut client = ClientBody::new(request.target.body.clone(), kept);
         client.read_ahead(AHEAD).await?;
         body = Some(client);
     }
@@ -90,7 +90,7 @@ async fn start(
     let link = site.link().await?;
     let (pipes, ends) = link.standard(body.is_some()).await?;
     let running = link.run(run, ends.into(), permit).await?;
-    let timeout = request.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    let timeout = request.resource.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
 }
 
@@ -109,7 +109,7 @@ fn bounds(request: &Request) -> Bounds {
 /// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`.
 fn limits(request: &Request) -> Limits {
     let pair = |limit: Rlimit| (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX));
-    let core = &request.dir.core;
+    let core = &request.resource.dir.core;
     Limits {
         cpu: core.rlimit_cpu.map(pair),
         mem: core.rlimit_mem.map(pair),
@@ -208,7 +208,7 @@ impl ErrorLines {
 
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
-        log::script_line(&self.request, "cgi", &self.request.filename, line);
+        log::script_line(&self.request, "cgi", &self.request.resource.filename, line);
     }
 }
 

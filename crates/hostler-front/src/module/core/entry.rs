@@ -49,8 +49,8 @@ impl<'a> Entries<'a> {
             return (sub, Err(halt));
         }
         let slash: &[u8] = if info.kind == FileKind::Directory { b"/" } else { b"" };
-        sub.uri = [self.base, &*entry.name, slash, path_info].concat();
-        sub.filename = [self.directory, &*entry.name, slash].concat();
+        sub.target.uri = [self.base, &*entry.name, slash, path_info].concat();
+        sub.resource.filename = [self.directory, &*entry.name, slash].concat();
         if u32::from(sub.depth()) > settings::recursion(&sub.server).1.max(1) {
             return (sub, Err(Halt::Status(500)));
         }
@@ -68,7 +68,7 @@ impl<'a> Entries<'a> {
         if info.kind == FileKind::Directory {
             walk::run(sub).await?;
         } else {
-            let asked = [&sub.filename[..], path_info].concat();
+            let asked = [&sub.resource.filename[..], path_info].concat();
             walk::apply(sub, &asked, &self.walked(info, entry.link_owner)).await?;
         }
         Box::pin(hook::walk::prepare_entry(sub, self.request)).await

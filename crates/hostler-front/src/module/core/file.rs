@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 /// Sends the request's file.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    if &*request.method == b"OPTIONS" {
+    if &*request.target.method == b"OPTIONS" {
         drop_body(request).await?;
         return super::options::handle(request);
     }
@@ -35,10 +35,10 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// Reads a body that nobody wants: whether it is malformed, or larger than `LimitRequestBody`, must be known before the
 /// answer (`ap_discard_request_body`).
 pub(crate) async fn drop_body(request: &Request) -> Result<(), Halt> {
-    if request.is_part() || request.body.again().is_some() {
+    if request.is_part() || request.target.body.again().is_some() {
         return Ok(());
     }
-    while let Some(chunk) = request.body.chunk().await {
+    while let Some(chunk) = request.target.body.chunk().await {
         chunk.map_err(|error| {
             log::request(request, Severity::Info, "core", &format!("the request body was refused: {error}"));
             Halt::Status(error.status())
@@ -49,24 +49,24 @@ pub(crate) async fn drop_body(request: &Request) -> Result<(), Halt> {
 
 /// `KeptBodySize`: what a page includes may read the body in its turn, also when there is none.
 async fn keep_body(request: &mut Request) -> Result<(), Halt> {
-    if request.dir.core.kept_body_size.unwrap_or(0) == 0 || request.body.again().is_some() {
+    if request.resource.dir.core.kept_body_size.unwrap_or(0) == 0 || request.target.body.again().is_some() {
         return Ok(());
     }
     let mut whole = Vec::new();
-    while let Some(chunk) = request.body.chunk().await {
+    while let Some(chunk) = request.target.body.chunk().await {
         whole.extend_from_slice(&chunk.map_err(|error| Halt::Status(error.status()))?);
     }
-    request.body = RequestBody::kept(whole.into());
+    request.target.body = RequestBody::kept(whole.into());
     Ok(())
 }
 
 /// The checks of Apache's default handler, in its order.
 pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
-    let path = || String::from_utf8_lossy(&request.filename).into_owned();
-    if !request.is_get() && &*request.method != b"POST" {
+    let path = || String::from_utf8_lossy(&request.resource.filename).into_owned();
+    if !request.is_get() && &*request.target.method != b"POST" {
         return method_not_allowed(request);
     }
-    match &request.found {
+    match &request.resource.found {
         Found::Nothing | Found::Directory(_) => {
             log::request(request, Severity::Info, "core", &format!("File does not exist: {}", path()));
             Err(Halt::Status(404))
@@ -80,12 +80,15 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
             );
             Err(Halt::Status(403))
         }
-        _ if !request.path_info.is_empty()
-            && request.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On
+        _ if !request.resource.path_info.is_empty()
+            && request.resource.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On
             && !crate::module::include::accepts_path_info(request) =>
         {
-            let message =
-                format!("File does not exist: {}{}", path(), String::from_utf8_lossy(&request.path_info));
+            let message = format!(
+                "File does not exist: {}{}",
+                path(),
+                String::from_utf8_lossy(&request.resource.path_info)
+            );
             log::request(request, Severity::Info, "core", &message);
             Err(Halt::Status(404))
         }
@@ -100,7 +103,7 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
 }
 
 fn method_not_allowed<T>(request: &mut Request) -> Result<T, Halt> {
-    request.headers_out.set("Allow", methods::allowed(request));
+    request.reply.headers_out.set("Allow", methods::allowed(request));
     let known = methods::is_known_method(request);
     Err(Halt::Status(if known { 405 } else { 501 }))
 }
@@ -122,21 +125,25 @@ impl State for VariantList {
 /// Last-Modified, ETag, Accept-Ranges.
 pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     let modified = text::http_date(file.info.mtime.min(now(request)));
-    request.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
+    request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     // What a page is made of does not tell what it is made into (mod_include, where it may work on the answer).
     if crate::module::include::may_expand(request) {
-        request.no_cache = true;
+        request.reply.no_cache = true;
     } else if let Some(etag) = etag(request, file) {
-        request.headers_out.set("ETag", etag);
+        request.reply.headers_out.set("ETag", etag);
     }
-    let none = request.dir.core.max_ranges == Some(RangeLimit::None);
-    request.headers_out.set("Accept-Ranges", Bytes::from_static(if none { b"none" } else { b"bytes" }));
+    let none = request.resource.dir.core.max_ranges == Some(RangeLimit::None);
+    request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(if none { b"none" } else { b"bytes" }));
 }
 
 /// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
 /// could change again within the clock's resolution.
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
-    let own = if request.dir.core.etag.parts().digest { digest(file) } else { etag_of(request, &file.info) };
+    let own = if request.resource.dir.core.etag.parts().digest {
+        digest(file)
+    } else {
+        etag_of(request, &file.info)
+    };
     match (own, request.slots.find::<VariantList>()) {
         (Some(own), Some(VariantList(list))) => Some(with_list(own, list)),
         (own, _) => own,
@@ -156,7 +163,7 @@ fn with_list(mut own: Vec<u8>, list: &[u8]) -> Vec<u8> {
 
 /// The same of what has no content, such as a directory.
 pub(crate) fn etag_of(request: &Request, info: &FileInfo) -> Option<Vec<u8>> {
-    let parts = request.dir.core.etag.parts();
+    let parts = request.resource.dir.core.etag.parts();
     let mtime = info.mtime as i128 * 1_000_000 + i128::from(info.mtime_nsec / 1000);
     let mut pieces = Vec::new();
     if parts.inode {
@@ -192,7 +199,7 @@ fn digest(file: &OpenFile) -> Option<Vec<u8>> {
 
 /// Seconds since the epoch when the request came.
 pub(crate) fn now(request: &Request) -> i64 {
-    request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+    request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
 }
 
 /// The whole file: from memory when it is small.
@@ -205,17 +212,17 @@ pub(crate) fn whole(file: &Rc<OpenFile>) -> Body {
 
 /// Answers the request's conditions, or goes on with `body`.
 pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
-    let etag = request.headers_out.find("ETag").cloned();
-    let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
+    let etag = request.reply.headers_out.find("ETag").cloned();
+    let modified = request.reply.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
     let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
     // An error's document is sent whatever the client has.
-    if request.no_cache || request.is_sub() || !(200..300).contains(&request.status) {
+    if request.reply.no_cache || request.is_sub() || !(200..300).contains(&request.reply.status) {
         return Ok(body);
     }
     match conditional::evaluate(request, validators) {
         Condition::Met => Ok(body),
         Condition::NotModified => {
-            request.status = 304;
+            request.reply.status = 304;
             Ok(Body::Empty)
         }
         Condition::Failed => Err(Halt::Status(412)),
@@ -230,7 +237,7 @@ pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
             request,
             Severity::Error,
             "asis",
-            &format!("{}: {why}", String::from_utf8_lossy(&request.filename)),
+            &format!("{}: {why}", String::from_utf8_lossy(&request.resource.filename)),
         );
         Halt::Status(if matches!(why, BodyError::Crowded) { why.status() } else { 500 })
     })?;

@@ -11,14 +11,15 @@ use hostler_config::directives::core::Trace;
 /// `OPTIONS` on a file.
 pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     let allow = allowed(request);
-    request.headers_out.set("Allow", allow);
-    request.content_type = (!request.found.is_nothing()).then(|| request.content_type.clone()).flatten();
+    request.reply.headers_out.set("Allow", allow);
+    request.resource.content_type =
+        (!request.resource.found.is_nothing()).then(|| request.resource.content_type.clone()).flatten();
     Ok(Body::Empty)
 }
 
 /// `OPTIONS *`; other methods mean nothing there.
 pub(crate) fn star(request: &mut Request) -> Result<Body, Halt> {
-    if &*request.method != b"OPTIONS" {
+    if &*request.target.method != b"OPTIONS" {
         return Err(Halt::Status(if is_known_method(request) { 400 } else { 501 }));
     }
     Ok(Body::Empty)
@@ -34,28 +35,28 @@ pub(crate) async fn trace(request: &mut Request) -> Result<Body, Halt> {
             "core",
             "TRACE is denied by the server's configuration (TraceEnable)",
         );
-        request.headers_out.set("Allow", allowed(request));
+        request.reply.headers_out.set("Allow", allowed(request));
         return Err(Halt::Status(405));
     }
-    if !request.body.is_empty() && mode != Trace::Extended {
+    if !request.target.body.is_empty() && mode != Trace::Extended {
         return Err(Halt::Status(413));
     }
-    let mut text = request.line.to_vec();
+    let mut text = request.client.line.to_vec();
     text.extend_from_slice(b"\r\n");
-    for (name, value) in request.headers_in.iter() {
+    for (name, value) in request.target.headers_in.iter() {
         text.extend_from_slice(name);
         text.extend_from_slice(b": ");
         text.extend_from_slice(value);
         text.extend_from_slice(b"\r\n");
     }
     text.extend_from_slice(b"\r\n");
-    while let Some(chunk) = request.body.chunk().await {
+    while let Some(chunk) = request.target.body.chunk().await {
         text.extend_from_slice(&chunk.map_err(|error| Halt::Status(error.status()))?);
         if text.len() > 64 << 10 {
             return Err(Halt::Status(413));
         }
     }
-    request.content_type = Some(Bytes::from_static(b"message/http"));
+    request.resource.content_type = Some(Bytes::from_static(b"message/http"));
     Ok(Body::Bytes(text.into()))
 }
 

@@ -11,12 +11,13 @@ use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
 
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
-    let Some(length) = body.len().filter(|_| request.status == 200 && !request.notes.contains(UNRANGED))
+    let Some(length) =
+        body.len().filter(|_| request.reply.status == 200 && !request.notes.contains(UNRANGED))
     else {
         return body;
     };
     let Some(field) = request.header("Range").map(<[u8]>::to_vec) else { return body };
-    let core = &request.dir.core;
+    let core = &request.resource.dir.core;
     let limits = RangeLimits {
         ranges: range_limit(core.max_ranges, 200),
         overlaps: range_limit(core.max_range_overlaps, 20),
@@ -25,8 +26,8 @@ pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
     if limits.ranges == Some(0) {
         return body;
     }
-    let etag = request.headers_out.find("ETag").cloned();
-    let modified = request.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
+    let etag = request.reply.headers_out.find("ETag").cloned();
+    let modified = request.reply.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
     let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
     if !conditional::range_applies(request, validators) {
         return body;
@@ -34,16 +35,16 @@ pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
     match byte_range::ranges(&field, length, limits) {
         Ranges::Whole => body,
         Ranges::Unsatisfiable => {
-            request.headers_out.set("Content-Range", format!("bytes */{length}"));
+            request.reply.headers_out.set("Content-Range", format!("bytes */{length}"));
             match crate::hook::error::document(request, 416) {
                 crate::hook::error::Answer::Page(page) => page,
                 crate::hook::error::Answer::Redirect(_) => Body::Empty,
             }
         }
         Ranges::Some(ranges) => {
-            request.status = 206;
+            request.reply.status = 206;
             if let [only] = ranges[..] {
-                request.headers_out.set("Content-Range", content_range(only, length));
+                request.reply.headers_out.set("Content-Range", content_range(only, length));
                 Body::Segments(cut(&body, only))
             } else {
                 multipart(request, &body, &ranges, length)
@@ -87,7 +88,7 @@ fn cut(body: &Body, range: ByteRange) -> Vec<Segment> {
 /// `multipart/byteranges` (RFC 9110 §14.6).
 fn multipart(request: &mut Request, body: &Body, ranges: &[ByteRange], length: u64) -> Body {
     let boundary = format!("{:016x}{:x}", request.number.wrapping_mul(0x9e37_79b9_7f4a_7c15), length);
-    let content_type = request.headers_out.take(b"Content-Type");
+    let content_type = request.reply.headers_out.take(b"Content-Type");
     let mut segments = Vec::new();
     for range in ranges {
         let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
@@ -103,6 +104,6 @@ fn multipart(request: &mut Request, body: &Body, ranges: &[ByteRange], length: u
         segments.extend(cut(body, *range));
     }
     segments.push(Segment::Bytes(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
-    request.headers_out.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
+    request.reply.headers_out.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
     Body::Segments(segments)
 }

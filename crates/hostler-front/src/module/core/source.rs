@@ -18,7 +18,7 @@ pub(crate) fn check(request: &Request) -> Continue {
     if !is_hidden(request) {
         return Ok(());
     }
-    let file = String::from_utf8_lossy(&request.filename);
+    let file = String::from_utf8_lossy(&request.resource.filename);
     let message = format!(
         "{file} is the source of a program and nothing here runs it, so it is not sent: SetHandler or AddHandler says what \
          runs it; AddType text/plain with its extension, or ForceType, that it is a text to be shown"
@@ -29,10 +29,10 @@ pub(crate) fn check(request: &Request) -> Continue {
 
 /// Whether the request's file is a program's source that was not meant to be shown.
 pub(crate) fn is_hidden(request: &Request) -> bool {
-    if matches!(request.handler.as_deref(), Some(b"default-handler" | b"server-parsed")) {
+    if matches!(request.resource.handler.as_deref(), Some(b"default-handler" | b"server-parsed")) {
         return false;
     }
-    let kind = request.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok());
+    let kind = request.resource.content_type.as_deref().and_then(|kind| std::str::from_utf8(kind).ok());
     let by_type = kind.is_some_and(programs::is_type);
     if !by_type && !programs::has_extension(request.basename()) {
         return false;
@@ -46,11 +46,11 @@ pub(crate) fn is_hidden(request: &Request) -> bool {
 
 /// Whether the type was said by somebody else than the file's name: a section, or a program.
 fn is_said(request: &Request, kind: &str) -> bool {
-    matches!(request.dir.core.force_type, Some(Setting::Word(_)))
-        || facts(request, &request.path_info).content_type.as_deref() != Some(kind)
+    matches!(request.resource.dir.core.force_type, Some(Setting::Word(_)))
+        || facts(request, &request.resource.path_info).content_type.as_deref() != Some(kind)
 }
 
 /// What the file's name says, or the name and what follows it in the URL.
 fn facts<'r>(request: &'r Request, path_info: &[u8]) -> mime::MimeFacts<'r> {
-    mime::check(request.basename(), path_info, &request.dir.mime, request.server.conf.mime.types())
+    mime::check(request.basename(), path_info, &request.resource.dir.mime, request.server.conf.mime.types())
 }

@@ -13,9 +13,9 @@ pub(crate) const DIRECTORY_NAME: &str = "httpd/unix-directory";
 
 /// Fills type, encoding, languages, handler and filters.
 pub(crate) fn check(request: &mut Request) {
-    let (server, dir) = (request.server.clone(), request.dir.clone());
-    if request.found.is_directory() {
-        request.content_type = Some(Bytes::from_static(DIRECTORY));
+    let (server, dir) = (request.server.clone(), request.resource.dir.clone());
+    if request.resource.found.is_directory() {
+        request.resource.content_type = Some(Bytes::from_static(DIRECTORY));
     } else {
         from_name(request, &server.conf.mime, &dir.mime);
     }
@@ -30,15 +30,15 @@ pub(crate) fn check_again(request: &mut Request, named: bool) {
 
 /// What sections say, whatever the file is.
 fn force(request: &mut Request) {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
-        request.content_type = Some(forced);
+        request.resource.content_type = Some(forced);
     }
     if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
-        request.handler = Some(forced);
+        request.resource.handler = Some(forced);
     }
     if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
-        request.handler = Some(handler);
+        request.resource.handler = Some(handler);
     }
 }
 
@@ -54,46 +54,47 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
-            content_type: request.content_type.clone(),
-            content_encoding: request.content_encoding.clone(),
-            content_languages: request.content_languages.clone(),
-            handler: request.handler.clone(),
-            filters: request.filters.clone(),
+            content_type: request.resource.content_type.clone(),
+            content_encoding: request.resource.content_encoding.clone(),
+            content_languages: request.resource.content_languages.clone(),
+            handler: request.resource.handler.clone(),
+            filters: request.reply.filters.clone(),
         }
     }
 
     pub(crate) fn restore(self, request: &mut Request) {
-        request.content_type = self.content_type;
-        request.content_encoding = self.content_encoding;
-        request.content_languages = self.content_languages;
-        request.handler = self.handler;
-        request.filters = self.filters;
+        request.resource.content_type = self.content_type;
+        request.resource.content_encoding = self.content_encoding;
+        request.resource.content_languages = self.content_languages;
+        request.resource.handler = self.handler;
+        request.reply.filters = self.filters;
     }
 }
 
 fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
     let name = request.basename().to_vec();
-    let facts = mime::check(&name, &request.path_info, dir, server.types());
+    let facts = mime::check(&name, &request.resource.path_info, dir, server.types());
     if let Some(content_type) = facts.content_type {
-        request.content_type = Some(Bytes::copy_from_slice(content_type.as_bytes()));
+        request.resource.content_type = Some(Bytes::copy_from_slice(content_type.as_bytes()));
     }
     if let Some(encoding) = facts.encoding {
-        request.content_encoding = Some(Bytes::copy_from_slice(encoding.as_bytes()));
+        request.resource.content_encoding = Some(Bytes::copy_from_slice(encoding.as_bytes()));
     }
-    request.content_languages =
+    request.resource.content_languages =
         facts.languages.iter().map(|l| Bytes::copy_from_slice(l.as_bytes())).collect();
-    if request.content_languages.is_empty()
+    if request.resource.content_languages.is_empty()
         && let Some(language) = &dir.default_language
     {
-        request.content_languages.push(Bytes::copy_from_slice(language.as_bytes()));
+        request.resource.content_languages.push(Bytes::copy_from_slice(language.as_bytes()));
     }
     if let Some(handler) = facts.handler {
-        request.handler = Some(Bytes::copy_from_slice(handler.as_bytes()));
+        request.resource.handler = Some(Bytes::copy_from_slice(handler.as_bytes()));
     }
-    request.filters = facts.output_filters.iter().map(|f| Bytes::from(f.to_ascii_lowercase())).collect();
-    if matches!(request.found, Found::Nothing) && request.handler.is_none() {
+    request.reply.filters =
+        facts.output_filters.iter().map(|f| Bytes::from(f.to_ascii_lowercase())).collect();
+    if matches!(request.resource.found, Found::Nothing) && request.resource.handler.is_none() {
         // Nothing is served from here; a type would only decide about filters of the error page.
-        request.filters.clear();
+        request.reply.filters.clear();
     }
 }
 

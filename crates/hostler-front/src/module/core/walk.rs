@@ -28,13 +28,13 @@ const MOST_WARNINGS: usize = 20;
 
 /// Walks the request's file name; fills `found`, `path_info` and `dir`.
 pub(crate) async fn run(request: &mut Request) -> Continue {
-    if request.filename.first() != Some(&b'/') {
+    if request.resource.filename.first() != Some(&b'/') {
         return Ok(());
     }
-    if request.filename.contains(&0) {
+    if request.resource.filename.contains(&0) {
         return Err(Halt::Status(404));
     }
-    let asked = single_slashes(std::mem::take(&mut request.filename));
+    let asked = single_slashes(std::mem::take(&mut request.resource.filename));
     let facts = look(request, trim_slashes(&asked)).await?;
     apply(request, &asked, &facts).await
 }
@@ -42,11 +42,11 @@ pub(crate) async fn run(request: &mut Request) -> Continue {
 /// Looks at what stands at a file name that a program has set. As in Apache, the configuration stays that of the
 /// file of before; whether links may be followed is that of the new one.
 pub(crate) async fn find_again(request: &mut Request) -> Continue {
-    let (dir, path_info) = (request.dir.clone(), request.path_info.clone());
-    request.dir = request.server.defaults.clone();
-    request.found = Found::Nothing;
+    let (dir, path_info) = (request.resource.dir.clone(), request.resource.path_info.clone());
+    request.resource.dir = request.server.defaults.clone();
+    request.resource.found = Found::Nothing;
     let outcome = run(request).await;
-    (request.dir, request.path_info) = (dir, path_info);
+    (request.resource.dir, request.resource.path_info) = (dir, path_info);
     outcome
 }
 
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
 
     /// What applies so far.
     fn permissions(&self) -> Permissions {
-        let base = Permissions::of(&self.request.dir.core);
+        let base = Permissions::of(&self.request.resource.dir.core);
         self.group.as_ref().map_or_else(|| base.clone(), |group| base.merge(group))
     }
 
@@ -340,18 +340,19 @@ impl<'a> Walk<'a> {
         }
         match last.info.kind {
             FileKind::Directory => {
-                request.filename = if rest.is_empty() { asked[..end].to_vec() } else { asked.to_vec() };
-                request.found = Found::Directory(last.info);
+                request.resource.filename =
+                    if rest.is_empty() { asked[..end].to_vec() } else { asked.to_vec() };
+                request.resource.found = Found::Directory(last.info);
             }
             FileKind::Regular => {
-                request.filename = asked[..end].to_vec();
-                request.path_info = rest.to_vec();
-                request.found = Found::File(last.info, opened(facts));
+                request.resource.filename = asked[..end].to_vec();
+                request.resource.path_info = rest.to_vec();
+                request.resource.found = Found::File(last.info, opened(facts));
             }
             FileKind::Symlink | FileKind::Other => {
-                request.filename = asked[..end].to_vec();
-                request.path_info = rest.to_vec();
-                request.found = Found::Other(last.info);
+                request.resource.filename = asked[..end].to_vec();
+                request.resource.path_info = rest.to_vec();
+                request.resource.found = Found::Other(last.info);
             }
         }
         Ok(())
@@ -369,13 +370,13 @@ fn opened(facts: &Facts) -> Result<Rc<OpenFile>, i32> {
 fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Continue {
     use rustix::io::Errno;
     let next = asked[end + 1..].iter().position(|&b| b == b'/').map_or(asked.len(), |n| end + 1 + n);
-    request.filename = asked[..next].to_vec();
-    request.path_info = asked[next..].to_vec();
-    request.found = Found::Nothing;
+    request.resource.filename = asked[..next].to_vec();
+    request.resource.path_info = asked[next..].to_vec();
+    request.resource.found = Found::Nothing;
     match Errno::from_raw_os_error(errno) {
         Errno::NOENT | Errno::NOTDIR => Ok(()),
         errno => {
-            let path = String::from_utf8_lossy(&request.filename).into_owned();
+            let path = String::from_utf8_lossy(&request.resource.filename).into_owned();
             let message = format!(
                 "{path} can't be reached: {errno}; every directory above it must be searchable by the site's user"
             );

@@ -54,28 +54,29 @@ fn take_coding(table: &mut Table) -> bool {
 
 fn answer(request: &mut Request, body: Body) -> Body {
     if request.is_sub()
-        || request.headers_out.contains("Content-Range")
-        || !(take_coding(&mut request.headers_out) || take_coding(&mut request.err_headers_out))
+        || request.reply.headers_out.contains("Content-Range")
+        || !(take_coding(&mut request.reply.headers_out) || take_coding(&mut request.reply.err_headers_out))
     {
         return body;
     }
-    request.content_encoding = request.headers_out.joined(b"Content-Encoding");
-    request.headers_out.unset("Content-Length");
-    request.headers_out.unset("Content-MD5");
+    request.resource.content_encoding = request.reply.headers_out.joined(b"Content-Encoding");
+    request.reply.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-MD5");
     match request.server.conf.filter.deflate_etag.unwrap_or_default() {
         AlterETag::NoChange => {}
-        AlterETag::Remove => request.headers_out.unset("ETag"),
+        AlterETag::Remove => request.reply.headers_out.unset("ETag"),
         AlterETag::AddSuffix => {
-            let changed = request.headers_out.find("ETag").and_then(|etag| super::suffixed(etag, "gunzip"));
+            let changed =
+                request.reply.headers_out.find("ETag").and_then(|etag| super::suffixed(etag, "gunzip"));
             if let Some(changed) = changed {
-                request.headers_out.set("ETag", changed);
+                request.reply.headers_out.set("ETag", changed);
             }
         }
     }
     if matches!(body, Body::Empty) {
         return body;
     }
-    let conf = request.dir.filter.inflate;
+    let conf = request.resource.dir.filter.inflate;
     let bounds =
         Bounds { longest: 0, ratio: conf.ratio.unwrap_or(RATIO), burst: conf.burst.unwrap_or(BURST) };
     Body::Stream(Box::new(Inflated { source: body.into_stream(), inflater: Inflater::new(bounds) }))
@@ -99,19 +100,19 @@ impl BodyStream for Inflated {
 
 fn request(request: &mut Request) -> Continue {
     // Who answers is told of the coding all the same, as by Apache, which takes it off when the first byte is read.
-    if !take_coding(&mut request.headers_in.clone()) {
+    if !take_coding(&mut request.target.headers_in.clone()) {
         return Ok(());
     }
-    let conf = request.dir.filter.inflate;
+    let conf = request.resource.dir.filter.inflate;
     let limit = conf.longest.filter(|longest| *longest > 0);
     let bounds = Bounds {
-        longest: limit.unwrap_or(request.dir.core.limit_request_body.unwrap_or(1 << 30)),
+        longest: limit.unwrap_or(request.resource.dir.core.limit_request_body.unwrap_or(1 << 30)),
         ratio: conf.ratio.unwrap_or(RATIO),
         burst: conf.burst.unwrap_or(BURST),
     };
-    let source = std::mem::take(&mut request.body);
+    let source = std::mem::take(&mut request.target.body);
     let posted = Posted { source, inflater: Inflater::new(bounds), failed: None };
-    request.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
+    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
     Ok(())
 }
 

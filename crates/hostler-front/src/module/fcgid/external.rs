@@ -21,7 +21,7 @@ pub(super) fn of(request: &Request) -> Option<Arc<External>> {
     if externals.is_empty() {
         return None;
     }
-    externals.get(std::str::from_utf8(&request.filename).ok()?).cloned()
+    externals.get(std::str::from_utf8(&request.resource.filename).ok()?).cloned()
 }
 
 pub(super) async fn handle(request: &mut Request, external: &External) -> Result<Body, Halt> {

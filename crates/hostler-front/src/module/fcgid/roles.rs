@@ -51,7 +51,7 @@ pub(super) const HOOKS: &[Hook] = &[
         phase: Phase::Access,
         after: &["access_compat", "perl", "ssl"],
         before: &[],
-        when: |request| request.dir.fcgid.roles.access.is_set(),
+        when: |request| request.resource.dir.fcgid.roles.access.is_set(),
         effect: Effect::Satisfiable,
         run: Run::Later(|request| Box::pin(decide(request, &ACCESS))),
     },
@@ -59,7 +59,7 @@ pub(super) const HOOKS: &[Hook] = &[
         phase: Phase::Authn,
         after: &["auth_digest", "auth_basic"],
         before: &[],
-        when: |request| request.dir.fcgid.roles.authenticator.is_set(),
+        when: |request| request.resource.dir.fcgid.roles.authenticator.is_set(),
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(decide(request, &AUTHENTICATOR))),
     },
@@ -67,18 +67,18 @@ pub(super) const HOOKS: &[Hook] = &[
         phase: Phase::Authz,
         after: &["perl"],
         before: &["authz_core"],
-        when: |request| request.dir.fcgid.roles.authorizer.is_set(),
+        when: |request| request.resource.dir.fcgid.roles.authorizer.is_set(),
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(decide(request, &AUTHORIZER))),
     },
 ];
 
 pub(super) fn is_set(request: &Request) -> bool {
-    request.dir.fcgid.roles.is_set()
+    request.resource.dir.fcgid.roles.is_set()
 }
 
 async fn decide(request: &mut Request, kind: &'static Kind) -> Outcome {
-    let dir = request.dir.clone();
+    let dir = request.resource.dir.clone();
     let asked = (kind.of)(&dir.fcgid.roles);
     let Some(program) = &asked.program else { return Ok(Flow::Declined) };
     let mut password = None;
@@ -105,7 +105,7 @@ async fn decide(request: &mut Request, kind: &'static Kind) -> Outcome {
         }
         return Ok(Flow::Ok);
     }
-    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     let why = format!("the program {} refuses {uri} as {}: {code}", program.command[0], kind.name);
     log::request(request, Severity::Info, MODULE_NAME, &why);
     if asked.authoritative == Some(false) {

@@ -16,7 +16,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(request: &Request) -> Self {
         Self {
-            map: variables::absolute_url(request, &request.uri),
+            map: variables::absolute_url(request, &request.target.uri),
             root: variables::absolute_url(request, b"/"),
             referer: request.header("Referer").unwrap_or_default().to_vec(),
         }

@@ -145,7 +145,7 @@ fn absolute<'a>(document: &Request, base: &'a mut Option<Vec<u8>>, target: &[u8]
         return b"";
     }
     base.get_or_insert_with(|| {
-        let end = memchr::memrchr(b'/', &document.uri).map_or(0, |at| at + 1);
-        escape_path(&document.uri[..end])
+        let end = memchr::memrchr(b'/', &document.target.uri).map_or(0, |at| at + 1);
+        escape_path(&document.target.uri[..end])
     })
 }

@@ -57,7 +57,7 @@ enum Frame {
 impl Expansion {
     /// The expansion of the page that `request` asks for.
     pub(super) async fn new(request: &Request, parsed: &Parsed) -> Self {
-        let translated = match &request.path_info[..] {
+        let translated = match &request.resource.path_info[..] {
             [] => None,
             path_info => crate::module::alias::translate_only(request, path_info).await,
         };
@@ -155,7 +155,7 @@ impl Expansion {
             }
             Ok(Found::Stream(stream)) => frames.push(Frame::Body(stream, false)),
             Ok(Found::Page(request, parsed)) => {
-                if let Some(query) = &request.args {
+                if let Some(query) = &request.target.args {
                     variables.set_query(query);
                 }
                 frames.push(Frame::Document(Box::new(Document::new(&parsed, Some(request), page))));
@@ -195,7 +195,7 @@ async fn piece(stream: &mut dyn BodyStream, sink: &mut Sink) -> Piece {
 
 /// A part of what was included is there already, so nothing can be shown in its place.
 fn broken(page: &Request, error: &BodyError) -> Answer {
-    let file = String::from_utf8_lossy(&page.filename);
+    let file = String::from_utf8_lossy(&page.resource.filename);
     log::request(
         page,
         Severity::Error,

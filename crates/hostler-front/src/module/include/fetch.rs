@@ -67,7 +67,7 @@ impl Around<'_> {
 
     async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
         let sub = if is_replayed(self.document) {
-            checked(walk::look_up_with(self.document, self.document.method.clone(), target).await)?
+            checked(walk::look_up_with(self.document, self.document.target.method.clone(), target).await)?
         } else {
             self.look_up(target).await?
         };
@@ -92,7 +92,7 @@ impl Around<'_> {
         }
         let file = [directory(self.document), b"/", path].concat();
         let sub = checked(Box::pin(walk::look_up_file(self.document, &file)).await)?;
-        if sub.found.is_directory() {
+        if sub.resource.found.is_directory() {
             return Err("it is a directory".into());
         }
         Ok(sub)
@@ -100,14 +100,16 @@ impl Around<'_> {
 
     /// Runs the handler of a sub-request, following redirects within the server.
     async fn run(&self, mut sub: Request, text_only: bool) -> Result<(Request, Body), String> {
-        let kind = sub.content_type.as_deref();
+        let kind = sub.resource.content_type.as_deref();
         if text_only && kind.is_some_and(|kind| !kind.starts_with(b"text/")) {
             return Err("it could be a program: its media type is not text (Options IncludesNOEXEC)".into());
         }
-        if sub.handler.as_deref().is_some_and(|name| handler::settles(&sub, name)) {
+        if sub.resource.handler.as_deref().is_some_and(|name| handler::settles(&sub, name)) {
             sub.main = Some(Rc::new(self.document.clone()));
         }
-        if sub.handler.is_some() || kind.is_some_and(|kind| kind.starts_with(b"application/x-httpd-")) {
+        if sub.resource.handler.is_some()
+            || kind.is_some_and(|kind| kind.starts_with(b"application/x-httpd-"))
+        {
             self.variables.inherit(self.page, &mut sub.env);
         }
         let outcome = Box::pin(handler::invoke(&mut sub)).await;
@@ -123,15 +125,15 @@ impl Around<'_> {
     async fn command(&self, command: &[u8]) -> Fetched {
         let document = self.document;
         let mut environment = self.variables.for_programs(self.page);
-        if !document.path_info.is_empty() {
+        if !document.resource.path_info.is_empty() {
             let mut escaped = Vec::new();
-            shell_escape(&document.path_info, &mut escaped);
+            shell_escape(&document.resource.path_info, &mut escaped);
             environment.set("PATH_INFO", escaped);
-            if let Some(translated) = alias::translate_only(document, &document.path_info).await {
+            if let Some(translated) = alias::translate_only(document, &document.resource.path_info).await {
                 environment.set("PATH_TRANSLATED", translated);
             }
         }
-        if let Some(query) = &document.args {
+        if let Some(query) = &document.target.args {
             environment.set("QUERY_STRING", &query[..]);
             environment.set("QUERY_STRING_UNESCAPED", unescaped(query));
         }
@@ -151,13 +153,13 @@ impl Around<'_> {
 
 /// Whether virtual targets get the document's method and body (`KeptBodySize`).
 pub(super) fn is_replayed(document: &Request) -> bool {
-    document.body.again().is_some()
+    document.target.body.again().is_some()
 }
 
 /// Directory of the document's file, without a slash at its end.
 fn directory(document: &Request) -> &[u8] {
-    let end = memchr::memrchr(b'/', &document.filename).unwrap_or(0);
-    &document.filename[..end]
+    let end = memchr::memrchr(b'/', &document.resource.filename).unwrap_or(0);
+    &document.resource.filename[..end]
 }
 
 fn checked((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Request, String> {
@@ -175,7 +177,7 @@ async fn found((mut sub, body): (Request, Body)) -> Fetched {
     if sub.budget.has_failed() {
         return Err("a filter has failed".into());
     }
-    let parsed = match &sub.found {
+    let parsed = match &sub.resource.found {
         request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
             page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
         }
@@ -199,6 +201,6 @@ fn of_body(body: Body) -> Found {
 
 /// `fsize`, `flastmod`.
 fn facts(sub: &Request) -> Fetched {
-    let Some(info) = sub.found.info() else { return Err("nothing is there".into()) };
+    let Some(info) = sub.resource.found.info() else { return Err("nothing is there".into()) };
     Ok(Found::Answer(Answer::File { size: Some(info.size), modified: info.mtime }))
 }

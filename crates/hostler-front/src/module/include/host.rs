@@ -71,7 +71,7 @@ impl View<'_> {
         }
         let last =
             if so_far == MOST_MESSAGES { " (further messages about this request are left out)" } else { "" };
-        let file = String::from_utf8_lossy(&self.document.filename);
+        let file = String::from_utf8_lossy(&self.document.resource.filename);
         log::request(self.document, severity, "include", &format!("{message} of {file}{last}"));
     }
 }

@@ -59,17 +59,17 @@ pub(super) async fn expand(request: &mut Request, parsed: Rc<Parsed>) -> Body {
     if !parsed.page.is_plain() {
         // The next request may get something else.
         request.lasting = false;
-        if request.headers_in.contains("Range") {
+        if request.target.headers_in.contains("Range") {
             request.notes.set(UNRANGED, Bytes::from_static(b"1"));
         }
     }
     let expected = parsed.last_length.get() + 64;
     let mut sink = Sink { bytes: Vec::with_capacity(expected), limit: WHOLE, patience: PATIENCE };
-    let varies = request.varies.borrow().len();
+    let varies = request.reply.varies.borrow().len();
     let mut expansion = Expansion::new(request, &parsed).await;
     let progress = expansion.advance(request, &mut sink).await;
     // Quirk(Apache): what a page's conditions ask for does not get into Vary.
-    request.varies.borrow_mut().truncate(varies);
+    request.reply.varies.borrow_mut().truncate(varies);
     expansion.leave_variables(request);
     parsed.last_length.set(sink.bytes.len());
     if matches!(progress, Progress::Done | Progress::Failed) {

@@ -87,7 +87,7 @@ pub(super) async fn parsed(request: &Request, file: &OpenFile) -> Result<Rc<Pars
 /// What is kept with the file, if it is in the language of this request.
 fn known(request: &Request, file: &OpenFile) -> Option<Rc<Parsed>> {
     let known = file.page.0.borrow().clone()?;
-    if Arc::ptr_eq(&known.dir, &request.dir) {
+    if Arc::ptr_eq(&known.dir, &request.resource.dir) {
         return Some(known);
     }
     let (markers, legacy) = language(request);
@@ -149,7 +149,7 @@ fn kept(request: &Request, page: Page, markers: Markers, legacy: bool) -> Result
 }
 
 fn language(request: &Request) -> (Markers, bool) {
-    let legacy = request.dir.include.legacy_expressions == Some(true);
+    let legacy = request.resource.dir.include.legacy_expressions == Some(true);
     (request.server.conf.include.markers(), legacy)
 }
 
@@ -160,8 +160,8 @@ fn with_settings(
     markers: Markers,
     legacy: bool,
 ) -> Parsed {
-    let no_exec = !request.dir.core.options.contains(OptionBits::INCLUDES_EXEC);
-    let settings = request.dir.include.settings(no_exec);
+    let no_exec = !request.resource.dir.core.options.contains(OptionBits::INCLUDES_EXEC);
+    let settings = request.resource.dir.include.settings(no_exec);
     let last_length = Cell::new(page.source().len());
-    Parsed { page, taken, settings, last_length, markers, legacy, dir: request.dir.clone() }
+    Parsed { page, taken, settings, last_length, markers, legacy, dir: request.resource.dir.clone() }
 }

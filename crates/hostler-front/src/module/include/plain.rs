@@ -56,7 +56,7 @@ pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
     if !is_plain(sub) || sub.epoch != site.epoch() {
         return;
     }
-    let is_text = sub.content_type.as_deref().is_none_or(|kind| kind.starts_with(b"text/"));
+    let is_text = sub.resource.content_type.as_deref().is_none_or(|kind| kind.starts_with(b"text/"));
     KNOWN.with_borrow_mut(|known| {
         let bytes = BYTES.get() + content.len();
         let full = known.len() >= MOST || bytes > MOST_BYTES;
@@ -70,18 +70,18 @@ pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
 
 /// Whether nothing but the URL and the files decided what the sub-request came to.
 fn is_plain(sub: &Request) -> bool {
-    let core = &sub.dir.core;
+    let core = &sub.resource.dir.core;
     let by_expression = |setting: &Option<Setting>| matches!(setting, Some(Setting::Expr(_)));
     sub.lasting
-        && matches!(&sub.found, Found::File(_, Ok(_)))
+        && matches!(&sub.resource.found, Found::File(_, Ok(_)))
         && sub.prev.is_none()
-        && sub.status == 200
-        && sub.path_info.is_empty()
-        && matches!(sub.handler.as_deref(), None | Some(b"default-handler"))
+        && sub.reply.status == 200
+        && sub.resource.path_info.is_empty()
+        && matches!(sub.resource.handler.as_deref(), None | Some(b"default-handler"))
         && core.ifs.is_empty()
         && !by_expression(&core.handler)
         && !by_expression(&core.force_type)
-        && !sub.dir.alias.is_set()
+        && !sub.resource.dir.alias.is_set()
         && auth::is_open(sub)
         && !plan().a_program_has_say(sub)
 }

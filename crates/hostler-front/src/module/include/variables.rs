@@ -111,7 +111,7 @@ impl Variables {
     fn made(&self, page: &Request, which: usize, format: &[u8]) -> &[u8] {
         self.lazy[which].get_or_init(|| {
             let now = crate::module::core::file::now(page);
-            let info = page.found.info();
+            let info = page.resource.found.info();
             let (seconds, zone) = match which {
                 0 => (now, Zone::Local),
                 1 => (now, Zone::Gmt),
@@ -199,11 +199,11 @@ fn lazy(name: &[u8]) -> Option<usize> {
 /// One of [`DOCUMENT`].
 fn document(page: &Request, which: usize) -> Option<Cow<'_, [u8]>> {
     match which {
-        0 => Some(Cow::Borrowed(&page.uri)),
-        1 => Some(Cow::Borrowed(page.args.as_deref().unwrap_or_default())),
-        2 => (!page.path_info.is_empty()).then(|| Cow::Borrowed(&page.path_info[..])),
+        0 => Some(Cow::Borrowed(&page.target.uri)),
+        1 => Some(Cow::Borrowed(page.target.args.as_deref().unwrap_or_default())),
+        2 => (!page.resource.path_info.is_empty()).then(|| Cow::Borrowed(&page.resource.path_info[..])),
         3 => Some(Cow::Borrowed(page.basename())),
-        _ => page.args.as_deref().map(|query| Cow::Owned(unescaped(query))),
+        _ => page.target.args.as_deref().map(|query| Cow::Owned(unescaped(query))),
     }
 }
 

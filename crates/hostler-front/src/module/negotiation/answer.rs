@@ -24,7 +24,7 @@ pub(super) fn fields(
 ) {
     if alternates && !variants.is_empty() {
         let list: Vec<String> = variants.iter().map(alternate).collect();
-        request.err_headers_out.merge("Alternates", &Bytes::from(list.join(", ")));
+        request.reply.err_headers_out.merge("Alternates", &Bytes::from(list.join(", ")));
     }
     let differ = |side: fn(&Variant) -> String| {
         variants.first().is_some_and(|first| variants.iter().any(|other| side(other) != side(first)))
@@ -38,11 +38,11 @@ pub(super) fn fields(
     ];
     let names: Vec<&str> = sides.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
     if !names.is_empty() {
-        request.err_headers_out.merge("Vary", &Bytes::from(names.join(",")));
+        request.reply.err_headers_out.merge("Vary", &Bytes::from(names.join(",")));
     }
     if transparent {
         let text: &[u8] = if result == Result::List { b"list" } else { b"choice" };
-        request.err_headers_out.set("TCN", Bytes::from_static(text));
+        request.reply.err_headers_out.set("TCN", Bytes::from_static(text));
     }
 }
 

@@ -25,21 +25,21 @@ pub(super) struct Views {
 
 /// Looks for variants of the file name that is not there.
 pub(super) async fn find(request: &mut Request) -> Result<Views, Halt> {
-    let filename = request.filename.clone();
+    let filename = request.resource.filename.clone();
     let Some(slash) = filename.iter().rposition(|&b| b == b'/') else { return Ok(Views::default()) };
     let (directory, name) = filename.split_at(slash + 1);
     let listed = list(request, directory, name).await?;
     if listed.is_empty() {
         return Ok(Views::default());
     }
-    let end = request.uri.len().saturating_sub(request.path_info.len());
-    let base = &request.uri[..end];
+    let end = request.target.uri.len().saturating_sub(request.resource.path_info.len());
+    let base = &request.target.uri[..end];
     let base = base[..base.iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1)].to_vec();
     let Some(entries) = Entries::of(request, directory, &base).await else { return Err(Halt::Status(403)) };
     let mut views = Views { list: entries.modified().map(validator), ..Views::default() };
     for entry in listed {
         let Some(info) = entry.info.filter(|info| info.kind == FileKind::Regular) else { continue };
-        let (mut sub, phase) = entries.look_up(&entry, info, &request.path_info).await;
+        let (mut sub, phase) = entries.look_up(&entry, info, &request.resource.path_info).await;
         crate::limits::budget::check(request)?;
         if !takes_part(&sub, &entry.name, name) || !matches!(phase, Ok(()) | Err(Halt::Redirect { .. })) {
             continue;
@@ -99,28 +99,28 @@ async fn list(request: &Request, directory: &[u8], name: &[u8]) -> Result<Vec<si
 /// Whether extensions that say nothing are those of the name that was asked for, in its order.
 fn takes_part(sub: &Request, file: &[u8], asked: &[u8]) -> bool {
     let types = sub.server.conf.mime.types();
-    let Some(unknown) = mime::unknown_parts(file, &sub.dir.mime, types) else { return false };
+    let Some(unknown) = mime::unknown_parts(file, &sub.resource.dir.mime, types) else { return false };
     let mut left = unknown.into_iter().peekable();
     for part in asked.split(|&b| b == b'.') {
         left.next_if_eq(&part);
     }
-    left.peek().is_none() && (sub.content_type.is_some() || sub.handler.is_some())
+    left.peek().is_none() && (sub.resource.content_type.is_some() || sub.resource.handler.is_some())
 }
 
 fn is_map(sub: &Request) -> bool {
-    sub.content_type.as_deref() == Some(MAP_TYPE.as_bytes())
-        || sub.handler.as_deref() == Some(MAP_HANDLER.as_bytes())
+    sub.resource.content_type.as_deref() == Some(MAP_TYPE.as_bytes())
+        || sub.resource.handler.as_deref() == Some(MAP_HANDLER.as_bytes())
 }
 
 fn variant(sub: &Request, entry: &site::Entry, found: usize) -> Variant {
     let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
-    let media_type = sub.content_type.as_ref().map_or_else(|| CGI.to_owned(), text);
+    let media_type = sub.resource.content_type.as_ref().map_or_else(|| CGI.to_owned(), text);
     let mut variant = Variant {
         file: String::from_utf8_lossy(&entry.name).into_owned(),
-        languages: sub.content_languages.iter().map(text).collect(),
-        encoding: sub.content_encoding.as_ref().map(text),
+        languages: sub.resource.content_languages.iter().map(text).collect(),
+        encoding: sub.resource.content_encoding.as_ref().map(text),
         length: entry.info.map(|info| info.size),
-        has_handler: sub.handler.is_some(),
+        has_handler: sub.resource.handler.is_some(),
         found: Some(found),
         ..Variant::default()
     };
@@ -130,10 +130,10 @@ fn variant(sub: &Request, entry: &site::Entry, found: usize) -> Variant {
 
 /// Lengths that a map does not tell.
 pub(super) async fn lengths(request: &Request, variants: &mut [Variant]) -> Result<(), Halt> {
-    let end = request.filename.iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
+    let end = request.resource.filename.iter().rposition(|&b| b == b'/').map_or(0, |n| n + 1);
     for variant in variants.iter_mut().filter(|variant| variant.length.is_none()) {
         crate::limits::budget::sub_request(request).await?;
-        let path = [&request.filename[..end], variant.file.as_bytes()].concat();
+        let path = [&request.resource.filename[..end], variant.file.as_bytes()].concat();
         variant.length = crate::request::expr_host::size(request, &path).await;
     }
     Ok(())

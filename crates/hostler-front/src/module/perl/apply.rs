@@ -59,32 +59,32 @@ impl Changes {
     /// Carries them out. What stands at another file name must be looked up by whoever needs it.
     pub(super) fn apply(self, request: &mut Request) {
         if self.status >= 200 {
-            request.status = self.status;
+            request.reply.status = self.status;
         }
         if !self.method.is_empty() {
-            request.method = self.method;
+            request.target.method = self.method;
         }
         if !self.uri.is_empty() {
-            request.uri = self.uri.to_vec();
+            request.target.uri = self.uri.to_vec();
         }
-        request.args = self.args;
-        request.filename = self.filename.to_vec();
-        request.path_info = self.path_info.to_vec();
+        request.target.args = self.args;
+        request.resource.filename = self.filename.to_vec();
+        request.resource.path_info = self.path_info.to_vec();
         request.user = self.user;
         request.auth_type = self.auth_type;
-        request.handler = self.handler;
-        request.content_type = self.content_type;
+        request.resource.handler = self.handler;
+        request.resource.content_type = self.content_type;
         for (status, text) in self.custom_responses {
-            request.custom_responses.retain(|(known, _)| *known != status);
-            request.custom_responses.push((status, text));
+            request.reply.custom_responses.retain(|(known, _)| *known != status);
+            request.reply.custom_responses.push((status, text));
         }
-        request.headers_in = self.headers_in;
-        request.headers_out = self.headers_out;
-        request.err_headers_out = self.err_headers_out;
+        request.target.headers_in = self.headers_in;
+        request.reply.headers_out = self.headers_out;
+        request.reply.err_headers_out = self.err_headers_out;
         request.env = self.env;
         request.notes = self.notes;
-        withdraw_connection(&mut request.headers_out, &mut request.notes);
-        withdraw_connection(&mut request.err_headers_out, &mut request.notes);
+        withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
+        withdraw_connection(&mut request.reply.err_headers_out, &mut request.notes);
     }
 
     /// What the access log may show, of an answer that has been sent.

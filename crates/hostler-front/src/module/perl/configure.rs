@@ -79,7 +79,7 @@ pub(super) async fn add(request: &mut Request, wish: &Wish, has_head: bool) -> R
     if let Some(late) = added.settings.iter().find(|setting| reached > last_chance(setting)) {
         return Err(too_late(late, reached));
     }
-    request.dir = added.merged.clone();
+    request.resource.dir = added.merged.clone();
     Ok(directory::known(request, Programs::Configured))
 }
 
@@ -94,7 +94,7 @@ fn too_late(setting: &Setting, reached: Phase) -> String {
 
 /// Reads the lines, or remembers what they have come to.
 async fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
-    let base = &request.dir;
+    let base = &request.resource.dir;
     let key = (Arc::as_ptr(base) as usize, request.server.id, wish.overrides, wish.text.clone());
     if let Some(found) = CACHE.with_borrow(|cache| cache.known.get(&key).cloned()) {
         return Ok(found);
@@ -122,8 +122,8 @@ async fn parse(request: &Request, wish: &Wish) -> Result<(Arc<DirConfig>, Vec<Se
     let config = request.thread.shared.config.clone();
     let named = !config.facts.environment.is_empty();
     let host = if named { request.server.origin } else { hostler_config::Origin::default() };
-    let end = request.filename.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    let directory = String::from_utf8_lossy(&request.filename[..end]).into_owned();
+    let end = request.resource.filename.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let directory = String::from_utf8_lossy(&request.resource.filename[..end]).into_owned();
     let allow = Allow { classes: classes(wish.overrides), options: OptionBits::EVERY, ..Allow::default() };
     let text = wish.text.clone();
     let reading = tokio::task::spawn_blocking(move || {

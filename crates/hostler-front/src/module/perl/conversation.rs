@@ -241,7 +241,7 @@ impl Conversation {
                 return Ok(None);
             }
             FromWorker::ReadBody(most) => {
-                self.question = Some(questions::read_body(request.body.clone(), most));
+                self.question = Some(questions::read_body(request.target.body.clone(), most));
                 return Ok(None);
             }
             FromWorker::Own(own) => {

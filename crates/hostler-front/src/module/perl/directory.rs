@@ -46,7 +46,7 @@ thread_local! {
 pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
     let all = if request.progress().additions > 0 { &ADDED } else { &KNOWN };
     all.with_borrow_mut(|known| {
-        known.of(&request.dir, request.server.id, programs, || {
+        known.of(&request.resource.dir, request.server.id, programs, || {
             tell_limits(request);
             directory(request, programs).encode()
         })
@@ -54,10 +54,10 @@ pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
 }
 
 fn directory(request: &Request, programs: Programs) -> Directory {
-    let (server, dir) = (&request.server, &request.dir);
+    let (server, dir) = (&request.server, &request.resource.dir);
     let (perl, psgi) = (&dir.perl, dir.part(&psgi::DIR));
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let method = String::from_utf8_lossy(&request.method);
+    let method = String::from_utf8_lossy(&request.target.method);
     Directory {
         flags: perl.options.flags() | if dir.core.cgi_pass_auth == Some(true) { PASS_AUTH } else { 0 },
         handlers: handlers(server, dir, programs),

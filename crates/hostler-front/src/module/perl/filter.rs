@@ -47,7 +47,7 @@ pub(super) const INPUT: Input = Input {
 pub(super) fn are_any(request: &Request, phase: Phase) -> bool {
     let progress = request.progress();
     let configured = || {
-        let perl = &request.dir.perl;
+        let perl = &request.resource.dir.perl;
         perl.is_set() && !phases::are_disabled(request) && !perl.handlers.of(phase).is_empty()
     };
     !progress.filtered.contains(phase) && (progress.pushed.contains(phase) || configured())
@@ -55,7 +55,7 @@ pub(super) fn are_any(request: &Request, phase: Phase) -> bool {
 
 /// Whether the worker that has kept the request is still to filter its answer.
 pub(super) fn is_awaited(request: &Request) -> bool {
-    request.status < 400 && request.is_held() && are_any(request, Phase::OutputFilter)
+    request.reply.status < 400 && request.is_held() && are_any(request, Phase::OutputFilter)
 }
 
 /// The request as the filters' worker gets it, with this body.
@@ -67,8 +67,8 @@ fn copied(request: &Request, body: RequestBody) -> Request {
     }
     copy.perl_mut().progress.is_script = false;
     copy.main = None;
-    copy.handler = None;
-    copy.body = body;
+    copy.resource.handler = None;
+    copy.target.body = body;
     copy
 }
 
@@ -79,7 +79,7 @@ async fn answer(request: &mut Request, body: Body) -> Body {
     }
     request.perl_mut().progress.filtered.insert(Phase::OutputFilter);
     request.lasting = false;
-    request.headers_out.unset("Content-Length");
+    request.reply.headers_out.unset("Content-Length");
     if request.is_head() {
         return Body::Empty;
     }
@@ -93,10 +93,10 @@ async fn answer(request: &mut Request, body: Body) -> Body {
         Ok(Answer::Ended(_)) => return filter::failed(request, "perl", "a filter in Perl has failed"),
         Err(error) => return filter::failed(request, "perl", &error.of("a filter in Perl")),
     };
-    request.status = copy.status;
-    request.headers_out = copy.headers_out;
-    request.err_headers_out = copy.err_headers_out;
-    request.content_type = copy.content_type;
+    request.reply.status = copy.reply.status;
+    request.reply.headers_out = copy.reply.headers_out;
+    request.reply.err_headers_out = copy.reply.err_headers_out;
+    request.resource.content_type = copy.resource.content_type;
     request.notes = copy.notes;
     request.env = copy.env;
     // What filters print comes before the end is known.
@@ -109,8 +109,8 @@ async fn body(request: &mut Request) -> Continue {
     phases::can_be_asked(request, PhaseSet(1 << Phase::InputFilter as u8))?;
     request.perl_mut().progress.filtered.insert(Phase::InputFilter);
     let stays = request.is_held();
-    let is_perl = stays || request.handler.as_deref().is_some_and(super::is_handler);
-    let body = std::mem::take(&mut request.body);
+    let is_perl = stays || request.resource.handler.as_deref().is_some_and(super::is_handler);
+    let body = std::mem::take(&mut request.target.body);
     let mut copy = copied(request, body);
     let phases = PhaseSet(1 << Phase::Response as u8);
     let task = Task { phases, handler: Some(INPUT_HANDLER), body: true, stays, ..Task::default() };
@@ -122,14 +122,20 @@ async fn body(request: &mut Request) -> Continue {
         Err(error) => return Err(failed(request, &error.of("an input filter in Perl"))),
     };
     if !is_perl {
-        request.body = RequestBody::of_answer(filtered);
+        request.target.body = RequestBody::of_answer(filtered);
         return Ok(());
     }
-    let limit =
-        request.dir.core.limit_request_body.filter(|limit| *limit > 0).unwrap_or(LONGEST).min(LONGEST);
+    let limit = request
+        .resource
+        .dir
+        .core
+        .limit_request_body
+        .filter(|limit| *limit > 0)
+        .unwrap_or(LONGEST)
+        .min(LONGEST);
     match kept::collect(request, filtered, limit as usize).await {
         Ok(whole) => {
-            request.body = RequestBody::of_answer(Body::Bytes(whole));
+            request.target.body = RequestBody::of_answer(Body::Bytes(whole));
             Ok(())
         }
         Err(error) => {

@@ -20,15 +20,17 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn of(request: &Request, translated: Option<Vec<u8>>) -> Self {
-        let status_line = request.sent.map(|_| status_line(request));
+        let status_line = request.reply.sent.map(|_| status_line(request));
         Self { common: head::Texts::of(request, translated), status_line }
     }
 }
 
 fn status_line(request: &Request) -> Vec<u8> {
-    let mut line = text::decimal(u64::from(request.status)).as_bytes().to_vec();
+    let mut line = text::decimal(u64::from(request.reply.status)).as_bytes().to_vec();
     line.push(b' ');
-    line.extend_from_slice(request.reason.as_deref().unwrap_or(status::reason(request.status).as_bytes()));
+    line.extend_from_slice(
+        request.reply.reason.as_deref().unwrap_or(status::reason(request.reply.status).as_bytes()),
+    );
     line
 }
 
@@ -62,12 +64,12 @@ pub(super) fn head<'a>(
     RequestHead {
         common,
         phases: task.phases,
-        status: request.status,
+        status: request.reply.status,
         status_line: texts.status_line.as_deref(),
-        bytes_sent: request.sent.unwrap_or(0),
+        bytes_sent: request.reply.sent.unwrap_or(0),
         provider: task.provider,
-        headers_out: fields(&request.headers_out),
-        err_headers_out: fields(&request.err_headers_out),
+        headers_out: fields(&request.reply.headers_out),
+        err_headers_out: fields(&request.reply.err_headers_out),
         notes: fields(&request.notes),
     }
 }
@@ -81,12 +83,12 @@ pub(super) fn alike<'a>(
     RequestHead {
         common,
         phases,
-        status: remembered.status,
+        status: remembered.reply.status,
         status_line: None,
         bytes_sent: 0,
         provider: None,
-        headers_out: fields(&remembered.headers_out),
-        err_headers_out: fields(&remembered.err_headers_out),
+        headers_out: fields(&remembered.reply.headers_out),
+        err_headers_out: fields(&remembered.reply.err_headers_out),
         notes: fields(&remembered.notes),
     }
 }

@@ -58,7 +58,11 @@ impl BodyStream for Output {
                     return Poll::Ready(None);
                 }
                 Err(error) => {
-                    return self.break_off(crate::log::cause(&self.request, &error, &self.request.filename));
+                    return self.break_off(crate::log::cause(
+                        &self.request,
+                        &error,
+                        &self.request.resource.filename,
+                    ));
                 }
             }
         }

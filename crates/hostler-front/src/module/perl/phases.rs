@@ -52,8 +52,8 @@ pub(crate) fn configured(request: &Request) -> PhaseSet {
 fn by_directory(request: &Request) -> PhaseSet {
     let mut phases = PhaseSet::default();
     let host = &request.server.conf.perl.options;
-    if request.dir.perl.is_set() && !host.disabled() {
-        for (phase, _) in request.dir.perl.handlers.iter() {
+    if request.resource.dir.perl.is_set() && !host.disabled() {
+        for (phase, _) in request.resource.dir.perl.handlers.iter() {
             if phase != Phase::Response {
                 phases.insert(phase);
             }
@@ -87,12 +87,13 @@ pub(crate) fn are_disabled(request: &Request) -> bool {
 /// Whether functions that are switched off would have had a say in who sees this: the main server's sections hold in
 /// its virtual hosts, too.
 fn is_unguarded(request: &Request) -> bool {
-    are_disabled(request) && BEFORE.into_iter().any(|phase| !request.dir.perl.handlers.of(phase).is_empty())
+    are_disabled(request)
+        && BEFORE.into_iter().any(|phase| !request.resource.dir.perl.handlers.of(phase).is_empty())
 }
 
 /// Refuses what only functions that are switched off may grant. mod_perl serves it to everybody.
 fn guard(request: &mut Request) -> Outcome {
-    let phase = BEFORE.into_iter().find(|phase| !request.dir.perl.handlers.of(*phase).is_empty());
+    let phase = BEFORE.into_iter().find(|phase| !request.resource.dir.perl.handlers.of(*phase).is_empty());
     let phase = phase.map_or_else(String::new, |phase| format!("{phase:?}"));
     let message = format!(
         "this virtual host runs no Perl (PerlOptions -Enable), but Perl{phase}Handler has a say in who may see this: \
@@ -219,7 +220,7 @@ fn is_mapping_s(request: &Request, phase: Phase) -> bool {
 async fn mapping(request: &mut Request, phase: Phase) -> Outcome {
     let said = ask(request, set(&[phase])).await?;
     // Without a file name nothing has been translated.
-    let is_done = said == Said::Ok && (phase != Phase::Trans || !request.filename.is_empty());
+    let is_done = said == Said::Ok && (phase != Phase::Trans || !request.resource.filename.is_empty());
     Ok(if is_done { Flow::Ok } else { Flow::Declined })
 }
 
@@ -247,7 +248,7 @@ fn put_off(request: &mut Request) -> Outcome {
     }
     let kept = types::Kept::of(request);
     types::check(request);
-    if request.handler.as_deref().is_some_and(super::is_handler) {
+    if request.resource.handler.as_deref().is_some_and(super::is_handler) {
         request.is_typed = true;
         request.perl_mut().progress.put_off = true;
         // Functions of one of them may add to those after it.
@@ -278,7 +279,7 @@ async fn authenticate(request: &mut Request) -> Outcome {
         request.user = Some(Bytes::new());
     }
     if flow == Flow::Ok && request.user.is_none() {
-        let uri = String::from_utf8_lossy(&request.uri);
+        let uri = String::from_utf8_lossy(&request.target.uri);
         let message = format!("a PerlAuthenHandler that sets the user is needed to authenticate for {uri}");
         log::request(request, Severity::Error, "auth_basic", &message);
         return Err(Halt::Status(500));
@@ -320,10 +321,10 @@ pub(super) async fn settle(request: &mut Request) -> Continue {
 /// same rules was already checked.
 fn has(request: &Request, phase: Phase) -> bool {
     let repeated = request.prev.as_ref().is_some_and(|prev| {
-        prev.status < 400
+        prev.reply.status < 400
             && prev.is_checked
             && !prev.progress().put_off
-            && Arc::ptr_eq(&prev.dir, &request.dir)
+            && Arc::ptr_eq(&prev.resource.dir, &request.resource.dir)
     });
     !repeated && wants(request, &[phase])
 }
@@ -350,13 +351,13 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     can_be_asked(request, phases)?;
     // What programs keep for later phases (pnotes, pushed handlers, cleanups) is in their process: the same one goes on.
     let stays = !request.is_part() && both(phases, set(&AFTER)).0 == 0;
-    let asks_body = stays && !request.body.is_empty();
+    let asks_body = stays && !request.target.body.is_empty();
     if asks_body {
-        request.body.limit(request.dir.core.limit_request_body.unwrap_or(1 << 30));
-        request.body.divide();
+        request.target.body.limit(request.resource.dir.core.limit_request_body.unwrap_or(1 << 30));
+        request.target.body.divide();
     }
     let task = Task { phases, asks_body, stays, ..Task::default() };
-    let before = request.filename.clone();
+    let before = request.resource.filename.clone();
     let answer = match trip(request, &task, Isolation::Persistent, Programs::Configured).await {
         Ok(answer) => answer,
         Err(error) => return Err(fail(request, &error)),
@@ -367,7 +368,7 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
         Answer::Ended(End::Declined) => Said::Declined,
         Answer::Ended(End::Status(status)) => return Err(Halt::Status(status)),
         Answer::Ended(End::Redirect(target)) => {
-            return Err(Halt::Redirect { method: request.method.clone(), target });
+            return Err(Halt::Redirect { method: request.target.method.clone(), target });
         }
         Answer::Ended(End::Broken(why)) => return Err(super::broken(request, &why)),
         Answer::Ended(End::Verdict(_)) => {
@@ -375,7 +376,7 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
         }
     };
     let after_mapping = both(phases, set(&BEFORE)).0 != 0;
-    if after_mapping && request.filename != before {
+    if after_mapping && request.resource.filename != before {
         Box::pin(core::walk::find_again(request)).await?;
     }
     Ok(said)
@@ -408,18 +409,18 @@ pub(super) fn after(mut answered: Request, finished: Finished) {
         state::let_go(&answered);
         return;
     }
-    answered.sent = Some(bytes);
+    answered.reply.sent = Some(bytes);
     if let Some(length) = length {
-        answered.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+        answered.reply.headers_out.set("Content-Length", text::decimal(length).as_bytes().to_vec());
     }
-    if let Some(content_type) = answered.headers_out.find("Content-Type") {
-        answered.content_type = Some(content_type.clone());
+    if let Some(content_type) = answered.reply.headers_out.find("Content-Type") {
+        answered.resource.content_type = Some(content_type.clone());
     }
     let mut request = match &answered.prev {
         None => answered,
         Some(_) => Request { next: Some(Rc::new(answered.clone())), ..answered.original().clone() },
     };
-    request.body = crate::io::body::RequestBody::Empty;
+    request.target.body = crate::io::body::RequestBody::Empty;
     request.perl_mut().progress.logged = true;
     tokio::task::spawn_local(async move {
         // What they say changes nothing any more; failures are logged.

@@ -68,7 +68,7 @@ pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target:
             walk::look_up(&parent, &target).await
         };
         if !method.is_empty() {
-            request.method = method;
+            request.target.method = method;
         }
         Answered::LookedUp(Box::new(Sub::of(request, phase).await))
     })
@@ -91,7 +91,7 @@ fn absolute(request: &Request, target: &[u8], file: bool) -> Vec<u8> {
     if target.starts_with(b"/") {
         return target.to_vec();
     }
-    let base = if file { &request.filename } else { &request.uri };
+    let base = if file { &request.resource.filename } else { &request.target.uri };
     let end = memchr::memrchr(b'/', base).map_or(0, |at| at + 1);
     [&base[..end], target].concat()
 }
@@ -167,14 +167,14 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
 pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
     let (parent, target) = (asking(line, request), target.to_vec());
     Box::pin(async move {
-        let method = parent.method.clone();
+        let method = parent.target.method.clone();
         let Ok(mut next) = follow::next(parent, method, &target) else {
             return Answered::Ran(Body::Empty.into_stream(), 500);
         };
         next.perl_mut().progress.logged = true;
         let outcome = Box::pin(walk::answer(&mut next)).await;
         let (mut next, body, status) = sent(next, outcome).await;
-        next.status = status;
+        next.reply.status = status;
         Answered::WentOn(body.into_stream(), Box::new(next))
     })
 }
@@ -186,7 +186,7 @@ pub(super) fn tell(exchange: &mut Exchange, message: &ToPerl<'_>) {
 
 /// Tells the worker of the request that has gone on in the place of the one that it is at.
 pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
-    let Some(within) = next.within() else { return tell(exchange, &ToPerl::Ran(next.status)) };
+    let Some(within) = next.within() else { return tell(exchange, &ToPerl::Ran(next.reply.status)) };
     let known = directory::known(next, Programs::Configured);
     let texts = Texts::of(next, None);
     let head = head::head(next, &texts, &known, &Task::default());
@@ -204,9 +204,9 @@ async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
         return Answered::Ran(Body::Empty.into_stream(), status);
     }
     if let Some(changes) = changes {
-        let before = request.filename.clone();
+        let before = request.resource.filename.clone();
         changes.apply(&mut request);
-        if request.filename != before
+        if request.resource.filename != before
             && let Err(halt) = Box::pin(core::walk::find_again(&mut request)).await
         {
             return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
@@ -244,7 +244,7 @@ async fn sent(sub: Request, outcome: Result<Body, Halt>) -> (Request, Body, u16)
     match outcome {
         Ok(body) | Err(Halt::Done(body)) => {
             let body = Box::pin(include::filter(&mut sub, body)).await;
-            sub.filters.clear();
+            sub.reply.filters.clear();
             // What a handler returns, not what it says of its answer.
             (sub, body, 200)
         }

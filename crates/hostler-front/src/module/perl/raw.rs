@@ -16,7 +16,7 @@ const LONGEST: usize = 16 << 20;
 
 /// Makes an answer with its own head fit for the client.
 pub(super) async fn arrange(request: &mut Request, body: Body) -> Result<Body, Halt> {
-    if request.version < HTTP_2 || !request.notes.contains(handler::RAW) {
+    if request.client.version < HTTP_2 || !request.notes.contains(handler::RAW) {
         return Ok(body);
     }
     request.notes.unset(handler::RAW);

@@ -37,7 +37,7 @@ pub(super) fn follow<'a>(
 ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
     Box::pin(async move {
         let caller = Caller { request: request.clone(), conversation, stays };
-        let mut outcome = Err(Halt::Redirect { method: request.method.clone(), target });
+        let mut outcome = Err(Halt::Redirect { method: request.target.method.clone(), target });
         let mut next = request.clone();
         next.perl_mut().within = None;
         while let Err(Halt::Redirect { method, target }) = outcome {
@@ -64,16 +64,16 @@ pub(super) fn follow<'a>(
                 Answer::Body(Body::Stream(Box::new(Heard { stream: Some(stream), waits, rest: None })))
             }
             Ok(body) | Err(Halt::Done(body)) => {
-                next.sent = body.len();
+                next.reply.sent = body.len();
                 let rest = caller.go_on(&next);
-                next.sent = None;
+                next.reply.sent = None;
                 if let Some(rest) = rest {
                     rest.await;
                 }
                 Answer::Body(body)
             }
             Err(Halt::Status(status)) => {
-                next.status = status;
+                next.reply.status = status;
                 if let Some(rest) = caller.go_on(&next) {
                     rest.await;
                 }
@@ -114,7 +114,12 @@ impl Caller {
                 Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
                 Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
                 Err(error) => {
-                    return log::failure(&request, super::engine(&request).log, &error, &request.filename);
+                    return log::failure(
+                        &request,
+                        super::engine(&request).log,
+                        &error,
+                        &request.resource.filename,
+                    );
                 }
             }
         }

@@ -23,7 +23,8 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         return cgi::handle(request).await;
     }
     if let Some(why) = unsafe_to_run(request) {
-        let message = format!("the script is not run: {why}: {}", String::from_utf8_lossy(&request.filename));
+        let message =
+            format!("the script is not run: {why}: {}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, "cgi", &message);
         return Err(Halt::Status(500));
     }
@@ -37,7 +38,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be
 /// read is left to the kernel, which may still run it.
 fn is_perl(request: &Request) -> bool {
-    let Found::File(_, Ok(file)) = &request.found else { return false };
+    let Found::File(_, Ok(file)) = &request.resource.found else { return false };
     let Ok(start) = file.read(0, 128) else { return false };
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let Some(command) = line.strip_prefix(b"#!") else { return false };
@@ -62,7 +63,7 @@ fn can_be_obeyed(switches: &[u8]) -> bool {
 
 /// What the kernel would refuse, and what suexec would for a site with a user of its own.
 fn unsafe_to_run(request: &Request) -> Option<String> {
-    let info = request.found.info()?;
+    let info = request.resource.found.info()?;
     if info.mode & 0o111 == 0 {
         return Some("it is not executable: chmod +x it".to_owned());
     }

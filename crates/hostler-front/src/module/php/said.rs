@@ -42,7 +42,7 @@ impl Dialect for Said {
 
 /// Keeps how the pool's cache stands, and says once what should be changed.
 fn tell(request: &Request, cache: Cache) {
-    let one_shot = PHP.isolation(&request.dir) == Isolation::Fork;
+    let one_shot = PHP.isolation(&request.resource.dir) == Isolation::Fork;
     let pool = request.thread.shared.engines.pool(&request.thread, &request.server, &ENGINE, one_shot);
     let advice = advice(&cache);
     if pool.tell_figures(Figures { all: figures(&cache), advice: advice.clone() })
@@ -94,29 +94,29 @@ fn absolute(request: &Request, target: &[u8]) -> Vec<u8> {
     if target.starts_with(b"/") {
         return target.to_vec();
     }
-    let end = memchr::memrchr(b'/', &request.uri).map_or(0, |at| at + 1);
-    [&request.uri[..end], target].concat()
+    let end = memchr::memrchr(b'/', &request.target.uri).map_or(0, |at| at + 1);
+    [&request.target.uri[..end], target].concat()
 }
 
 fn look_up(request: &Request, target: &[u8]) -> Asked {
     let (parent, target) = (request.clone(), absolute(request, target));
     Box::pin(async move {
         let (sub, phases) = find(&parent, &target).await;
-        let status = if phases.is_ok() { sub.status } else { status_of(&phases) };
-        let info = sub.found.info();
+        let status = if phases.is_ok() { sub.reply.status } else { status_of(&phases) };
+        let info = sub.resource.found.info();
         let found = Found {
             status,
-            the_request: &sub.line,
-            method: &sub.method,
-            content_type: sub.content_type.as_deref(),
-            handler: sub.handler.as_deref(),
+            the_request: &sub.client.line,
+            method: &sub.target.method,
+            content_type: sub.resource.content_type.as_deref(),
+            handler: sub.resource.handler.as_deref(),
             unparsed_uri: &target,
-            uri: &sub.uri,
-            filename: &sub.filename,
-            path_info: &sub.path_info,
-            args: sub.args.as_deref(),
+            uri: &sub.target.uri,
+            filename: &sub.resource.filename,
+            path_info: &sub.resource.path_info,
+            args: sub.target.args.as_deref(),
             mtime: info.map_or(0, |info| u64::try_from(info.mtime).unwrap_or(0)),
-            request_time: sub.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            request_time: sub.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         };
         told(&ToPhp::Found(found))
     })
@@ -169,8 +169,11 @@ fn included(request: &Request, target: &[u8]) -> Asked {
 
 /// Whether the part would need the only worker of the pool, which waits for it.
 fn waits_for_itself(parent: &Request, sub: &Request) -> bool {
-    let is_php =
-        sub.handler.as_deref().is_some_and(|name| PHP.handlers.iter().any(|own| own.as_bytes() == name));
+    let is_php = sub
+        .resource
+        .handler
+        .as_deref()
+        .is_some_and(|name| PHP.handlers.iter().any(|own| own.as_bytes() == name));
     let most = hostler_config::pools::settings(&parent.server).max_workers;
     if is_php && most == 1 {
         let message = "virtual() of another script needs a worker beside the one that waits for it: MaxRequestWorkers is 1";

@@ -31,9 +31,9 @@ const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destinatio
 
 /// Makes the head the request's answer.
 pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
-    request.status = said.head.status;
+    request.reply.status = said.head.status;
     let reason = said.bytes.slice(said.head.reason.start as usize..said.head.reason.end as usize);
-    request.reason = (!reason.is_empty()).then_some(reason);
+    request.reply.reason = (!reason.is_empty()).then_some(reason);
     let is_chunked = said.head.all(&said.bytes, "transfer-encoding").next().is_some();
     let connection: Vec<&[u8]> =
         said.head.all(&said.bytes, "connection").flat_map(|value| value.split(|b| *b == b',')).collect();
@@ -58,8 +58,8 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
     if matches!(via, Via::On | Via::Full) {
         fields.merge("Via", &outgoing::via(request, via, said.head.version.min(HTTP_11)).into());
     }
-    request.content_type = fields.take(b"Content-Type");
-    request.headers_out = fields;
+    request.resource.content_type = fields.take(b"Content-Type");
+    request.reply.headers_out = fields;
     request.notes.set(KEEPS_SERVER, "1");
 }
 
@@ -71,7 +71,7 @@ pub(super) fn tell_early(request: &Request, said: &Said) {
         how.is_some_and(|how| how.eq_ignore_ascii_case(b"suppress"))
     };
     let may = said.head.status > 101 && !request.is_sub();
-    let Some(early) = request.early.as_ref().filter(|_| may).and_then(Weak::upgrade) else { return };
+    let Some(early) = request.reply.early.as_ref().filter(|_| may).and_then(Weak::upgrade) else { return };
     if is_suppressed() {
         return;
     }
@@ -100,7 +100,7 @@ pub(super) fn trailers(fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
 
 /// URLs and cookies in this server's words.
 pub(super) fn map(request: &Request, member: &str, fields: &mut Table) {
-    let dir = &request.dir.proxy;
+    let dir = &request.resource.dir.proxy;
     if dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty() {
         return;
     }
@@ -126,10 +126,10 @@ pub(super) fn apply_upgrade(request: &mut Request, to: &Destination, said: &Said
     apply(request, to, said);
     let upgrade = said.head.all(&said.bytes, "upgrade").next().map(Bytes::copy_from_slice);
     if let Some(upgrade) = upgrade {
-        request.headers_out.set("Upgrade", upgrade);
+        request.reply.headers_out.set("Upgrade", upgrade);
     }
-    request.headers_out.set("Connection", "Upgrade");
-    if let Some(content_type) = request.content_type.take() {
-        request.headers_out.set("Content-Type", content_type);
+    request.reply.headers_out.set("Connection", "Upgrade");
+    if let Some(content_type) = request.resource.content_type.take() {
+        request.reply.headers_out.set("Content-Type", content_type);
     }
 }

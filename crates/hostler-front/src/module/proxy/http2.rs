@@ -23,10 +23,10 @@ pub(super) enum NotBegun {
 /// The request's head.
 fn head(request: &Request, to: &Destination, length: Option<u64>) -> Option<Http2Head> {
     let scheme = if to.url.is_secure() { "https" } else { "http" };
-    let mut head = Http2Head::new(&request.method, scheme, &outgoing::host(request, to), &to.path)?;
+    let mut head = Http2Head::new(&request.target.method, scheme, &outgoing::host(request, to), &to.path)?;
     outgoing::fields(request, |name, value| head.add(name, value));
     // The only word that it may have here (RFC 9113 §8.2.2); who asks for trailers is given them.
-    if request.headers_in.all(b"TE").any(|value| has_token(value, b"trailers")) {
+    if request.target.headers_in.all(b"TE").any(|value| has_token(value, b"trailers")) {
         head.add(b"te", b"trailers");
     }
     if let Some(length) = length {

@@ -45,7 +45,7 @@ pub(super) struct Framing<'a> {
 pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) -> Bytes {
     let is_old = request.env.contains("force-proxy-request-1.0");
     let mut out = Vec::with_capacity(1024);
-    out.extend_from_slice(&request.method);
+    out.extend_from_slice(&request.target.method);
     out.push(b' ');
     out.extend_from_slice(&to.path);
     out.extend_from_slice(if is_old { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
@@ -58,12 +58,12 @@ pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) ->
 
 /// The fields, but for those about the connection and the body.
 pub(super) fn fields(request: &Request, mut add: impl FnMut(&[u8], &[u8])) {
-    let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
+    let connection = request.target.headers_in.joined(b"Connection").unwrap_or_default();
     let is_named =
         |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
     let own = own_fields(request);
     let is_own = |name: &[u8]| own.iter().any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name));
-    for (name, value) in request.headers_in.iter() {
+    for (name, value) in request.target.headers_in.iter() {
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
         let stays = is(&HOP_BY_HOP)
             || is(&[b"host", b"expect"])
@@ -103,9 +103,9 @@ fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
 
 /// Which of its names the server is called by.
 pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
-    if request.dir.proxy.preserve_host == Some(true) {
-        let own = || variables::virtual_host(&request.server, &request.peer).into_owned();
-        return request.headers_in.find("Host").map_or_else(own, |host| host.to_vec());
+    if request.resource.dir.proxy.preserve_host == Some(true) {
+        let own = || variables::virtual_host(&request.server, &request.client.peer).into_owned();
+        return request.target.headers_in.find("Host").map_or_else(own, |host| host.to_vec());
     }
     let base = to.url.base();
     base.split_once("://").map_or_else(Vec::new, |(_, host)| host.as_bytes().to_vec())
@@ -115,22 +115,22 @@ pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
 fn own_fields(request: &Request) -> Vec<(&'static str, Option<Vec<u8>>)> {
     let mut own = Vec::new();
     let conf = &request.server.conf.proxy;
-    let joined = |name: &str, value: &[u8]| match request.headers_in.joined(name.as_bytes()) {
+    let joined = |name: &str, value: &[u8]| match request.target.headers_in.joined(name.as_bytes()) {
         Some(known) if !is_hop(request, name) => [&known[..], b", ", value].concat(),
         _ => value.to_vec(),
     };
     match conf.via.unwrap_or_default() {
         Via::Off => {}
         Via::Block => own.push(("Via", None)),
-        via => own.push(("Via", Some(joined("Via", &self::via(request, via, request.version))))),
+        via => own.push(("Via", Some(joined("Via", &self::via(request, via, request.client.version))))),
     }
-    if request.dir.proxy.add_headers != Some(false) {
-        let client = request.peer.remote.ip().to_string();
+    if request.resource.dir.proxy.add_headers != Some(false) {
+        let client = request.client.peer.remote.ip().to_string();
         own.push(("X-Forwarded-For", Some(joined("X-Forwarded-For", client.as_bytes()))));
-        if let Some(host) = request.headers_in.find("Host") {
+        if let Some(host) = request.target.headers_in.find("Host") {
             own.push(("X-Forwarded-Host", Some(joined("X-Forwarded-Host", host))));
         }
-        let server = variables::virtual_host(&request.server, &request.peer);
+        let server = variables::virtual_host(&request.server, &request.client.peer);
         own.push(("X-Forwarded-Server", Some(joined("X-Forwarded-Server", &server))));
     }
     if let Some(most) = max_forwards(request) {
@@ -141,7 +141,7 @@ fn own_fields(request: &Request) -> Vec<(&'static str, Option<Vec<u8>>)> {
 
 /// Whether the client has said that a field is for this connection only.
 fn is_hop(request: &Request, name: &str) -> bool {
-    request.headers_in.all(b"Connection").any(|value| has_token(value, name.as_bytes()))
+    request.target.headers_in.all(b"Connection").any(|value| has_token(value, name.as_bytes()))
 }
 
 /// `Max-Forwards` for the next server; `None`: it is not told.
@@ -154,15 +154,15 @@ fn max_forwards(request: &Request) -> Option<i64> {
 
 /// What the client says of how many servers may hand its request on.
 pub(super) fn asked_forwards(request: &Request) -> Option<i64> {
-    let text = std::str::from_utf8(request.headers_in.find("Max-Forwards")?).ok()?.trim();
+    let text = std::str::from_utf8(request.target.headers_in.find("Max-Forwards")?).ok()?.trim();
     Some(text.parse().unwrap_or(0))
 }
 
 /// What `Via` says of this server.
 pub(super) fn via(request: &Request, via: Via, version: Version) -> Vec<u8> {
-    let name = variables::virtual_host(&request.server, &request.peer);
+    let name = variables::virtual_host(&request.server, &request.client.peer);
     let port = variables::server_port(request);
-    let usual = if request.peer.tls.is_some() { 443 } else { 80 };
+    let usual = if request.client.peer.tls.is_some() { 443 } else { 80 };
     let mut out = format!("{}.{} ", version / 1000, version % 1000).into_bytes();
     out.extend_from_slice(&name);
     if port != usual {

@@ -42,7 +42,7 @@ pub(super) async fn handle(request: &mut Request, aim: &Aim, whose: &Whose) -> R
         let to = choose(request, whose, aim, &mut balanced).await?;
         let missed = match attempt(request, &to, &mut client).await {
             Ok(body) => {
-                note_failure(request, &to, request.status);
+                note_failure(request, &to, request.reply.status);
                 return overridden(request).map_or(Ok(body), Err);
             }
             Err(Missed::Halt(halt)) => return Err(halt),
@@ -129,11 +129,11 @@ fn path_info(request: &mut Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
         let slash = dot.and_then(|dot| Some(dot + path[dot..].iter().position(|b| *b == b'/')?));
         let Some(slash) = slash else { return Ok(path.to_vec()) };
         // Quirk(apache): the script's name is told with it, as php-fpm wants it.
-        request.path_info = path[slash..].to_vec();
+        request.resource.path_info = path[slash..].to_vec();
         return Ok(path.to_vec());
     }
     let info = if is("unescape") { percent_decoded(path) } else { path.to_vec() };
-    request.path_info = info;
+    request.resource.path_info = info;
     Ok(path.to_vec())
 }
 
@@ -160,9 +160,9 @@ fn percent_decoded(path: &[u8]) -> Vec<u8> {
 /// mod_proxy_uwsgi: the path behind the server's name is the application's, what comes before it in the URL its name.
 /// It is told as it is, without escapes.
 fn tell_path(request: &mut Request) -> Vec<u8> {
-    let path = split(&request.filename[PREFIX.len()..]).1.to_vec();
-    if request.uri.ends_with(&path) {
-        request.path_info.clone_from(&path);
+    let path = split(&request.resource.filename[PREFIX.len()..]).1.to_vec();
+    if request.target.uri.ends_with(&path) {
+        request.resource.path_info.clone_from(&path);
     }
     path
 }
@@ -204,8 +204,8 @@ async fn contain(
         let status = error.status();
         Missed::NotConnected(error, status)
     })?;
-    let mut fields = std::mem::take(&mut request.headers_out);
+    let mut fields = std::mem::take(&mut request.reply.headers_out);
     answer::map(request, to.upstream.name(), &mut fields);
-    request.headers_out = fields;
+    request.reply.headers_out = fields;
     Ok(body)
 }

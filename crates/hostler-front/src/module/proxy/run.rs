@@ -111,7 +111,7 @@ impl Balanced {
             Whose::One(_) => BalancerParameters::default(),
         };
         let session = parameters.sticky.as_ref().and_then(|(cookie, path)| {
-            let cookies = request.headers_in.joined(b"Cookie").unwrap_or_default();
+            let cookies = request.target.headers_in.joined(b"Cookie").unwrap_or_default();
             route_of(&aim.path, &cookies, (cookie, path), parameters.semicolon == Some(true))
         });
         Self { parameters, session, tried: Vec::new(), since: Instant::now() }
@@ -286,7 +286,7 @@ fn parts(conversation: Conversation) -> (Upload, Usage) {
 fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool {
     let unsent = upload.is_some() && upload.sent == 0;
     let idempotent =
-        matches!(&*request.method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE");
+        matches!(&*request.target.method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE");
     failure.is_stale && (unsent || idempotent) && upload.rewind()
 }
 
@@ -320,9 +320,12 @@ fn outgoing(request: &Request, to: &Destination, upload: &Upload, key: Option<&s
 
 /// Whether the client waits for the server's word before it sends its body, and the server is to be asked.
 fn expects(request: &Request) -> bool {
-    let said =
-        request.headers_in.find("Expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-    said && request.dir.proxy.forward_continue != Some(false)
+    let said = request
+        .target
+        .headers_in
+        .find("Expect")
+        .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+    said && request.resource.dir.proxy.forward_continue != Some(false)
 }
 
 pub(super) async fn connect(

@@ -22,7 +22,8 @@ pub(super) fn of(request: &Request, to: &Destination) -> Result<Option<Arc<Secur
         log::request(request, Severity::Error, "proxy", &message);
         Halt::Status(500)
     };
-    let settings = request.dir.ssl.backends.as_ref().filter(|settings| settings.engine == Some(true));
+    let settings =
+        request.resource.dir.ssl.backends.as_ref().filter(|settings| settings.engine == Some(true));
     let settings =
         settings.ok_or_else(|| refused("its URL asks for TLS, which is not enabled (SSLProxyEngine on)"))?;
     let settings =
@@ -48,7 +49,11 @@ pub(super) fn of_check(thread: &Thread, server: &Server, url: &Url) -> Result<Op
 
 /// The name that the server has to have: the client's word for it with `ProxyPreserveHost`, else the URL's.
 fn name(request: &Request, to: &Destination) -> String {
-    let preserved = request.headers_in.find("Host").filter(|_| request.dir.proxy.preserve_host == Some(true));
+    let preserved = request
+        .target
+        .headers_in
+        .find("Host")
+        .filter(|_| request.resource.dir.proxy.preserve_host == Some(true));
     let Some(host) = preserved else { return to.url.host.to_string() };
     let host = String::from_utf8_lossy(host);
     let bare = match host.strip_prefix('[') {

@@ -57,7 +57,7 @@ pub(super) struct Destination {
 }
 
 fn refused(request: &Request, status: u16, why: &str) -> Halt {
-    let url = String::from_utf8_lossy(&request.filename).into_owned();
+    let url = String::from_utf8_lossy(&request.resource.filename).into_owned();
     log::request(request, Severity::Error, "proxy", &format!("{url}: {why}"));
     Halt::Status(status)
 }
@@ -65,7 +65,11 @@ fn refused(request: &Request, status: u16, why: &str) -> Halt {
 /// The request's URL there, as it is sent.
 pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     let proxied = request.slots.find::<Proxied>().copied().unwrap_or_default();
-    let whole = request.filename.strip_prefix(PREFIX).ok_or_else(|| refused(request, 500, "it is no URL"))?;
+    let whole = request
+        .resource
+        .filename
+        .strip_prefix(PREFIX)
+        .ok_or_else(|| refused(request, 500, "it is no URL"))?;
     let (base, path) = split(whole);
     let base = std::str::from_utf8(base).map_err(|_| refused(request, 400, "its host is malformed"))?;
     let url = Url::parse(base).map_err(|why| refused(request, 400, &why))?;
@@ -82,7 +86,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
         sent.insert(0, b'/');
     }
     // Quirk(apache): noquery concerns FastCGI's variables, and no URL.
-    if let Some(args) = request.args.as_ref().filter(|_| !proxied.raw) {
+    if let Some(args) = request.target.args.as_ref().filter(|_| !proxied.raw) {
         sent.push(b'?');
         sent.extend_from_slice(args);
     }
@@ -173,13 +177,13 @@ impl Destination {
             Some(protocols) => protocols.iter().any(|name| is(name)),
             None => matches!(&*self.url.scheme, "ws" | "wss") && is("websocket"),
         };
-        (may && request.body.is_empty() && !request.is_sub()).then_some(asked)
+        (may && request.target.body.is_empty() && !request.is_sub()).then_some(asked)
     }
 }
 
 /// The protocol that a client wants its connection to change to (RFC 9110 §7.8).
 fn asked_on_a_connection(request: &Request) -> Option<&Bytes> {
-    let is_wanted = request.version == HTTP_11
-        && request.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
-    request.headers_in.find("Upgrade").filter(|_| is_wanted)
+    let is_wanted = request.client.version == HTTP_11
+        && request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
+    request.target.headers_in.find("Upgrade").filter(|_| is_wanted)
 }

@@ -34,7 +34,7 @@ impl Upload {
     /// Finds out how the body will be sent, for which the beginning of one without a length is read.
     pub(super) async fn begin(request: &Request) -> Result<Self, BodyError> {
         let mut upload = Self {
-            body: request.body.clone(),
+            body: request.target.body.clone(),
             first: Vec::new(),
             next: VecDeque::new(),
             is_whole: false,
@@ -43,15 +43,15 @@ impl Upload {
             sending: Sending::None,
             length: None,
         };
-        let said = request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
-        if request.body.is_empty() {
+        let said = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
+        if request.target.body.is_empty() {
             upload.is_whole = true;
             upload.length = said.filter(|length| *length == 0);
             return Ok(upload);
         }
         upload.length = said;
         upload.sending = Sending::Plain;
-        if said.is_none() && !request.headers_in.contains("Expect") {
+        if said.is_none() && !request.target.headers_in.contains("Expect") {
             upload.gather().await?;
         }
         if upload.length.is_none() {

@@ -93,11 +93,12 @@ impl View<'_> {
 
 /// Looks up a URL or a file; `None` if that would be a question about the very question that is asked.
 async fn sub(request: &Request, how: Ahead, target: &[u8]) -> Option<(Request, Continue)> {
-    let same = request.is_sub() && request.notes.find(AHEAD_OF).is_some_and(|uri| **uri == *request.uri);
+    let same =
+        request.is_sub() && request.notes.find(AHEAD_OF).is_some_and(|uri| **uri == *request.target.uri);
     if same {
         return None;
     }
-    let note = |sub: &mut Request| sub.notes.set(AHEAD_OF, request.uri.clone());
+    let note = |sub: &mut Request| sub.notes.set(AHEAD_OF, request.target.uri.clone());
     Some(match how {
         Ahead::Uri => Box::pin(walk::look_up_noted(request, target, note)).await,
         Ahead::File => Box::pin(walk::look_up_file_noted(request, target, note)).await,
@@ -105,14 +106,20 @@ async fn sub(request: &Request, how: Ahead, target: &[u8]) -> Option<(Request, C
 }
 
 fn looked_up(how: Ahead, sub: &Request, phase: &Continue) -> Looked {
-    let slash = sub.found.is_directory() && !sub.filename.ends_with(b"/") && sub.dir.dir.redirects_to_slash();
+    let slash = sub.resource.found.is_directory()
+        && !sub.resource.filename.ends_with(b"/")
+        && sub.resource.dir.dir.redirects_to_slash();
     let status = match phase {
         // mod_dir would redirect to the name with a slash.
         Ok(()) if how == Ahead::File && slash => 301,
         Ok(()) | Err(Halt::Redirect { .. } | Halt::Done(_)) => 200,
         Err(Halt::Status(status)) => *status,
     };
-    Looked { status, filename: sub.filename.clone(), exists: !matches!(sub.found, Found::Nothing) }
+    Looked {
+        status,
+        filename: sub.resource.filename.clone(),
+        exists: !matches!(sub.resource.found, Found::Nothing),
+    }
 }
 
 /// A variable's value in a request that was looked up.

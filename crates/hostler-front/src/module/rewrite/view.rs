@@ -105,15 +105,15 @@ pub(super) fn trace(request: &Request, level: u8, directory: Option<&str>, text:
 
 impl Host for View<'_> {
     fn filename(&self) -> &[u8] {
-        &self.request().filename
+        &self.request().resource.filename
     }
 
     fn path_info(&self) -> &[u8] {
-        &self.request().path_info
+        &self.request().resource.path_info
     }
 
     fn query(&self) -> Option<&[u8]> {
-        self.request().args.as_deref()
+        self.request().target.args.as_deref()
     }
 
     fn query_string(&self) -> Option<&[u8]> {
@@ -122,12 +122,12 @@ impl Host for View<'_> {
     }
 
     fn uri(&self) -> &[u8] {
-        &self.request().uri
+        &self.request().target.uri
     }
 
     fn unparsed_uri(&self) -> &[u8] {
         self.mark(Looks::More);
-        &self.request().target
+        &self.request().client.target
     }
 
     fn is_subrequest(&self) -> bool {
@@ -143,7 +143,7 @@ impl Host for View<'_> {
 
     fn server_address(&self) -> Option<Cow<'_, [u8]>> {
         self.mark(Looks::More);
-        Some(Cow::Owned(self.request().peer.local.ip().to_string().into_bytes()))
+        Some(Cow::Owned(self.request().client.peer.local.ip().to_string().into_bytes()))
     }
 
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
@@ -207,7 +207,7 @@ impl Host for View<'_> {
     fn is_own(&self, host: &[u8], port: Option<u16>) -> bool {
         let request = self.request();
         let core = &request.server.conf.core;
-        let default = if request.peer.tls.is_some() { 443 } else { 80 };
+        let default = if request.client.peer.tls.is_some() { 443 } else { 80 };
         // Quirk(apache): a ServerName without a port is of none.
         if core.server_name.as_ref().and_then(|name| name.port) != Some(port.unwrap_or(default)) {
             return false;
@@ -224,7 +224,7 @@ impl Host for View<'_> {
 
     fn context(&self) -> (Vec<u8>, Vec<u8>) {
         let request = self.request();
-        (variables::context_document_root(request), request.context_prefix.clone())
+        (variables::context_document_root(request), request.resource.context_prefix.clone())
     }
 
     fn is_overdue(&self) -> bool {
@@ -235,28 +235,31 @@ impl Host for View<'_> {
     fn random(&self) -> u64 {
         self.mark(Looks::More);
         let request = self.request();
-        let time =
-            request.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+        let time = request
+            .client
+            .received
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |time| time.subsec_nanos());
         // What is to be spread evenly, not to be kept secret.
         (request.number ^ u64::from(time)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
     }
 
     fn time(&self) -> i64 {
         self.mark(Looks::More);
-        let since = self.request().received.duration_since(std::time::UNIX_EPOCH);
+        let since = self.request().client.received.duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |time| time.as_secs() as i64)
     }
 
     fn set_filename(&mut self, filename: Vec<u8>) {
-        self.host.request.filename = filename;
+        self.host.request.resource.filename = filename;
     }
 
     fn set_query(&mut self, query: Option<Vec<u8>>) {
-        self.host.request.args = query.map(Bytes::from);
+        self.host.request.target.args = query.map(Bytes::from);
     }
 
     fn discard_path_info(&mut self) {
-        self.host.request.path_info.clear();
+        self.host.request.resource.path_info.clear();
     }
 
     fn set_env(&mut self, name: &[u8], value: Option<Vec<u8>>) {
@@ -286,12 +289,12 @@ impl Host for View<'_> {
     }
 
     fn add_cookie(&mut self, name: &[u8], field: Vec<u8>) {
-        if self.request().err_headers_out.count("Set-Cookie") >= MOST_COOKIES {
+        if self.request().reply.err_headers_out.count("Set-Cookie") >= MOST_COOKIES {
             self.fail("rules set too many cookies");
             return;
         }
         self.host.request.notes.set(cookie(name), Bytes::from_static(b"set"));
-        self.host.request.err_headers_out.add("Set-Cookie", field);
+        self.host.request.reply.err_headers_out.add("Set-Cookie", field);
     }
 
     fn add_vary(&mut self, header: &str) {

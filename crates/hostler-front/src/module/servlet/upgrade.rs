@@ -65,11 +65,11 @@ pub(super) fn wanted(request: &Request) -> Option<Bytes> {
     if let Some(protocol) = websocket::asked(request) {
         return (!request.is_sub()).then(|| protocol.clone());
     }
-    let protocol = request.headers_in.find("Upgrade")?;
+    let protocol = request.target.headers_in.find("Upgrade")?;
     // What clients offer by the way: the front itself speaks it, or not.
     let is_of_the_front = has_token(protocol, b"h2c") || has_token(protocol, b"tls/1.0");
-    let is_asked = request.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
-    let is_plain = request.version == HTTP_11 && request.body.is_empty() && !request.is_sub();
+    let is_asked = request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
+    let is_plain = request.client.version == HTTP_11 && request.target.body.is_empty() && !request.is_sub();
     (is_asked && is_plain && !is_of_the_front).then(|| protocol.clone())
 }
 
@@ -145,18 +145,18 @@ fn socket<'a>(head: &'a Head, machine: &Machine) -> Result<&'a [u8], String> {
 /// The request as it is sent.
 fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> Bytes {
     let mut out = Vec::with_capacity(1024);
-    out.extend_from_slice(&request.method);
+    out.extend_from_slice(&request.target.method);
     out.push(b' ');
-    let path = request.notes.find(PATH).map_or(&request.uri[..], |path| &path[..]);
+    let path = request.notes.find(PATH).map_or(&request.target.uri[..], |path| &path[..]);
     out.extend_from_slice(&escape_path(path));
-    if let Some(args) = &request.args {
+    if let Some(args) = &request.target.args {
         out.push(b'?');
         out.extend_from_slice(args);
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
     field(&mut out, b"Host", host.as_bytes());
-    let connection = request.headers_in.joined(b"Connection").unwrap_or_default();
-    for (name, value) in request.headers_in.iter() {
+    let connection = request.target.headers_in.joined(b"Connection").unwrap_or_default();
+    for (name, value) in request.target.headers_in.iter() {
         let is_one = NOT_SENT.iter().any(|one| name.eq_ignore_ascii_case(one));
         if !is_one && !has_token(&connection, name) {
             field(&mut out, name, value);
@@ -172,7 +172,7 @@ fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> By
 
 /// What AJP has places for.
 fn facts(request: &Request) -> Vec<u8> {
-    let peer = &request.peer;
+    let peer = &request.client.peer;
     let mut out = Vec::with_capacity(256);
     let mut fact = |name: &str, value: &[u8]| {
         if !out.is_empty() {
@@ -195,7 +195,7 @@ fn facts(request: &Request) -> Vec<u8> {
     fact("at", variables::server_port(request).to_string().as_bytes());
     let optional = [
         ("called", peer.names.client().map(str::as_bytes)),
-        ("host", request.headers_in.find("Host").map(|value| &value[..])),
+        ("host", request.target.headers_in.find("Host").map(|value| &value[..])),
         ("user", request.user.as_deref()),
         ("auth", request.auth_type.as_deref()),
     ];
@@ -259,9 +259,9 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
         return Err(Error::because(Kind::ProtocolViolation, "its Sec-WebSocket-Accept does not fit the key"));
     }
     if let Some(protocol) = said.head.all(&said.bytes, "upgrade").next() {
-        request.headers_out.set("Upgrade", Bytes::copy_from_slice(protocol));
+        request.reply.headers_out.set("Upgrade", Bytes::copy_from_slice(protocol));
     }
-    request.headers_out.set("Connection", "Upgrade");
+    request.reply.headers_out.set("Connection", "Upgrade");
     let Conversation { exchange, upstream, usage, .. } = conversation;
     let connection = exchange.into_tunnel().ok_or_else(|| Error::new(Kind::System))?;
     Ok(Answered::Changed(Box::new(Tunnel::new(connection, (upstream, usage), None))))
@@ -269,19 +269,19 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
 
 /// Makes the head the request's answer.
 fn apply(request: &mut Request, said: &Said) {
-    request.status = said.head.status;
+    request.reply.status = said.head.status;
     for (name, value) in &said.head.fields {
         let piece =
             |span: hostler_http1::head::Span| said.bytes.slice(span.start as usize..span.end as usize);
         let (name, value) = (piece(*name), piece(*value));
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
-            request.content_type = Some(value);
+            request.resource.content_type = Some(value);
         } else if !(is(b"Date") || is(b"Server") || is(b"Content-Length")) {
-            request.headers_out.add(name, value);
+            request.reply.headers_out.add(name, value);
         }
     }
-    withdraw_connection(&mut request.headers_out, &mut request.notes);
+    withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
 }
 
 /// The answer of an application that stays with HTTP.
@@ -305,7 +305,7 @@ impl BodyStream for Output {
                 Ok(Event::Interim(_) | Event::Head(_) | Event::Trailers(_) | Event::Upgraded) => {}
                 Err(error) => {
                     self.conversation = None;
-                    let why = log::cause(&self.request, &error, &self.request.filename);
+                    let why = log::cause(&self.request, &error, &self.request.resource.filename);
                     return Poll::Ready(Some(Err(BodyError::Script(why))));
                 }
             }

@@ -17,21 +17,21 @@ pub(super) fn take(request: &mut Request, name: &str, remove: bool) -> Option<Ve
     let mut search = Search { start: [name.as_bytes(), b"="].concat(), value: None, differs: false };
     let mut rest = Table::default();
     for field in FIELDS {
-        for value in request.headers_in.all(field.as_bytes()) {
+        for value in request.target.headers_in.all(field.as_bytes()) {
             if let Some(others) = search.line(value) {
                 rest.add(field, others);
             }
         }
     }
     if search.differs {
-        let uri = String::from_utf8_lossy(&request.uri).into_owned();
+        let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
         let message = format!("AH00011: client submitted cookie '{name}' more than once: {uri}");
         log::request(request, Severity::Error, "session_cookie", &message);
         return None;
     }
     if remove {
-        FIELDS.iter().for_each(|field| request.headers_in.unset(field));
-        rest.iter().for_each(|(field, value)| request.headers_in.add(field.clone(), value.clone()));
+        FIELDS.iter().for_each(|field| request.target.headers_in.unset(field));
+        rest.iter().for_each(|(field, value)| request.target.headers_in.add(field.clone(), value.clone()));
     }
     search.value
 }
@@ -83,8 +83,8 @@ pub(super) fn write(request: &mut Request, dir: &Dir, encoded: &[u8], max_age: i
         let Some(cookie) = cookie else { continue };
         if encoded.is_empty() {
             let gone = format!("{}=;Max-Age=0;{}", cookie.name, cookie.attributes);
-            request.headers_out.add(field, gone.clone());
-            request.err_headers_out.add(field, gone);
+            request.reply.headers_out.add(field, gone.clone());
+            request.reply.err_headers_out.add(field, gone);
             continue;
         }
         let mut line = [cookie.name.as_bytes(), b"=", encoded, b";"].concat();
@@ -93,7 +93,7 @@ pub(super) fn write(request: &mut Request, dir: &Dir, encoded: &[u8], max_age: i
         }
         let attributes = if cookie.attributes.is_empty() { ATTRIBUTES } else { &cookie.attributes };
         line.extend_from_slice(attributes.as_bytes());
-        request.err_headers_out.add(field, line);
+        request.reply.err_headers_out.add(field, line);
     }
 }
 

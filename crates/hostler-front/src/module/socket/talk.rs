@@ -174,8 +174,8 @@ async fn begin<P: Variables>(
 ) -> Result<Begun<P>, Error> {
     let Ask { target, mut environment, keep, role, timeout, module, .. } = ask;
     // Only who answers is given the body.
-    if role == Role::Responder && !request.body.is_empty() {
-        let client = client.get_or_insert_with(|| ClientBody::of(request.body.clone()));
+    if role == Role::Responder && !request.target.body.is_empty() {
+        let client = client.get_or_insert_with(|| ClientBody::of(request.target.body.clone()));
         measure(client, &mut environment).await?;
     }
     let mut head = Vec::with_capacity(4096);
@@ -198,7 +198,7 @@ async fn begin<P: Variables>(
     };
     let pool = request.thread.shared.sockets.pool::<P>(&request.thread, &request.server, &target)?;
     // What has been asked for once may have been done (RFC 9110 §9.2.2).
-    let may_repeat = !has_rest && matches!(&request.method[..], b"GET" | b"HEAD");
+    let may_repeat = !has_rest && matches!(&request.target.method[..], b"GET" | b"HEAD");
     let again = may_repeat.then(|| Again { pool: pool.clone(), work: work.clone() });
     let exchange = pool.begin(work).await?;
     let rest = client.take().filter(|_| has_rest);
@@ -240,14 +240,14 @@ async fn answer<P: Variables>(
         return Ok(body(request, program).await);
     }
     for note in &header.notes {
-        let message = format!("{note}: {}", String::from_utf8_lossy(&request.filename));
+        let message = format!("{note}: {}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, module, &message);
     }
     match cgi::apply(request, header) {
         Condition::Met => Ok(body(request, program).await),
         Condition::Failed => Err(Halt::Status(412)),
         Condition::NotModified => {
-            request.status = 304;
+            request.reply.status = 304;
             Ok(Body::Empty)
         }
     }
@@ -256,7 +256,7 @@ async fn answer<P: Variables>(
 /// The rest of the output: as one piece if it comes at once, else as it comes.
 async fn body<P: Variables>(request: &Request, mut program: Conversation<P>) -> Body {
     if !program.gather(WHOLE, PATIENCE).await {
-        let script = String::from_utf8_lossy(&request.filename).into_owned();
+        let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
         return Body::Stream(Box::new(Output { program, script }));
     }
     let whole = program.whole();
@@ -273,13 +273,13 @@ impl<P: Variables> cgi::Rest for Conversation<P> {
 pub(crate) fn fail(request: &mut Request, module: &str, error: &Error, status: u16) -> Halt {
     if matches!(error.kind, Kind::QueueFull | Kind::NotConnected) {
         // There may be very many of these.
-        log::failure_soon(request, module, error, &request.filename);
+        log::failure_soon(request, module, error, &request.resource.filename);
         request.is_refused = error.kind == Kind::QueueFull;
     } else {
-        log::failure(request, module, error, &request.filename);
+        log::failure(request, module, error, &request.resource.filename);
     }
     if let Some(seconds) = error.retry_after {
-        request.headers_out.set("Retry-After", seconds.to_string());
+        request.reply.headers_out.set("Retry-After", seconds.to_string());
     }
     Halt::Status(status)
 }
@@ -293,7 +293,7 @@ struct ErrorLines {
 
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
-        log::script_line(&self.request, self.module, &self.request.filename, line);
+        log::script_line(&self.request, self.module, &self.request.resource.filename, line);
     }
 }
 

@@ -26,9 +26,9 @@ thread_local! {
 
 /// Whether it is. Said once for each change: whoever is told has the workers made anew.
 pub(super) fn is_newer(request: &Request, group: &Arc<str>) -> bool {
-    let Some(info) = request.found.info() else { return false };
+    let Some(info) = request.resource.found.info() else { return false };
     let facts = (info.dev, info.ino, info.size, info.mtime, info.mtime_nsec);
-    let key = (request.server.id, group.clone(), request.filename.clone());
+    let key = (request.server.id, group.clone(), request.resource.filename.clone());
     SEEN.with_borrow_mut(|seen| {
         if seen.get(&key) == Some(&facts) {
             return false;

@@ -34,7 +34,7 @@ thread_local! {
 pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let is_filtered = crate::hook::filter::are_any(request);
-    let key = (Arc::as_ptr(&request.dir) as usize, request.server.id, aliased, is_filtered);
+    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, aliased, is_filtered);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.directory.clone();
@@ -44,7 +44,7 @@ pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = (id, define(request, aliased, is_filtered, id).into());
-        known.insert(key, Known { directory: directory.clone(), _dir: request.dir.clone() });
+        known.insert(key, Known { directory: directory.clone(), _dir: request.resource.dir.clone() });
         directory
     })
 }
@@ -53,11 +53,11 @@ fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32)
     let aliases = &request.server.conf.part(&SERVER).aliases;
     let own = aliased.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
     let (mut bytes, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
-    python(request.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
+    python(request.resource.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
         server: request.thread.shared.engines.place(&request.server, &ENGINE),
-        limit_request_body: request.dir.core.limit_request_body.unwrap_or(1 << 30),
+        limit_request_body: request.resource.dir.core.limit_request_body.unwrap_or(1 << 30),
         signature: &signature,
         own: &bytes,
         ..Directory::default()

@@ -45,6 +45,7 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
     let has_body = has_body(request);
     let announced = announced(request, has_body);
     let named: Vec<&[u8]> = request
+        .target
         .headers_in
         .all(b"Connection")
         .flat_map(|value| value.split(|byte| *byte == b','))
@@ -59,6 +60,7 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         !NOT_SENT.iter().any(is) && !named.iter().any(is) && !is_a_lie
     };
     let headers: Vec<(&[u8], &[u8])> = request
+        .target
         .headers_in
         .iter()
         .filter(|(name, _)| is_sent(name))
@@ -68,15 +70,15 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
     let mut attributes = texts.attributes(request);
     attributes.extend_from_slice(&told.attributes);
     let forward = ForwardRequest {
-        method: &request.method,
+        method: &request.target.method,
         protocol: variables::protocol(request).as_bytes(),
         req_uri: told.path,
         remote_addr: texts.remote.as_bytes(),
-        remote_host: request.peer.names.client().map(str::as_bytes),
+        remote_host: request.client.peer.names.client().map(str::as_bytes),
         server_name: told.server_name.unwrap_or(&texts.server_name),
         // Quirk(tomcat): it takes it for the port that was connected to; the one that the client has named stands in Host.
-        server_port: request.peer.local.port(),
-        is_ssl: request.peer.tls.is_some(),
+        server_port: request.client.peer.local.port(),
+        is_ssl: request.client.peer.tls.is_some(),
         headers: &headers,
         attributes: &attributes,
     };
@@ -85,8 +87,8 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
 
 /// Whether there is a body to send: one whose length is told to be zero is none.
 pub(super) fn has_body(request: &Request) -> bool {
-    let is_chunked = request.headers_in.contains("Transfer-Encoding");
-    !request.body.is_empty() && (is_chunked || !is_get_of_nothing(request))
+    let is_chunked = request.target.headers_in.contains("Transfer-Encoding");
+    !request.target.body.is_empty() && (is_chunked || !is_get_of_nothing(request))
 }
 
 /// What the head says of the body.
@@ -94,14 +96,14 @@ fn announced(request: &Request, has_body: bool) -> Announced {
     if !has_body {
         return Announced::Nothing;
     }
-    let length = request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
-    let chunked = request.headers_in.contains("Transfer-Encoding");
+    let length = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
+    let chunked = request.target.headers_in.contains("Transfer-Encoding");
     if !chunked && length.is_some_and(|length| length > 0) { Announced::Length } else { Announced::Chunks }
 }
 
 /// A length of zero may be told where there is no body.
 fn is_get_of_nothing(request: &Request) -> bool {
-    request.headers_in.find("Content-Length").and_then(|value| framing::decimal(value)) == Some(0)
+    request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value)) == Some(0)
 }
 
 /// What has to be made for a head, which only borrows.
@@ -116,11 +118,11 @@ struct Texts {
 impl Texts {
     fn of(request: &Request) -> Self {
         Self {
-            remote: request.peer.remote.ip().to_string(),
-            remote_port: request.peer.remote.port().to_string(),
-            local: request.peer.local.ip().to_string(),
+            remote: request.client.peer.remote.ip().to_string(),
+            remote_port: request.client.peer.remote.port().to_string(),
+            local: request.client.peer.local.ip().to_string(),
             server_name: variables::server_name(request),
-            certificate: request.peer.tls.as_ref().and_then(certificate),
+            certificate: request.client.peer.tls.as_ref().and_then(certificate),
         }
     }
 
@@ -132,8 +134,8 @@ impl Texts {
         ];
         all.extend(request.user.as_deref().map(Attribute::RemoteUser));
         all.extend(request.auth_type.as_deref().map(Attribute::AuthType));
-        all.extend(request.args.as_deref().map(Attribute::QueryString));
-        if let Some(tls) = &request.peer.tls {
+        all.extend(request.target.args.as_deref().map(Attribute::QueryString));
+        if let Some(tls) = &request.client.peer.tls {
             all.push(Attribute::SslCipher(tls.cipher.as_bytes()));
             all.push(Attribute::Named(b"AJP_SSL_PROTOCOL", tls.protocol.as_bytes()));
             let bits = tls_facts::value(tls, "SSL_CIPHER_USEKEYSIZE");

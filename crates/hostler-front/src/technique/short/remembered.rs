@@ -79,7 +79,7 @@ pub(super) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`.
 pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     let site = request.thread.site(&request.server);
-    let Some(host) = request.headers_in.find("Host") else { return };
+    let Some(host) = request.target.headers_in.find("Host") else { return };
     if !is_same_for_all(request, task.engine) || site.epoch() != request.epoch {
         return;
     }
@@ -90,45 +90,45 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
         None
     };
     let mut kept = request.clone();
-    kept.headers_in.clear();
-    kept.args = None;
+    kept.target.headers_in.clear();
+    kept.target.args = None;
     kept.slots.clear();
     // It is over: its site is not at it for as long as it is remembered.
     kept.busy = None;
     let remembered = Remembered { site, epoch: request.epoch, task, request: kept, way, facts };
     // The path stands in the key, in the request's line and target, and in what it maps to.
-    let size = 8 * request.target.len() + host.len();
+    let size = 8 * request.client.target.len() + host.len();
     CACHE.with_borrow_mut(|Cache { known, bytes, key }| {
         if known.len() >= MAX || *bytes + size > MAX_BYTES {
             known.clear();
             *bytes = 0;
         }
         *bytes += size;
-        write_key(key, &request.peer, host, split(&request.target).0);
+        write_key(key, &request.client.peer, host, split(&request.client.target).0);
         known.insert(key.as_slice().into(), Rc::new(remembered));
     });
 }
 
 /// Whether nothing on the way to the handler has looked at more than host and path.
 fn is_same_for_all(request: &Request, engine: &Engine) -> bool {
-    let dir = &request.dir;
+    let dir = &request.resource.dir;
     request.origin == Origin::Client
         && request.prev.is_none()
-        && matches!(request.version, HTTP_10 | HTTP_11)
-        && &*request.method == b"GET"
-        && request.target.starts_with(b"/")
+        && matches!(request.client.version, HTTP_10 | HTTP_11)
+        && &*request.target.method == b"GET"
+        && request.client.target.starts_with(b"/")
         && request.lasting
-        && request.body.is_empty()
+        && request.target.body.is_empty()
         && request.user.is_none()
-        && request.status == 200
-        && request.custom_responses.is_empty()
+        && request.reply.status == 200
+        && request.reply.custom_responses.is_empty()
         && !crate::hook::filter::are_any(request)
-        && request.varies.borrow().is_empty()
+        && request.reply.varies.borrow().is_empty()
         && dir.core.default_charset.is_none()
         && !dir.alias.is_set()
         && !dir.actions.is_set()
         && !dir.filter.is_set()
-        && !(request.peer.tls.is_some() && dir.ssl.is_set())
+        && !(request.client.peer.tls.is_some() && dir.ssl.is_set())
         && !plan().another_has_say(engine.name, request)
         && looks(request) == Looks::Nothing
 }
