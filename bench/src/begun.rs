@@ -7,7 +7,7 @@ use hostler_lab::run::{self, Machine};
 use std::process::Command;
 
 /// A run that begins.
-pub(crate) struct Begun {
+pub(crate) struct RunStart {
     pub(crate) commit: String,
     /// Files differ from the commit; docs/performance.md itself does not count.
     pub(crate) changed: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Begun {
     pub(crate) machine: Machine,
 }
 
-impl Begun {
+impl RunStart {
     /// Now.
     pub(crate) fn now() -> Result<Self> {
         let git = |words: &[&str]| {

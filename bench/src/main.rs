@@ -24,7 +24,7 @@ mod vhosts;
 mod window;
 
 use anyhow::{Context, Result, bail};
-use begun::Begun;
+use begun::RunStart;
 use clap::Parser;
 use report::Report;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn main() -> Result<()> {
     }
     std::env::set_current_dir(workspace())?;
     raise_descriptor_limit()?;
-    let begun = Begun::now()?;
+    let begun = RunStart::now()?;
     let mut report = Report::default();
     for (name, part) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {

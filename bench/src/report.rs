@@ -2,7 +2,7 @@
 //! what was measured here.
 
 use crate::aims;
-use crate::begun::Begun;
+use crate::begun::RunStart;
 use crate::figures::{Figure, Figures};
 use anyhow::{Context, Result};
 use std::fmt::Write;
@@ -64,7 +64,7 @@ impl Report {
     }
 
     /// Prints the tables, and writes them: a whole run of one commit to docs/performance.md, anything else below target.
-    pub(crate) fn publish(&self, begun: &Begun, partial: Option<&str>) -> Result<()> {
+    pub(crate) fn publish(&self, begun: &RunStart, partial: Option<&str>) -> Result<()> {
         let text = self.markdown(begun)?;
         println!("{text}");
         let file = match partial {
@@ -78,7 +78,7 @@ impl Report {
         fs::write(file, text).with_context(|| file.to_owned())
     }
 
-    fn markdown(&self, begun: &Begun) -> Result<String> {
+    fn markdown(&self, begun: &RunStart) -> Result<String> {
         let mut text = format!("{HEAD}\n{}", begun.markdown());
         for line in &self.absent {
             let _ = writeln!(text, "- {line}");
@@ -107,7 +107,7 @@ mod tests {
         report.table("Two of them:", &["a", "b"], &[vec!["1".into(), "2".into()]]);
         report.line("c".into(), "3".into());
         report.figure("idle/hostler", Figure::of(3.0));
-        let begun = Begun {
+        let begun = RunStart {
             commit: "abc".into(),
             changed: false,
             date: "2026-11-22T10:00:00Z".into(),

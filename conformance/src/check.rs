@@ -31,7 +31,7 @@ const COMPARED: [&str; 19] = [
 
 /// An exchange with the new parts of the logs.
 #[derive(Debug, Clone, Default)]
-pub struct Observed {
+pub struct Observation {
     /// What came over the connection, ports and paths replaced by placeholders.
     pub exchange: Exchange,
     /// New lines of the access log.
@@ -40,7 +40,7 @@ pub struct Observed {
     pub error_log: String,
 }
 
-impl Observed {
+impl Observation {
     /// The last answer; an empty one where nothing came.
     #[must_use]
     pub fn last(&self) -> Response {
@@ -60,7 +60,7 @@ pub fn matches(pattern: &str, text: &str) -> Result<bool, String> {
 
 /// What differs from the expectation, a line each.
 #[must_use]
-pub fn against_table(expect: &Expect, observed: &Observed) -> Vec<String> {
+pub fn against_table(expect: &Expect, observed: &Observation) -> Vec<String> {
     let mut findings = Findings::default();
     let last = observed.last();
     findings.equal("status", expect.status.as_ref(), &last.status);
@@ -108,7 +108,7 @@ fn fields(expect: &Expect, last: &Response, findings: &mut Findings) {
 
 /// Where two servers' answers differ, a line each. Length is compared where both give one.
 #[must_use]
-pub fn against_apache(expect: &Expect, apache: &Observed, other: &Observed) -> Vec<String> {
+pub fn against_apache(expect: &Expect, apache: &Observation, other: &Observation) -> Vec<String> {
     let mut findings = Findings::default();
     let (wanted, got) = (apache.last(), other.last());
     let ignored = |name: &str| expect.ignore.iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -178,12 +178,12 @@ fn brief(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn observed(status: u16, body: &str) -> Observed {
+    fn observed(status: u16, body: &str) -> Observation {
         let fields = vec![("X-A".to_owned(), "1".to_owned())];
         let response = Response { status, body: body.to_owned(), fields, ..Response::default() };
-        Observed {
+        Observation {
             exchange: Exchange { responses: vec![response], ..Exchange::default() },
-            ..Observed::default()
+            ..Observation::default()
         }
     }
 

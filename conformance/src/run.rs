@@ -1,6 +1,6 @@
 //! Runs subjects: Apache first, then Hostler, each case against the table and against each other.
 
-use crate::check::{self, Observed};
+use crate::check::{self, Observation};
 use crate::client;
 use crate::differences::{Difference, Differences};
 use crate::server::{Kind, Server, missing_module};
@@ -118,8 +118,8 @@ fn judge(
     kind: Kind,
     subject: &str,
     case: &Case,
-    model: &BTreeMap<&String, Observed>,
-    observed: &Observed,
+    model: &BTreeMap<&String, Observation>,
+    observed: &Observation,
 ) -> Vec<String> {
     let as_apache = || {
         let mut findings = check::against_table(&case.expect, observed);
@@ -141,7 +141,7 @@ fn judge(
     }
 }
 
-fn observe(server: &Server, case: &Case) -> Observed {
+fn observe(server: &Server, case: &Case) -> Observation {
     let tree = &server.tree;
     thread::sleep(Duration::from_millis(case.request.after_ms));
     for name in &case.request.remove {
@@ -176,7 +176,7 @@ fn observe(server: &Server, case: &Case) -> Observed {
         let _ = client::exchange(address, &bytes, answers, quiet);
     }
     let exchanged = client::exchange(address, &bytes, answers, how);
-    let mut observed = Observed { exchange: exchanged.unwrap_or_default(), ..Observed::default() };
+    let mut observed = Observation { exchange: exchanged.unwrap_or_default(), ..Observation::default() };
     for response in &mut observed.exchange.responses {
         response.body = tree.neutral(&response.body);
         for (_, value) in &mut response.fields {
@@ -288,7 +288,7 @@ fn repeated(raw: &str) -> String {
     result + rest
 }
 
-fn printed(kind: Kind, subject: &str, case: &str, observed: &Observed) -> String {
+fn printed(kind: Kind, subject: &str, case: &str, observed: &Observation) -> String {
     let mut text = format!("==== {kind:?} {subject}/{case} {:?}\n", observed.exchange.interim);
     for response in &observed.exchange.responses {
         text.push_str(&format!("{} {}\n", response.status, response.reason));
@@ -329,7 +329,7 @@ mod tests {
                 responses: vec![client::Response { status: 404, ..Default::default() }],
                 ..Default::default()
             };
-            Observed { exchange, ..Default::default() }
+            Observation { exchange, ..Default::default() }
         };
         let expecting = |status| Expect { status: Some(status), ..Expect::default() };
         let case =

@@ -24,7 +24,7 @@ pub struct Check {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
+struct SyntaxCase {
     check: Vec<Check>,
 }
 
@@ -35,7 +35,7 @@ struct Listed {
 pub fn load(path: &Path) -> Result<Vec<Check>, String> {
     let at = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| at(&error))?;
-    toml::from_str::<Listed>(&text).map(|listed| listed.check).map_err(|error| at(&error))
+    toml::from_str::<SyntaxCase>(&text).map(|listed| listed.check).map_err(|error| at(&error))
 }
 
 /// Prepares a folder for [`judge`].

@@ -15,7 +15,7 @@ const FUNCTION_CUSTOM: usize = 60;
 const FUNCTION_LIMIT: usize = 100;
 
 /// A file or a function with its length in lines.
-struct Sized {
+struct Length {
     what: String,
     lines: usize,
 }
@@ -25,7 +25,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
     let mut functions = Vec::new();
     for folder in ["crates", "engines", "bench", "conformance", "tests", "fuzz", "xtask"] {
         for source in source::below(Path::new(folder))? {
-            files.push(Sized { what: source.path.display().to_string(), lines: source.code_lines() });
+            files.push(Length { what: source.path.display().to_string(), lines: source.code_lines() });
             functions.extend(functions_of(&source)?);
         }
     }
@@ -33,7 +33,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
     report("functions", functions, FUNCTION_CUSTOM, FUNCTION_LIMIT, all)
 }
 
-fn report(kind: &str, mut found: Vec<Sized>, custom: usize, limit: usize, all: bool) -> Result<()> {
+fn report(kind: &str, mut found: Vec<Length>, custom: usize, limit: usize, all: bool) -> Result<()> {
     found.sort_by_key(|sized| std::cmp::Reverse(sized.lines));
     let median = found.get(found.len() / 2).map_or(0, |sized| sized.lines);
     let long = found.iter().filter(|sized| sized.lines > custom).count();
@@ -48,7 +48,7 @@ fn report(kind: &str, mut found: Vec<Sized>, custom: usize, limit: usize, all: b
     Ok(())
 }
 
-fn functions_of(source: &Source) -> Result<Vec<Sized>> {
+fn functions_of(source: &Source) -> Result<Vec<Length>> {
     let file = syn::parse_file(&source.text).with_context(|| source.path.display().to_string())?;
     let mut measure = Measure { source, tests_start: source.code_lines(), found: Vec::new() };
     measure.visit_file(&file);
@@ -59,7 +59,7 @@ fn functions_of(source: &Source) -> Result<Vec<Sized>> {
 struct Measure<'a> {
     source: &'a Source,
     tests_start: usize,
-    found: Vec<Sized>,
+    found: Vec<Length>,
 }
 
 impl Measure<'_> {
@@ -67,7 +67,7 @@ impl Measure<'_> {
         let first = name.span().start().line;
         if first <= self.tests_start {
             let lines = block.span().end().line - first + 1;
-            self.found.push(Sized { what: format!("{}:{first} {name}", self.source.path.display()), lines });
+            self.found.push(Length { what: format!("{}:{first} {name}", self.source.path.display()), lines });
         }
     }
 }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_an_error_and_the_custom_is_not() {
-        let of = |lines| vec![Sized { what: "x".into(), lines }];
+        let of = |lines| vec![Length { what: "x".into(), lines }];
         assert!(report("files", of(FILE_CUSTOM + 1), FILE_CUSTOM, FILE_LIMIT, false).is_ok());
         assert!(report("files", of(FILE_LIMIT + 1), FILE_CUSTOM, FILE_LIMIT, false).is_err());
     }

@@ -18,7 +18,7 @@ enum Outcome {
 }
 
 /// A file of a package.
-struct Checked {
+struct PackageFile {
     package: String,
     file: String,
     outcome: Outcome,
@@ -101,7 +101,7 @@ fn below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Checks the files of a package that are Apache's.
-fn check(package: &str, root: &Path, all: &mut Vec<Checked>) -> Result<()> {
+fn check(package: &str, root: &Path, all: &mut Vec<PackageFile>) -> Result<()> {
     let mut files = Vec::new();
     below(root, &mut files);
     for path in files {
@@ -113,7 +113,7 @@ fn check(package: &str, root: &Path, all: &mut Vec<Checked>) -> Result<()> {
         } else {
             continue;
         };
-        all.push(Checked { package: package.to_owned(), file: format!("/{name}"), outcome: said });
+        all.push(PackageFile { package: package.to_owned(), file: format!("/{name}"), outcome: said });
     }
     Ok(())
 }
@@ -221,7 +221,7 @@ fn reason(line: &str) -> Option<String> {
     is_place.then(|| words.collect::<Vec<_>>().join(" ").replace('|', "\\|"))
 }
 
-fn report(all: &[Checked]) -> String {
+fn report(all: &[PackageFile]) -> String {
     let lacking = all.iter().filter(|checked| matches!(checked.outcome, Outcome::Uninstalled(_))).count();
     let refused = all.iter().filter(|checked| matches!(checked.outcome, Outcome::Refused(_))).count();
     let mut packages: BTreeMap<&str, usize> = BTreeMap::new();
@@ -235,7 +235,7 @@ fn report(all: &[Checked]) -> String {
         packages.len(),
         all.len() - refused
     );
-    for Checked { package, file, outcome } in all {
+    for PackageFile { package, file, outcome } in all {
         let said = match outcome {
             Outcome::Accepted => "accepted",
             Outcome::Uninstalled(why) => &format!("accepted, where it is installed ({why})"),

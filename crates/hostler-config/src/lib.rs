@@ -37,7 +37,7 @@ pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess};
 pub use lexer::{first_word, words};
 pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
 pub use part::{Merge, Part, over};
-pub use read::{Asked, Attempt, LoadOptions, Made, RunAs, RunPerl, attempt, load, read, read_text};
+pub use read::{Asked, Attempt, LoadOptions, Output, RunAs, RunPerl, attempt, load, read, read_text};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use slot::{Slot, Slots};
 pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};

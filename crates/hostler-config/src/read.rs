@@ -20,7 +20,7 @@ mod users;
 mod version;
 
 pub(crate) use expand::Reader;
-pub use run_perl::{Asked, Made, RunAs, RunPerl};
+pub use run_perl::{Asked, Output, RunAs, RunPerl};
 
 use crate::{Config, ConfigError, Node, Tree};
 use std::path::PathBuf;

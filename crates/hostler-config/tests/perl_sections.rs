@@ -4,7 +4,7 @@
 use hostler_config::directives::perl::layers_text;
 use hostler_config::pools::pools;
 use hostler_config::{
-    Asked, Config, ConfigError, HtaccessScope, LoadOptions, Made, Origin, RunPerl, Tree, load,
+    Asked, Config, ConfigError, HtaccessScope, LoadOptions, Origin, Output, RunPerl, Tree, load,
     parse_htaccess, read, read_text,
 };
 use hostler_perl_frames::PreloadKind;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 struct Echo(Rc<RefCell<Vec<String>>>);
 
 impl RunPerl for Echo {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
         let (user, text) = (asked.run_as.user.as_deref().unwrap_or("-"), asked.preload.text.trim());
         let line = asked.preload.origin.rsplit(':').next().unwrap_or_default();
         let first = text.lines().next().unwrap_or_default();
@@ -33,19 +33,19 @@ impl RunPerl for Echo {
         }
         if text.starts_with("Words") {
             let declared = "Words\tMyOne\t1\t31\tMyOne value\nWords\tMyFlag\t5\t128\tMyFlag command\nWords\tServerAdmin\t1\t128\t\n";
-            return Ok(Made { declared: declared.to_owned(), ..Made::default() });
+            return Ok(Output { declared: declared.to_owned(), ..Output::default() });
         }
         if text.starts_with("AddsName") {
-            return Ok(Made { text: "ServerAlias other.test\n".to_owned(), ..Made::default() });
+            return Ok(Output { text: "ServerAlias other.test\n".to_owned(), ..Output::default() });
         }
         if text.starts_with("Adds") {
             let text =
                 if asked.in_host { Err("not here".to_owned()) } else { Ok(format!("Alias /{text} /x\n")) };
-            return text.map(|text| Made { text, ..Made::default() });
+            return text.map(|text| Output { text, ..Output::default() });
         }
         let lines = text.lines().filter_map(|line| line.strip_prefix("#= "));
         let text = lines.map(|line| format!("{line}\n")).collect();
-        Ok(Made { text, ..Made::default() })
+        Ok(Output { text, ..Output::default() })
     }
 
     /// Names tell: of modules, files, and what code loads.
@@ -403,11 +403,11 @@ fn htaccess_files_carry_their_calls_with_them() {
 struct Facts(Rc<RefCell<String>>);
 
 impl RunPerl for Facts {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
         let main = asked.main;
         *self.0.borrow_mut() =
             format!("{} {} {} {:?}", main.name, main.admin, main.document_root, asked.vars);
-        Ok(Made::default())
+        Ok(Output::default())
     }
 
     fn look(&mut self, _: &Asked<'_>, _: &[String]) -> Shown {

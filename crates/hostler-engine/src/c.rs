@@ -107,7 +107,7 @@ struct Worker {
 }
 
 /// What C has kept of a directory's configuration.
-struct Defined(*mut c_void);
+struct DirectorySettings(*mut c_void);
 
 impl Engine for InC {
     type Worker = Worker;
@@ -155,9 +155,9 @@ impl Engine for InC {
 }
 
 impl Serve for Worker {
-    type Directory = Defined;
+    type Directory = DirectorySettings;
 
-    fn define(directory: &work::Directory<'_>) -> Option<Defined> {
+    fn define(directory: &work::Directory<'_>) -> Option<DirectorySettings> {
         let text = |text: Option<&str>| Str::optional(text.map(str::as_bytes));
         let given = Directory {
             server: directory.server,
@@ -171,7 +171,9 @@ impl Serve for Worker {
             own: Str::new(directory.own),
         };
         // SAFETY: what is given is there until the call returns.
-        Some(Defined(verbs().define.map_or(null_mut(), |define| unsafe { define(&raw const given) })))
+        Some(DirectorySettings(
+            verbs().define.map_or(null_mut(), |define| unsafe { define(&raw const given) }),
+        ))
     }
 
     fn serve(&mut self, trip: &mut Trip<Self>) {

@@ -23,7 +23,7 @@ pub(crate) struct Link {
 }
 
 /// A worker that runs.
-pub(crate) struct Forked {
+pub(crate) struct Child {
     /// The front that it is for.
     pub(crate) link: LinkId,
     pub(crate) worker: WorkerId,

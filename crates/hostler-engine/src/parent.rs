@@ -2,7 +2,7 @@
 //! was started for, and for that of each later generation which has the same loaded.
 
 use hostler_sys::poll::{self, Watch};
-use hostler_sys::process::{Ended, Signal, kill, reap};
+use hostler_sys::process::{ExitCause, Signal, kill, reap};
 use hostler_sys::signal::Signals;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::control::Control;
-use crate::link::{Forked, Link, LinkId};
+use crate::link::{Child, Link, LinkId};
 use crate::reasons::{self, Reasons};
 use crate::{Engine, Side, process, worker};
 
@@ -87,7 +87,7 @@ struct Parent<E> {
     title: String,
     /// This process.
     own: Pid,
-    workers: Vec<Forked>,
+    workers: Vec<Child>,
     /// Why some of them could not begin.
     reasons: Reasons,
     /// When those who are to finish are told so again.
@@ -171,10 +171,10 @@ impl<E: Engine> Parent<E> {
         while let Some((pid, ended)) = reap() {
             // A program's own child, left over by preloaded code, is nobody's news.
             let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
-            let Forked { link, worker, .. } = self.workers.swap_remove(place);
+            let Child { link, worker, .. } = self.workers.swap_remove(place);
             let exit = match ended {
-                Ended::Status(status) => Exit::Status(status),
-                Ended::Signal(signal) => Exit::Signal(signal),
+                ExitCause::Status(status) => Exit::Status(status),
+                ExitCause::Signal(signal) => Exit::Signal(signal),
             };
             let why = if exit == Exit::Status(reasons::STATUS) { self.reasons.take(pid) } else { None };
             let Some(link) = self.links.iter_mut().find(|known| known.id == link) else { continue };
@@ -232,7 +232,7 @@ impl<E: Engine> Parent<E> {
         let answer = match forked {
             Ok(None) => self.become_worker(at, memory, stderr),
             Ok(Some(pid)) => {
-                self.workers.push(Forked { link: self.links[at].id, worker, pid, last: None });
+                self.workers.push(Child { link: self.links[at].id, worker, pid, last: None });
                 FromEngine::Forked { worker, pid: pid.as_raw_nonzero().get().unsigned_abs() }
             }
             Err(e) => FromEngine::ForkFailed { worker, errno: e.raw_os_error().unwrap_or(libc::EAGAIN) },

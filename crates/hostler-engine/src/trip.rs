@@ -15,7 +15,7 @@ use crate::{Gone, Serve, process};
 const MANY: usize = 8192;
 
 /// What becomes of the worker after a request.
-pub(crate) enum Served {
+pub(crate) enum Fate {
     /// It takes the next. The conversation is still to be ended.
     Stays(Conversation),
     /// It ends, as it has told the front.
@@ -102,7 +102,7 @@ impl<S: Serve> Trip<S> {
         conversation: Conversation,
         now: Instant,
         last: bool,
-    ) -> Served {
+    ) -> Fate {
         self.conversation = Some(conversation);
         self.since = now;
         self.incoming.clear();
@@ -117,19 +117,19 @@ impl<S: Serve> Trip<S> {
             process::exit_now(0);
         }
         process::serving(false);
-        if self.malformed { Served::Malformed } else { self.end() }
+        if self.malformed { Fate::Malformed } else { self.end() }
     }
 
-    fn end(&mut self) -> Served {
+    fn end(&mut self) -> Fate {
         self.exits |= process::is_terminated() || self.processor.is_spent();
         self.finish(&Outcome::Broken(b"the worker lost its way"));
         let exits = self.exits;
         self.micros = u32::try_from(self.since.elapsed().as_micros()).unwrap_or(u32::MAX);
         self.say(&FromWorker::End { exits, micros: self.micros });
         match self.conversation.take() {
-            Some(conversation) if !exits => Served::Stays(conversation),
+            Some(conversation) if !exits => Fate::Stays(conversation),
             // Dropping it publishes.
-            _ => Served::Goes,
+            _ => Fate::Goes,
         }
     }
 

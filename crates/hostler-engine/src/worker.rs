@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::processor::Processor;
 use crate::reasons::{self, Reasons};
-use crate::trip::{Served, Trip};
+use crate::trip::{Fate, Trip};
 use crate::{Engine, Serve, process};
 
 /// How often an idle worker looks whether it was told to go: a signal that comes just before it falls asleep does not
@@ -71,14 +71,14 @@ fn serve_all<S: Serve>(mut worker: Worker, own: &mut S, setup: &Setup) -> Result
         let Some(conversation) = S::idle(|| worker.next(Some(LOOK))) else { continue };
         count += 1;
         match trip.serve(own, conversation, Instant::now(), most != 0 && count >= most) {
-            Served::Goes => break,
-            Served::Stays(conversation) => {
+            Fate::Goes => break,
+            Fate::Stays(conversation) => {
                 usual.add(trip.micros());
                 if usual.micros() < LIGHT {
                     worker.finish(conversation, Instant::now());
                 }
             }
-            Served::Malformed => return Err(Malformed),
+            Fate::Malformed => return Err(Malformed),
         }
     }
     worker.settle();

@@ -36,11 +36,11 @@ pub use status::{BUCKETS, Histogram, Status, WorkerState, WorkerStatus};
 use crate::backend::{Backend, Common as _, Place as _, Request as _};
 use crate::{Error, Kind};
 use counters::Counters;
-use state::{Abandoned, Deliveries, Phase, State};
+use state::{AbandonedRequest, Deliveries, Phase, State};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use ticket::{Begun, Ticket};
+use ticket::{RunningRequest, Ticket};
 use tokio::sync::{Notify, oneshot};
 
 /// A pool. Several threads of the front submit to one.
@@ -108,7 +108,7 @@ impl<B: Backend> Pool<B> {
     ///
     /// # Errors
     /// The work comes back when nobody is idle: [`Self::wait`].
-    pub(crate) fn take_idle(self: &Arc<Self>, work: B::Work) -> Result<Begun<B>, B::Work> {
+    pub(crate) fn take_idle(self: &Arc<Self>, work: B::Work) -> Result<RunningRequest<B>, B::Work> {
         // Outside of `locked`, which is for those who may have others to tell.
         let (start, due) = {
             let mut state = self.lock();
@@ -139,7 +139,11 @@ impl<B: Backend> Pool<B> {
     /// # Errors
     /// [`Kind::QueueFull`], [`Kind::QueueTimeout`] (both tell when to try again), [`Kind::EngineFailed`],
     /// [`Kind::EngineNotLoaded`], [`Kind::System`].
-    pub(crate) async fn wait(self: &Arc<Self>, work: B::Work, since: Instant) -> Result<Begun<B>, Error> {
+    pub(crate) async fn wait(
+        self: &Arc<Self>,
+        work: B::Work,
+        since: Instant,
+    ) -> Result<RunningRequest<B>, Error> {
         let (reply, receiver) = oneshot::channel();
         let number = self.tickets.fetch_add(1, Relaxed);
         let ticket = Ticket { number, work, since, reply, until: None };
@@ -201,7 +205,7 @@ impl<B: Backend> Pool<B> {
     }
 
     /// A request has been taken back before its worker has seen it, and nobody holds its place any more.
-    pub(crate) fn returned(self: &Arc<Self>, begun: &Begun<B>) {
+    pub(crate) fn returned(self: &Arc<Self>, begun: &RunningRequest<B>) {
         self.locked(|state, out| {
             let Some(record) = state.records.get_mut(&begun.worker.id) else { return };
             record.taken_back(begun.defines);
@@ -220,7 +224,7 @@ impl<B: Backend> Pool<B> {
     }
 
     /// Nobody waits for a request any more: the pool waits for its end.
-    pub(crate) fn abandon(self: &Arc<Self>, begun: &mut Begun<B>, mut place: B::Place) {
+    pub(crate) fn abandon(self: &Arc<Self>, begun: &mut RunningRequest<B>, mut place: B::Place) {
         let runs_on = begun.runs_on();
         // One that stands behind others would hold their worker liable for the time that they take.
         if (!runs_on || begun.behind) && place.take_back() {
@@ -234,7 +238,7 @@ impl<B: Backend> Pool<B> {
         }
         place.abandon(runs_on);
         let now = Instant::now();
-        let abandoned = Abandoned {
+        let abandoned = AbandonedRequest {
             worker: begun.worker.clone(),
             index: begun.index,
             place,
@@ -248,7 +252,7 @@ impl<B: Backend> Pool<B> {
     }
 
     /// Queues a request whose client has gone.
-    fn run_later(self: &Arc<Self>, begun: &mut Begun<B>) {
+    fn run_later(self: &Arc<Self>, begun: &mut RunningRequest<B>) {
         let (number, until) =
             (self.tickets.fetch_add(1, Relaxed), Instant::now() + begun.work.on_abandon().limit());
         let (reply, _nobody_waits) = oneshot::channel();
@@ -354,7 +358,7 @@ impl<B: Backend> std::fmt::Debug for Pool<B> {
 /// A request that waits: withdrawn when whoever waits leaves.
 struct Waiting<'a, B: Backend> {
     pool: &'a Arc<Pool<B>>,
-    receiver: Option<oneshot::Receiver<Result<Begun<B>, Error>>>,
+    receiver: Option<oneshot::Receiver<Result<RunningRequest<B>, Error>>>,
     /// Its ticket's.
     number: u64,
     /// Who leaves is the client.

@@ -16,11 +16,11 @@ mod secure;
 mod session;
 mod stream;
 
-pub use balancer::{Balancer, Choice, Chosen, Method, NoMember};
+pub use balancer::{Balancer, Choice, ChosenMember, Method, NoMember};
 pub use connection::Connection;
 pub use either::Exchange;
 pub use exchange::{Failure, FailureKind, Request};
-pub use http2::{Head as Http2Head, Multiplexed};
+pub use http2::{Head as Http2Head, Http2Connection};
 pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
 pub use resolve::{NotConnected, Target, in_turn};
 pub use secure::Secure;

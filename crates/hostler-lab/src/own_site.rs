@@ -33,7 +33,7 @@ const CLIENTS: u32 = 15;
 
 /// Which page of which configuration.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct PageChoice {
     /// The configuration file.
     pub file: PathBuf,
     /// Names that are defined (`-D NAME[=VALUE]`).
@@ -59,7 +59,7 @@ pub struct OwnServers {
 /// # Errors
 /// The configuration can't be read, or nothing is known that could serve the page. What fails later is in the run.
 pub fn take(
-    wanted: &Wanted,
+    wanted: &PageChoice,
     options: &Options,
     events: &mut dyn FnMut(crate::method::Event<'_>),
 ) -> Result<Run> {
@@ -76,7 +76,7 @@ impl OwnServers {
     ///
     /// # Errors
     /// As [`take`].
-    pub fn new(wanted: &Wanted, cpu: Option<f64>) -> Result<Self> {
+    pub fn new(wanted: &PageChoice, cpu: Option<f64>) -> Result<Self> {
         let url = Url::parse(&wanted.url)?;
         let explained = page::explain(&wanted.file, &wanted.defines, &url)?;
         let page = Page::of(&explained);
@@ -92,7 +92,7 @@ impl OwnServers {
 
     /// One case: the page; its contestants: the ways to serve it. What others are compared with is the first that can.
     #[must_use]
-    pub fn scenario(&self, wanted: &Wanted) -> Scenario {
+    pub fn scenario(&self, wanted: &PageChoice) -> Scenario {
         let closed = Phase::closed(wanted.clients.unwrap_or(CLIENTS), 5.0);
         let plan = Plan {
             phases: vec![closed],

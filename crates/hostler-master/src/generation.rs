@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::Channel;
 use crate::listen::{self, Listener};
-use crate::plan::Planned;
+use crate::plan::WholePlan;
 use crate::site::ForFront;
 use crate::throttle::Throttle;
 use crate::watchdog::{self, Life};
@@ -74,8 +74,8 @@ impl Generation {
     ///
     /// # Errors
     /// What can't be had, as a sentence.
-    pub(crate) fn new(number: u64, planned: Planned, bound: &[Listener]) -> Result<Self, String> {
-        let Planned { plan, logs } = planned;
+    pub(crate) fn new(number: u64, planned: WholePlan, bound: &[Listener]) -> Result<Self, String> {
+        let WholePlan { plan, logs } = planned;
         let listeners = listen::bind_all(&plan.master.listeners, plan.master.backlog, bound)?;
         let front_plan = memfd::sealed("hostler-plan", &plan.front)
             .map_err(|e| format!("can't make a memory file for the plan: {e}"))?;

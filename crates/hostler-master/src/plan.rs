@@ -5,7 +5,7 @@
 //! why when it exits otherwise.
 
 use hostler_sys::fdpass::{Wait, recv};
-use hostler_sys::process::{Ended, Pid};
+use hostler_sys::process::{ExitCause, Pid};
 use hostler_wire::build::{Build, OtherBuild};
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::plan::{Identity, Plan};
@@ -28,7 +28,7 @@ pub(crate) struct Planning {
     /// It has closed its end.
     pub(crate) closed: bool,
     /// It has been reaped.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<ExitCause>,
     inbox: Vec<u8>,
     fds: Vec<OwnedFd>,
     /// It is of our build.
@@ -38,7 +38,7 @@ pub(crate) struct Planning {
 }
 
 /// A plan, whole.
-pub(crate) struct Planned {
+pub(crate) struct WholePlan {
     /// The plan.
     pub(crate) plan: Plan,
     /// Its log descriptors.
@@ -120,10 +120,10 @@ impl Planning {
     ///
     /// # Errors
     /// The exit status that the master should end with if it has nothing else to serve, and why.
-    pub(crate) fn finish(self, root: bool) -> Result<Planned, (u8, String)> {
+    pub(crate) fn finish(self, root: bool) -> Result<WholePlan, (u8, String)> {
         match self.ended {
-            Some(Ended::Status(0)) => {}
-            Some(Ended::Status(status)) => {
+            Some(ExitCause::Status(0)) => {}
+            Some(ExitCause::Status(status)) => {
                 let status = u8::try_from(status).unwrap_or(1);
                 return Err((status, "there is no plan: the configuration can't be used".to_string()));
             }
@@ -133,7 +133,7 @@ impl Planning {
         let whole = self.plan.filter(|plan| plan.logs as usize == self.logs.len());
         let plan = whole.ok_or((1, "the planner ended without a whole plan".to_string()))?;
         check_identities(&plan, root).map_err(|why| (1, why))?;
-        Ok(Planned { plan, logs: self.logs })
+        Ok(WholePlan { plan, logs: self.logs })
     }
 }
 
@@ -195,12 +195,12 @@ mod tests {
         (Planning::new(Pid::INIT, ours, Instant::now()), theirs)
     }
 
-    fn receive(send: impl Fn(&OwnedFd)) -> Result<Planned, (u8, String)> {
+    fn receive(send: impl Fn(&OwnedFd)) -> Result<WholePlan, (u8, String)> {
         let (mut planning, theirs) = planning();
         send(&theirs);
         drop(theirs);
         planning.read().map_err(|why| (1, why))?;
-        planning.ended = Some(Ended::Status(0));
+        planning.ended = Some(ExitCause::Status(0));
         assert!(planning.is_over());
         planning.finish(true)
     }
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn the_planners_status_is_the_masters() {
         let (mut planning, _theirs) = planning();
-        planning.ended = Some(Ended::Status(2));
+        planning.ended = Some(ExitCause::Status(2));
         assert!(planning.finish(true).is_err_and(|(status, _)| status == 2));
     }
 }

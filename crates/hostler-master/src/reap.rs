@@ -1,6 +1,6 @@
 //! What follows when a child ends, and what a front's loss means for its generation.
 
-use hostler_sys::process::{Ended, Pid, Signal, kill, reap};
+use hostler_sys::process::{ExitCause, Pid, Signal, kill, reap};
 use std::time::Instant;
 
 use crate::generation::Phase;
@@ -23,7 +23,7 @@ impl Master {
         }
     }
 
-    fn planner_ended(&mut self, ended: Ended, now: Instant) {
+    fn planner_ended(&mut self, ended: ExitCause, now: Instant) {
         if let Some(planning) = &mut self.planning {
             planning.ended = Some(ended);
         }
@@ -43,10 +43,10 @@ impl Master {
         self.front_gone(number, why, now);
     }
 
-    fn front_ended(&mut self, number: u64, ended: Ended, now: Instant) {
+    fn front_ended(&mut self, number: u64, ended: ExitCause, now: Instant) {
         let generation = self.generations.iter().find(|g| g.number == number);
         let Some(generation) = generation else { return };
-        let finished = matches!(generation.phase, Phase::Draining { .. }) && ended == Ended::Status(0);
+        let finished = matches!(generation.phase, Phase::Draining { .. }) && ended == ExitCause::Status(0);
         if !finished && self.ending.is_none() {
             report::error(&format_args!("the front of generation {number} {ended}"));
         }

@@ -11,7 +11,7 @@ use crate::generation::{Generation, Phase};
 use crate::listen::Listener;
 use crate::master::Master;
 use crate::pid_file::{self, PidFile};
-use crate::plan::Planned;
+use crate::plan::WholePlan;
 use crate::report;
 
 /// How long a front may live without its control socket.
@@ -55,7 +55,7 @@ impl Master {
         }
     }
 
-    fn begin(&mut self, planned: Planned, now: Instant) -> Result<(), String> {
+    fn begin(&mut self, planned: WholePlan, now: Instant) -> Result<(), String> {
         // Before anything is bound or started: what another server has written tells best why this one can't be.
         if let Some(path) = planned.plan.master.pid_file.as_deref().map(Path::new)
             && self.pid_file.as_ref().map(PidFile::path) != Some(path)

@@ -1,7 +1,7 @@
 //! Site processes: started when a front asks, counted, handed over to the front of the next generation where that has
 //! the same site, and ended after the last front that used them has gone.
 
-use hostler_sys::process::{Ended, Pid, Signal, SpawnError, kill};
+use hostler_sys::process::{ExitCause, Pid, Signal, SpawnError, kill};
 use hostler_wire::control::FromMaster;
 use hostler_wire::plan::{Identity, SiteId, SiteLimits, SitePlan};
 use std::collections::HashMap;
@@ -200,13 +200,13 @@ impl Master {
     }
 
     /// A site process has ended; `false`: it is none of ours.
-    pub(crate) fn site_ended(&mut self, pid: Pid, ended: Ended, now: Instant) -> bool {
+    pub(crate) fn site_ended(&mut self, pid: Pid, ended: ExitCause, now: Instant) -> bool {
         let Some(at) = self.sites.iter().position(|p| p.pid == pid) else { return false };
         let process = self.sites.remove(at);
         if process.kill_at.is_some() || self.ending.is_some() {
             return true;
         }
-        if ended != Ended::Status(0) {
+        if ended != ExitCause::Status(0) {
             let (name, pid) = (&process.kind.name, pid.as_raw_nonzero());
             report::error(&format_args!("the site process of {name} (pid {pid}) {ended}"));
         }

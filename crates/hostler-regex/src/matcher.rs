@@ -54,7 +54,7 @@ impl Drop for Matcher {
 }
 
 /// What callouts of one match need.
-struct Watched {
+struct MatchWatch {
     /// What is spent at each: a step may look at every byte of the subject.
     price: usize,
     /// How many there may be, whatever the watch says.
@@ -82,7 +82,7 @@ impl Matcher {
 
     /// PCRE2's result.
     pub(crate) fn run(&mut self, code: &Code, subject: &[u8]) -> i32 {
-        let mut watched = Watched { price: 5 + subject.len() / 8, left: effort::LONGEST_MATCH };
+        let mut watched = MatchWatch { price: 5 + subject.len() / 8, left: effort::LONGEST_MATCH };
         // SAFETY: context and room for groups are ours, the subject is `len` readable bytes, and `watched`, which only
         // `callout` uses, outlives the call. No callout matches anything itself, so `data` is used once at a time.
         unsafe {
@@ -117,7 +117,7 @@ impl Matcher {
 /// Called by PCRE2 before each item of the pattern.
 extern "C" fn callout(_: *mut c_void, data: *mut c_void) -> i32 {
     // SAFETY: `Matcher::run` gives the address of its `Watched`, which nobody else uses meanwhile.
-    let watched = unsafe { &mut *data.cast::<Watched>() };
+    let watched = unsafe { &mut *data.cast::<MatchWatch>() };
     watched.left = watched.left.saturating_sub(1);
     let goes_on = watched.left > 0 && effort::spend(watched.price).is_ok();
     if goes_on { 0 } else { sys::PCRE2_ERROR_CALLOUT }

@@ -70,7 +70,7 @@ impl Options {
 
 /// Whose rules are carried out, and in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inherited {
+enum RuleOrder {
     Nothing,
     Before,
     After,
@@ -113,18 +113,18 @@ impl Context {
         let has = |option| options.unwrap_or_default().has(option);
         let down = |option| self.has(option) && !over.has(Options::IGNORE_INHERIT);
         let inherited = if has(Options::INHERIT) || down(Options::INHERIT_DOWN) {
-            Inherited::After
+            RuleOrder::After
         } else if has(Options::INHERIT_BEFORE) || down(Options::INHERIT_DOWN_BEFORE) {
-            Inherited::Before
+            RuleOrder::Before
         } else {
-            Inherited::Nothing
+            RuleOrder::Nothing
         };
         let maps =
             || Arc::new(self.maps.iter().chain(&*over.maps).map(|(k, v)| (k.clone(), v.clone())).collect());
         let (rules, maps) = match inherited {
-            Inherited::Nothing => (over.rules.clone(), over.maps.clone()),
-            Inherited::Before => (self.rules.followed_by(&over.rules), maps()),
-            Inherited::After => (over.rules.followed_by(&self.rules), maps()),
+            RuleOrder::Nothing => (over.rules.clone(), over.maps.clone()),
+            RuleOrder::Before => (self.rules.followed_by(&over.rules), maps()),
+            RuleOrder::After => (over.rules.followed_by(&self.rules), maps()),
         };
         let base = over.base.clone().or_else(|| self.base.clone().filter(|_| has(Options::MERGE_BASE)));
         Self {

@@ -32,7 +32,7 @@ impl WhyNot {
 
 /// A rule's evaluation.
 #[derive(Debug, Default)]
-pub(crate) struct Evaluated {
+pub(crate) struct Evaluation {
     /// What its pattern was matched with, where somebody needs it.
     pub(crate) input: Vec<u8>,
     /// Why it does not apply.
@@ -83,7 +83,7 @@ pub(crate) fn evaluate(
     directory: Option<&str>,
     maps: &Maps,
     host: &dyn Host,
-) -> Result<Evaluated, Stop> {
+) -> Result<Evaluation, Stop> {
     let trace = host.trace_level();
     let mut scene = Scene {
         host,
@@ -111,7 +111,7 @@ pub(crate) fn evaluate(
     };
     let is_kept = why_not.is_none() || host.is_explained();
     let input = if is_kept { input.into_owned() } else { Vec::new() };
-    let mut evaluated = Evaluated { input, why_not, ..Evaluated::default() };
+    let mut evaluated = Evaluation { input, why_not, ..Evaluation::default() };
     if evaluated.why_not.is_none() {
         scene.effects(rule, &mut evaluated)?;
     }
@@ -243,7 +243,7 @@ impl Scene<'_> {
     }
 
     /// What a rule that applies does.
-    fn effects(&mut self, rule: &Rule, evaluated: &mut Evaluated) -> Result<(), Stop> {
+    fn effects(&mut self, rule: &Rule, evaluated: &mut Evaluation) -> Result<(), Stop> {
         let none = Escapes::default();
         if let Some(substitution) = &rule.substitution {
             self.question_mark = false;

@@ -4,13 +4,13 @@
 use crate::context::{Context, Options};
 use crate::expand::Maps;
 use crate::host::{Host, Need};
-use crate::run::{Changed, Progress, Run};
+use crate::run::{Outcome, Progress, Run};
 use crate::uri;
 use hostler_expr::{Answer, FileTest};
 
 /// What the rules of a server came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Translated {
+pub enum Translation {
     /// Nothing: translation goes on as without rules.
     Declined,
     /// Translation goes on with this path in the URL's place.
@@ -34,7 +34,7 @@ pub enum Translated {
 
 /// What the rules of a directory came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fixed {
+pub enum Fixup {
     /// Nothing.
     Declined,
     /// The same file again: the request goes on.
@@ -71,7 +71,7 @@ impl Rewriting {
     ///
     /// # Errors
     /// What is needed first.
-    pub fn translate(&mut self, context: &Context, host: &mut dyn Host) -> Result<Translated, Need> {
+    pub fn translate(&mut self, context: &Context, host: &mut dyn Host) -> Result<Translation, Need> {
         let run = Run { rules: &context.rules, maps: &context.maps, directory: None };
         if !self.begun {
             let is_path = host.uri().first() == Some(&b'/');
@@ -81,19 +81,19 @@ impl Rewriting {
                                 options and caveats about matching other strings.";
                     [b"Declining, request-URI '", host.unparsed_uri(), why].concat()
                 });
-                return Ok(Translated::Declined);
+                return Ok(Translation::Declined);
             }
             self.begin(host);
             run.line(host, 2, |host| [b"init rewrite engine with requested uri ", host.filename()].concat());
         }
         run.go_on(&mut self.progress, host)?;
         match self.progress.changed {
-            Changed::Not => {
+            Outcome::Not => {
                 run.line(host, 1, |host| [b"pass through ", host.filename()].concat());
-                Ok(Translated::Declined)
+                Ok(Translation::Declined)
             }
-            Changed::Status(status) => Ok(Translated::Status(status)),
-            Changed::Yes | Changed::NoEscape => self.translated(&run, context, host),
+            Outcome::Status(status) => Ok(Translation::Status(status)),
+            Outcome::Yes | Outcome::NoEscape => self.translated(&run, context, host),
         }
     }
 
@@ -103,37 +103,37 @@ impl Rewriting {
         self.original_query = host.query().map(<[u8]>::to_vec);
     }
 
-    fn translated(&self, run: &Run<'_>, context: &Context, host: &mut dyn Host) -> Result<Translated, Need> {
+    fn translated(&self, run: &Run<'_>, context: &Context, host: &mut dyn Host) -> Result<Translation, Need> {
         if let Some(status) = self.unsafe_query(host) {
-            return Ok(Translated::Status(status));
+            return Ok(Translation::Status(status));
         }
         if self.progress.proxy {
-            let raw = self.progress.changed == Changed::NoEscape;
+            let raw = self.progress.changed == Outcome::NoEscape;
             run.line(host, 1, |host| {
                 [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
             });
             let url = if raw { with_query(host) } else { host.filename().to_vec() };
-            return Ok(Translated::Proxy { url, raw });
+            return Ok(Translation::Proxy { url, raw });
         }
         if self.progress.pass_through {
-            return Ok(Translated::PassThrough(host.filename().to_vec()));
+            return Ok(Translation::PassThrough(host.filename().to_vec()));
         }
         if let Some((length, _)) = uri::scheme(host.filename()) {
             let (status, location) = self.redirect(run, length, host);
             return Ok(redirected(location, host)
-                .map_or_else(Translated::Status, |it| Translated::Redirect(status, it)));
+                .map_or_else(Translation::Status, |it| Translation::Redirect(status, it)));
         }
         run.line(host, 2, |host| [b"local path result: ", host.filename()].concat());
         let path = host.filename().to_vec();
         if path.first() != Some(&b'/') {
-            return Ok(Translated::Status(400));
+            return Ok(Translation::Status(400));
         }
         let reduced = self.progress.reduced && !context.has(Options::LEGACY_PREFIX_DOC_ROOT);
         if !reduced && self.is_file_path(run, &path, host)? {
             run.line(host, 1, |_| [b"go-ahead with ", &path[..], b" [OK]"].concat());
-            return Ok(Translated::File(path));
+            return Ok(Translation::File(path));
         }
-        Ok(Translated::BelowDocumentRoot(path))
+        Ok(Translation::BelowDocumentRoot(path))
     }
 
     /// Whether a result is a path of the file system: its first segment is there, and the rule's author, not the
@@ -161,50 +161,50 @@ impl Rewriting {
     ///
     /// # Errors
     /// What is needed first.
-    pub fn fix_up(&mut self, context: &Context, maps: &Maps, host: &mut dyn Host) -> Result<Fixed, Need> {
-        let Some(directory) = context.directory.as_deref() else { return Ok(Fixed::Declined) };
+    pub fn fix_up(&mut self, context: &Context, maps: &Maps, host: &mut dyn Host) -> Result<Fixup, Need> {
+        let Some(directory) = context.directory.as_deref() else { return Ok(Fixup::Declined) };
         let run = Run { rules: &context.rules, maps, directory: Some(directory) };
         if !self.begun {
             self.begin(host);
         }
         run.go_on(&mut self.progress, host)?;
         match self.progress.changed {
-            Changed::Not => {
+            Outcome::Not => {
                 run.line(host, 1, |host| [b"pass through ", host.filename()].concat());
                 host.set_filename(self.original.clone());
-                Ok(Fixed::Declined)
+                Ok(Fixup::Declined)
             }
-            Changed::Status(status) => Ok(Fixed::Status(status)),
-            Changed::Yes | Changed::NoEscape => Ok(self.fixed(&run, context, directory, host)),
+            Outcome::Status(status) => Ok(Fixup::Status(status)),
+            Outcome::Yes | Outcome::NoEscape => Ok(self.fixed(&run, context, directory, host)),
         }
     }
 
-    fn fixed(&self, run: &Run<'_>, context: &Context, directory: &str, host: &mut dyn Host) -> Fixed {
+    fn fixed(&self, run: &Run<'_>, context: &Context, directory: &str, host: &mut dyn Host) -> Fixup {
         if let Some(status) = self.unsafe_query(host) {
-            return Fixed::Status(status);
+            return Fixup::Status(status);
         }
         if self.progress.proxy {
             run.line(host, 1, |host| {
                 [b"go-ahead with proxy request proxy:", host.filename(), b" [OK]"].concat()
             });
-            return Fixed::Proxy(with_query(host));
+            return Fixup::Proxy(with_query(host));
         }
         if let Some((length, _)) = uri::scheme(host.filename()) {
             if let Some(base) = &context.base {
                 replace_in_url(run, length, directory, base, host);
             }
             let (status, location) = self.redirect(run, length, host);
-            return redirected(location, host).map_or_else(Fixed::Status, |it| Fixed::Redirect(status, it));
+            return redirected(location, host).map_or_else(Fixup::Status, |it| Fixup::Redirect(status, it));
         }
         let path = host.filename().to_vec();
         if path.first() != Some(&b'/') {
-            return Fixed::Status(400);
+            return Fixup::Status(400);
         }
         if path == self.original {
             run.line(host, 1, |_| {
                 [b"initial URL equal rewritten URL: ", &path[..], b" [IGNORING REWRITE]"].concat()
             });
-            return Fixed::Same;
+            return Fixup::Same;
         }
         let mut target = to_url(run, context, directory, path, host);
         run.line(host, 1, |_| [b"internal redirect with ", &target[..], b" [INTERNAL REDIRECT]"].concat());
@@ -212,12 +212,12 @@ impl Rewriting {
             target.push(b'?');
             target.extend_from_slice(query);
         }
-        Fixed::Internal(target)
+        Fixup::Internal(target)
     }
 
     /// A query with raw spaces or control characters would break whatever it is handed to; a redirect escapes them.
     fn unsafe_query(&self, host: &mut dyn Host) -> Option<u16> {
-        let escaped = self.progress.changed == Changed::Yes && uri::scheme(host.filename()).is_some();
+        let escaped = self.progress.changed == Outcome::Yes && uri::scheme(host.filename()).is_some();
         let bad = !escaped && host.query().is_some_and(uri::has_controls_or_spaces);
         if bad {
             host.error("Rewritten query string contains control characters or spaces");
@@ -228,7 +228,7 @@ impl Rewriting {
     /// Status and location of a redirect to the absolute URL that the file name has become.
     fn redirect(&self, run: &Run<'_>, scheme: usize, host: &mut dyn Host) -> (u16, Vec<u8>) {
         let mut location = host.filename().to_vec();
-        let no_escape = self.progress.changed == Changed::NoEscape;
+        let no_escape = self.progress.changed == Outcome::NoEscape;
         if !no_escape {
             run.line(host, 1, |_| [b"escaping ", &location[..], b" for redirect"].concat());
             location = uri::escape_absolute(&location, scheme);

@@ -24,7 +24,7 @@ pub enum Need {
 
 /// A sub-request's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Looked {
+pub struct LookupResult {
     /// Its status; 200 if nothing is wrong.
     pub status: u16,
     /// The file that it has come to.
@@ -35,7 +35,7 @@ pub struct Looked {
 
 /// What a rule came to, for who asks why (`hostler explain`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct Explanation {
     /// Where the rule stands.
     pub place: Place,
     /// Its arguments.
@@ -82,7 +82,7 @@ pub trait Host {
     /// What stands at a path.
     fn file_test(&self, test: FileTest, path: &[u8]) -> Answer<bool>;
     /// How a sub-request would end; `None` where one must not be made.
-    fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<Looked>>;
+    fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<LookupResult>>;
     /// A variable's value in a sub-request for a path; `None` where one must not be made.
     fn look_ahead(&self, how: Ahead, path: &[u8], variable: &Variable) -> Answer<Option<Cow<'_, [u8]>>>;
     /// A map's value of a key; maps that are functions don't come here.
@@ -142,5 +142,5 @@ pub trait Host {
         false
     }
     /// What a rule came to.
-    fn explain(&mut self, _explained: Explained) {}
+    fn explain(&mut self, _explained: Explanation) {}
 }

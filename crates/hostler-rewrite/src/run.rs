@@ -1,16 +1,16 @@
 //! A list of rules on one request, in order: chains, skips, rounds and ends.
 
 use crate::cookie;
-use crate::evaluate::{Evaluated, evaluate, subject};
+use crate::evaluate::{Evaluation, evaluate, subject};
 use crate::expand::{LONGEST, Maps, Stop};
 use crate::flags::RuleFlags;
-use crate::host::{Explained, Host, Need};
+use crate::host::{Explanation, Host, Need};
 use crate::rule::{Rule, Rules};
 use crate::uri;
 
 /// What a list of rules came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum Outcome {
     /// No rule has changed the URL.
     #[default]
     Not,
@@ -27,7 +27,7 @@ pub(crate) enum Changed {
 pub(crate) struct Progress {
     at: usize,
     rounds: u32,
-    pub(crate) changed: Changed,
+    pub(crate) changed: Outcome,
     /// The status of the redirect that a rule has asked for.
     pub(crate) redirect: Option<u16>,
     /// `PT` has ended the list.
@@ -80,7 +80,7 @@ impl Run<'_> {
                 Err(Stop::Failed(why)) => {
                     let place = rule.place();
                     host.error(&format!("{}:{}: RewriteRule: {why}", place.file, place.line));
-                    progress.end(Changed::Status(500));
+                    progress.end(Outcome::Status(500));
                     break;
                 }
             };
@@ -101,11 +101,11 @@ impl Run<'_> {
         at.map(|at| (at, &*list[at]))
     }
 
-    fn conclude(&self, progress: &mut Progress, rule: &Rule, mut evaluated: Evaluated, host: &mut dyn Host) {
+    fn conclude(&self, progress: &mut Progress, rule: &Rule, mut evaluated: Evaluation, host: &mut dyn Host) {
         for (level, line) in std::mem::take(&mut evaluated.notes.lines) {
             host.trace(level, self.directory, &line);
         }
-        let explained = host.is_explained().then(|| Explained {
+        let explained = host.is_explained().then(|| Explanation {
             place: rule.place().clone(),
             rule: rule.source().into(),
             input: evaluated.input.clone(),
@@ -128,7 +128,7 @@ impl Run<'_> {
             Then::Skip(count) => progress.at = progress.at.saturating_add(1).saturating_add(count),
             Then::Again(most) => self.again(progress, rule, most, host),
             Then::End => progress.done = true,
-            Then::Status(status) => progress.end(Changed::Status(status)),
+            Then::Status(status) => progress.end(Outcome::Status(status)),
         }
     }
 
@@ -148,11 +148,17 @@ impl Run<'_> {
             "RewriteRule '{}' and URI '{uri}' exceeded maximum number of rounds ({most}) via the [N] flag",
             rule.pattern()
         ));
-        progress.end(Changed::Status(500));
+        progress.end(Outcome::Status(500));
     }
 
     /// Carries out a rule that applies.
-    fn apply(&self, progress: &mut Progress, rule: &Rule, evaluated: Evaluated, host: &mut dyn Host) -> Then {
+    fn apply(
+        &self,
+        progress: &mut Progress,
+        rule: &Rule,
+        evaluated: Evaluation,
+        host: &mut dyn Host,
+    ) -> Then {
         for header in &evaluated.notes.vary {
             host.add_vary(header);
         }
@@ -181,7 +187,7 @@ impl Run<'_> {
         if let Err(status) = self.rewrite(progress, rule, result, host) {
             return Then::Status(status);
         }
-        progress.changed = if flags.no_escape { Changed::NoEscape } else { Changed::Yes };
+        progress.changed = if flags.no_escape { Outcome::NoEscape } else { Outcome::Yes };
         progress.last = Some(progress.at);
         let output = rule.substitution.as_ref().map_or("", |text| text.source());
         self.line(host, 2, |_| format!("setting lastsub to rule with output {output}").into_bytes());
@@ -193,7 +199,7 @@ impl Run<'_> {
                 let until = b"' to get passed through to next API URI-to-filename handler";
                 [b"forcing '", host.filename(), until].concat()
             });
-            progress.changed = Changed::Yes;
+            progress.changed = Outcome::Yes;
             progress.pass_through = true;
             return Then::End;
         }
@@ -363,7 +369,7 @@ impl Run<'_> {
 }
 
 impl Progress {
-    fn end(&mut self, changed: Changed) {
+    fn end(&mut self, changed: Outcome) {
         self.changed = changed;
         self.done = true;
     }

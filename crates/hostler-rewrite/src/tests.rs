@@ -19,7 +19,7 @@ struct Fake {
     vary: Vec<String>,
     lines: Vec<String>,
     errors: Vec<String>,
-    explained: Option<Vec<Explained>>,
+    explained: Option<Vec<Explanation>>,
     trace: u8,
     /// Paths that were asked for, and what is known of them.
     files: RefCell<BTreeMap<Vec<u8>, bool>>,
@@ -82,7 +82,7 @@ impl Host for Fake {
     fn file_test(&self, _: FileTest, path: &[u8]) -> Answer<bool> {
         self.files.borrow().get(path).map_or(Answer::Pending, |is| Answer::Ready(*is))
     }
-    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<Looked>> {
+    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<LookupResult>> {
         Answer::Ready(None)
     }
     fn look_ahead(&self, _: Ahead, _: &[u8], _: &Variable) -> Answer<Option<Cow<'_, [u8]>>> {
@@ -154,7 +154,7 @@ impl Host for Fake {
     fn is_explained(&self) -> bool {
         self.explained.is_some()
     }
-    fn explain(&mut self, explained: Explained) {
+    fn explain(&mut self, explained: Explanation) {
         self.explained.get_or_insert_default().push(explained);
     }
 }
@@ -194,7 +194,7 @@ fn request(target: &str) -> Fake {
 }
 
 /// What the rules of a server make of a target; all that is asked for is not there, but for `/etc`.
-fn server(rules: &str, host: &mut Fake) -> Translated {
+fn server(rules: &str, host: &mut Fake) -> Translation {
     let context = context(rules);
     let mut rewriting = Rewriting::default();
     loop {
@@ -217,20 +217,20 @@ fn of(rules: &str, target: &str) -> String {
         host.query.map_or_else(String::new, |query| format!("?{}", String::from_utf8(query).unwrap()));
     let text = |text: Vec<u8>| String::from_utf8(text).unwrap();
     match translated {
-        Translated::Declined => "declined".into(),
-        Translated::PassThrough(path) => format!("through {}{query}", text(path)),
-        Translated::BelowDocumentRoot(path) => format!("{}{query}", text(path)),
-        Translated::File(path) => format!("file {}{query}", text(path)),
-        Translated::Proxy { url, raw } => {
+        Translation::Declined => "declined".into(),
+        Translation::PassThrough(path) => format!("through {}{query}", text(path)),
+        Translation::BelowDocumentRoot(path) => format!("{}{query}", text(path)),
+        Translation::File(path) => format!("file {}{query}", text(path)),
+        Translation::Proxy { url, raw } => {
             format!("proxy {}{}{query}", if raw { "raw " } else { "" }, text(url))
         }
-        Translated::Redirect(status, location) => format!("{status} {}", text(location)),
-        Translated::Status(status) => status.to_string(),
+        Translation::Redirect(status, location) => format!("{status} {}", text(location)),
+        Translation::Status(status) => status.to_string(),
     }
 }
 
 /// The same of a directory's rules, for a file in `/srv/dir/`.
-fn directory(rules: &str, name: &str) -> (Fixed, Fake) {
+fn directory(rules: &str, name: &str) -> (Fixup, Fake) {
     let mut context = context(rules);
     context.directory = Some("/srv/dir/".into());
     let mut host = request(&format!("/dir/{name}"));
@@ -264,7 +264,7 @@ fn redirects_are_whole_and_escaped() {
 fn a_location_with_a_line_break_is_refused() {
     let mut host = request("/a");
     host.filename = b"/a\r\nX: y".to_vec();
-    assert_eq!(server("RewriteRule ^/a(.*) /b$1 [R,NE]", &mut host), Translated::Status(500));
+    assert_eq!(server("RewriteRule ^/a(.*) /b$1 [R,NE]", &mut host), Translation::Status(500));
     let mut host = request("/a");
     host.filename = b"/a\nX: y".to_vec();
     server("RewriteRule ^/a(.*) /b [CO=n:$1:x.test]", &mut host);
@@ -281,7 +281,7 @@ fn chains_skips_rounds_and_ends() {
     assert_eq!(of("RewriteRule ^(.*)a(.*)$ $1b$2 [N]", "/banana"), "/bbnbnb");
     assert_eq!(of("RewriteRule ^/a /b [L]\nRewriteRule ^ /c", "/a"), "/b");
     let mut host = request("/a");
-    assert_eq!(server("RewriteRule ^/a /a [N=7]", &mut host), Translated::Status(500));
+    assert_eq!(server("RewriteRule ^/a /a [N=7]", &mut host), Translation::Status(500));
     assert!(host.errors[0].contains("exceeded maximum number of rounds (7)"), "{:?}", host.errors);
 }
 
@@ -353,14 +353,14 @@ fn backreferences_are_escaped_on_demand() {
 
 #[test]
 fn directories_have_their_own_texts() {
-    assert_eq!(directory("RewriteRule ^a$ b", "a").0, Fixed::Internal(b"/dir/b".to_vec()));
-    assert_eq!(directory("RewriteRule ^a$ b", "a?q").0, Fixed::Internal(b"/dir/b?q".to_vec()));
-    assert_eq!(directory("RewriteRule ^a$ /x/b", "a").0, Fixed::Internal(b"/x/b".to_vec()));
-    assert_eq!(directory("RewriteRule ^/a$ b", "a").0, Fixed::Declined);
-    assert_eq!(directory("RewriteRule ^a$ a", "a").0, Fixed::Same);
-    assert_eq!(directory("RewriteRule ^a$ b [F]", "a").0, Fixed::Status(403));
+    assert_eq!(directory("RewriteRule ^a$ b", "a").0, Fixup::Internal(b"/dir/b".to_vec()));
+    assert_eq!(directory("RewriteRule ^a$ b", "a?q").0, Fixup::Internal(b"/dir/b?q".to_vec()));
+    assert_eq!(directory("RewriteRule ^a$ /x/b", "a").0, Fixup::Internal(b"/x/b".to_vec()));
+    assert_eq!(directory("RewriteRule ^/a$ b", "a").0, Fixup::Declined);
+    assert_eq!(directory("RewriteRule ^a$ a", "a").0, Fixup::Same);
+    assert_eq!(directory("RewriteRule ^a$ b [F]", "a").0, Fixup::Status(403));
     let (fixed, host) = directory("RewriteRule ^a$ - [T=text/x-own]", "a");
-    assert_eq!((fixed, host.mime_type), (Fixed::Declined, Some(b"text/x-own".to_vec())));
+    assert_eq!((fixed, host.mime_type), (Fixup::Declined, Some(b"text/x-own".to_vec())));
 }
 
 #[test]
@@ -373,15 +373,15 @@ fn a_base_stands_for_the_directory() {
         host.filename = format!("/srv/dir/{name}").into();
         Rewriting::default().fix_up(&context, &context.maps, &mut host).unwrap()
     };
-    assert_eq!(of("a"), Fixed::Internal(b"/base/b".to_vec()));
-    assert_eq!(of("c"), Fixed::Redirect(302, b"http://own.test/base/d".to_vec()));
+    assert_eq!(of("a"), Fixup::Internal(b"/base/b".to_vec()));
+    assert_eq!(of("c"), Fixup::Redirect(302, b"http://own.test/base/d".to_vec()));
 }
 
 #[test]
 fn what_a_rule_made_too_long_is_refused() {
     let rules = "RewriteRule ^(.*)$ $1$1 [N]";
     let mut host = request("/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-    assert_eq!(server(rules, &mut host), Translated::Status(500));
+    assert_eq!(server(rules, &mut host), Translation::Status(500));
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn thousands_of_rules_come_to_the_same_with_and_without_an_index() {
         let mut traced = request(target);
         traced.trace = 3;
         let translated = server(&rules, &mut traced);
-        assert_eq!(translated == Translated::Declined, result == "declined");
+        assert_eq!(translated == Translation::Declined, result == "declined");
         assert!(traced.lines.iter().filter(|line| line.contains("applying pattern")).count() >= 3000);
     }
 }

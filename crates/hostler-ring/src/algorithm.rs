@@ -10,10 +10,10 @@ mod worker;
 
 use crate::layout::{CHANNELS, Control};
 pub(crate) use front::{Front, announce};
-use hostler_sys::shared::Waited;
+use hostler_sys::shared::WaitResult;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-pub(crate) use worker::{Owed, Talk, take};
+pub(crate) use worker::{PendingWakes, Talk, take};
 
 /// A family of atomics: the processor's, or a model checker's.
 pub(crate) trait Atomics {
@@ -78,7 +78,7 @@ pub(crate) trait Medium {
     /// Appends bytes from an offset of a stream; they don't reach over its end.
     fn append(&self, channel: usize, stream: Stream, at: u32, length: u32, into: &mut Vec<u8>);
     /// Puts the worker to sleep while `worker_sleeps` is `reason`.
-    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited;
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> WaitResult;
     /// Wakes the worker.
     fn wake_worker(&self);
     /// Wakes the front's thread of this number.

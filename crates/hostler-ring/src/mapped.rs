@@ -3,7 +3,7 @@
 use crate::algorithm::{Atomic, Atomics, Medium, Stream, announce, atomic};
 use crate::front::Channel;
 use crate::layout::{CHANNELS, CONTROL, Control, FROM_WORKER, LENGTH, NUMBER, TO_WORKER, unstamp};
-use hostler_sys::shared::{self, Mapping, Waited};
+use hostler_sys::shared::{self, Mapping, WaitResult};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ atomic!(AtomicU64, u64);
 
 /// A mapping of a worker's memory, and the bells that this process can ring.
 #[derive(Debug)]
-pub(crate) struct Mapped {
+pub(crate) struct WorkerMemory {
     mapping: Mapping,
     wakers: Vec<OwnedFd>,
 }
 
-impl Mapped {
+impl WorkerMemory {
     /// Maps what the front has created.
     pub(crate) fn attach(memory: &OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
         let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers };
@@ -50,7 +50,7 @@ impl Mapped {
     }
 }
 
-impl Medium for Mapped {
+impl Medium for WorkerMemory {
     type Atomics = Native;
     // One to two microseconds: about the time that a wake-up costs the other side.
     const SPINS: u32 = 60;
@@ -81,7 +81,7 @@ impl Medium for Mapped {
         self.mapping.append(Self::offset(channel, stream, at), length as usize, into);
     }
 
-    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited {
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> WaitResult {
         shared::wait(&self.control().worker_sleeps.0, reason, timeout)
     }
 
@@ -99,7 +99,7 @@ impl Medium for Mapped {
 /// The front's side of one worker's memory: creates it, and hands out its channels.
 #[derive(Debug)]
 pub struct Memory {
-    pub(crate) mapped: Mapped,
+    pub(crate) mapped: WorkerMemory,
     /// Sequence number of the last request, over all channels.
     sequence: AtomicU32,
     owned: [AtomicBool; CHANNELS],
@@ -112,7 +112,7 @@ impl Memory {
     /// The kernel's (ENOMEM, EMFILE).
     pub fn create() -> io::Result<(Arc<Self>, OwnedFd)> {
         let (mapping, fd) = Mapping::create("hostler-worker", LENGTH)?;
-        let mapped = Mapped { mapping, wakers: Vec::new() };
+        let mapped = WorkerMemory { mapping, wakers: Vec::new() };
         mapped.control().layout.0.store(NUMBER, Ordering::Relaxed);
         let memory = Self { mapped, sequence: AtomicU32::new(0), owned: Default::default() };
         Ok((Arc::new(memory), fd))

@@ -3,8 +3,8 @@
 //! **Runs as** the site's user, inside an engine. A child that a program forks shares the memory: it must not go on
 //! with a conversation of its parent's, nor drop it ([`std::mem::forget`]).
 
-use crate::algorithm::{Owed, Talk, take};
-use crate::mapped::Mapped;
+use crate::algorithm::{PendingWakes, Talk, take};
+use crate::mapped::WorkerMemory;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const LINGER: Duration = Duration::from_micros(50);
 /// A worker's memory.
 #[derive(Debug)]
 pub struct Worker {
-    mapped: Arc<Mapped>,
-    owed: Owed,
+    mapped: Arc<WorkerMemory>,
+    owed: PendingWakes,
     /// Since when something has been owed.
     since: Option<Instant>,
 }
@@ -30,9 +30,9 @@ impl Worker {
     /// `InvalidData` for anything but such memory; the kernel's.
     pub fn attach(memory: OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
         // The mapping stays when the descriptor is closed.
-        let mapped = Mapped::attach(&memory, wakers)?;
+        let mapped = WorkerMemory::attach(&memory, wakers)?;
         drop(memory);
-        Ok(Self { mapped: Arc::new(mapped), owed: Owed::default(), since: None })
+        Ok(Self { mapped: Arc::new(mapped), owed: PendingWakes::default(), since: None })
     }
 
     /// The next request, oldest first; waits for it. `None` after `timeout` (`None`: for ever) or when a signal
@@ -75,7 +75,7 @@ impl Drop for Worker {
 /// One request: its bytes in, the answer's bytes out. Dropping it lets the channel go.
 #[derive(Debug)]
 pub struct Conversation {
-    mapped: Arc<Mapped>,
+    mapped: Arc<WorkerMemory>,
     talk: Talk,
 }
 

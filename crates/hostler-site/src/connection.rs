@@ -39,7 +39,7 @@ struct Outgoing {
 
 /// What a call of [`Connection::receive`] has brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum Message {
     /// Something.
     Bytes,
     /// Nothing for now.
@@ -88,17 +88,17 @@ impl Connection {
     }
 
     /// Reads once.
-    pub(crate) fn receive(&mut self) -> io::Result<Received> {
+    pub(crate) fn receive(&mut self) -> io::Result<Message> {
         let start = self.received.len();
         self.received.resize(start + PIECE, 0);
         let n =
             fdpass::recv(self.socket.as_fd(), &mut self.received[start..], &mut self.descriptors, Wait::No);
         self.received.truncate(start + *n.as_ref().unwrap_or(&0));
         match n {
-            Ok(0) => Ok(Received::Closed),
-            Ok(_) => Ok(Received::Bytes),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
-            Err(e) if e.kind() == io::ErrorKind::ConnectionReset => Ok(Received::Closed),
+            Ok(0) => Ok(Message::Closed),
+            Ok(_) => Ok(Message::Bytes),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Message::Nothing),
+            Err(e) if e.kind() == io::ErrorKind::ConnectionReset => Ok(Message::Closed),
             Err(e) => Err(e),
         }
     }

@@ -87,7 +87,7 @@ impl Ready {
     fn script(path: &[u8], more: &[ByteBuf], suexec: bool) -> Result<Self, RunError> {
         let cut = path.iter().rposition(|byte| *byte == b'/').ok_or(RunError::NotFound)?;
         let working = Node::directory(&path[..=cut]).map_err(|e| unreachable_program(&e))?;
-        let Judged { node, place, name } = judge(&working, &path[cut + 1..], suexec)?;
+        let TrustedProgram { node, place, name } = judge(&working, &path[cut + 1..], suexec)?;
         let interpreter = interpreter(&node)?;
         let mut args = Strings::with_capacity(path.len() + 64);
         if let Some(interpreter) = &interpreter {
@@ -160,7 +160,7 @@ impl Ready {
 }
 
 /// A program that passed the checks: what it is, and where, under which name.
-struct Judged {
+struct TrustedProgram {
     node: Node,
     place: Place,
     name: Vec<u8>,
@@ -168,7 +168,7 @@ struct Judged {
 
 /// The checks of a program, with `suexec` also those of owner and permissions, on what `name` is in `working`. A link is followed; then the directory of the link and
 /// that of its target are checked both.
-fn judge(working: &Node, name: &[u8], suexec: bool) -> Result<Judged, RunError> {
+fn judge(working: &Node, name: &[u8], suexec: bool) -> Result<TrustedProgram, RunError> {
     if matches!(name, b"" | b"." | b"..") {
         return Err(RunError::NotRegular);
     }
@@ -176,13 +176,13 @@ fn judge(working: &Node, name: &[u8], suexec: bool) -> Result<Judged, RunError> 
     check_directory(working.stat(), suexec)?;
     if !node.is_link() {
         check_file(&node, working, name, suexec)?;
-        return Ok(Judged { node, place: Place::Working, name: name.to_vec() });
+        return Ok(TrustedProgram { node, place: Place::Working, name: name.to_vec() });
     }
     let Found { node, directory, name } =
         node.follow(working, &mut |_| ()).map_err(|e| unreachable_program(&e))?;
     check_directory(directory.stat(), suexec)?;
     check_file(&node, &directory, &name, suexec)?;
-    Ok(Judged { node, place: Place::Directory(directory), name })
+    Ok(TrustedProgram { node, place: Place::Directory(directory), name })
 }
 
 /// A directory that is sticky is writable all the same: others can put a program there.

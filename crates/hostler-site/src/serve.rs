@@ -2,7 +2,7 @@
 
 use hostler_sys::exec::Launcher;
 use hostler_sys::pipe;
-use hostler_sys::process::{Ended, Pid, Signal, reap};
+use hostler_sys::process::{ExitCause, Pid, Signal, reap};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
 use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, ToSite};
@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use crate::connect::Connects;
-use crate::connection::{Connection, Received, malformed};
+use crate::connection::{Connection, Message, malformed};
 use crate::door::Door;
 use crate::parents::Parent;
 use crate::programs::{ConnectionId, Programs};
@@ -138,8 +138,8 @@ impl Site {
         }
         while let Some((pid, ended)) = reap() {
             let exit = match ended {
-                Ended::Status(status) => Exit::Status(status),
-                Ended::Signal(signal) => Exit::Signal(signal),
+                ExitCause::Status(status) => Exit::Status(status),
+                ExitCause::Signal(signal) => Exit::Signal(signal),
             };
             for (connection, id) in self.programs.ended(pid) {
                 self.answer(connection, &FromSite::Exited { id, exit }, Vec::new())?;
@@ -153,7 +153,7 @@ impl Site {
     fn serve_connection(&mut self, id: ConnectionId) -> io::Result<()> {
         let Some(connection) = self.connection(id) else { return Ok(()) };
         let reads = connection.is_open_for_requests() && !connection.has_request();
-        if reads && connection.receive()? == Received::Closed {
+        if reads && connection.receive()? == Message::Closed {
             self.detach(id);
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! Each directory is watched *before* anything in it is looked at, so that no change falls between the two.
 
 use hostler_sys::fs::{self, Found, Node, Of, Stat, Watches};
-use hostler_wire::site::{AccessFile, FileInfo, FileKind, Level, Walk, Walked};
+use hostler_wire::site::{AccessFile, FileInfo, FileKind, Level, Walk, WalkResult};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde_bytes::ByteBuf;
@@ -43,7 +43,7 @@ pub(crate) fn errno(error: &io::Error) -> i32 {
 }
 
 /// Walks a path; the descriptor is that of the opened end.
-pub(crate) fn walk(request: &Walk, watches: Option<&Watches>) -> (Walked, Option<OwnedFd>) {
+pub(crate) fn walk(request: &Walk, watches: Option<&Watches>) -> (WalkResult, Option<OwnedFd>) {
     let mut walker = Walker::new(request, if request.watch { watches } else { None });
     let end = walker.walk_to_end();
     let mut file = None;
@@ -60,12 +60,12 @@ pub(crate) fn walk(request: &Walk, watches: Option<&Watches>) -> (Walked, Option
 struct Walker<'a> {
     request: &'a Walk,
     watches: Option<&'a Watches>,
-    walked: Walked,
+    walked: WalkResult,
 }
 
 impl<'a> Walker<'a> {
     fn new(request: &'a Walk, watches: Option<&'a Watches>) -> Self {
-        let walked = Walked {
+        let walked = WalkResult {
             id: request.id,
             levels: Vec::new(),
             stopped: None,

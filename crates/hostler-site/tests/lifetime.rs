@@ -6,7 +6,7 @@ mod client;
 
 use client::*;
 use hostler_sys::fdpass;
-use hostler_sys::process::{Ended, Signal, kill};
+use hostler_sys::process::{ExitCause, Signal, kill};
 use hostler_sys::socket::stream_pair;
 use hostler_wire::site::{Exit, Program, ToSite};
 use rustix::process::Pid;
@@ -39,7 +39,7 @@ fn soon(condition: impl Fn() -> bool) -> bool {
 fn it_ends_when_its_connections_are_closed() {
     let mut site = Site::start();
     assert!(site.walk(Path::new("/")).0.stopped.is_none());
-    assert_eq!(site.end(), Ended::Status(0));
+    assert_eq!(site.end(), ExitCause::Status(0));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_further_connection_is_served_like_the_first_and_outlives_it() {
     assert_eq!(second.shell("echo second").stdout, "second\n");
     assert!(exists(left_running.pid));
     second.close();
-    assert_eq!(site.end(), Ended::Status(0));
+    assert_eq!(site.end(), ExitCause::Status(0));
     assert!(!exists(left_running.pid));
 }
 
@@ -107,7 +107,7 @@ fn a_daemon_that_holds_the_output_delays_nothing() {
     let n = rustix::io::read(&started.stdout, &mut line).unwrap();
     let daemon: u32 = str::from_utf8(&line[..n]).unwrap().trim().parse().unwrap();
     assert!(!readable_within(started.stdout.as_fd(), Duration::from_millis(50)), "the daemon holds it open");
-    assert_eq!(site.end(), Ended::Status(0));
+    assert_eq!(site.end(), ExitCause::Status(0));
     assert!(exists(daemon), "a daemon is its site's own business");
     kill(Pid::from_raw(daemon as i32).unwrap(), Signal::KILL);
 }
@@ -121,7 +121,7 @@ fn what_a_finished_program_left_in_its_group_can_be_killed_but_is_not_by_itself(
     assert!(text(left.stdout).trim().parse::<u32>().is_ok(), "its end has come");
     let started = site.start_program(shell("sleep 100 >/dev/null 2>&1 & echo $!")).unwrap();
     let job: u32 = site.finish(started).stdout.trim().parse().unwrap();
-    assert_eq!(site.end(), Ended::Status(0));
+    assert_eq!(site.end(), ExitCause::Status(0));
     assert!(exists(job), "a job in the background goes on");
     kill(Pid::from_raw(job as i32).unwrap(), Signal::KILL);
 }
@@ -131,7 +131,7 @@ fn a_program_dies_with_a_site_process_that_is_killed() {
     let mut site = Site::start();
     let started = site.start_program(shell("exec sleep 100")).unwrap();
     kill(site.process.unwrap(), Signal::KILL);
-    assert_eq!(site.end(), Ended::Signal(9));
+    assert_eq!(site.end(), ExitCause::Signal(9));
     assert!(soon(|| !exists(started.pid)));
 }
 
@@ -140,7 +140,7 @@ fn sigterm_ends_it_with_its_programs() {
     let mut site = Site::start();
     let started = site.start_program(shell("exec sleep 100")).unwrap();
     kill(site.process.unwrap(), Signal::TERM);
-    assert_eq!(hostler_sys::process::wait(site.process.take().unwrap()).unwrap(), Ended::Status(0));
+    assert_eq!(hostler_sys::process::wait(site.process.take().unwrap()).unwrap(), ExitCause::Status(0));
     assert!(!exists(started.pid));
 }
 
@@ -152,11 +152,11 @@ fn a_malformed_frame_ends_it() {
         let mut site = Site::start();
         fdpass::send_all(site.socket(), bytes, &[]).unwrap();
         let ended = hostler_sys::process::wait(site.process.take().unwrap()).unwrap();
-        assert_eq!(ended, Ended::Status(1), "{bytes:?}");
+        assert_eq!(ended, ExitCause::Status(1), "{bytes:?}");
     }
     let mut site = Site::start();
     site.send(&ToSite::Attach, &[]);
-    assert_eq!(hostler_sys::process::wait(site.process.take().unwrap()).unwrap(), Ended::Status(1));
+    assert_eq!(hostler_sys::process::wait(site.process.take().unwrap()).unwrap(), ExitCause::Status(1));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod client;
 
 use client::*;
 use hostler_sys::fdpass;
-use hostler_sys::process::Ended;
+use hostler_sys::process::ExitCause;
 use hostler_wire::engine::ToEngine;
 use hostler_wire::frame::{HEAD, Head};
 use hostler_wire::site::{Exit, FromSite, ToSite};
@@ -113,5 +113,5 @@ fn nobody_is_attached_to_a_process_that_is_about_to_end() {
     assert!(pools(&mut last).is_empty());
     last.close();
     assert!(soon(|| site.attach().is_none()));
-    assert_eq!(site.end(), Ended::Status(0));
+    assert_eq!(site.end(), ExitCause::Status(0));
 }

@@ -154,14 +154,14 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Pid, SpawnError> {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExitCause {
     /// By itself, with this status.
     Status(i32),
     /// By this signal.
     Signal(i32),
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for ExitCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Status(status) => write!(f, "ended with status {status}"),
@@ -170,13 +170,13 @@ impl std::fmt::Display for Ended {
     }
 }
 
-fn ended(status: WaitStatus) -> Option<Ended> {
-    status.exit_status().map(Ended::Status).or_else(|| status.terminating_signal().map(Ended::Signal))
+fn ended(status: WaitStatus) -> Option<ExitCause> {
+    status.exit_status().map(ExitCause::Status).or_else(|| status.terminating_signal().map(ExitCause::Signal))
 }
 
 /// Reaps one child that has ended; `None`: no child has.
 #[must_use]
-pub fn reap() -> Option<(Pid, Ended)> {
+pub fn reap() -> Option<(Pid, ExitCause)> {
     loop {
         match rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG)) {
             Ok(Some((pid, status))) => {
@@ -193,7 +193,7 @@ pub fn reap() -> Option<(Pid, Ended)> {
 ///
 /// # Errors
 /// ECHILD: it is not our child.
-pub fn wait(pid: Pid) -> io::Result<Ended> {
+pub fn wait(pid: Pid) -> io::Result<ExitCause> {
     loop {
         let found = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()))?;
         if let Some(ended) = found.and_then(|(_, status)| ended(status)) {

@@ -132,7 +132,7 @@ impl Drop for Mapping {
 
 /// How a [`wait`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     /// Woken, or the word had another value: look again.
     Woken,
     /// The time is over.
@@ -143,15 +143,15 @@ pub enum Waited {
 
 /// Sleeps while the word has the value `expected`, until [`wake`], also one in another process.
 #[must_use]
-pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> Waited {
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> WaitResult {
     let timeout = timeout.map(|timeout| futex::Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     });
     match futex::wait(word, futex::Flags::empty(), expected, timeout.as_ref()) {
-        Err(Errno::TIMEDOUT) => Waited::TimedOut,
-        Err(Errno::INTR) => Waited::Interrupted,
-        _ => Waited::Woken,
+        Err(Errno::TIMEDOUT) => WaitResult::TimedOut,
+        Err(Errno::INTR) => WaitResult::Interrupted,
+        _ => WaitResult::Woken,
     }
 }
 
@@ -257,11 +257,11 @@ mod tests {
     fn who_sleeps_on_a_word_is_woken_through_another_mapping() {
         let (ours, fd) = Mapping::create("test", 4096).unwrap();
         let theirs = Mapping::attach(&fd, 4096).unwrap();
-        assert_eq!(wait(word(&ours), 1, None), Waited::Woken, "another value: no sleep");
-        assert_eq!(wait(word(&ours), 0, Some(Duration::from_millis(5))), Waited::TimedOut);
+        assert_eq!(wait(word(&ours), 1, None), WaitResult::Woken, "another value: no sleep");
+        assert_eq!(wait(word(&ours), 0, Some(Duration::from_millis(5))), WaitResult::TimedOut);
         let sleeper = std::thread::spawn(move || {
             while word(&theirs).load(Ordering::SeqCst) == 0 {
-                assert_eq!(wait(word(&theirs), 0, Some(Duration::from_secs(20))), Waited::Woken);
+                assert_eq!(wait(word(&theirs), 0, Some(Duration::from_secs(20))), WaitResult::Woken);
             }
         });
         std::thread::sleep(Duration::from_millis(20));

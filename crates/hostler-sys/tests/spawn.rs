@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hostler_sys::limits::{Bounds, Limit};
-use hostler_sys::process::{self, Ended, Identity, Program, Spawn, SpawnError};
+use hostler_sys::process::{self, ExitCause, Identity, Program, Spawn, SpawnError};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::Read;
@@ -192,6 +192,6 @@ fn an_end_by_signal_is_told_apart() {
         })
         .unwrap()
     };
-    assert_eq!(process::wait(start("exit 3")).unwrap(), Ended::Status(3));
-    assert_eq!(process::wait(start("kill -9 $$")).unwrap(), Ended::Signal(9));
+    assert_eq!(process::wait(start("exit 3")).unwrap(), ExitCause::Status(3));
+    assert_eq!(process::wait(start("kill -9 $$")).unwrap(), ExitCause::Signal(9));
 }

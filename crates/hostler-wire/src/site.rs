@@ -19,7 +19,7 @@ pub type RequestId = u64;
 pub enum ToSite {
     /// First of its kind, and of the same form in all builds: a further connection (one per front thread) travels with this frame; it is served like the first.
     Attach,
-    /// Walk a path, component by component, and open its end. Answer: [`FromSite::Walked`].
+    /// Walk a path, component by component, and open its end. Answer: [`FromSite::WalkResult`].
     Walk(Walk),
     /// List a directory. Answer: [`FromSite::Listed`].
     List {
@@ -179,7 +179,7 @@ pub enum FromSite {
     /// (no descriptor where inotify cannot be had: the front then checks with each request).
     Hello(Build),
     /// Answer to [`ToSite::Walk`]; an opened file travels with it.
-    Walked(Walked),
+    Walked(WalkResult),
     /// Answer to [`ToSite::List`].
     Listed {
         /// The front's number.
@@ -393,7 +393,7 @@ pub struct FileInfo {
 
 /// What a walk found. `levels[0]` is `/`; one level per component that exists, links followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walked {
+pub struct WalkResult {
     /// The front's number.
     pub id: RequestId,
     /// Each component that was reached. The last one is the end, or the place where the walk stopped:

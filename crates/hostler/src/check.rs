@@ -8,7 +8,7 @@ use hostler_config::technique::{self, Engine};
 use std::path::Path;
 
 use crate::cli::{self, Run};
-use crate::plan::{Examined, Found, Roles, Situation, examine, limits, listen, logs, report, secrets};
+use crate::plan::{Findings, Found, Roles, Situation, examine, limits, listen, logs, report, secrets};
 use crate::{Failed, load, run, signal, survey};
 
 pub(crate) fn command(args: &cli::Check) -> Result<(), Failed> {
@@ -24,7 +24,7 @@ fn check(args: &Run) -> Result<Config, Failed> {
     load::warn(config);
     print!("{}", survey::of_configuration(config));
     let situation = Situation::here(args.single_user);
-    let Examined { roles, mut found } = examine(&attempt, &situation, false);
+    let Findings { roles, mut found } = examine(&attempt, &situation, false);
     let roles = roles.or_else(|| (!situation.root()).then(|| ourselves(config.servers.len())));
     if let Some(roles) = roles {
         found.extend(limits::inspect(&roles.sites));

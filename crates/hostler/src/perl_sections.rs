@@ -9,7 +9,7 @@
 //!
 //! **Runs as** whoever reads the configuration, normally root. **Diagnostics** are errors of the configuration.
 
-use hostler_config::{Asked, Made, RunAs, RunPerl};
+use hostler_config::{Asked, Output, RunAs, RunPerl};
 use hostler_perl_frames::PreloadKind;
 use hostler_perl_frames::configure::{FromConfigure, LONGEST_ANSWER, Shown, ToConfigure};
 use hostler_sys::limits::{Bounds, Limit};
@@ -41,12 +41,12 @@ const PATH: &std::ffi::CStr = c"PATH=/usr/local/bin:/usr/bin:/bin";
 pub(crate) struct PerlSections(HashMap<RunAs, Sections>);
 
 impl RunPerl for PerlSections {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String> {
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
         let sections = self.of(asked)?;
         sections.begin(asked)?;
         let question = ToConfigure::Run { preload: asked.preload.clone(), in_host: asked.in_host };
         match sections.ask(&question)? {
-            FromConfigure::Done { text, warnings, declared } => Ok(Made { text, warnings, declared }),
+            FromConfigure::Done { text, warnings, declared } => Ok(Output { text, warnings, declared }),
             FromConfigure::Failed { why } => Err(format!("its code failed: {why}")),
             FromConfigure::Hello(_) | FromConfigure::Saw(_) => {
                 Err("the process that runs it misbehaves".to_owned())

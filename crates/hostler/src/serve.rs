@@ -26,9 +26,9 @@ use crate::run;
 const NOBODY: u32 = 64_991;
 
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
-    let served = Served::of(args)?;
+    let served = Site::of(args)?;
     served.check_readable()?;
-    if let Served::Python(application) = &served {
+    if let Site::Python(application) = &served {
         eprintln!("hostler: {}", application.sentence());
     }
     let words = ["serve".into(), served.said().into(), "--listen".into(), args.listen.to_string().into()];
@@ -36,7 +36,7 @@ pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
 }
 
 /// What is served.
-enum Served {
+enum Site {
     /// A document root.
     Directory(PathBuf),
     /// A PSGI application, for all URLs.
@@ -47,7 +47,7 @@ enum Served {
     Python(Box<python::Application>),
 }
 
-impl Served {
+impl Site {
     fn of(args: &Serve) -> Result<Self, Failed> {
         if let Some(place) = python::Place::of(&args.directory) {
             let metadata = place.path().metadata()?;
@@ -135,7 +135,7 @@ impl Served {
 
 /// The configuration's text, and its ServerRoot.
 pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
-    let served = Served::of(args)?;
+    let served = Site::of(args)?;
     let (root, path) = (word(served.directory())?, word(served.path())?);
     let (user, group) = owner(&served.path().metadata()?);
     let mut text = String::new();
@@ -148,18 +148,18 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
         text.push_str(OF_PHP);
     }
     let _ = match &served {
-        Served::Directory(_) => {
+        Site::Directory(_) => {
             let refused = refused();
             writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>\n{refused}")
         }
-        Served::Application(_) => writeln!(
+        Site::Application(_) => writeln!(
             text,
             "<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
         ),
-        Served::Servlets(_) => {
+        Site::Servlets(_) => {
             writeln!(text, "ServletApp / \"{path}\"\n<Location \"/\">\nRequire all granted\n</Location>")
         }
-        Served::Python(application) => {
+        Site::Python(application) => {
             word(&application.file)?;
             writeln!(text, "{}", application.lines())
         }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hostler_sys::fdpass::recv_exact;
-use hostler_sys::process::{self, Ended, Identity, Program, Spawn};
+use hostler_sys::process::{self, ExitCause, Identity, Program, Spawn};
 use hostler_wire::build::Build;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::plan::{FrontPlan, Plan};
@@ -26,7 +26,7 @@ struct Root(PathBuf);
 
 /// What the planner did.
 struct Outcome {
-    ended: Ended,
+    ended: ExitCause,
     errors: String,
     plan: Option<(Plan, FrontPlan, Vec<OwnedFd>)>,
 }
@@ -123,7 +123,7 @@ fn frame_body(socket: &OwnedFd, fds: &mut Vec<OwnedFd>) -> Option<Vec<u8>> {
 
 impl Outcome {
     fn good(self) -> (Plan, FrontPlan, Vec<OwnedFd>) {
-        assert_eq!((self.ended, self.errors.as_str()), (Ended::Status(0), ""));
+        assert_eq!((self.ended, self.errors.as_str()), (ExitCause::Status(0), ""));
         self.plan.unwrap()
     }
 
@@ -144,7 +144,7 @@ impl Outcome {
 
     /// Asserts that it was refused with each of these in the message.
     fn refused(&self, parts: &[&str]) {
-        assert_eq!(self.ended, Ended::Status(1), "{}", self.errors);
+        assert_eq!(self.ended, ExitCause::Status(1), "{}", self.errors);
         assert!(self.plan.is_none());
         for part in parts {
             assert!(self.errors.contains(part), "{part:?} is not in {:?}", self.errors);
@@ -304,7 +304,7 @@ fn keys_of_root_are_read_and_those_behind_tenants_links_are_not() {
 fn a_bad_configuration_is_told_line_by_line() {
     let root = Root::new("NoSuchDirective x\n<Directory\n");
     let outcome = root.plan();
-    assert_eq!(outcome.ended, Ended::Status(1));
+    assert_eq!(outcome.ended, ExitCause::Status(1));
     assert!(outcome.errors.lines().all(|line| line.starts_with("hostler: ")), "{}", outcome.errors);
     assert!(outcome.errors.contains("httpd.conf:"), "{}", outcome.errors);
 }

@@ -6,7 +6,7 @@ use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Pool, Work, before_park};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::Process;
-use hostler_gateway::supervisor::fork::{Host, Started};
+use hostler_gateway::supervisor::fork::{Host, NewParent};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::Direction;
 use hostler_wire::codec::Encoder;
@@ -48,14 +48,14 @@ impl Drop for Parent {
 }
 
 impl Host for Echo {
-    async fn start(&self, _: bool) -> Result<Started, Error> {
+    async fn start(&self, _: bool) -> Result<NewParent, Error> {
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
         let (output, errors) = (Direction::FromProgram.pipe()?, Direction::FromProgram.pipe()?);
         let mut command = Command::new(env!("CARGO_BIN_EXE_hostler-echo"));
         command.stdin(Stdio::from(theirs)).stdout(Stdio::from(output.1)).stderr(Stdio::from(errors.1));
         let child = command.spawn()?;
         let (pid, output): (u32, [OwnedFd; 2]) = (child.id(), [output.0, errors.0]);
-        Ok(Started { control, output, pid, door: None, adopted: false, process: Box::new(Parent(child)) })
+        Ok(NewParent { control, output, pid, door: None, adopted: false, process: Box::new(Parent(child)) })
     }
 
     fn setup(&self) -> Setup {

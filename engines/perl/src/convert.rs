@@ -6,13 +6,13 @@ use hostler_perl_frames::RequestHead;
 use crate::ffi::{Field, Fields, RequestIn, Str};
 
 /// A head for C, and the room for its tables. Used again and again.
-pub(crate) struct Converted {
+pub(crate) struct HeadBuffer {
     request: Option<Box<RequestIn>>,
     common: Tables,
     own: [Vec<Field>; 3],
 }
 
-impl Converted {
+impl HeadBuffer {
     pub(crate) fn new() -> Self {
         Self { request: None, common: Tables::default(), own: Default::default() }
     }

@@ -5,7 +5,7 @@ use hostler_perl_frames::{Nested, RequestHead, ToPerl};
 use hostler_wire::work::{self, FromWorker, Outcome};
 use std::ffi::c_int;
 
-use crate::convert::Converted;
+use crate::convert::HeadBuffer;
 use crate::ffi::{self, RequestIn, Str, Told, told};
 use crate::{callbacks, directory, perl};
 
@@ -17,8 +17,8 @@ pub(crate) struct Worker {
     /// Functions to call when it ends.
     child_exit: Vec<String>,
     one_shot: bool,
-    request: Converted,
-    answer: Converted,
+    request: HeadBuffer,
+    answer: HeadBuffer,
     /// How many requests are being served inside of the one that is being served.
     nested: u32,
 }
@@ -47,7 +47,7 @@ impl Serve for Worker {
 
 impl Worker {
     pub(crate) fn new(child_exit: Vec<String>, one_shot: bool) -> Self {
-        Self { child_exit, one_shot, request: Converted::new(), answer: Converted::new(), nested: 0 }
+        Self { child_exit, one_shot, request: HeadBuffer::new(), answer: HeadBuffer::new(), nested: 0 }
     }
 
     /// Runs the phases of one trip; whether the request stays for another. [`Gone::Abandoned`]: no (further) one comes.
@@ -149,7 +149,7 @@ fn decode(trip: &Trip) -> Option<ToPerl<'_>> {
 }
 
 /// A request to be served inside of the one that waits. `None`: its configuration is not known.
-fn told_nested(answer: &mut Converted, trip: &Trip, nested: &Nested<'_>) -> Option<Told> {
+fn told_nested(answer: &mut HeadBuffer, trip: &Trip, nested: &Nested<'_>) -> Option<Told> {
     trip.directory(nested.head.directory)?;
     let request = answer.set(&nested.head);
     let Nested { id, main, prev, .. } = *nested;

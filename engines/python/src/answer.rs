@@ -2,7 +2,7 @@
 
 use crate::exchange::with;
 use crate::module::bytes_of;
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use crate::support::Support;
 use pyo3_ffi as ffi;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(
             exchange.publish();
             Ok(())
         }),
-        Err(Raised) => with(serial, |exchange| {
+        Err(PythonError) => with(serial, |exchange| {
             exchange.failed();
             Ok(())
         }),
@@ -66,14 +66,14 @@ fn send(result: &Object, serial: u64) -> Outcome<()> {
                 break;
             }
         }
-        if ffi::PyErr_Occurred().is_null() { Ok(()) } else { Err(Raised) }
+        if ffi::PyErr_Occurred().is_null() { Ok(()) } else { Err(PythonError) }
     }
 }
 
 fn close(result: &Object) -> Outcome<()> {
     match result.attribute(c"close") {
         Ok(close) => close.call(&[]).map(drop),
-        Err(Raised) => {
+        Err(PythonError) => {
             py::clear();
             Ok(())
         }

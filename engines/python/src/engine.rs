@@ -1,6 +1,6 @@
 //! Python as an engine: what is set up and imported in the parent, and what workers begin with.
 
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use crate::support::{Support, list, sentence};
 use crate::worker::{Server, Worker};
 use hostler_engine::{Engine, Side};
@@ -33,7 +33,7 @@ impl Engine for Python {
     fn load(setup: &engine::Setup) -> Result<Self, String> {
         let own = Setup::decode(&setup.own).map_err(|e| e.to_string())?;
         settle(&own)?;
-        let told = |Raised| format!("{} can't be set up: {}", version(), sentence());
+        let told = |PythonError| format!("{} can't be set up: {}", version(), sentence());
         let support = Support::load().map_err(told)?;
         begin(&support, &own).map_err(told)?;
         let (preloaded, files) = preload(&support, &own).map_err(told)?;
@@ -85,7 +85,7 @@ impl Engine for Python {
             let servers = std::mem::take(&mut self.servers);
             Worker::new(self.support.clone(), self.own.clone(), servers, self.one_shot)
         })();
-        worker.map_err(|Raised| sentence())
+        worker.map_err(|PythonError| sentence())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The request that is being served, for what Python calls: its body, its log. One at a time; an application that calls
 //! when its request is over, or from a process that it has forked, is told so.
 
-use crate::py::{self, Outcome, Raised};
+use crate::py::{self, Outcome, PythonError};
 use crate::response::Response;
 use crate::worker::Trip;
 use hostler_engine::{Gone, process};
@@ -116,6 +116,6 @@ fn check_signals() -> Outcome<()> {
     // SAFETY: plain.
     match unsafe { ffi::PyErr_CheckSignals() } {
         0 => Ok(()),
-        _ => Err(Raised),
+        _ => Err(PythonError),
     }
 }

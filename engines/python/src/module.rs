@@ -2,7 +2,7 @@
 
 use crate::engine::Python;
 use crate::exchange::{self, with};
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use crate::response::Head;
 use hostler_engine::process;
 use hostler_wire::work::Severity;
@@ -22,12 +22,12 @@ const fn method(name: &'static CStr, call: Call, doc: &'static CStr) -> ffi::PyM
 }
 
 /// What never changes, though C has no word for that.
-struct Fixed<T>(T);
+struct Immutable<T>(T);
 
 // SAFETY: nobody writes to it; the pointers in it are to constants.
-unsafe impl<T> Sync for Fixed<T> {}
+unsafe impl<T> Sync for Immutable<T> {}
 
-static METHODS: Fixed<[ffi::PyMethodDef; 5]> = Fixed([
+static METHODS: Immutable<[ffi::PyMethodDef; 5]> = Immutable([
     method(c"run", run, c"Becomes the engine; never returns."),
     method(c"log", log, c"log(severity, bytes): a line of the ErrorLog."),
     method(c"read", read, c"read(request, most): some bytes of a request's body; none: its end."),
@@ -36,12 +36,12 @@ static METHODS: Fixed<[ffi::PyMethodDef; 5]> = Fixed([
 ]);
 
 /// What an application calls; it holds the request's number.
-static START_RESPONSE: Fixed<ffi::PyMethodDef> = Fixed(method(
+static START_RESPONSE: Immutable<ffi::PyMethodDef> = Immutable(method(
     c"start_response",
     start_response,
     c"start_response(status, headers, exc_info=None) -> write",
 ));
-static WRITE: Fixed<ffi::PyMethodDef> = Fixed(method(c"write", write, c"write(bytes)"));
+static WRITE: Immutable<ffi::PyMethodDef> = Immutable(method(c"write", write, c"write(bytes)"));
 
 /// A definition that Python may keep; with the lock it changes counters in it.
 struct Definition(std::cell::UnsafeCell<ffi::PyModuleDef>);
@@ -49,8 +49,8 @@ struct Definition(std::cell::UnsafeCell<ffi::PyModuleDef>);
 // SAFETY: Python uses it with its lock.
 unsafe impl Sync for Definition {}
 
-static SLOTS: Fixed<[ffi::PyModuleDef_Slot; 1]> =
-    Fixed([ffi::PyModuleDef_Slot { slot: 0, value: null_mut() }]);
+static SLOTS: Immutable<[ffi::PyModuleDef_Slot; 1]> =
+    Immutable([ffi::PyModuleDef_Slot { slot: 0, value: null_mut() }]);
 
 static DEFINITION: Definition = Definition(std::cell::UnsafeCell::new(ffi::PyModuleDef {
     m_base: ffi::PyModuleDef_HEAD_INIT,
@@ -79,7 +79,7 @@ pub(crate) fn functions() -> Outcome {
         let module = Object::owned(ffi::PyModule_New(c"_hostler".as_ptr()))?;
         match ffi::PyModule_AddFunctions(module.as_ptr(), METHODS.0.as_ptr().cast_mut()) {
             0 => Ok(module),
-            _ => Err(Raised),
+            _ => Err(PythonError),
         }
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn start_response_of(serial: &Object) -> Outcome {
     function(&START_RESPONSE, serial)
 }
 
-fn function(definition: &'static Fixed<ffi::PyMethodDef>, serial: &Object) -> Outcome {
+fn function(definition: &'static Immutable<ffi::PyMethodDef>, serial: &Object) -> Outcome {
     let definition = (&raw const definition.0).cast_mut();
     // SAFETY: the definition lives for ever, and is not written to; the function takes a share in the number.
     unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, serial.as_ptr(), null_mut())) }
@@ -148,7 +148,7 @@ unsafe extern "C" fn read(_: *mut ffi::PyObject, arguments: *mut ffi::PyObject) 
         let (serial, most) = (needed(arguments, 0)?, needed(arguments, 1)?);
         // SAFETY: an object.
         let most = unsafe { ffi::PyLong_AsSsize_t(most.as_ptr()) };
-        let most = usize::try_from(most).map_err(|_| Raised)?;
+        let most = usize::try_from(most).map_err(|_| PythonError)?;
         let piece = with(serial_of(serial.as_ptr()), |exchange| exchange.read(most))?;
         // SAFETY: so many bytes are there.
         unsafe {

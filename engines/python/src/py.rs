@@ -7,10 +7,10 @@ use std::ptr::NonNull;
 
 /// A Python exception is set, which whoever handles this takes or prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Raised;
+pub(crate) struct PythonError;
 
 /// What may raise.
-pub(crate) type Outcome<T = Object> = Result<T, Raised>;
+pub(crate) type Outcome<T = Object> = Result<T, PythonError>;
 
 /// An object that this code has a share in.
 pub(crate) struct Object(NonNull<ffi::PyObject>);
@@ -21,7 +21,7 @@ impl Object {
     /// # Safety
     /// The pointer is null or the caller's own reference.
     pub(crate) unsafe fn owned(pointer: *mut ffi::PyObject) -> Outcome {
-        NonNull::new(pointer).map(Self).ok_or(Raised)
+        NonNull::new(pointer).map(Self).ok_or(PythonError)
     }
 
     /// Takes a share in what somebody else owns.
@@ -84,7 +84,7 @@ impl Object {
         // SAFETY: each object has a type.
         let of = unsafe { Self::borrowed(ffi::Py_TYPE(self.as_ptr()).cast()) };
         let name = of.and_then(|of| of.attribute(c"__name__")).and_then(|name| utf8_of(&name));
-        name.unwrap_or_else(|Raised| {
+        name.unwrap_or_else(|PythonError| {
             clear();
             "?".to_owned()
         })
@@ -162,7 +162,7 @@ pub(crate) fn set(dictionary: &Object, key: &Object, value: &Object) -> Outcome<
     // SAFETY: objects; the dictionary takes shares.
     match unsafe { ffi::PyDict_SetItem(dictionary.as_ptr(), key.as_ptr(), value.as_ptr()) } {
         0 => Ok(()),
-        _ => Err(Raised),
+        _ => Err(PythonError),
     }
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn latin1_of(object: &Object) -> Outcome<Vec<u8>> {
         }
         match Object::owned(ffi::PyUnicode_AsLatin1String(object.as_ptr())) {
             Ok(bytes) => Ok(bytes.bytes().unwrap_or_default().to_vec()),
-            Err(Raised) => {
+            Err(PythonError) => {
                 clear();
                 Err(raise(ffi::PyExc_ValueError, "unicode object contains non latin-1 characters"))
             }
@@ -197,12 +197,12 @@ pub(crate) fn utf8_of(object: &Object) -> Outcome<String> {
 ///
 /// # Safety
 /// The pointer is an exception's type.
-pub(crate) unsafe fn raise(kind: *mut ffi::PyObject, message: &str) -> Raised {
+pub(crate) unsafe fn raise(kind: *mut ffi::PyObject, message: &str) -> PythonError {
     let message = message.replace('\0', "\\0");
     let message = std::ffi::CString::new(message).unwrap_or_default();
     // SAFETY: the caller's; a string.
     unsafe { ffi::PyErr_SetString(kind, message.as_ptr()) };
-    Raised
+    PythonError
 }
 
 /// Forgets an exception.

@@ -2,7 +2,7 @@
 //! no more goes than its Content-Length says.
 
 use crate::exchange::{Exchange, waiting};
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use hostler_wire::work::{FromWorker, HeadFlags, Outcome as End, ReplyHead, Severity};
 use pyo3_ffi as ffi;
 
@@ -37,12 +37,12 @@ pub(crate) struct Head {
     content_length: Option<u64>,
 }
 
-fn value_error(message: &str) -> Raised {
+fn value_error(message: &str) -> PythonError {
     // SAFETY: the type of an exception.
     unsafe { py::raise(ffi::PyExc_ValueError, message) }
 }
 
-fn type_error(message: &str) -> Raised {
+fn type_error(message: &str) -> PythonError {
     // SAFETY: the type of an exception.
     unsafe { py::raise(ffi::PyExc_TypeError, message) }
 }
@@ -294,7 +294,7 @@ impl Response {
 }
 
 /// Raises what an `exc_info` tuple holds.
-fn raise_again(info: &Object) -> Raised {
+fn raise_again(info: &Object) -> PythonError {
     // SAFETY: objects; PyErr_Restore takes over the shares that it is given.
     unsafe {
         let item = |at| Object::borrowed(ffi::PyTuple_GetItem(info.as_ptr(), at));
@@ -308,5 +308,5 @@ fn raise_again(info: &Object) -> Raised {
             }
         }
     }
-    Raised
+    PythonError
 }

@@ -1,7 +1,7 @@
 //! The part of the engine that is written in Python (`support.py`).
 
 use crate::module;
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use pyo3_ffi as ffi;
 use std::ffi::CStr;
 
@@ -13,7 +13,7 @@ pub(crate) struct Support(Object);
 impl Support {
     /// Runs the text.
     pub(crate) fn load() -> Outcome<Self> {
-        let text = CStr::from_bytes_with_nul(TEXT.as_bytes()).map_err(|_| Raised)?;
+        let text = CStr::from_bytes_with_nul(TEXT.as_bytes()).map_err(|_| PythonError)?;
         // SAFETY: strings and objects; the dictionary is the module's, which is kept.
         unsafe {
             let name = c"_hostler_support";
@@ -72,7 +72,7 @@ pub(crate) fn sentence() -> String {
         let text = unsafe { Object::owned(ffi::PyObject_Str(raised.as_ptr())) }?;
         Ok(format!("{}: {}", raised.type_name(), py::utf8_of(&text)?))
     });
-    text.unwrap_or_else(|Raised| {
+    text.unwrap_or_else(|PythonError| {
         py::clear();
         "something that can't be told".to_owned()
     })
@@ -85,7 +85,7 @@ pub(crate) fn list<'a>(texts: impl Iterator<Item = &'a str>) -> Outcome {
         let list = Object::owned(ffi::PyList_New(0))?;
         for text in texts {
             if ffi::PyList_Append(list.as_ptr(), py::text(text)?.as_ptr()) != 0 {
-                return Err(Raised);
+                return Err(PythonError);
             }
         }
         Ok(list)

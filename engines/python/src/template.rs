@@ -1,7 +1,7 @@
 //! What of an application's environment is the same for all requests of a directory: a dictionary that is copied for each,
 //! and names of variables that are made once.
 
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use hostler_cgi::http_variable;
 use pyo3_ffi as ffi;
 use std::collections::HashMap;
@@ -99,7 +99,7 @@ pub(crate) fn tuple(numbers: &[u64]) -> Outcome {
         let tuple = Object::owned(ffi::PyTuple_New(numbers.len().cast_signed()))?;
         for (at, value) in (0..).zip(numbers) {
             if ffi::PyTuple_SetItem(tuple.as_ptr(), at, py::number(*value)?.into_ptr()) != 0 {
-                return Err(Raised);
+                return Err(PythonError);
             }
         }
         Ok(tuple)

@@ -4,7 +4,7 @@ use crate::answer;
 use crate::environ;
 use crate::exchange::{self, Current, Exchange};
 use crate::module;
-use crate::py::{self, Object, Outcome, Raised};
+use crate::py::{self, Object, Outcome, PythonError};
 use crate::response::Response;
 use crate::support::Support;
 use crate::template::Names;
@@ -203,7 +203,7 @@ impl Worker {
             let template = environ::template(self, server, directory)?;
             let _ = directory.template.set(template);
         }
-        let template = directory.template.get().ok_or(Raised)?;
+        let template = directory.template.get().ok_or(PythonError)?;
         let number = py::number(serial)?;
         let environment = environ::of(self, template, head, directory, &number)?;
         let start_response = module::start_response_of(&number)?;

@@ -2,7 +2,7 @@
 
 use crate::Dice;
 use hostler_expr::{Answer, Captures, FileTest, RegexOptions, Variable as Core};
-use hostler_rewrite::{Ahead, Condition, Context, Host, Looked, Place, Rewriting, Rule, Source, FileMap, Variable};
+use hostler_rewrite::{Ahead, Condition, Context, Host, LookupResult, Place, Rewriting, Rule, Source, FileMap, Variable};
 use std::borrow::Cow;
 
 /// The input is lines: conditions begin with `c`, maps' lines with `m`, all others are rules. The last one is the URL.
@@ -90,7 +90,7 @@ impl Host for Request {
     fn file_test(&self, _: FileTest, path: &[u8]) -> Answer<bool> {
         Answer::Ready(path.len().is_multiple_of(2))
     }
-    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<Looked>> {
+    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<LookupResult>> {
         Answer::Ready(None)
     }
     fn look_ahead(&self, _: Ahead, _: &[u8], _: &Variable) -> Answer<Option<Cow<'_, [u8]>>> {

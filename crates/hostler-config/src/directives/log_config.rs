@@ -10,7 +10,7 @@ mod logitem;
 pub use format::{Format, Zone};
 pub use item::{PortOf, Which};
 pub use level::{Level, Levels};
-pub use line::{AddressOf, ConnectionStatus, Count, LogRecord, Named, Text};
+pub use line::{AddressOf, ConnectionStatus, Count, LogRecord, NamedSource, Text};
 pub use logitem::push_escaped;
 
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Effect, Module, Overrides};

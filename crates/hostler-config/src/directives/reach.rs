@@ -29,7 +29,7 @@ pub const SCHEMES: &[&str] = &["fcgi", "scgi", "uwsgi", "http", "https", "ws", "
 
 /// An address that access files may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedAddress {
     /// Lower case, as it has to be written.
     pub host: Box<str>,
     /// `None`: all.
@@ -40,7 +40,7 @@ pub struct Allowed {
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// `HostlerProxyAllow`; `None`: nothing is said.
-    pub allowed: Option<Vec<Allowed>>,
+    pub allowed: Option<Vec<AllowedAddress>>,
     /// Handlers of `proxy:` that the operator's own configuration has named for this place.
     named: Vec<Arc<str>>,
 }
@@ -49,8 +49,9 @@ impl Dir {
     /// Whether a handler may lead to a TCP address here.
     #[must_use]
     pub fn may_reach(&self, handler: &[u8], host: &str, port: u16) -> bool {
-        let allows =
-            |one: &Allowed| one.host.eq_ignore_ascii_case(host) && one.port.is_none_or(|own| own == port);
+        let allows = |one: &AllowedAddress| {
+            one.host.eq_ignore_ascii_case(host) && one.port.is_none_or(|own| own == port)
+        };
         self.is_named(handler) || self.allowed.iter().flatten().any(allows)
     }
 
@@ -107,7 +108,7 @@ fn allow(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if host.is_empty() {
         return Err(wrong());
     }
-    allowed.push(Allowed { host: host.to_ascii_lowercase().into(), port });
+    allowed.push(AllowedAddress { host: host.to_ascii_lowercase().into(), port });
     Ok(())
 }
 
@@ -132,7 +133,7 @@ mod tests {
     fn an_access_file_reaches_what_is_allowed_and_what_the_operator_has_named() {
         let mut outer = Dir::default();
         outer.name("proxy:fcgi://127.0.0.1:9000");
-        outer.allowed = Some(vec![Allowed { host: "app".into(), port: Some(1) }]);
+        outer.allowed = Some(vec![AllowedAddress { host: "app".into(), port: Some(1) }]);
         let merged = outer.merge(&Dir::default());
         assert!(merged.may_reach(b"proxy:fcgi://127.0.0.1:9000", "127.0.0.1", 9000));
         assert!(merged.may_reach(b"proxy:fcgi://APP:1/", "APP", 1));

@@ -177,9 +177,9 @@ fn longest(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 /// Why a line can't be changed as the rules say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed(pub String);
+pub struct SubstituteError(pub String);
 
-impl From<RegexError> for Failed {
+impl From<RegexError> for SubstituteError {
     fn from(error: RegexError) -> Self {
         Self(error.to_string())
     }
@@ -189,8 +189,8 @@ impl Dir {
     /// A line, its end included, after all rules.
     ///
     /// # Errors
-    /// [`Failed`]: it becomes too long, a pattern matches nothing at all again and again, or takes too long.
-    pub fn changed(&self, line: &[u8]) -> Result<Vec<u8>, Failed> {
+    /// [`SubstituteError`]: it becomes too long, a pattern matches nothing at all again and again, or takes too long.
+    pub fn changed(&self, line: &[u8]) -> Result<Vec<u8>, SubstituteError> {
         let longest = self.longest.unwrap_or(LONGEST);
         let mut parts = vec![line.to_vec()];
         for rule in &self.rules {
@@ -199,7 +199,7 @@ impl Dir {
                 rule.change(part, longest, &mut next)?;
             }
             if next.iter().map(Vec::len).sum::<usize>() > longest {
-                return Err(Failed(format!(
+                return Err(SubstituteError(format!(
                     "a line becomes longer than {longest} bytes (SubstituteMaxLineLength)"
                 )));
             }
@@ -211,17 +211,17 @@ impl Dir {
 
 impl Rule {
     /// Changes a part of a line; what comes of it is one part again, or several that later rules see one by one.
-    fn change(&self, part: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) -> Result<(), Failed> {
+    fn change(&self, part: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) -> Result<(), SubstituteError> {
         let (mut rest, mut whole, mut length) = (part, Vec::new(), 0);
         while let Some(groups) = self.find.next(rest)? {
             let Some((start, end)) = groups[0] else { break };
             if end == start {
-                return Err(Failed("the pattern of a Substitute matches an empty text".into()));
+                return Err(SubstituteError("the pattern of a Substitute matches an empty text".into()));
             }
             let replaced = self.replaced(rest, &groups);
             length += start + replaced.len();
             if length > longest {
-                return Err(Failed(format!(
+                return Err(SubstituteError(format!(
                     "a line becomes longer than {longest} bytes (SubstituteMaxLineLength)"
                 )));
             }
@@ -256,12 +256,13 @@ impl Rule {
 }
 
 impl Find {
-    fn next(&self, text: &[u8]) -> Result<Option<Groups>, Failed> {
+    fn next(&self, text: &[u8]) -> Result<Option<Groups>, SubstituteError> {
         match self {
             _ if text.is_empty() => Ok(None),
             Self::Pattern(regex) => Ok(regex.groups(text)?),
             Self::Text { text: wanted, ignores_case } => {
-                effort::spend(text.len() / 8 + 20).map_err(|_| Failed("it takes too long".into()))?;
+                effort::spend(text.len() / 8 + 20)
+                    .map_err(|_| SubstituteError("it takes too long".into()))?;
                 let at = if *ignores_case {
                     text.windows(wanted.len()).position(|window| window.eq_ignore_ascii_case(wanted))
                 } else {
@@ -289,7 +290,7 @@ mod tests {
             .map_err(|e| e[0].to_string())
     }
 
-    fn changed(lines: &str, line: &str) -> Result<String, Failed> {
+    fn changed(lines: &str, line: &str) -> Result<String, SubstituteError> {
         dir(lines).unwrap().changed(line.as_bytes()).map(|line| String::from_utf8(line).unwrap())
     }
 

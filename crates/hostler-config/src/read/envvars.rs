@@ -19,13 +19,13 @@ const NAME: &str = "envvars";
 #[derive(Debug, Default)]
 pub(super) struct Envvars {
     file: PathBuf,
-    values: BTreeMap<String, Assigned>,
+    values: BTreeMap<String, Assignment>,
     /// The file is there, and not read.
     refused: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Assigned {
+enum Assignment {
     To(String),
     /// In this line, in a way that only a shell understands.
     ByShell(usize),
@@ -47,7 +47,7 @@ impl Envvars {
     /// What a variable is.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         match self.values.get(name) {
-            Some(Assigned::To(value)) => Some(value),
+            Some(Assignment::To(value)) => Some(value),
             _ => None,
         }
     }
@@ -56,7 +56,7 @@ impl Envvars {
     pub(super) fn about(&self, name: &str) -> String {
         let file = self.file.display();
         match (self.values.get(name), &self.refused) {
-            (Some(Assigned::ByShell(line)), _) => {
+            (Some(Assignment::ByShell(line)), _) => {
                 format!("; {file}:{line} assigns it with what takes a shell, which is not run")
             }
             (_, Some(why)) => format!("; {file} is not read: {why}"),
@@ -89,8 +89,8 @@ fn suffix(folder: &Path) -> String {
     name.map(|name| format!("-{name}")).unwrap_or_default()
 }
 
-fn assignments(text: &str, suffix: &str) -> BTreeMap<String, Assigned> {
-    let mut known = BTreeMap::from([("SUFFIX".to_owned(), Assigned::To(suffix.to_owned()))]);
+fn assignments(text: &str, suffix: &str) -> BTreeMap<String, Assignment> {
+    let mut known = BTreeMap::from([("SUFFIX".to_owned(), Assignment::To(suffix.to_owned()))]);
     let mut conditions = 0_usize;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -106,7 +106,7 @@ fn assignments(text: &str, suffix: &str) -> BTreeMap<String, Assigned> {
         }
         // Under a condition it may be this value or another one.
         let value = if conditions > 0 { None } else { word(written, &known) };
-        known.insert(name.to_owned(), value.map_or(Assigned::ByShell(number + 1), Assigned::To));
+        known.insert(name.to_owned(), value.map_or(Assignment::ByShell(number + 1), Assignment::To));
     }
     known
 }
@@ -118,7 +118,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The word that is assigned, where it is one without a shell: quotes of both kinds, and variables of the same file.
-fn word(written: &str, known: &BTreeMap<String, Assigned>) -> Option<String> {
+fn word(written: &str, known: &BTreeMap<String, Assignment>) -> Option<String> {
     let mut value = String::new();
     let mut rest = written;
     let mut quoted = false;
@@ -149,7 +149,7 @@ fn word(written: &str, known: &BTreeMap<String, Assigned>) -> Option<String> {
 }
 
 /// `NAME` or `{NAME}` after a dollar: its value and what follows.
-fn variable<'a>(rest: &'a str, known: &'a BTreeMap<String, Assigned>) -> Option<(&'a str, &'a str)> {
+fn variable<'a>(rest: &'a str, known: &'a BTreeMap<String, Assignment>) -> Option<(&'a str, &'a str)> {
     let (name, after) = match rest.strip_prefix('{') {
         Some(braced) => braced.split_once('}')?,
         None => {
@@ -158,7 +158,7 @@ fn variable<'a>(rest: &'a str, known: &'a BTreeMap<String, Assigned>) -> Option<
         }
     };
     match known.get(name) {
-        Some(Assigned::To(value)) => Some((value, after)),
+        Some(Assignment::To(value)) => Some((value, after)),
         _ => None,
     }
 }
@@ -177,12 +177,12 @@ mod tests {
         #export APACHE_ULIMIT_MAX_FILES='ulimit -n 65536'\n\
         export LANG=C\nexport LANG\n";
 
-    fn value(text: &str, name: &str) -> Option<Assigned> {
+    fn value(text: &str, name: &str) -> Option<Assignment> {
         assignments(text, "-two").remove(name)
     }
 
-    fn to(value: &str) -> Option<Assigned> {
-        Some(Assigned::To(value.to_owned()))
+    fn to(value: &str) -> Option<Assignment> {
+        Some(Assignment::To(value.to_owned()))
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             "if true; then\nA=1\nfi",
             "case x in\nx) true;;\nesac\nwhile false; do\nA=1",
         ] {
-            assert!(matches!(value(line, "A"), Some(Assigned::ByShell(_))), "{line}");
+            assert!(matches!(value(line, "A"), Some(Assignment::ByShell(_))), "{line}");
         }
     }
 

@@ -6,7 +6,7 @@
 //! before it is run first, in its order: it may have defined what the code uses.
 
 use super::expand::Reader;
-use super::run_perl::{Asked, Made, RunAs, RunPerl};
+use super::run_perl::{Asked, Output, RunAs, RunPerl};
 use crate::directives::perl::providers;
 use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive, quoted};
 use crate::lexer::words;
@@ -281,7 +281,7 @@ impl Reader {
     }
 
     /// Runs all that was seen and is not yet run; the last of it is the section. `None`: there is nobody to run it.
-    fn run_sections(&mut self, run_as: &RunAs) -> Result<Option<Made>, String> {
+    fn run_sections(&mut self, run_as: &RunAs) -> Result<Option<Output>, String> {
         let Some(mut runner) = self.perl.runner.take() else { return Ok(None) };
         let done = self.perl.run.insert(run_as.clone(), self.perl.seen.len()).unwrap_or_default();
         self.perl.settled.insert(self.host);
@@ -289,19 +289,19 @@ impl Reader {
             self.perl.settled.insert(None);
         }
         let of_here = |seen: &&Seen| seen.host.is_none() || seen.host == self.host;
-        let (mut made, mut said) = (Ok(Made::default()), Vec::new());
+        let (mut made, mut said) = (Ok(Output::default()), Vec::new());
         for (index, seen) in self.perl.seen.iter().enumerate().skip(done).filter(|(_, seen)| of_here(seen)) {
             made = runner.run(&self.asked(run_as, seen));
             if index + 1 == self.perl.seen.len() {
                 break;
             }
             made = match made {
-                Ok(made) => self.already_taken(seen, &made).map(|()| Made::default()),
+                Ok(made) => self.already_taken(seen, &made).map(|()| Output::default()),
                 Err(why) if seen.preload.kind == PreloadKind::Code => Err(why),
                 // A mistake in what is loaded is told when it is loaded to serve; what follows may do without.
                 Err(why) => {
                     said.push((seen.at, format!("before Perl code that builds configuration: {why}")));
-                    Ok(Made::default())
+                    Ok(Output::default())
                 }
             };
             if made.is_err() {
@@ -334,7 +334,7 @@ impl Reader {
 
     /// What was run before its own turn must not have built anything, unless it was taken then: it would be lost, or
     /// stand in another's place.
-    fn already_taken(&self, seen: &Seen, made: &Made) -> Result<(), String> {
+    fn already_taken(&self, seen: &Seen, made: &Output) -> Result<(), String> {
         if made.text.is_empty() || self.facts.configured.contains(&seen.at) {
             return Ok(());
         }
@@ -343,7 +343,7 @@ impl Reader {
     }
 
     /// Reads what a section has built, or a file has added, in its place.
-    fn take(&mut self, at: Origin, made: &Made, out: &mut Vec<Node>) {
+    fn take(&mut self, at: Origin, made: &Output, out: &mut Vec<Node>) {
         let kind = self.perl.seen.last().map_or(PreloadKind::Code, |seen| seen.preload.kind);
         let what = if kind == PreloadKind::Code { "<Perl>" } else { "add_config" };
         made.warnings.lines().for_each(|line| self.warn(at, format!("{what}: {line}")));

@@ -11,7 +11,7 @@ pub trait RunPerl {
     ///
     /// # Errors
     /// Why it could not be run, as a sentence with the place in the code.
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Made, String>;
+    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String>;
 
     /// Reads the text of something that is to be loaded, and of what it loads, without running it. `places` are the
     /// directories of modules. What can't be read shows nothing.
@@ -50,7 +50,7 @@ pub struct Asked<'a> {
 
 /// What has come of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct Output {
     /// Configuration.
     pub text: String,
     /// What perl warned of.

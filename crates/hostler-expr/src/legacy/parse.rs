@@ -201,9 +201,9 @@ impl Parser<'_> {
 }
 
 /// A text and how many bytes of the source it took.
-struct Read(Vec<u8>, usize);
+struct Piece(Vec<u8>, usize);
 
-impl Read {
+impl Piece {
     fn map_token(self, token: fn(Vec<u8>) -> Token, before: usize) -> (Token, usize) {
         (token(self.0), self.1 + before)
     }
@@ -211,7 +211,7 @@ impl Read {
 
 /// Reads a text up to its delimiter, or a bare word up to a space or an operator. Backslashes are removed, also
 /// in regular expressions. Quirk(apache): a text whose delimiter is missing is empty.
-fn text_until(rest: &[u8], delimiter: Option<u8>) -> Read {
+fn text_until(rest: &[u8], delimiter: Option<u8>) -> Piece {
     let mut text = Vec::new();
     let mut at = 0;
     while let Some(&byte) = rest.get(at) {
@@ -225,12 +225,12 @@ fn text_until(rest: &[u8], delimiter: Option<u8>) -> Read {
             None => ends_bare_word(byte, rest.get(at + 1)),
         };
         if ends {
-            return Read(text, at + usize::from(delimiter.is_some()));
+            return Piece(text, at + usize::from(delimiter.is_some()));
         }
         text.push(byte);
         at += 1;
     }
-    Read(if delimiter.is_some() { Vec::new() } else { text }, at)
+    Piece(if delimiter.is_some() { Vec::new() } else { text }, at)
 }
 
 fn ends_bare_word(byte: u8, next: Option<&u8>) -> bool {

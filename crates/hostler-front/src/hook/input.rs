@@ -15,9 +15,9 @@ use hostler_config::directives::mime;
 
 /// The body goes through its filters already; who goes on in the request's place gets it as they leave it.
 #[derive(Clone, Copy)]
-struct Filtered;
+struct FilterMark;
 
-impl State for Filtered {
+impl State for FilterMark {
     fn copy(&self) -> Box<dyn State> {
         Box::new(*self)
     }
@@ -33,10 +33,10 @@ pub(crate) async fn apply(request: &mut Request) -> Continue {
         return Ok(());
     }
     let names = names(request);
-    if names.is_empty() || request.slots.find::<Filtered>().is_some() {
+    if names.is_empty() || request.slots.find::<FilterMark>().is_some() {
         return Ok(());
     }
-    request.slots.put(Filtered);
+    request.slots.put(FilterMark);
     // What comes from the client meets the last one first.
     for (_, name) in names.into_iter().rev() {
         let Some(input) = input_of(request, &name) else {

@@ -6,7 +6,7 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{
-    Answer, Change, Effect, Filter, Finished, Handler, Hook, Input, Module, Output, Run, Stage,
+    Answer, AnswerFate, Change, Effect, Filter, Handler, Hook, Input, Module, Output, Run, Stage,
 };
 use crate::io::body::Body;
 use crate::request::Request;
@@ -189,7 +189,7 @@ impl Plan {
     }
 
     /// Tells modules that the request was logged.
-    pub(crate) fn cleanup(&self, request: Request, finished: Finished) {
+    pub(crate) fn cleanup(&self, request: Request, finished: AnswerFate) {
         let mut all = self.modules.iter().filter_map(|module| module.cleanup).peekable();
         while let Some(cleanup) = all.next() {
             if all.peek().is_none() {

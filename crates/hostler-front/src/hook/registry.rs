@@ -135,7 +135,7 @@ pub(crate) struct Settle {
 
 /// What has become of an answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Finished {
+pub(crate) struct AnswerFate {
     /// Bytes of the body that was sent, or after HEAD would have been.
     pub(crate) bytes: u64,
     /// What was told of its length.
@@ -165,7 +165,7 @@ pub(crate) struct Module {
     /// The answer was sent, or has broken off, and is going to be logged.
     pub(crate) before_log: Option<fn(&mut Request)>,
     /// It was logged.
-    pub(crate) cleanup: Option<fn(Request, Finished)>,
+    pub(crate) cleanup: Option<fn(Request, AnswerFate)>,
 }
 
 impl Module {

@@ -2,7 +2,7 @@
 //! remains to be done when it is sent (the log).
 
 use crate::hook::plan::{change, plan};
-use crate::hook::registry::{Answer, Finished, Stage};
+use crate::hook::registry::{Answer, AnswerFate, Stage};
 use crate::hook::{filter, handler};
 use crate::io::body::Body;
 use crate::io::sent::Ended;
@@ -214,6 +214,6 @@ impl Reply {
         access_log::write(thread, &self, &outcome);
         self.request.reply.reason = self.reason;
         let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
-        plan().cleanup(*self.request, Finished { bytes, length: sent.length });
+        plan().cleanup(*self.request, AnswerFate { bytes, length: sent.length });
     }
 }

@@ -18,7 +18,7 @@ use crate::memory::fast::{self, Fast};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
-use crate::technique::short::{self, Begun};
+use crate::technique::short::{self, ShortRequest};
 use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive, has_token};
 use hostler_http1::head::{self, Head, HeadError, Limits};
@@ -34,7 +34,7 @@ enum Next {
     /// Answered on the spot.
     Answered(Fast),
     /// Given to a worker on the spot.
-    Begun(Box<Begun>),
+    Begun(Box<ShortRequest>),
     /// A head for the whole way.
     Head(Bytes, Head),
     Bad(HeadError, Bytes),
@@ -225,7 +225,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         return After::Linger;
     };
     fast::remember(thread, peer, &head, &buffer, &reply);
-    deliver(thread, wire, peer, Asked { head: &head, wish, both, expect, trailers, incoming }, reply).await
+    deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
 }
 
 /// The client has gone before there was an answer.
@@ -236,7 +236,12 @@ async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &
 }
 
 /// Sends the answer of a worker that has been given the request already.
-async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<Begun>) -> After {
+async fn worker(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    peer: &Rc<Peer>,
+    mut begun: Box<ShortRequest>,
+) -> After {
     wire.watch.start(false);
     let Some(answer) = wire.while_there(begun.answer(peer)).await else {
         let (head, buffer) = begun.head();
@@ -258,7 +263,7 @@ async fn go_on(
     thread: &Rc<Thread>,
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
-    begun: Box<Begun>,
+    begun: Box<ShortRequest>,
     answer: short::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
@@ -272,14 +277,14 @@ async fn go_on(
         thread,
         wire,
         peer,
-        Asked { head, wish, both: false, expect: false, trailers: false, incoming },
+        Wishes { head, wish, both: false, expect: false, trailers: false, incoming },
         reply,
     )
     .await
 }
 
 /// What the client has asked for besides the answer itself.
-struct Asked<'a> {
+struct Wishes<'a> {
     head: &'a Head,
     wish: KeepAlive,
     /// The request's framing was told in two ways.
@@ -295,10 +300,10 @@ async fn deliver(
     thread: &Rc<Thread>,
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
-    asked: Asked<'_>,
+    asked: Wishes<'_>,
     mut reply: Reply,
 ) -> After {
-    let Asked { head, wish, both, expect, trailers, incoming } = asked;
+    let Wishes { head, wish, both, expect, trailers, incoming } = asked;
     if let Body::Tunnel(tunnel) = reply.body {
         reply.body = Body::Empty;
         // It may last for long: what the request has taken is given up first.

@@ -172,9 +172,9 @@ pub(crate) trait Incoming {
 }
 
 /// Somebody's answer, read as a request's body: by what filters it.
-struct Streamed(Box<dyn BodyStream>);
+struct AnswerBody(Box<dyn BodyStream>);
 
-impl Incoming for Streamed {
+impl Incoming for AnswerBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         self.0.poll_chunk(cx)
     }
@@ -235,7 +235,7 @@ impl RequestBody {
 
     /// An answer, for who reads it as a request's body.
     pub(crate) fn of_answer(body: Body) -> Self {
-        Self::Incoming(Rc::new(RefCell::new(Streamed(body.into_stream()))))
+        Self::Incoming(Rc::new(RefCell::new(AnswerBody(body.into_stream()))))
     }
 
     /// A body that is here as a whole.

@@ -65,9 +65,9 @@ mod tests {
     use super::*;
     use std::os::fd::AsFd;
 
-    struct Numbered(i32);
+    struct Descriptor(i32);
 
-    impl AsRawFd for Numbered {
+    impl AsRawFd for Descriptor {
         fn as_raw_fd(&self) -> i32 {
             self.0
         }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_last_ones_are_kept_for_those_who_are_here() {
         let of = |most| Descriptors { open: None, ..Descriptors::new(most) };
-        let suffice = |most, number| of(most).suffice_for_connections(&Numbered(number));
+        let suffice = |most, number| of(most).suffice_for_connections(&Descriptor(number));
         assert!(suffice(60, 54) && !suffice(60, 55));
         assert!(suffice(100_000, 99_967) && !suffice(100_000, 99_968));
         assert_eq!((of(60).connections(), of(0).connections()), (30, 1));

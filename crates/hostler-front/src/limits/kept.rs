@@ -84,7 +84,7 @@ impl Share {
         if self.bytes == 0 {
             return bytes;
         }
-        Bytes::from_owner(Counted { bytes, _share: self })
+        Bytes::from_owner(Reservation { bytes, _share: self })
     }
 }
 
@@ -97,12 +97,12 @@ impl Drop for Share {
     }
 }
 
-struct Counted {
+struct Reservation {
     bytes: Bytes,
     _share: Share,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for Reservation {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

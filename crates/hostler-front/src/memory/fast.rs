@@ -32,7 +32,7 @@ const MAX: usize = 16_384;
 const MAX_BYTES: usize = 64 << 20;
 
 /// An answer that needs only a date.
-pub(crate) struct Remembered {
+pub(crate) struct PreparedAnswer {
     site: Rc<Site>,
     epoch: u64,
     server: Arc<Server>,
@@ -45,7 +45,7 @@ pub(crate) struct Remembered {
     _hosts: Arc<AddressHosts>,
 }
 
-impl Remembered {
+impl PreparedAnswer {
     fn size(&self) -> usize {
         self.fields.len() + self.body.len()
     }
@@ -54,7 +54,7 @@ impl Remembered {
 /// URLs whose answer is known.
 #[derive(Default)]
 pub(crate) struct UrlCache {
-    known: HashMap<Box<[u8]>, Rc<Remembered>, foldhash::fast::RandomState>,
+    known: HashMap<Box<[u8]>, Rc<PreparedAnswer>, foldhash::fast::RandomState>,
     /// Space to put keys together in.
     key: Vec<u8>,
     /// Bytes of all that is known.
@@ -68,14 +68,14 @@ pub(crate) struct Fast {
     /// What becomes of the connection.
     pub(crate) after: After,
     /// For the access log, once it is sent.
-    log: Logged,
+    log: LogFacts,
     /// Its site is at it until it is sent.
     _busy: Busy,
 }
 
 /// What is needed for the log line.
-struct Logged {
-    remembered: Rc<Remembered>,
+struct LogFacts {
+    remembered: Rc<PreparedAnswer>,
     head: Option<(Head, Bytes)>,
     started: Instant,
     received: SystemTime,
@@ -185,7 +185,7 @@ pub(crate) fn answer(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8
     out.extend_from_slice(b"\r\n");
     let logged = access_log::is_wanted(thread, &remembered.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));
-    let log = Logged { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
+    let log = LogFacts { remembered: remembered.clone(), head: logged, started: Instant::now(), received };
     Some(Fast { out, body: remembered.body.clone(), after, log, _busy: busy })
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn remember(thread: &Thread, peer: &Peer, head: &Head, buffer: &[u8],
         *bytes = 0;
     }
     write_key(key, peer, &fields, agent, head.target.of(buffer));
-    let remembered = Remembered {
+    let remembered = PreparedAnswer {
         site,
         epoch: request.epoch,
         server: request.server.clone(),

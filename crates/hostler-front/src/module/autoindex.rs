@@ -109,13 +109,13 @@ const MOST_WORK: usize = 1 << 30;
 struct Parts {
     uri: Vec<u8>,
     directory: Vec<u8>,
-    shown: Vec<entries::Shown>,
+    shown: Vec<entries::Row>,
     header: parts::Content,
     readme: parts::Content,
 }
 
 fn page(dir: &DirConfig, view: &View, parts: &Parts, signature: &[u8]) -> Vec<u8> {
-    let entries: Vec<_> = parts.shown.iter().map(entries::Shown::entry).collect();
+    let entries: Vec<_> = parts.shown.iter().map(entries::Row::entry).collect();
     let listing = Listing {
         uri: &parts.uri,
         directory: &parts.directory,

@@ -21,7 +21,8 @@ pub(crate) static MODULE: Module = Module {
         run: |request, _| {
             let blocks = Blocks::new(request);
             let source = std::mem::take(&mut request.target.body);
-            request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, blocks })));
+            request.target.body =
+                RequestBody::Incoming(Rc::new(RefCell::new(BufferInput { source, blocks })));
             Box::pin(std::future::ready(Ok(())))
         },
     }],
@@ -40,7 +41,7 @@ async fn gathered(request: &mut Request, body: Body) -> Body {
     match first {
         None => Body::Empty,
         Some(Ok(block)) if blocks.is_complete() => Body::Bytes(block),
-        Some(first) => Body::Stream(Box::new(Gathered { first: Some(first), source, blocks })),
+        Some(first) => Body::Stream(Box::new(BufferStream { first: Some(first), source, blocks })),
     }
 }
 
@@ -93,13 +94,13 @@ impl Blocks {
 }
 
 /// An answer in blocks.
-struct Gathered {
+struct BufferStream {
     first: Option<Result<Bytes, BodyError>>,
     source: Box<dyn BodyStream>,
     blocks: Blocks,
 }
 
-impl BodyStream for Gathered {
+impl BodyStream for BufferStream {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
@@ -110,12 +111,12 @@ impl BodyStream for Gathered {
 }
 
 /// A request's body in blocks.
-struct Posted {
+struct BufferInput {
     source: RequestBody,
     blocks: Blocks,
 }
 
-impl Incoming for Posted {
+impl Incoming for BufferInput {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let source = &self.source;
         self.blocks.poll(cx, |cx| source.poll_chunk(cx))

@@ -11,7 +11,7 @@ mod record;
 mod run;
 
 pub(crate) use environment::{environment, lasting_signature, signature, told};
-pub(crate) use include::{Included, exec_cgi, exec_cmd};
+pub(crate) use include::{ExecOutcome, exec_cgi, exec_cmd};
 pub(crate) use run::{AHEAD, ClientBody};
 
 use crate::hook::handler::UNRANGED;

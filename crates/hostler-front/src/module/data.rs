@@ -34,7 +34,7 @@ fn changed(request: &mut Request, body: Body) -> Body {
         }
         None => request.reply.headers_out.unset("Content-Length"),
     }
-    Body::Stream(Box::new(Encoded {
+    Body::Stream(Box::new(Base64Stream {
         source: body.into_stream(),
         start: Some(start),
         rest: Vec::new(),
@@ -50,7 +50,7 @@ fn start(kind: &[u8]) -> Vec<u8> {
 }
 
 /// A body on its way through the encoding.
-struct Encoded {
+struct Base64Stream {
     source: Box<dyn BodyStream>,
     start: Option<Vec<u8>>,
     /// Bytes that are not three yet.
@@ -58,7 +58,7 @@ struct Encoded {
     ended: bool,
 }
 
-impl BodyStream for Encoded {
+impl BodyStream for Base64Stream {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(start) = self.start.take() {
             return Poll::Ready(Some(Ok(start.into())));
@@ -97,7 +97,7 @@ mod tests {
             let all: Vec<u8> = (0..20).collect();
             let pieces = all.chunks(size).map(|piece| crate::io::body::Segment::Bytes(piece.to_vec().into()));
             let source = Body::Segments(pieces.collect()).into_stream();
-            let mut encoded = Encoded {
+            let mut encoded = Base64Stream {
                 source,
                 start: Some(start(b"text/html; charset=x")),
                 rest: Vec::new(),

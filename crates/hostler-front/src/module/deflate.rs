@@ -207,8 +207,13 @@ fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {
     let recipe = Recipe::of(request, coding);
     let Some(plain) = whole(&body) else {
         let totals = Rc::new(Totals::new(coding));
-        request.slots.put(Compressed(totals.clone()));
-        return Body::Stream(Box::new(stream::Compressed::of(request, body.into_stream(), recipe, totals)));
+        request.slots.put(CompressStream(totals.clone()));
+        return Body::Stream(Box::new(stream::CompressStream::of(
+            request,
+            body.into_stream(),
+            recipe,
+            totals,
+        )));
     };
     let encoded = match file_of(request, &plain) {
         Some(file) => file.variants.find_or_make(recipe, || encoder::all(recipe, &plain)),
@@ -246,16 +251,16 @@ fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::io::
 
 /// Once a compressed stream is sent, what compressing it came to is noted for the log.
 fn note(request: &mut Request) {
-    if let Some(compressed) = request.slots.take::<Compressed>() {
+    if let Some(compressed) = request.slots.take::<CompressStream>() {
         note_totals(request, &compressed.0);
     }
 }
 
 /// What compression of a request's answer comes to.
 #[derive(Clone)]
-struct Compressed(Rc<Totals>);
+struct CompressStream(Rc<Totals>);
 
-impl State for Compressed {
+impl State for CompressStream {
     fn copy(&self) -> Box<dyn State> {
         Box::new(self.clone())
     }

@@ -133,7 +133,7 @@ fn status(error: &Error) -> u16 {
 const MAX: usize = 4096;
 
 /// What a script's programs are.
-struct Known {
+struct ProgramFacts {
     target: Arc<Target>,
     timeout: Duration,
     /// Keeps the address in the key taken.
@@ -147,7 +147,7 @@ type Key = (usize, u32, Bytes, Version);
 type Version = (u64, u64, i64, u32);
 
 thread_local! {
-    static KNOWN: RefCell<HashMap<Key, Known, foldhash::fast::RandomState>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<Key, ProgramFacts, foldhash::fast::RandomState>> = RefCell::default();
 }
 
 /// The programs for a request, and how long one may neither read nor write.
@@ -176,7 +176,10 @@ fn remember(
         }
         let (target, timeout) = target(request, wrapper, version);
         let target = Arc::new(target);
-        known.insert(key, Known { target: target.clone(), timeout, _dir: request.resource.dir.clone() });
+        known.insert(
+            key,
+            ProgramFacts { target: target.clone(), timeout, _dir: request.resource.dir.clone() },
+        );
         (target, timeout)
     })
 }

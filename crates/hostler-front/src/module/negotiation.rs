@@ -28,7 +28,7 @@ use crate::module::core::{file, walk};
 use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request};
-use accept::Accepted;
+use accept::Preferences;
 use answer::Result as Negotiated;
 use bytes::Bytes;
 use choose::Wish;
@@ -146,7 +146,7 @@ async fn negotiate(request: &mut Request, matter: Matter) -> Result<Choice, Halt
     let neighbours = variants.iter().all(|one| !one.file.contains('/') && one.body.is_none());
     let transparent = request.is_get() && neighbours && request.resource.path_info.is_empty();
     let wish = if transparent { Wish::of(request) } else { Wish::default() };
-    let mut accepted = Accepted::of(request);
+    let mut accepted = Preferences::of(request);
     choose::add_usual(&mut accepted, wish, prefers_programs);
     let chosen = choose::choose(request, &mut variants, &accepted, &request.resource.dir.negotiation, wish);
     let best = match (chosen.is_choice, chosen.best) {

@@ -56,7 +56,7 @@ use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::technique::begin::{self, Begin};
 use crate::technique::framed;
-use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::respond;
 use crate::technique::short::{self as short_way, Taken};
 use bytes::Bytes;
@@ -532,7 +532,7 @@ fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
         End::Broken(why) if length == 0 => Answer::Ended(End::Broken(why)),
         // A status, a redirect or a refusal after output: the output has been sent, as in Apache.
         End::Status(_) | End::Declined | End::Redirect(_) if length == 0 => Answer::Ended(end),
-        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
+        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Remains { gathered, why: Some(why) }))),
         _ => Answer::Body(gathered.into_body()),
     }
 }

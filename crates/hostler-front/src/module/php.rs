@@ -15,7 +15,7 @@ use crate::module::{alias, cgi};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::dialect::{Dialect, Late};
-use crate::technique::directories::{Directories, Known, tell_limits};
+use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
 use hostler_config::directives::php;
@@ -98,7 +98,7 @@ thread_local! {
 }
 
 /// The configuration of a request.
-fn known(request: &Request) -> Rc<Known> {
+fn known(request: &Request) -> Rc<EncodedSettings> {
     KNOWN.with_borrow_mut(|known| {
         known.of(&request.resource.dir, request.server.id, (), || directory(request))
     })

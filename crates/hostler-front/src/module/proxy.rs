@@ -35,7 +35,7 @@ use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
 use bytes::Bytes;
-use hostler_config::directives::proxy::pass::{Asked, Passed};
+use hostler_config::directives::proxy::pass::{Asked, Verdict};
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
 use hostler_expr::{GlobMode, RegexError, glob_matches};
@@ -126,14 +126,14 @@ fn translate(request: &mut Request) -> Outcome {
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     let asked = Asked { path: &request.target.uri, raw: &raw, variable: &variable };
     let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
-    let mut found = Passed::No;
+    let mut found = Verdict::No;
     for pass in passes {
         found = pass.apply(&dir.proxy, asked).map_err(|error| gave_up(request, &error))?;
-        if found != Passed::No {
+        if found != Verdict::No {
             break;
         }
     }
-    let Passed::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
+    let Verdict::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
     begin(request, &url, Proxied { raw });
     Ok(Flow::Ok)
 }

@@ -8,7 +8,7 @@ use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi::{self, ClientBody};
-use crate::module::socket::talk::{Ask, Missed, Redirects, attempt};
+use crate::module::socket::talk::{Ask, NoAnswer, Redirects, attempt};
 use crate::module::socket::worker::{self, Worker};
 use crate::request::Request;
 use crate::request::expr_host;
@@ -108,7 +108,7 @@ pub(crate) async fn serve(
     (path, keep): (&[u8], Keep),
     timeout: Duration,
     client: &mut Option<ClientBody>,
-) -> Result<Body, Missed> {
+) -> Result<Body, NoAnswer> {
     let mut environment = cgi::environment(request).await;
     let is_fastcgi = worker.scheme == "fcgi";
     let script = match request.resource.dir.proxy_fcgi.backend.unwrap_or_default() {

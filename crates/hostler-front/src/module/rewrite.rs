@@ -22,7 +22,7 @@ use bytes::Bytes;
 use hostler_config::directives::alias::clean_path;
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::rewrite::of_server;
-use hostler_rewrite::{Context, Fixed, Maps, Options, Rewriting, Translated};
+use hostler_rewrite::{Context, Fixup, Maps, Options, Rewriting, Translation};
 use view::View;
 
 /// The rules.
@@ -125,34 +125,34 @@ async fn translate(request: &mut Request) -> Result<bool, Halt> {
     let translated = server_rules(request, context).await?;
     let filename = std::mem::take(&mut request.resource.filename);
     match translated {
-        Translated::Declined => Ok(false),
-        Translated::PassThrough(path) => {
+        Translation::Declined => Ok(false),
+        Translation::PassThrough(path) => {
             request.target.uri = path;
             Ok(false)
         }
-        Translated::BelowDocumentRoot(path) => {
+        Translation::BelowDocumentRoot(path) => {
             request.resource.filename = below_document_root(request, &path)?;
             view::trace(request, 2, None, &[b"prefixed with document_root to ", &*request.resource.filename]);
             view::trace(request, 1, None, &[b"go-ahead with ", &*request.resource.filename, b" [OK]"]);
             Ok(true)
         }
-        Translated::File(path) => {
+        Translation::File(path) => {
             request.resource.filename = clean_path(path);
             Ok(true)
         }
-        Translated::Proxy { url, raw } => {
+        Translation::Proxy { url, raw } => {
             proxy::aim(request, &url, raw);
             Ok(true)
         }
-        Translated::Redirect(status, location) => Err(redirected(request, status, location)),
-        Translated::Status(status) => {
+        Translation::Redirect(status, location) => Err(redirected(request, status, location)),
+        Translation::Status(status) => {
             request.resource.filename = filename;
             Err(Halt::Status(status))
         }
     }
 }
 
-async fn server_rules(request: &mut Request, context: &Context) -> Result<Translated, Halt> {
+async fn server_rules(request: &mut Request, context: &Context) -> Result<Translation, Halt> {
     let query = request.target.args.clone();
     let mut rewriting = Rewriting::default();
     let mut view = View::new(request, &context.maps);
@@ -200,18 +200,18 @@ async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
     }
     let fixed = directory_rules(request, context).await?;
     match fixed {
-        Fixed::Declined | Fixed::Same => Ok(None),
-        Fixed::Internal(target) => Ok(Some(target)),
-        Fixed::Proxy(url) => {
+        Fixup::Declined | Fixup::Same => Ok(None),
+        Fixup::Internal(target) => Ok(Some(target)),
+        Fixup::Proxy(url) => {
             proxy::aim(request, &url, true);
             Ok(None)
         }
-        Fixed::Redirect(status, location) => Err(redirected(request, status, location)),
-        Fixed::Status(status) => Err(Halt::Status(status)),
+        Fixup::Redirect(status, location) => Err(redirected(request, status, location)),
+        Fixup::Status(status) => Err(Halt::Status(status)),
     }
 }
 
-async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fixed, Halt> {
+async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fixup, Halt> {
     let (server, before) =
         (request.server.clone(), (request.resource.filename.clone(), request.resource.path_info.clone()));
     let mut rewriting = Rewriting::default();
@@ -228,7 +228,7 @@ async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fix
     let (looks, lasting) = view.looks();
     // The request is still about the file that it was about.
     request.resource.filename = before.0;
-    if !matches!(fixed, Fixed::Same | Fixed::Declined) {
+    if !matches!(fixed, Fixup::Same | Fixup::Declined) {
         request.resource.path_info = before.1;
     }
     end(request, &rewriting, looks, lasting)?;

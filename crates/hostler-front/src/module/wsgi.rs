@@ -55,9 +55,9 @@ pub(crate) static MODULE: Module = Module {
 
 /// Which alias has led to the request's script, by its place in the virtual host's list.
 #[derive(Clone, Copy)]
-struct Aliased(usize);
+struct MatchedAlias(usize);
 
-impl State for Aliased {
+impl State for MatchedAlias {
     fn copy(&self) -> Box<dyn State> {
         Box::new(*self)
     }
@@ -74,7 +74,7 @@ fn translate(request: &mut Request) -> Outcome {
         Ok(None) => Ok(Flow::Declined),
         Ok(Some((at, filename))) => {
             request.resource.filename = filename;
-            request.slots.put(Aliased(at));
+            request.slots.put(MatchedAlias(at));
             request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
             Ok(Flow::Ok)
         }
@@ -123,7 +123,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 const LONGEST_ALONE: Duration = Duration::from_secs(300);
 
 fn aliased(request: &Request) -> Option<usize> {
-    request.slots.find::<Aliased>().map(|aliased| aliased.0)
+    request.slots.find::<MatchedAlias>().map(|aliased| aliased.0)
 }
 
 /// The checks of mod_wsgi, in its order.

@@ -14,7 +14,7 @@ use crate::process::preface;
 use crate::request::connection::{self, Peer, Settings, Tls};
 use crate::request::names::Names;
 use crate::request::settings;
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use hostler_config::Server;
 use hostler_gateway::backend::ring::attentive;
 use std::cell::Cell;
@@ -29,14 +29,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
 /// A connection on its way to another thread.
-pub(crate) struct Accepted {
+pub(crate) struct NewConnection {
     stream: std::net::TcpStream,
     /// Where it arrived, if that is known without asking.
     bound: Option<SocketAddr>,
     remote: SocketAddr,
     /// `Listen ... https`.
     https: bool,
-    counted: Counted,
+    counted: ConnectionCount,
     /// Threads that have none of its address that they could close for it; 0: it needs no other to be closed.
     refused: usize,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Accepted {
 /// What the threads know of each other.
 pub(crate) struct Balance {
     pub(crate) loads: Vec<AtomicUsize>,
-    pub(crate) senders: Vec<mpsc::UnboundedSender<Accepted>>,
+    pub(crate) senders: Vec<mpsc::UnboundedSender<NewConnection>>,
 }
 
 /// Accepts until the front drains.
@@ -76,13 +76,13 @@ pub(crate) async fn accept(
         let short = !thread.shared.room.descriptors.suffice_for_connections(&stream);
         let target = least_loaded(&balance.loads, mine);
         // From now on, so that none is missing in the count that another thread has yet to look at.
-        let (counted, is_within) = Counted::new(&thread.shared, &balance, target, remote);
+        let (counted, is_within) = ConnectionCount::new(&thread.shared, &balance, target, remote);
         let refused = usize::from(!is_within && deadline::close_oldest(Some(counted.client)) == 0);
         if target == mine && refused == 0 {
             serve_one(&thread, stream, bound, remote, https, counted);
         } else if let Ok(stream) = stream.into_std() {
             let target = if refused > 0 { (mine + 1) % balance.senders.len() } else { target };
-            let accepted = Accepted { stream, bound, remote, https, counted, refused };
+            let accepted = NewConnection { stream, bound, remote, https, counted, refused };
             let _ = balance.senders[target].send(accepted);
         }
         thread.shared.room.wait(&thread.shared.connections).await;
@@ -183,14 +183,15 @@ fn least_loaded(loads: &[AtomicUsize], mine: usize) -> usize {
 }
 
 /// Takes over connections that other threads accepted.
-pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<Accepted>) {
+pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceiver<NewConnection>) {
     while let Some(accepted) = from.recv().await {
-        let Accepted { stream, bound, remote, https, counted, refused } = accepted;
+        let NewConnection { stream, bound, remote, https, counted, refused } = accepted;
         if refused > 0 && deadline::close_oldest(Some(counted.client)) == 0 {
             let next = &counted.balance.senders[(thread.index as usize + 1) % counted.balance.senders.len()];
             if refused + 1 < counted.balance.senders.len() {
                 let next = next.clone();
-                let _ = next.send(Accepted { stream, bound, remote, https, counted, refused: refused + 1 });
+                let _ =
+                    next.send(NewConnection { stream, bound, remote, https, counted, refused: refused + 1 });
             } else {
                 too_many(&thread, remote);
             }
@@ -203,16 +204,21 @@ pub(crate) async fn receive(thread: Rc<Thread>, mut from: mpsc::UnboundedReceive
 }
 
 /// Counts a connection for as long as it lives.
-struct Counted {
-    shared: Arc<Shared>,
+struct ConnectionCount {
+    shared: Arc<SharedState>,
     balance: Arc<Balance>,
     index: usize,
     client: Client,
 }
 
-impl Counted {
+impl ConnectionCount {
     /// And whether its address has no more than it may.
-    fn new(shared: &Arc<Shared>, balance: &Arc<Balance>, index: usize, remote: SocketAddr) -> (Self, bool) {
+    fn new(
+        shared: &Arc<SharedState>,
+        balance: &Arc<Balance>,
+        index: usize,
+        remote: SocketAddr,
+    ) -> (Self, bool) {
         let client = Client::from(connection::plain(remote).ip());
         shared.connections.fetch_add(1, Ordering::SeqCst);
         balance.loads[index].fetch_add(1, Ordering::Relaxed);
@@ -233,7 +239,7 @@ fn too_many(thread: &Thread, remote: SocketAddr) {
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.shared.clients.left(self.client);
         self.shared.room.leave(&self.shared.connections);
@@ -247,7 +253,7 @@ fn serve_one(
     bound: Option<SocketAddr>,
     remote: SocketAddr,
     https: bool,
-    counted: Counted,
+    counted: ConnectionCount,
 ) {
     // TCP_NODELAY is inherited from the listening socket.
     let Some(local) = bound.or_else(|| stream.local_addr().ok()) else { return };

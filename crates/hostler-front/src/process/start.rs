@@ -12,7 +12,7 @@ use crate::process::listen::{self, Balance, Room};
 use crate::process::stop::{self, Stop};
 use crate::process::watchdog;
 use crate::request::counters::Counters;
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use crate::site::hub::{self, Hub};
 use crate::site::sites::Sites;
 use crate::technique::pools::Engines;
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// What the master has sent before `Go`.
-struct Inherited {
+struct Inheritance {
     plan: FrontPlan,
     listeners: Vec<TcpListener>,
     logs: Vec<OwnedFd>,
@@ -49,7 +49,7 @@ fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the master sent {what}"))
 }
 
-fn receive(control: &OwnedFd) -> io::Result<Inherited> {
+fn receive(control: &OwnedFd) -> io::Result<Inheritance> {
     let next = || {
         let message = hub::receive_message(control.as_fd(), Wait::Yes)?;
         message.ok_or_else(|| bad("nothing and is gone"))
@@ -68,7 +68,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inherited> {
             FromMaster::Logs { .. } => logs.extend(fds),
             FromMaster::Go => {
                 let plan = plan.ok_or_else(|| bad("no plan"))?;
-                return Ok(Inherited { plan, listeners, logs, sites });
+                return Ok(Inheritance { plan, listeners, logs, sites });
             }
             FromMaster::Site { .. } => sites.push((message, fds)),
             FromMaster::Drain => return Err(bad("Drain before Go")),
@@ -93,7 +93,7 @@ pub(crate) fn run() -> io::Result<()> {
     hostler_techniques::install().map_err(io::Error::other)?;
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
-    let Inherited { plan, listeners, logs, sites: known } = receive(&control)?;
+    let Inheritance { plan, listeners, logs, sites: known } = receive(&control)?;
     let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
     if plan.engines.iter().any(|engine| engine == php::ENGINE) {
         php::install();
@@ -111,7 +111,7 @@ pub(crate) fn run() -> io::Result<()> {
     let tls_backends = crate::tls::backends::Backends::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (warming, orders) = Warming::new(threads);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedState {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
         engines: Engines::new(&config, &sites, threads),
         sockets: Sockets::new(threads, plan.site_names.len()),
@@ -151,7 +151,7 @@ pub(crate) fn run() -> io::Result<()> {
 
 /// Runs all threads until they end; the first speaks with the master.
 fn run_threads(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     listeners: &[TcpListener],
     orders: Vec<warm::Orders>,
     controls: Control,
@@ -200,10 +200,10 @@ const EVENTS: usize = 32;
 
 type Control = (OwnedFd, Vec<hub::Message>, hub::Asks, watch::Sender<bool>, Signals);
 /// What other threads send to one.
-type Receivers = (mpsc::UnboundedReceiver<listen::Accepted>, warm::Orders);
+type Receivers = (mpsc::UnboundedReceiver<listen::NewConnection>, warm::Orders);
 
 fn run_thread(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     index: u32,
     listeners: Vec<TcpListener>,
     (accepted, orders): Receivers,

@@ -43,7 +43,7 @@ impl Pulse {
 
 /// What is remembered of a thread from one look to the next.
 #[derive(Debug, Default)]
-struct Watched {
+struct Observation {
     turns: u32,
     /// Nanoseconds that it has waited for a processor so far.
     waited: u64,
@@ -51,7 +51,7 @@ struct Watched {
     still: u32,
 }
 
-impl Watched {
+impl Observation {
     /// Takes note of a look, `elapsed` after the one before; whether the thread is stuck.
     fn look(&mut self, turns: u32, waited: u64, elapsed: Duration) -> bool {
         let moved = std::mem::replace(&mut self.turns, turns) != turns;
@@ -73,7 +73,7 @@ pub(crate) fn start(pulses: Arc<[Pulse]>, control: OwnedFd) -> io::Result<()> {
 }
 
 fn watch(pulses: &[Pulse], control: &OwnedFd) {
-    let mut watched: Vec<Watched> = pulses.iter().map(|_| Watched::default()).collect();
+    let mut watched: Vec<Observation> = pulses.iter().map(|_| Observation::default()).collect();
     let mut last = Instant::now();
     loop {
         std::thread::sleep(LOOKS);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_not_gone_on_for_several_looks_is_stuck() {
-        let mut watched = Watched::default();
+        let mut watched = Observation::default();
         assert!(!watched.look(1, 0, LOOKS));
         let stuck: Vec<bool> = (0..STUCK).map(|_| watched.look(1, 0, LOOKS)).collect();
         assert_eq!(stuck.iter().position(|stuck| *stuck), Some(STUCK as usize - 1));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_busy_or_sleeping_machine_makes_no_thread_stuck() {
-        let (mut starved, mut late) = (Watched::default(), Watched::default());
+        let (mut starved, mut late) = (Observation::default(), Observation::default());
         for second in 1..20 {
             assert!(!starved.look(1, second * SECOND / 2, LOOKS), "it had no processor");
             assert!(!late.look(1, 0, LATE * 2), "nobody had");

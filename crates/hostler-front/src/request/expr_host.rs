@@ -19,7 +19,7 @@ use std::pin::Pin;
 
 /// Answers fetched for an evaluation.
 #[derive(Default)]
-struct Fetched {
+struct FetchCache {
     files: HashMap<Vec<u8>, FileFacts>,
     contents: HashMap<Vec<u8>, Option<Vec<u8>>>,
     subrequests: HashMap<(SubrequestTest, Vec<u8>), bool>,
@@ -38,12 +38,12 @@ struct FileFacts {
 /// A request as expressions see it; `R` is `&Request`, or `&mut Request` for rules that also change it.
 pub(crate) struct RequestHost<R> {
     pub(crate) request: R,
-    fetched: Fetched,
+    fetched: FetchCache,
 }
 
 impl<R: Deref<Target = Request>> RequestHost<R> {
     pub(crate) fn new(request: R) -> Self {
-        Self { request, fetched: Fetched::default() }
+        Self { request, fetched: FetchCache::default() }
     }
 
     /// Whether all files that were looked at stay as they are while the site's epoch does.

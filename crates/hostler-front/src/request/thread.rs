@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What all threads share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) config: Arc<Config>,
     pub(crate) hub: Arc<Hub>,
     /// Pools of warm workers.
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) pid: u32,
 }
 
-impl Shared {
+impl SharedState {
     /// Whole seconds since the front's start.
     pub(crate) fn seconds(&self) -> u32 {
         self.started.elapsed().as_secs() as u32
@@ -83,7 +83,7 @@ impl Shared {
 
 /// A thread.
 pub(crate) struct Thread {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) index: u32,
     sites: RefCell<Vec<Option<Rc<Site>>>>,
     hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
@@ -98,7 +98,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(shared: Arc<Shared>, index: u32) -> Rc<Self> {
+    pub(crate) fn new(shared: Arc<SharedState>, index: u32) -> Rc<Self> {
         let sites = RefCell::new(vec![None; shared.site_names.len()]);
         Rc::new(Self {
             access_logs: Buffers::new(&shared),

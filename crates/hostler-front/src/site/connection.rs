@@ -17,7 +17,7 @@ use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::build::OtherBuild;
 use hostler_wire::frame;
-use hostler_wire::site::{Connect, ConnectError, Entry, Run, RunError, ToSite, Walk, Walked};
+use hostler_wire::site::{Connect, ConnectError, Entry, Run, RunError, ToSite, Walk, WalkResult};
 use reader::{Reader, check_hello};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -125,7 +125,7 @@ impl Link {
         self.next.replace(self.next.get() + 1)
     }
 
-    pub(crate) async fn walk(&self, mut walk: Walk) -> Result<(Walked, Option<OwnedFd>), SiteError> {
+    pub(crate) async fn walk(&self, mut walk: Walk) -> Result<(WalkResult, Option<OwnedFd>), SiteError> {
         let (tell, told) = oneshot::channel();
         walk.id = self.id();
         self.ask(walk.id, Waiter::Walk(tell), &ToSite::Walk(walk), Vec::new())?;

@@ -12,7 +12,7 @@ use crate::site::connection::{Link, SiteError};
 use crate::site::hub::Hub;
 use hostler_wire::build::OtherBuild;
 use hostler_wire::plan::SiteId;
-use hostler_wire::site::{Entry, Walk, Walked};
+use hostler_wire::site::{Entry, Walk, WalkResult};
 use serde_bytes::ByteBuf;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ const MAX_OPEN: usize = 256;
 /// The answer to a walk.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    pub(crate) walked: Walked,
+    pub(crate) walked: WalkResult,
     pub(crate) file: Option<Rc<OpenFile>>,
     /// It stays true until the site's epoch changes.
     pub(crate) lasting: bool,
@@ -257,7 +257,7 @@ impl Site {
         &self,
         path: &[u8],
         access: &AccessFiles,
-        walked: Walked,
+        walked: WalkResult,
         descriptor: Option<OwnedFd>,
         undisturbed: bool,
     ) -> Rc<Facts> {

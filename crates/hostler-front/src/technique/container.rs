@@ -11,7 +11,7 @@ use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::settings;
-use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
@@ -142,7 +142,7 @@ async fn trip(
             Err(error) if gathered.length() == 0 => return Err(error),
             Err(error) => {
                 let why = Some(log::cause(request, &error, &request.resource.filename));
-                return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
+                return Ok(Body::Stream(Box::new(Remains { gathered, why })));
             }
         }
         if gathered.length() > WHOLE {

@@ -3,7 +3,7 @@
 
 use crate::io::body::{BodyStream, RequestBody};
 use crate::request::Request;
-use crate::technique::dialect::{Answered, Asked, Dialect, Logged, Own};
+use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
 use crate::technique::short::Taken;
@@ -25,7 +25,7 @@ pub(crate) enum Event {
     Head(Box<Head>),
     Body(Bytes),
     /// For the logs.
-    Logged(Box<Logged>),
+    Logged(Box<LogNotes>),
     Finished(End),
 }
 
@@ -126,7 +126,7 @@ impl Conversation {
                 continue;
             }
             let Some(question) = &mut self.question else { return Poll::Ready(None) };
-            let Answered { part, told, broken } = ready!(question.as_mut().poll(context));
+            let Answer { part, told, broken } = ready!(question.as_mut().poll(context));
             self.question = None;
             match part {
                 Some(body) => self.part = Some(Part { body, told, broken }),

@@ -25,16 +25,16 @@ pub(crate) enum Own {
     /// It was only told.
     Told,
     /// What the logs show of the request.
-    Logged(Box<Logged>),
+    Logged(Box<LogNotes>),
     /// A question; the worker waits.
     Asked(Asked),
 }
 
 /// A question whose answer is being found.
-pub(crate) type Asked = Pin<Box<dyn Future<Output = Answered>>>;
+pub(crate) type Asked = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// An answer.
-pub(crate) struct Answered {
+pub(crate) struct Answer {
     /// What becomes a part of the request's own answer, before the worker is told.
     pub(crate) part: Option<Box<dyn BodyStream>>,
     /// What the worker is told.
@@ -44,12 +44,12 @@ pub(crate) struct Answered {
 }
 
 /// Variables and notes that a program has set.
-pub(crate) struct Logged {
+pub(crate) struct LogNotes {
     pub(crate) variables: Table,
     pub(crate) notes: Table,
 }
 
-impl Logged {
+impl LogNotes {
     pub(crate) fn apply(&self, request: &mut Request) {
         for (name, value) in self.variables.iter() {
             request.env.set(name.clone(), value.clone());
@@ -62,10 +62,10 @@ impl Logged {
 
 /// What a worker tells for the logs while the answer is sent.
 #[derive(Clone, Default)]
-pub(crate) struct Late(Rc<RefCell<Option<Box<Logged>>>>);
+pub(crate) struct Late(Rc<RefCell<Option<Box<LogNotes>>>>);
 
 impl Late {
-    pub(crate) fn put(&self, logged: Box<Logged>) {
+    pub(crate) fn put(&self, logged: Box<LogNotes>) {
         self.0.replace(Some(logged));
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An encoded configuration.
-pub(crate) struct Known {
+pub(crate) struct EncodedSettings {
     /// Unique within the front's life.
     pub(crate) id: u32,
     /// The encoded `Define` message with it.
@@ -20,7 +20,7 @@ pub(crate) struct Known {
     _dir: Arc<DirConfig>,
 }
 
-impl Known {
+impl EncodedSettings {
     /// As [`hostler_gateway::backend::ring::Work`] takes it.
     pub(crate) fn definition(&self) -> (u32, Arc<[u8]>) {
         (self.id, self.message.clone())
@@ -30,7 +30,7 @@ impl Known {
 /// What is remembered of them. Access files make configurations, and they are tenants': beyond a number of them, or of
 /// bytes, all are forgotten. `K` tells those apart that a technique makes of one configuration.
 pub(crate) struct Directories<K> {
-    known: HashMap<(usize, u32, K), Rc<Known>, foldhash::fast::RandomState>,
+    known: HashMap<(usize, u32, K), Rc<EncodedSettings>, foldhash::fast::RandomState>,
     /// Of the messages.
     bytes: usize,
     most: usize,
@@ -50,7 +50,7 @@ impl<K: Eq + Hash> Directories<K> {
         server: u32,
         kind: K,
         encode: impl FnOnce() -> Vec<u8>,
-    ) -> Rc<Known> {
+    ) -> Rc<EncodedSettings> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let key = (Arc::as_ptr(dir) as usize, server, kind);
         if let Some(found) = self.known.get(&key) {
@@ -63,7 +63,7 @@ impl<K: Eq + Hash> Directories<K> {
             self.bytes = 0;
         }
         self.bytes += message.len();
-        let made = Rc::new(Known { id, message, _dir: dir.clone() });
+        let made = Rc::new(EncodedSettings { id, message, _dir: dir.clone() });
         self.known.insert(key, made.clone());
         made
     }

@@ -17,7 +17,7 @@ pub(crate) fn take_off(request: &mut Request, body: Body) -> Body {
     }
     // It would be the length with the framing.
     request.reply.headers_out.unset("Content-Length");
-    Body::Stream(Box::new(Framed {
+    Body::Stream(Box::new(FrameStream {
         stream: body.into_stream(),
         decoder: Some(Decoder::new(Limits::default())),
         buffer: BytesMut::new(),
@@ -26,7 +26,7 @@ pub(crate) fn take_off(request: &mut Request, body: Body) -> Body {
     }))
 }
 
-struct Framed {
+struct FrameStream {
     stream: Box<dyn BodyStream>,
     /// `None`: nothing is framed.
     decoder: Option<Decoder>,
@@ -37,7 +37,7 @@ struct Framed {
     over: bool,
 }
 
-impl Framed {
+impl FrameStream {
     /// What is there of a chunk; `None`: more is needed.
     fn piece(&mut self) -> Result<Option<Bytes>, String> {
         let Some(decoder) = &mut self.decoder else {
@@ -80,7 +80,7 @@ impl Framed {
     }
 }
 
-impl BodyStream for Framed {
+impl BodyStream for FrameStream {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
             if self.over {
@@ -123,7 +123,7 @@ mod tests {
     fn sent(pieces: &[&'static str]) -> Result<String, String> {
         let decoder = Some(Decoder::new(Limits::default()));
         let stream = Box::new(Output(pieces.to_vec()));
-        let mut framed = Framed { stream, decoder, buffer: BytesMut::new(), begun: false, over: false };
+        let mut framed = FrameStream { stream, decoder, buffer: BytesMut::new(), begun: false, over: false };
         let (mut context, mut text) = (Context::from_waker(std::task::Waker::noop()), String::new());
         while let Poll::Ready(Some(piece)) = framed.poll_chunk(&mut context) {
             text.push_str(std::str::from_utf8(&piece.map_err(|error| error.to_string())?).unwrap());

@@ -66,12 +66,12 @@ impl Gathered {
 }
 
 /// What there was of an answer that broke off.
-pub(crate) struct Truncated {
+pub(crate) struct Remains {
     pub(crate) gathered: Gathered,
     pub(crate) why: Option<String>,
 }
 
-impl BodyStream for Truncated {
+impl BodyStream for Remains {
     fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(piece) = self.gathered.pop() {
             return Poll::Ready(Some(Ok(piece)));

@@ -7,7 +7,7 @@
 
 mod host;
 
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use crate::site::sites::Sites;
 use host::EngineHost;
 use hostler_config::pools::{self, Pools, Share};
@@ -133,7 +133,7 @@ impl Engines {
     }
 
     /// The pools of a site whose parents its process knows by these names.
-    pub(crate) fn named(&self, shared: &Shared, site: SiteId, names: &[String]) -> Vec<Which> {
+    pub(crate) fn named(&self, shared: &SharedState, site: SiteId, names: &[String]) -> Vec<Which> {
         let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
         let all =
             indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot, group: None }));
@@ -141,7 +141,7 @@ impl Engines {
     }
 
     /// The pools among those of these names that this one is, or its groups.
-    fn named_as(&self, shared: &Shared, which: Which, names: &[String]) -> Vec<Which> {
+    fn named_as(&self, shared: &SharedState, which: Which, names: &[String]) -> Vec<Which> {
         let mark = self.mark(shared, &which);
         if self.plan.all[which.index].key.engine.groups.is_none() {
             return if names.contains(&mark) { vec![which] } else { Vec::new() };
@@ -151,7 +151,7 @@ impl Engines {
     }
 
     /// By what the site's process knows the parents of a pool, in all generations.
-    fn mark(&self, shared: &Shared, which: &Which) -> String {
+    fn mark(&self, shared: &SharedState, which: &Which) -> String {
         let mark = format!("{} {}", self.pool_name(shared, which), self.plan.all[which.index].key.generation);
         which.group.as_ref().map_or_else(|| mark.clone(), |group| format!("{mark}{GROUP}{group}"))
     }
@@ -169,14 +169,14 @@ impl Engines {
     }
 
     /// Engine and site, and the virtual host where that has a pool for itself.
-    fn name(&self, shared: &Shared, which: &Which) -> String {
+    fn name(&self, shared: &SharedState, which: &Which) -> String {
         let name = self.pool_name(shared, which);
         let group = which.group.as_deref().unwrap_or_default().replace('\n', " ");
         if group.trim().is_empty() { name } else { format!("{name} [{}]", group.trim()) }
     }
 
     /// The same without the group.
-    fn pool_name(&self, shared: &Shared, which: &Which) -> String {
+    fn pool_name(&self, shared: &SharedState, which: &Which) -> String {
         let planned = &self.plan.all[which.index];
         let site = &shared.site_names[planned.key.site as usize];
         let mut name = format!("{} {site}", planned.key.engine.name);

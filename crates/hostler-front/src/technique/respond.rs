@@ -10,7 +10,7 @@ use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::framed;
-use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::head::{self, Texts};
 use crate::technique::short::{self, Taken};
 use bytes::Bytes;
@@ -202,7 +202,7 @@ fn finished(end: End, gathered: Gathered) -> Answer {
         end if gathered.length() == 0 => Answer::Ended(end),
         // A status after output: the output has been sent, as in Apache.
         End::Status(_) => Answer::Body(gathered.into_body()),
-        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Truncated { gathered, why: Some(why) }))),
+        End::Broken(why) => Answer::Body(Body::Stream(Box::new(Remains { gathered, why: Some(why) }))),
     }
 }
 

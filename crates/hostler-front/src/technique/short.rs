@@ -86,7 +86,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fie
 }
 
 /// A request on the short way.
-pub(crate) struct Begun {
+pub(crate) struct ShortRequest {
     remembered: Rc<Remembered>,
     /// Its site is at it until it has been answered.
     busy: Rc<Busy>,
@@ -100,7 +100,7 @@ pub(crate) struct Begun {
 }
 
 /// Gives the request to a worker, if its URL is known.
-pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Begun> {
+pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<ShortRequest> {
     if !matches!(head.version, HTTP_10 | HTTP_11)
         || head.method.of(buffer) != b"GET"
         || thread.draining()
@@ -126,7 +126,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
     };
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
     let head = head.clone();
-    Some(Begun {
+    Some(ShortRequest {
         remembered,
         busy: Rc::new(busy),
         start: Some(start),
@@ -185,7 +185,7 @@ pub(crate) struct Taken {
 pub(crate) enum Answer {
     /// Head and body are there to be sent as they are.
     Plain(Plain),
-    /// It is for the long way, see [`Begun::go_on`].
+    /// It is for the long way, see [`ShortRequest::go_on`].
     Other(Box<Taken>),
     /// There is none.
     Failed(Error),
@@ -199,7 +199,7 @@ pub(crate) struct Plain {
     headers_out: Option<Table>,
 }
 
-impl Begun {
+impl ShortRequest {
     /// Waits for the answer.
     pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
         let exchange = match self.start.take() {

@@ -15,7 +15,7 @@ mod reach;
 pub(crate) use program::Listening;
 pub(crate) use reach::connect;
 
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use hashbrown::HashMap;
 use hostler_config::Server;
 use hostler_gateway::backend::stream::{Pool, Protocol};
@@ -24,7 +24,7 @@ use hostler_gateway::supervisor::listen::Lives;
 use hostler_gateway::{Error, Kind};
 use hostler_wire::plan::SiteId;
 use names::Names;
-use program::Started;
+use program::RunningProgram;
 use reach::Reach;
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -206,8 +206,9 @@ impl Sockets {
         let name = name::<P>(&thread.shared, server, target);
         let pool = Pool::<P>::new(name, target.settings.clone(), self.threads);
         let running = &self.running[thread.shared.sites.of(server) as usize];
-        let started =
-            |program: &Listening| Started::new::<P>(thread, server, program, target.connect_timeout, running);
+        let started = |program: &Listening| {
+            RunningProgram::new::<P>(thread, server, program, target.connect_timeout, running)
+        };
         match &target.address {
             Address::Unix(_) | Address::Tcp { .. } => {
                 let reach = Reach::new::<P>(thread, server, target, &self.names);
@@ -249,7 +250,7 @@ impl Sockets {
 }
 
 /// Protocol, site, virtual host and address.
-fn name<P: Protocol>(shared: &Shared, server: &Server, target: &Target) -> String {
+fn name<P: Protocol>(shared: &SharedState, server: &Server, target: &Target) -> String {
     let site = &shared.site_names[shared.sites.of(server) as usize];
     let host = server.conf.core.server_name.as_ref().map(|name| &name.host);
     let host = host.map_or_else(String::new, |host| format!(" {host}"));

@@ -20,7 +20,7 @@ pub type Exchange = stream::Exchange<Ajp>;
 
 /// What is said of a request's body before it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announced {
+pub enum BodyAnnouncement {
     /// There is none.
     Nothing,
     /// Its length, more than zero (Content-Length): the container waits for the first piece without asking for it.
@@ -33,7 +33,7 @@ pub enum Announced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Its body.
-    pub body: Announced,
+    pub body: BodyAnnouncement,
     /// The longest packet that was agreed on, in bytes.
     pub packet: usize,
     /// It is no request, but the question whether the container is there ([`hostler_ajp::cping`]).
@@ -44,12 +44,12 @@ impl Ask {
     /// For [`ping`].
     #[must_use]
     pub const fn whether_it_is_there() -> Self {
-        Self { body: Announced::Nothing, packet: USUAL, is_ping: true }
+        Self { body: BodyAnnouncement::Nothing, packet: USUAL, is_ping: true }
     }
 
     /// For packets of the usual length.
     #[must_use]
-    pub const fn usual(body: Announced) -> Self {
+    pub const fn usual(body: BodyAnnouncement) -> Self {
         Self { body, packet: USUAL, is_ping: false }
     }
 }
@@ -115,8 +115,8 @@ impl Protocol for Ajp {
         Talk {
             answer: if ask.is_ping { Answer::after_cping(ask.packet) } else { Answer::new(ask.packet) },
             held: BytesMut::new(),
-            wanted: (ask.body == Announced::Length).then_some(most),
-            whole: ask.body == Announced::Nothing,
+            wanted: (ask.body == BodyAnnouncement::Length).then_some(most),
+            whole: ask.body == BodyAnnouncement::Nothing,
             most,
             ping: ask.is_ping.then_some(false),
         }

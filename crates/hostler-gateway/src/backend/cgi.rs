@@ -12,7 +12,7 @@ mod stdin;
 pub use dialogue::{Dialogue, Unanswered};
 pub use pipes::{Ends, Pipes};
 
-use super::gathered::Gathered;
+use super::gathered::PieceQueue;
 use super::timer::Timer;
 use crate::supervisor::Process;
 use crate::{Error, Kind};
@@ -95,7 +95,7 @@ pub struct Exchange<I, P: Process, S: Sink> {
     exit: Option<Option<Exit>>,
     stage: Stage,
     /// Output that was read before anybody took it.
-    gathered: Gathered,
+    gathered: PieceQueue,
     /// The beginning of what was said, where somebody wants to know it ([`Self::listen`]).
     heard: Heard,
     timeout: Duration,
@@ -130,7 +130,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             process,
             exit: None,
             stage: Stage::Open,
-            gathered: Gathered::default(),
+            gathered: PieceQueue::default(),
             heard: Heard::default(),
             timeout,
             waiting: None,

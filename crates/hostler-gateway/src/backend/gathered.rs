@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 
 /// Pieces in their order, none of them empty.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct PieceQueue {
     pieces: VecDeque<Bytes>,
     length: usize,
     /// To be told after them.
     failed: Option<Error>,
 }
 
-impl Gathered {
+impl PieceQueue {
     /// Adds what has come last.
     pub(super) fn add(&mut self, piece: Result<Bytes, Error>) {
         match piece {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn pieces_come_in_their_order_and_an_error_behind_them() {
-        let mut gathered = Gathered::default();
+        let mut gathered = PieceQueue::default();
         for piece in [Ok("one"), Ok(""), Ok("two"), Err(Kind::Timeout)] {
             assert!(gathered.has_room(6));
             gathered.add(piece.map(|text| Bytes::from_static(text.as_bytes())).map_err(Error::new));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn room_is_counted_over_what_is_taken() {
-        let mut gathered = Gathered::default();
+        let mut gathered = PieceQueue::default();
         gathered.add(Ok(Bytes::from_static(b"12345")));
         gathered.add(Ok(Bytes::from_static(b"678")));
         assert_eq!((gathered.has_room(8), gathered.has_room(7)), (true, false));

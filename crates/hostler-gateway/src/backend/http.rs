@@ -46,7 +46,7 @@ impl Sending {
 
 /// What has to be known of the request to understand its answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked {
+pub struct RequestFacts {
     /// Its method is HEAD.
     pub head: bool,
     /// It asks for another protocol (`Upgrade`).
@@ -112,7 +112,7 @@ enum State {
 /// The reader of one answer.
 #[derive(Debug)]
 pub struct Answer {
-    asked: Asked,
+    asked: RequestFacts,
     limits: Limits,
     state: State,
     keeps: bool,
@@ -124,7 +124,7 @@ pub struct Answer {
 impl Answer {
     /// Of the answer to a request.
     #[must_use]
-    pub fn to(asked: Asked, limits: Limits) -> Self {
+    pub fn to(asked: RequestFacts, limits: Limits) -> Self {
         Self { asked, limits, state: State::Head, keeps: false, interim: 0, begun: false }
     }
 

@@ -38,7 +38,7 @@ pub struct Ring;
 /// A pool of warm workers.
 pub type Pool = pool::Pool<Ring>;
 pub(crate) type Worker = pool::worker::Worker<Ring>;
-pub(crate) type Begun = pool::ticket::Begun<Ring>;
+pub(crate) type RunningRequest = pool::ticket::RunningRequest<Ring>;
 
 /// What all workers of a pool share.
 pub struct Common {

@@ -17,7 +17,7 @@ mod variables;
 
 pub use exchange::Exchange;
 pub use program::Program;
-pub(crate) use seat::Closed;
+pub(crate) use seat::ClosedError;
 pub use seat::Seat;
 pub(super) use variables::too_long;
 pub use variables::{Keep, Role, Variables};

@@ -3,7 +3,7 @@
 //! A worker wakes nobody when it drops such a request, so it is looked after from time to time.
 
 use super::Pool;
-use super::state::Abandoned;
+use super::state::AbandonedRequest;
 use crate::backend::{Backend, Left, Place as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl<B: Backend> Pool<B> {
                     self.lock().abandoned.push(abandoned);
                 }
                 Left::Ended { exits } => {
-                    let Abandoned { worker, index, place, .. } = abandoned;
+                    let AbandonedRequest { worker, index, place, .. } = abandoned;
                     drop(place);
                     self.finished(worker.id, index, exits);
                 }

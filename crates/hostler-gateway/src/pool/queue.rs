@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::state::{Deliveries, Phase, State};
-use super::ticket::{Placed, Ticket};
+use super::ticket::{PlacedRequest, Ticket};
 use super::worker::Record;
 use super::{Pool, WorkerId, WorkerState};
 use crate::backend::{Backend, Request as _};
@@ -45,7 +45,7 @@ impl<B: Backend> State<B> {
             let defines = record.tell(ticket.work.configuration());
             let place = B::offer(&record.worker, index, &ticket.work, defines);
             let since = Instant::now();
-            record.placed = Some(Placed { ticket, index, place, defines, since });
+            record.placed = Some(PlacedRequest { ticket, index, place, defines, since });
             self.placed.push_back(id);
             if record.last {
                 self.growth_due = Some(since);

@@ -7,7 +7,7 @@
 //! one was believed to be almost done.
 
 use super::settings::Settings;
-use super::ticket::{Begun, Placed, Reply, Ticket};
+use super::ticket::{PlacedRequest, Reply, RunningRequest, Ticket};
 use super::worker::{Death, Record, Worker};
 use super::{Pool, WorkerId, WorkerState};
 use crate::backend::{Backend, Common as _, Place as _, Request as _};
@@ -33,7 +33,7 @@ pub(crate) enum Phase {
 }
 
 /// A request that nobody waits for any more, and that its worker has not ended yet.
-pub(crate) struct Abandoned<B: Backend> {
+pub(crate) struct AbandonedRequest<B: Backend> {
     pub(crate) worker: Arc<Worker<B>>,
     pub(crate) index: usize,
     pub(crate) place: B::Place,
@@ -57,7 +57,7 @@ pub(crate) struct State<B: Backend> {
     pub(crate) placed: VecDeque<WorkerId>,
     /// Requests that are younger than all that are placed.
     pub(crate) queue: VecDeque<Ticket<B>>,
-    pub(crate) abandoned: Vec<Abandoned<B>>,
+    pub(crate) abandoned: Vec<AbandonedRequest<B>>,
     /// Workers to be killed.
     pub(crate) kills: Vec<WorkerId>,
     /// Idle workers to be asked to go.
@@ -83,14 +83,14 @@ pub(crate) struct State<B: Backend> {
 pub(crate) struct Deliveries<B: Backend>(Vec<Delivery<B>>);
 
 /// Who is told, and what.
-type Delivery<B> = (Reply<B>, Result<Begun<B>, Error>);
+type Delivery<B> = (Reply<B>, Result<RunningRequest<B>, Error>);
 
 impl<B: Backend> Deliveries<B> {
     pub(crate) const fn none() -> Self {
         Self(Vec::new())
     }
 
-    pub(crate) fn add(&mut self, reply: Reply<B>, result: Result<Begun<B>, Error>) {
+    pub(crate) fn add(&mut self, reply: Reply<B>, result: Result<RunningRequest<B>, Error>) {
         self.0.push((reply, result));
     }
 
@@ -115,10 +115,10 @@ pub(crate) struct Start<B: Backend> {
 
 impl<B: Backend> Start<B> {
     /// Offers the request to its worker.
-    pub(crate) fn offer(self, pool: &Arc<Pool<B>>, work: B::Work) -> Begun<B> {
+    pub(crate) fn offer(self, pool: &Arc<Pool<B>>, work: B::Work) -> RunningRequest<B> {
         let place = B::offer(&self.worker, self.index, &work, self.defines);
         self.worker.end_opening();
-        Begun {
+        RunningRequest {
             pool: pool.clone(),
             worker: self.worker,
             index: self.index,
@@ -316,7 +316,7 @@ impl<B: Backend> State<B> {
         &mut self,
         pool: &Arc<Pool<B>>,
         id: WorkerId,
-        mut placed: Placed<B>,
+        mut placed: PlacedRequest<B>,
         exits: bool,
         out: &mut Deliveries<B>,
     ) {
@@ -324,7 +324,7 @@ impl<B: Backend> State<B> {
         let unwanted = exits || !placed.ticket.is_wanted();
         if unwanted && placed.place.take_back() {
             record.taken_back(placed.defined());
-            let Placed { ticket, place, .. } = placed;
+            let PlacedRequest { ticket, place, .. } = placed;
             drop(place);
             if ticket.is_wanted() {
                 self.queue.push_front(ticket);

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// The way to whoever waits.
-pub(crate) type Reply<B> = oneshot::Sender<Result<Begun<B>, Error>>;
+pub(crate) type Reply<B> = oneshot::Sender<Result<RunningRequest<B>, Error>>;
 
 /// A request in the queue, or placed behind a running one.
 pub(crate) struct Ticket<B: Backend> {
@@ -39,7 +39,7 @@ impl<B: Backend> Ticket<B> {
 }
 
 /// A request that was placed behind a running one, and can be taken back until the worker takes it.
-pub(crate) struct Placed<B: Backend> {
+pub(crate) struct PlacedRequest<B: Backend> {
     pub(crate) ticket: Ticket<B>,
     pub(crate) index: usize,
     pub(crate) place: B::Place,
@@ -49,19 +49,19 @@ pub(crate) struct Placed<B: Backend> {
     pub(crate) since: Instant,
 }
 
-impl<B: Backend> Placed<B> {
+impl<B: Backend> PlacedRequest<B> {
     /// The configuration that the worker is told by it.
     pub(crate) fn defined(&self) -> Option<u32> {
         self.ticket.work.configuration().filter(|_| self.defines)
     }
 
     /// The request is the worker's now: to whom to tell it, and what to go on with.
-    pub(crate) fn begin(self, pool: &Arc<Pool<B>>, worker: Arc<Worker<B>>) -> (Reply<B>, Begun<B>) {
+    pub(crate) fn begin(self, pool: &Arc<Pool<B>>, worker: Arc<Worker<B>>) -> (Reply<B>, RunningRequest<B>) {
         let defines = self.defined();
         let Self { ticket, index, place, .. } = self;
         let Ticket { work, since, reply, .. } = ticket;
         pool.counters.waits.add(since.elapsed());
-        let begun = Begun {
+        let begun = RunningRequest {
             pool: pool.clone(),
             worker,
             index,
@@ -77,7 +77,7 @@ impl<B: Backend> Placed<B> {
 }
 
 /// A request that a worker has. Whoever drops it leaves the worker to the pool, which waits for its end.
-pub(crate) struct Begun<B: Backend> {
+pub(crate) struct RunningRequest<B: Backend> {
     pub(crate) pool: Arc<Pool<B>>,
     pub(crate) worker: Arc<Worker<B>>,
     pub(crate) index: usize,
@@ -94,7 +94,7 @@ pub(crate) struct Begun<B: Backend> {
     pub(crate) whole: Option<bool>,
 }
 
-impl<B: Backend> Begun<B> {
+impl<B: Backend> RunningRequest<B> {
     /// Whether it is run to its end when its client has gone.
     pub(crate) fn runs_on(&self) -> bool {
         matches!(self.work.on_abandon(), OnAbandon::RunToEnd(_))
@@ -102,7 +102,7 @@ impl<B: Backend> Begun<B> {
     }
 }
 
-impl<B: Backend> Drop for Begun<B> {
+impl<B: Backend> Drop for RunningRequest<B> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
             self.pool.clone().abandon(self, place);

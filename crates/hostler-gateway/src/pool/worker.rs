@@ -1,7 +1,7 @@
 //! A worker, as the pool knows it.
 
 use super::settings::Settings;
-use super::ticket::{Placed, Ticket};
+use super::ticket::{PlacedRequest, Ticket};
 use super::{Pool, WorkerId, WorkerState, WorkerStatus};
 use crate::backend::{Backend, Place as _};
 use crate::{Error, Kind};
@@ -149,7 +149,7 @@ pub(crate) struct Record<B: Backend> {
     /// Numbers of configurations that it has been told.
     pub(crate) told: HashSet<u32, foldhash::fast::RandomState>,
     /// The request behind the running one.
-    pub(crate) placed: Option<Placed<B>>,
+    pub(crate) placed: Option<PlacedRequest<B>>,
     /// It is at its last request: nothing is placed behind it.
     pub(crate) last: bool,
 }

@@ -5,7 +5,7 @@
 
 use super::{End, SeatEvent, Source, Supervisor};
 use crate::Error;
-use crate::backend::stream::{Closed, Pool, Protocol, Seat, Streams};
+use crate::backend::stream::{ClosedError, Pool, Protocol, Seat, Streams};
 use crate::pool::WorkerId;
 use crate::pool::maintain::FAREWELL;
 use crate::pool::worker::{Death, Worker};
@@ -72,7 +72,7 @@ struct Connections<P: Protocol, H> {
     /// The process whose end is waited for.
     watched: Option<u32>,
     made: (UnboundedSender<SeatEvent>, UnboundedReceiver<SeatEvent>),
-    closed: (UnboundedSender<Closed>, UnboundedReceiver<Closed>),
+    closed: (UnboundedSender<ClosedError>, UnboundedReceiver<ClosedError>),
 }
 
 impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Connect<H> {
@@ -207,7 +207,7 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
         tokio::task::spawn_local(async move {
             let all_closed = async {
                 while !pool.workers_of(generation).is_empty() {
-                    let Some(Closed { worker, .. }) = closed.recv().await else { return };
+                    let Some(ClosedError { worker, .. }) = closed.recv().await else { return };
                     pool.orphan_gone(worker);
                 }
             };

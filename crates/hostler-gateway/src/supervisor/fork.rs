@@ -10,7 +10,7 @@ mod outlets;
 mod parent;
 mod start;
 
-pub use parent::{Host, Started};
+pub use parent::{Host, NewParent};
 
 use super::{End, Process, SeatEvent, Source, Supervisor};
 use crate::Error;

@@ -17,7 +17,7 @@ use std::future::Future;
 use std::os::fd::OwnedFd;
 
 /// A program that has been started, and what connects to its socket is served or waits.
-pub struct Started {
+pub struct RunningProgram {
     /// Its process id.
     pub pid: u32,
     /// Watches over it.
@@ -28,7 +28,7 @@ pub struct Started {
     pub socket: Vec<u8>,
 }
 
-impl std::fmt::Debug for Started {
+impl std::fmt::Debug for RunningProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Started").field("pid", &self.pid).finish_non_exhaustive()
     }
@@ -40,7 +40,7 @@ pub trait Host: 'static {
     ///
     /// # Errors
     /// Whatever the cause is, it is told to the requests that wait.
-    fn start(&self) -> impl Future<Output = Result<Started, Error>>;
+    fn start(&self) -> impl Future<Output = Result<RunningProgram, Error>>;
 
     /// Connects to the socket of one that has been started. The descriptor may be blocking, and others may hold it, too.
     ///

@@ -42,7 +42,7 @@ pub struct Choice<'a> {
 
 /// A member that is to take a request.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct ChosenMember {
     /// The member.
     pub member: Arc<Upstream>,
     /// Its index.
@@ -89,7 +89,7 @@ impl Balancer {
     ///
     /// # Errors
     /// There is none.
-    pub fn choose(&self, choice: Choice<'_>) -> Result<Chosen, NoMember> {
+    pub fn choose(&self, choice: Choice<'_>) -> Result<ChosenMember, NoMember> {
         let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
         self.recover();
         let route =
@@ -107,8 +107,8 @@ impl Balancer {
         Ok(self.chosen(index, true))
     }
 
-    fn chosen(&self, index: usize, route_changed: bool) -> Chosen {
-        Chosen { member: self.members[index].clone(), index, route_changed }
+    fn chosen(&self, index: usize, route_changed: bool) -> ChosenMember {
+        ChosenMember { member: self.members[index].clone(), index, route_changed }
     }
 
     /// All in error is none in error: somebody has to be asked whether it is over.

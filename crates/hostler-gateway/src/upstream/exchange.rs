@@ -1,7 +1,7 @@
 //! One request over a connection of HTTP/1.1, and its answer.
 
 use super::Connection;
-use crate::backend::http::{Answer, Asked, Event, Sending};
+use crate::backend::http::{Answer, Event, RequestFacts, Sending};
 use crate::backend::timer::Timer;
 use bytes::Bytes;
 use hostler_http1::answer::Limits;
@@ -19,7 +19,7 @@ pub struct Request {
     /// How its body is sent.
     pub sending: Sending,
     /// What makes its answer understood.
-    pub asked: Asked,
+    pub asked: RequestFacts,
     /// What its answer's head may have.
     pub limits: Limits,
     /// How long the server may neither read nor write when it is its turn.

@@ -33,7 +33,7 @@ const FIELDS: u32 = 64 << 10;
 const TICK: Duration = Duration::from_secs(1);
 
 /// A connection.
-pub struct Multiplexed {
+pub struct Http2Connection {
     requests: SendRequest<Bytes>,
     secure: Option<Arc<Secure>>,
     /// Requests that it is at.
@@ -45,25 +45,25 @@ pub struct Multiplexed {
     since: Cell<Instant>,
 }
 
-impl std::fmt::Debug for Multiplexed {
+impl std::fmt::Debug for Http2Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Multiplexed").field("busy", &self.busy).finish_non_exhaustive()
     }
 }
 
 thread_local! {
-    static OPEN: RefCell<HashMap<u64, Vec<Rc<Multiplexed>>>> = RefCell::default();
+    static OPEN: RefCell<HashMap<u64, Vec<Rc<Http2Connection>>>> = RefCell::default();
     static SWEEPS: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Upstream {
     /// A connection that has room for a request, with such TLS or without.
     #[must_use]
-    pub fn multiplexed(&self, secure: Option<&Secure>) -> Option<Rc<Multiplexed>> {
+    pub fn multiplexed(&self, secure: Option<&Secure>) -> Option<Rc<Http2Connection>> {
         OPEN.with_borrow_mut(|open| {
             let all = open.get_mut(&self.id)?;
             all.retain(|one| !one.closed.get());
-            let fits = |one: &&Rc<Multiplexed>| one.secure.as_deref() == secure && one.has_room();
+            let fits = |one: &&Rc<Http2Connection>| one.secure.as_deref() == secure && one.has_room();
             all.iter().find(fits).cloned()
         })
     }
@@ -72,7 +72,7 @@ impl Upstream {
     ///
     /// # Errors
     /// The server has chosen another protocol in the handshake, or does not speak this one.
-    pub async fn multiplex(&self, connection: Connection) -> Result<Rc<Multiplexed>, NotConnected> {
+    pub async fn multiplex(&self, connection: Connection) -> Result<Rc<Http2Connection>, NotConnected> {
         let secure = connection.secure.clone();
         if secure.is_some() && connection.agreed() != Some(b"h2") {
             let why = "the server did not agree to speak HTTP/2 (ALPN)";
@@ -89,7 +89,7 @@ impl Upstream {
             .handshake::<_, Bytes>(connection.into_stream())
             .await
             .map_err(|error| NotConnected::Handshake(io::Error::other(error)))?;
-        let made = Rc::new(Multiplexed {
+        let made = Rc::new(Http2Connection {
             requests,
             secure,
             busy: Cell::new(0),
@@ -138,7 +138,7 @@ fn sweep(idle: Duration) {
     });
 }
 
-impl Multiplexed {
+impl Http2Connection {
     fn has_room(&self) -> bool {
         !self.closed.get() && self.busy.get() < self.requests.current_max_send_streams().min(MOST)
     }
@@ -168,10 +168,10 @@ impl Multiplexed {
 
 /// A request's place on a connection.
 #[derive(Debug)]
-struct Seat(Rc<Multiplexed>);
+struct Seat(Rc<Http2Connection>);
 
 impl Seat {
-    fn take(connection: &Rc<Multiplexed>) -> Self {
+    fn take(connection: &Rc<Http2Connection>) -> Self {
         connection.busy.set(connection.busy.get() + 1);
         Self(connection.clone())
     }

@@ -59,7 +59,7 @@ Examples:
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadResult {
     /// For people.
     pub report: String,
     /// Whether anything was answered as it should be.
@@ -71,7 +71,7 @@ pub struct Loaded {
 /// # Errors
 /// Arguments that make no sense, a host that may not be loaded, or the generator's own trouble. What the server does
 /// wrong is in the report.
-pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<Loaded> {
+pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<LoadResult> {
     if let Some(form) = &args.form
         && form.bytes().any(|byte| !byte.is_ascii_graphic())
     {
@@ -80,7 +80,7 @@ pub fn direct(args: &LoadArgs, cancel: &Cancel, progress: &mut Progress<'_>) -> 
     let mut target = may_load(&args.url, args.confirm_host.as_deref())?;
     target.form.clone_from(&args.form);
     let outcome = run(&target, &args.plan(), cancel, progress)?;
-    Ok(Loaded { report: report(&args.url, &outcome), answered: outcome.answers() > 0 })
+    Ok(LoadResult { report: report(&args.url, &outcome), answered: outcome.answers() > 0 })
 }
 
 impl LoadArgs {

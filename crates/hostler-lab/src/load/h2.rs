@@ -13,12 +13,12 @@ mod tests;
 use super::outcome::Outcome;
 use super::plan::{MOST_CLIENTS, Phase, Plan, Target, Think};
 use super::schedule::{Arrivals, Clients};
-use super::tally::{Asked, End, Failure, Tally};
+use super::tally::{End, Failure, RequestKind, Tally};
 use super::timers::{Moment, SECOND, moment, seconds};
 use super::{Cancel, Progress};
 use alarm::Alarm;
 use anyhow::{Context, Result};
-use client::Shared;
+use client::SharedState;
 use exchange::Lines;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub(super) fn run(
 ) -> Result<Outcome> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("an event loop")?;
-    let shared = Rc::new(Shared {
+    let shared = Rc::new(SharedState {
         tally: RefCell::new(Tally::new(target, plan)),
         begin: Instant::now(),
         lines: Lines::new(target, plan.keep_alive)?,
@@ -62,7 +62,7 @@ pub(super) fn run(
 }
 
 struct Driver<'a> {
-    shared: Rc<Shared>,
+    shared: Rc<SharedState>,
     cancel: &'a Cancel,
     progress: &'a mut Progress<'a>,
     next_progress: Moment,
@@ -204,7 +204,7 @@ impl Driver<'_> {
             }
             None => {
                 let now = self.shared.now();
-                let asked = Asked { at, client: 0 };
+                let asked = RequestKind { at, client: 0 };
                 self.shared.tally.borrow_mut().ended(now, asked, End::Failed(Failure::Connect));
                 return;
             }
@@ -216,7 +216,7 @@ impl Driver<'_> {
         let shared = Rc::clone(&self.shared);
         let task = tokio::task::spawn_local(async move {
             let host = usize::try_from(request).unwrap_or(0);
-            shared.ask(number, host, Asked { at, client: 0 }).await;
+            shared.ask(number, host, RequestKind { at, client: 0 }).await;
             shared.free.borrow_mut().push(number);
             shared.tally.borrow_mut().clients_are(shared.under_way.get());
         });

@@ -68,12 +68,12 @@ impl Default for Behaviour {
 pub struct Server {
     /// Where it listens: on a free port of 127.0.0.1.
     pub address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     behaviour: Behaviour,
     head: String,
     body: Vec<u8>,
@@ -94,7 +94,7 @@ impl Server {
     pub fn start(behaviour: Behaviour) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             head: head(&behaviour),
             body: body(&behaviour),
             answers: AtomicU64::new(0),
@@ -160,7 +160,7 @@ fn body(behaviour: &Behaviour) -> Vec<u8> {
     body
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<SharedState>) {
     let mut threads = Vec::new();
     while let Ok((socket, _)) = listener.accept() {
         if shared.ends.load(Ordering::Relaxed) {
@@ -177,7 +177,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(socket: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(socket: TcpStream, shared: &SharedState) -> io::Result<()> {
     socket.set_nodelay(true)?;
     // So that it sees its end.
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -202,7 +202,7 @@ fn serve(socket: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// Reads a request: whether the connection ends after its answer; `None`: there is none.
-fn request(reader: &mut BufReader<TcpStream>, shared: &Shared) -> io::Result<Option<bool>> {
+fn request(reader: &mut BufReader<TcpStream>, shared: &SharedState) -> io::Result<Option<bool>> {
     let (mut line, mut length, mut close) = (Vec::new(), 0, false);
     loop {
         match reader.read_until(b'\n', &mut line) {
@@ -230,7 +230,7 @@ fn request(reader: &mut BufReader<TcpStream>, shared: &Shared) -> io::Result<Opt
     Ok(Some(close))
 }
 
-impl Shared {
+impl SharedState {
     /// Takes the time that an answer takes: the answer's number.
     fn work(&self) -> u64 {
         let Behaviour { service, delay, stall, .. } = self.behaviour;

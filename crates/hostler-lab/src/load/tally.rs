@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 /// Which request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestKind {
     /// When it was (to be) sent.
     pub(super) at: Moment,
     /// Number of its client; 0 in open plans.
@@ -159,7 +159,7 @@ impl Tally {
     }
 
     /// A request came to an end.
-    pub(super) fn ended(&mut self, now: Moment, asked: Asked, end: End) {
+    pub(super) fn ended(&mut self, now: Moment, asked: RequestKind, end: End) {
         let Some(since) = self.since else { return };
         self.pass_seconds(now, since);
         let took = now.saturating_sub(asked.at);

@@ -10,18 +10,18 @@ use anyhow::Result;
 const TIMES: usize = 12;
 
 /// What a contestant answered to the same request, one after the other.
-pub(super) struct Repeated {
+pub(super) struct Repetition {
     pub(super) title: String,
     pub(super) answers: Vec<Answer>,
 }
 
 /// Asks for a page again and again.
-pub(super) fn repeated(title: &str, target: &Target, host: &str) -> Result<Repeated> {
+pub(super) fn repeated(title: &str, target: &Target, host: &str) -> Result<Repetition> {
     let answers = (0..TIMES).map(|_| ask(target, host)).collect::<Result<_>>()?;
-    Ok(Repeated { title: title.to_owned(), answers })
+    Ok(Repetition { title: title.to_owned(), answers })
 }
 
-impl Repeated {
+impl Repetition {
     /// The first answer that is not as the one before.
     pub(super) fn changes(&self) -> Option<(&Answer, &Answer)> {
         self.answers.windows(2).find_map(|pair| (pair[0] != pair[1]).then_some((&pair[0], &pair[1])))
@@ -30,11 +30,11 @@ impl Repeated {
 
 /// What is to be said of a page whose answers change at some contestants and stay the same at others. Where they change
 /// everywhere it is a clock or chance, and where they never do there is nothing to say.
-pub(super) fn kept(page: &str, contestants: &[Repeated]) -> Option<Advice> {
+pub(super) fn kept(page: &str, contestants: &[Repetition]) -> Option<Advice> {
     let (changing, steady): (Vec<_>, Vec<_>) = contestants.iter().partition(|one| one.changes().is_some());
     let example = changing.first()?;
     let (before, after) = example.changes()?;
-    let names = |of: &[&Repeated]| of.iter().map(|one| one.title.as_str()).collect::<Vec<_>>().join("; ");
+    let names = |of: &[&Repetition]| of.iter().map(|one| one.title.as_str()).collect::<Vec<_>>().join("; ");
     if steady.is_empty() {
         return None;
     }
@@ -59,10 +59,10 @@ pub(super) fn kept(page: &str, contestants: &[Repeated]) -> Option<Advice> {
 mod tests {
     use super::*;
 
-    fn contestant(title: &str, bodies: &[&str]) -> Repeated {
+    fn contestant(title: &str, bodies: &[&str]) -> Repetition {
         let answer =
             |body: &&str| Answer { status: 200, kind: String::new(), body: body.as_bytes().to_vec() };
-        Repeated { title: title.to_owned(), answers: bodies.iter().map(answer).collect() }
+        Repetition { title: title.to_owned(), answers: bodies.iter().map(answer).collect() }
     }
 
     #[test]

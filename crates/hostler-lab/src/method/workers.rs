@@ -63,12 +63,12 @@ pub(super) struct Found {
     processors: f64,
     /// What the law asks for.
     law: u32,
-    verified: Verified,
+    verified: Rates,
 }
 
 /// Rates with numbers of workers.
 #[derive(Clone, Debug, PartialEq)]
-struct Verified {
+struct Rates {
     workers: u32,
     /// Requests a second.
     rate: f64,
@@ -146,7 +146,7 @@ impl Asking<'_, '_> {
         sample
     }
 
-    fn verify(&mut self, workers: u32, slice: f64) -> Option<Verified> {
+    fn verify(&mut self, workers: u32, slice: f64) -> Option<Rates> {
         let half = (workers > 1).then(|| workers.div_ceil(2));
         let mut numbers: Vec<(u32, Rounds)> =
             half.into_iter().chain([workers, 2 * workers]).map(|number| (number, Rounds::new())).collect();
@@ -165,7 +165,7 @@ impl Asking<'_, '_> {
         let as_many = rates(workers)?;
         let of_these = |wanted: u32| statistics::ratio(rates(wanted)?, as_many);
         let rate = statistics::median(&as_many.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>())?;
-        Some(Verified {
+        Some(Rates {
             workers,
             rate,
             twice: of_these(2 * workers)?,
@@ -185,7 +185,7 @@ fn closed(plan: &Plan, clients: u32, seconds: f64) -> Plan {
     }
 }
 
-impl Verified {
+impl Rates {
     fn more_helps(&self) -> bool {
         self.twice.value > 1.0 && !self.twice.within_noise()
     }
@@ -238,7 +238,7 @@ impl Found {
     }
 
     fn verification(&self) -> String {
-        let Verified { workers: number, rate, twice, half } = &self.verified;
+        let Rates { workers: number, rate, twice, half } = &self.verified;
         let how = match self.of {
             Workers::Pool => {
                 "Verified with servers of so many workers (MaxRequestWorkers; Starman's --workers)"

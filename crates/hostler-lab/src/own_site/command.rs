@@ -1,6 +1,6 @@
 //! Arguments of `hostler lab run`.
 
-use super::{Wanted, take};
+use super::{PageChoice, take};
 use crate::command::{Measure, measured};
 use anyhow::Result;
 use clap::Args;
@@ -40,7 +40,7 @@ The ways in which the page can be served are the contestants. Their answers must
 /// # Errors
 /// As [`take`], and what can't be written.
 pub fn own_site(args: &OwnSite) -> Result<ExitCode> {
-    let wanted = Wanted {
+    let wanted = PageChoice {
         file: args.file.clone(),
         defines: args.defines.clone(),
         url: args.url.clone(),

@@ -70,7 +70,7 @@ struct Line {
 
 /// What `hostler explain` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Explained {
+pub(super) struct Explanation {
     file: PathBuf,
     /// The technique that answers, by its name.
     technique: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct Explained {
 }
 
 /// Asks it.
-pub(super) fn explain(file: &Path, defines: &[String], url: &Url) -> Result<Explained> {
+pub(super) fn explain(file: &Path, defines: &[String], url: &Url) -> Result<Explanation> {
     let hostler = hostler().context("the hostler command is not there: `make build` makes it")?;
     let mut command = Command::new(hostler);
     command.arg("explain").arg("-f").arg(file);
@@ -89,10 +89,10 @@ pub(super) fn explain(file: &Path, defines: &[String], url: &Url) -> Result<Expl
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(Explained::parse(&String::from_utf8_lossy(&output.stdout)))
+    Ok(Explanation::parse(&String::from_utf8_lossy(&output.stdout)))
 }
 
-impl Explained {
+impl Explanation {
     /// Lines of `NAME VALUE`, then scopes at the margin with lines of `PLACE DIRECTIVE ARGUMENTS` below them; columns
     /// are apart by two spaces.
     fn parse(text: &str) -> Self {
@@ -183,7 +183,7 @@ pub(super) enum Page {
 }
 
 impl Page {
-    pub(super) fn of(explained: &Explained) -> Self {
+    pub(super) fn of(explained: &Explanation) -> Self {
         let response =
             ["perlresponsehandler", "perlhandler"].into_iter().find_map(|name| explained.last(name));
         match explained.technique.as_deref() {
@@ -209,7 +209,7 @@ impl Page {
         }
     }
 
-    fn without_technique(explained: &Explained) -> Self {
+    fn without_technique(explained: &Explanation) -> Self {
         match explained.handler().as_deref() {
             Some("server-parsed") => Self::Parsed(explained.file.clone()),
             Some(name) => Self::Other(name.to_owned()),
@@ -249,12 +249,12 @@ mod tests {
 
     fn page(technique: &str, lines: &str, file: &str) -> Page {
         let text = format!("file       {file}\n{technique}\n\nWhat has a say\n\n{lines}");
-        Page::of(&Explained::parse(&text))
+        Page::of(&Explanation::parse(&text))
     }
 
     #[test]
     fn an_explanation_is_understood() {
-        let explained = Explained::parse(TEXT);
+        let explained = Explanation::parse(TEXT);
         assert_eq!(explained.file, PathBuf::from("/srv/cgi-bin/hello.sh"));
         assert_eq!(explained.lines.len(), 3);
         assert_eq!(explained.lines[2].scope, "<Directory /srv>");

@@ -48,7 +48,7 @@ fn site() -> TempDir {
 
 /// The bodies that each way answers, for those that can take part.
 fn answers(site: &TempDir, url: &str) -> BTreeMap<String, String> {
-    let wanted = Wanted {
+    let wanted = PageChoice {
         file: site.path().join("httpd.conf"),
         defines: Vec::new(),
         url: url.to_owned(),
@@ -182,7 +182,11 @@ fn a_configuration_that_cannot_be_read_is_an_error() {
     if !is_hostler_here() {
         return;
     }
-    let wanted =
-        Wanted { file: "/no/such/file.conf".into(), defines: Vec::new(), url: "/".to_owned(), clients: None };
+    let wanted = PageChoice {
+        file: "/no/such/file.conf".into(),
+        defines: Vec::new(),
+        url: "/".to_owned(),
+        clients: None,
+    };
     assert!(format!("{:#}", OwnServers::new(&wanted, None).unwrap_err()).contains("/no/such/file.conf"));
 }

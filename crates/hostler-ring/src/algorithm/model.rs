@@ -9,7 +9,7 @@ mod scenarios;
 
 use super::{Atomic, Atomics, Medium, Stream, atomic};
 use crate::layout::Control;
-use hostler_sys::shared::Waited;
+use hostler_sys::shared::WaitResult;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};
@@ -126,14 +126,14 @@ impl<B: Byte> Medium for Model<B> {
         into.extend(bytes);
     }
 
-    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> Waited {
+    fn sleep(&self, reason: u32, timeout: Option<Duration>) -> WaitResult {
         assert_eq!(timeout, None);
         // The kernel looks at the word under a lock that a waker takes, too.
         let guard = self.futex.0.lock().unwrap();
         if self.control.worker_sleeps.0.load(Ordering::Relaxed) == reason {
             drop(self.futex.1.wait(guard).unwrap());
         }
-        Waited::Woken
+        WaitResult::Woken
     }
 
     fn wake_worker(&self) {

@@ -5,7 +5,7 @@ use crate::layout::{
     AWAITS_BYTES, AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST, AWAITS_ROOM, CHANNELS, FREE, OFFERED, TAKEN,
     Words, position, stamp, unstamp,
 };
-use hostler_sys::shared::Waited;
+use hostler_sys::shared::WaitResult;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
@@ -26,9 +26,9 @@ pub(crate) struct Talk {
 
 /// Channels in which something was published and nobody was woken for it yet, a bit for each.
 #[derive(Debug, Default)]
-pub(crate) struct Owed(u32);
+pub(crate) struct PendingWakes(u32);
 
-impl Owed {
+impl PendingWakes {
     pub(crate) fn is_none(&self) -> bool {
         self.0 == 0
     }
@@ -63,8 +63,8 @@ impl Owed {
 pub(crate) fn take<M: Medium>(
     memory: &M,
     timeout: Option<Duration>,
-    owed: &mut Owed,
-) -> Result<Talk, Waited> {
+    owed: &mut PendingWakes,
+) -> Result<Talk, WaitResult> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         if let Some((channel, epoch)) = oldest(memory) {
@@ -78,11 +78,11 @@ pub(crate) fn take<M: Medium>(
         owed.settle(memory);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Waited::TimedOut);
+            return Err(WaitResult::TimedOut);
         }
         match wait(memory, AWAITS_REQUEST, left, || oldest(memory).is_some()) {
-            Waited::Interrupted => return Err(Waited::Interrupted),
-            Waited::Woken | Waited::TimedOut => {}
+            WaitResult::Interrupted => return Err(WaitResult::Interrupted),
+            WaitResult::Woken | WaitResult::TimedOut => {}
         }
     }
 }
@@ -103,17 +103,22 @@ fn oldest<M: Medium>(memory: &M) -> Option<(usize, u32)> {
 }
 
 /// Returns as soon as `ready`, or when the wait has ended otherwise. The front wakes a sleeper only for its reason.
-fn wait<M: Medium>(memory: &M, reason: u32, timeout: Option<Duration>, ready: impl Fn() -> bool) -> Waited {
+fn wait<M: Medium>(
+    memory: &M,
+    reason: u32,
+    timeout: Option<Duration>,
+    ready: impl Fn() -> bool,
+) -> WaitResult {
     for _ in 0..M::SPINS {
         if ready() {
-            return Waited::Woken;
+            return WaitResult::Woken;
         }
         std::hint::spin_loop();
     }
     let sleeps = &memory.control().worker_sleeps.0;
     sleeps.swap(reason, Relaxed);
     M::Atomics::fence();
-    let waited = if ready() { Waited::Woken } else { memory.sleep(reason, timeout) };
+    let waited = if ready() { WaitResult::Woken } else { memory.sleep(reason, timeout) };
     sleeps.swap(0, Relaxed);
     waited
 }
@@ -146,7 +151,7 @@ impl Talk {
     }
 
     /// Reads what is there, at least a byte; 0: abandoned (or no room in `into`).
-    pub(crate) fn read<M: Medium>(&mut self, memory: &M, into: &mut [u8]) -> Result<usize, Waited> {
+    pub(crate) fn read<M: Medium>(&mut self, memory: &M, into: &mut [u8]) -> Result<usize, WaitResult> {
         loop {
             let count = self.available(memory).min(u32::try_from(into.len()).unwrap_or(u32::MAX));
             if count > 0 {
@@ -159,8 +164,8 @@ impl Talk {
             }
             self.publish(memory);
             let ready = || self.available(memory) > 0 || self.is_abandoned(memory);
-            if wait(memory, AWAITS_INPUT, None, ready) == Waited::Interrupted {
-                return Err(Waited::Interrupted);
+            if wait(memory, AWAITS_INPUT, None, ready) == WaitResult::Interrupted {
+                return Err(WaitResult::Interrupted);
             }
         }
     }
@@ -186,7 +191,7 @@ impl Talk {
     }
 
     /// Writes at least a byte (of a `bytes` that isn't empty), waiting for room. 0: abandoned.
-    pub(crate) fn write<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> Result<usize, Waited> {
+    pub(crate) fn write<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> Result<usize, WaitResult> {
         loop {
             let capacity = M::capacity(Stream::FromWorker);
             let mut room = capacity - self.from_head.wrapping_sub(self.from_tail);
@@ -208,8 +213,8 @@ impl Talk {
             }
             self.publish(memory);
             let ready = || self.room(memory) > 0 || self.is_abandoned(memory);
-            if wait(memory, AWAITS_OUTLET, None, ready) == Waited::Interrupted {
-                return Err(Waited::Interrupted);
+            if wait(memory, AWAITS_OUTLET, None, ready) == WaitResult::Interrupted {
+                return Err(WaitResult::Interrupted);
             }
         }
     }
@@ -239,8 +244,8 @@ impl Talk {
         self.let_go(memory);
     }
 
-    /// As [`finish`](Self::finish), but leaves it to [`Owed::settle`] to wake the front.
-    pub(crate) fn finish_quietly<M: Medium>(&mut self, memory: &M, owed: &mut Owed) {
+    /// As [`finish`](Self::finish), but leaves it to [`PendingWakes::settle`] to wake the front.
+    pub(crate) fn finish_quietly<M: Medium>(&mut self, memory: &M, owed: &mut PendingWakes) {
         if self.published != self.from_head {
             self.published = self.from_head;
             let words = &self.words(memory).worker.0;

@@ -4,12 +4,12 @@
 
 use hostler_sys::fdpass::{self, Wait};
 use hostler_sys::limits::{Bounds, Limit};
-use hostler_sys::process::{Ended, Identity, Pid, Program as Binary, Spawn, spawn, wait};
+use hostler_sys::process::{ExitCause, Identity, Pid, Program as Binary, Spawn, spawn, wait};
 use hostler_sys::socket::stream_pair;
 use hostler_wire::frame::{self, HEAD, Head};
 use hostler_wire::site::{
     Connect, ConnectError, Exit, FromSite, Level, Limits, Program, RequestId, Run, RunError, ToSite, Walk,
-    Walked, Warm,
+    WalkResult, Warm,
 };
 use serde_bytes::ByteBuf;
 use std::io::Read;
@@ -100,7 +100,7 @@ impl Site {
     }
 
     /// Closes the connection and waits for the process: how it ended.
-    pub fn end(&mut self) -> Ended {
+    pub fn end(&mut self) -> ExitCause {
         self.connection.close();
         wait(self.process.take().expect("ended twice")).unwrap()
     }
@@ -183,7 +183,7 @@ impl Connection {
         }
     }
 
-    pub fn walk_with(&mut self, change: impl FnOnce(&mut Walk)) -> (Walked, Option<OwnedFd>) {
+    pub fn walk_with(&mut self, change: impl FnOnce(&mut Walk)) -> (WalkResult, Option<OwnedFd>) {
         let id = self.id();
         let mut walk = Walk {
             id,
@@ -204,7 +204,7 @@ impl Connection {
         }
     }
 
-    pub fn walk(&mut self, path: &Path) -> (Walked, Option<OwnedFd>) {
+    pub fn walk(&mut self, path: &Path) -> (WalkResult, Option<OwnedFd>) {
         self.walk_with(|walk| walk.path = ByteBuf::from(path.to_str().unwrap()))
     }
 
@@ -391,7 +391,7 @@ pub fn chown(path: &Path, uid: u32) {
     std::os::unix::fs::lchown(path, Some(uid), Some(uid)).unwrap();
 }
 
-pub fn last(walked: &Walked) -> &Level {
+pub fn last(walked: &WalkResult) -> &Level {
     walked.levels.last().unwrap()
 }
 

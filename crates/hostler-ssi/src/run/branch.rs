@@ -8,7 +8,7 @@ use hostler_expr::{
     Answer, Captures, EvalError, FileError, FileTest, Host as ExpressionHost, SubrequestTest, Variable,
 };
 
-use super::scene::{Lookup, Scene, Shown};
+use super::scene::{Lookup, Printable, Scene};
 use super::{Flow, Pending};
 use crate::host::{Host, Severity};
 use crate::need::Output;
@@ -147,10 +147,10 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             Condition::TooManyArguments => self.error(format_args!("too many arguments")),
             Condition::NoValue => self.error(format_args!("missing value of expr")),
             Condition::UnknownAttribute(name) => {
-                self.error(format_args!("unknown attribute \"{}\" where expr belongs", Shown(name)));
+                self.error(format_args!("unknown attribute \"{}\" where expr belongs", Printable(name)));
             }
             Condition::Unreadable(source, reason) => {
-                let source = Shown(source.as_bytes());
+                let source = Printable(source.as_bytes());
                 self.error(format_args!("could not read the expression \"{source}\": {reason}"));
             }
             Condition::Expression(_) | Condition::Legacy(_) => {}

@@ -3,7 +3,7 @@
 //! A need ends [`Scene::element`] with [`Flow::Wait`]; when the answer is there, the same element is carried
 //! out again, from the action it had come to.
 
-use super::scene::{Scene, Shown, Unknown};
+use super::scene::{Printable, Scene, Unknown};
 use super::{Flow, Pending};
 use crate::coding::escape_html;
 use crate::host::{Host, Severity, Zone};
@@ -39,7 +39,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
                 IncludeAction::OnError(value) if failed => return self.include_virtual(value),
                 IncludeAction::Virtual(_) | IncludeAction::OnError(_) => {}
                 IncludeAction::Unknown(name) => {
-                    self.error(format_args!("unknown attribute \"{}\" of include element", Shown(name)));
+                    self.error(format_args!("unknown attribute \"{}\" of include element", Printable(name)));
                     break;
                 }
             }
@@ -57,7 +57,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     fn included(&mut self, failure: Option<String>) -> bool {
         let failed_before = std::mem::replace(&mut self.state.include_failed, failure.is_some());
         let Some(reason) = failure else { return false };
-        let target = Shown(&self.state.target);
+        let target = Printable(&self.state.target);
         self.log(Severity::Error, format_args!("unable to include \"{target}\": {reason}"));
         failed_before
     }
@@ -84,7 +84,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
                     return Flow::Wait(Pending::File(FileReference::File, fact));
                 }
                 let target = std::mem::take(&mut self.state.target);
-                let target = Shown(&target);
+                let target = Printable(&target);
                 self.error(format_args!("\"{target}\" is not below the document's directory"));
             }
             Some(FileAction::Virtual(value)) => {
@@ -94,7 +94,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             Some(FileAction::Unknown(name)) => {
                 self.error(format_args!(
                     "unknown attribute \"{}\" of {} element",
-                    Shown(name),
+                    Printable(name),
                     fact.element()
                 ));
             }
@@ -109,7 +109,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             answer => {
                 let reason = failure(answer).unwrap_or_default();
                 let target = std::mem::take(&mut self.state.target);
-                self.error(format_args!("unable to look at \"{}\": {reason}", Shown(&target)));
+                self.error(format_args!("unable to look at \"{}\": {reason}", Printable(&target)));
                 return false;
             }
         };
@@ -149,7 +149,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
                 Flow::Wait(Pending::Cgi)
             }
             Some(ExecAction::Unknown(name)) => {
-                self.error(format_args!("unknown attribute \"{}\" of exec element", Shown(name)));
+                self.error(format_args!("unknown attribute \"{}\" of exec element", Printable(name)));
                 Flow::Next
             }
         }
@@ -165,7 +165,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             self.out.text(b"</a>");
         } else if let Some(reason) = failure(answer) {
             let target = std::mem::take(&mut self.state.target);
-            self.error(format_args!("unable to execute \"{}\": {reason}", Shown(&target)));
+            self.error(format_args!("unable to execute \"{}\": {reason}", Printable(&target)));
             return false;
         }
         true

@@ -53,7 +53,7 @@ impl<'a, H: Host + ?Sized, O: Output + ?Sized> Scene<'a, H, O> {
                 self.error_message_if(printing);
             }
             Element::Unknown(name) => {
-                self.log(Severity::Error, format_args!("unknown directive \"{}\"", Shown(name)));
+                self.log(Severity::Error, format_args!("unknown directive \"{}\"", Printable(name)));
                 self.error_message_if(printing);
             }
             Element::MissingArgument(name) => {
@@ -85,7 +85,7 @@ impl<'a, H: Host + ?Sized, O: Output + ?Sized> Scene<'a, H, O> {
         match fault {
             Fault::NoName => self.log(Severity::Error, format_args!("missing element name")),
             Fault::NoAttributeName => {
-                let name = Shown(name);
+                let name = Printable(name);
                 self.log(
                     Severity::Error,
                     format_args!("missing attribute name for a value of {name} element"),
@@ -198,7 +198,7 @@ impl<'a, H: Host + ?Sized> Lookup<'a, H> {
                 },
                 Part::Unclosed(rest) => {
                     let line = self.page.line(self.offset);
-                    let message = format_args!("missing }} after \"${{{}\"", Shown(rest));
+                    let message = format_args!("missing }} after \"${{{}\"", Printable(rest));
                     self.host.log(Severity::Error, line, message);
                 }
             }
@@ -211,9 +211,9 @@ impl<'a, H: Host + ?Sized> Lookup<'a, H> {
 }
 
 /// Bytes of a document in a log message: control characters escaped, not endless.
-pub(super) struct Shown<'a>(pub(super) &'a [u8]);
+pub(super) struct Printable<'a>(pub(super) &'a [u8]);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Printable<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 200;
         let shown = &self.0[..self.0.len().min(LONGEST)];

@@ -1,6 +1,6 @@
 //! Elements that need nothing from outside: `config`, `echo`, `set`, `printenv`.
 
-use super::scene::{Lookup, Scene, Shown, Unknown};
+use super::scene::{Lookup, Printable, Scene, Unknown};
 use crate::coding::{Coding, Codings, escape_html};
 use crate::host::Host;
 use crate::need::{Output, SizeFormat};
@@ -28,7 +28,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
                 }
                 ConfigAction::Unknown(name) => {
                     return self
-                        .error(format_args!("unknown attribute \"{}\" of config element", Shown(name)));
+                        .error(format_args!("unknown attribute \"{}\" of config element", Printable(name)));
                 }
             }
         }
@@ -47,7 +47,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             b"bytes" => SizeFormat::Bytes,
             b"abbrev" => SizeFormat::Abbreviated,
             _ => {
-                self.error(format_args!("unknown sizefmt \"{}\" of config element", Shown(&format)));
+                self.error(format_args!("unknown sizefmt \"{}\" of config element", Printable(&format)));
                 return false;
             }
         };
@@ -59,7 +59,8 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             let failed = match action {
                 EchoAction::Variable { name, decoding, encoding } => self.echo_one(name, decoding, encoding),
                 EchoAction::Unknown(name) => {
-                    return self.error(format_args!("unknown attribute \"{}\" of echo element", Shown(name)));
+                    return self
+                        .error(format_args!("unknown attribute \"{}\" of echo element", Printable(name)));
                 }
             };
             if failed {
@@ -111,7 +112,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     fn unknown_codings(&mut self, element: &str, decoding: &Codings, encoding: &Codings) -> bool {
         for (attribute, codings) in [("decoding", decoding), ("encoding", encoding)] {
             if let Some(word) = &codings.unknown {
-                self.error(format_args!("unknown {attribute} \"{}\" of {element} element", Shown(word)));
+                self.error(format_args!("unknown {attribute} \"{}\" of {element} element", Printable(word)));
             }
         }
         decoding.unknown.is_some() || encoding.unknown.is_some()

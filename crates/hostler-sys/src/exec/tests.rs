@@ -1,7 +1,7 @@
 //! Launches; more of what a program gets is tested through the site process.
 
 use super::*;
-use crate::process::{Ended, wait};
+use crate::process::{ExitCause, wait};
 use std::os::fd::AsFd;
 
 struct Case {
@@ -16,7 +16,7 @@ fn strings(texts: &[&str]) -> Strings {
     strings
 }
 
-fn launch(case: &Case, working: BorrowedFd<'_>) -> Result<(Ended, String), LaunchError> {
+fn launch(case: &Case, working: BorrowedFd<'_>) -> Result<(ExitCause, String), LaunchError> {
     let (reader, writer) = std::io::pipe().unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
     let launch = Launch {
@@ -44,7 +44,7 @@ fn shell(command: &'static str) -> Case {
 fn a_program_runs_where_and_with_what_it_was_told() {
     let root = std::fs::File::open("/").unwrap();
     let (ended, output) = launch(&shell("pwd; echo $A; exit 3"), root.as_fd()).unwrap();
-    assert_eq!((ended, output.as_str()), (Ended::Status(3), "/\nb\n"));
+    assert_eq!((ended, output.as_str()), (ExitCause::Status(3), "/\nb\n"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::cli::Explain;
 use crate::load;
 use crate::plan::users;
 use host::NoRequest;
-use steps::{Line, Merged};
+use steps::{ApplicableRules, Line};
 use url::Url;
 
 pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
@@ -33,7 +33,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failed> {
     let server = choice.server;
     let rewritten = rewrite::server(&config, server, &url);
     let translated = match &rewritten.result {
-        Some(hostler_rewrite::Translated::PassThrough(path)) => {
+        Some(hostler_rewrite::Translation::PassThrough(path)) => {
             url.path = String::from_utf8_lossy(path).into_owned();
             file(server, &url)?
         }
@@ -120,7 +120,7 @@ pub(crate) struct About<'a> {
     pub(crate) server: &'a Server,
     pub(crate) url: &'a Url,
     pub(crate) place: &'a Place,
-    pub(crate) merged: &'a Merged,
+    pub(crate) merged: &'a ApplicableRules,
     /// The handler that ScriptAlias gives.
     pub(crate) by_alias: Option<&'static str>,
 }
@@ -157,14 +157,14 @@ fn is_below(path: &str, args: &str) -> bool {
 }
 
 /// What a URL's path is translated to.
-struct Translated {
+struct Translation {
     file: PathBuf,
     by_alias: bool,
     /// Of ScriptAlias.
     handler: Option<&'static str>,
 }
 
-fn file(server: &Server, url: &Url) -> Result<Translated, Failed> {
+fn file(server: &Server, url: &Url) -> Result<Translation, Failed> {
     let request = Request { path: url.path.as_bytes(), query: None, host: &NoRequest };
     // An Alias in a Location section counts too.
     let dir = steps::with_locations(server, &url.path)?;
@@ -173,28 +173,28 @@ fn file(server: &Server, url: &Url) -> Result<Translated, Failed> {
     match translated {
         Some(translated) => {
             let file = PathBuf::from(String::from_utf8_lossy(&translated.filename).into_owned());
-            Ok(Translated { file, by_alias: true, handler: translated.handler })
+            Ok(Translation { file, by_alias: true, handler: translated.handler })
         }
         None => {
             let by_python = server.conf.part(&hostler_python_technique::SERVER).aliased(url.path.as_bytes());
             let by_python = by_python.map_err(|error| format!("WSGIScriptAliasMatch: {error}"))?;
             if let Some((_, file)) = by_python {
                 let file = PathBuf::from(String::from_utf8_lossy(&file).into_owned());
-                return Ok(Translated { file, by_alias: true, handler: Some(handler::RUN) });
+                return Ok(Translation { file, by_alias: true, handler: Some(handler::RUN) });
             }
             // A web application has no folder of the virtual host's.
             let root = server.conf.core.document_root.as_deref();
             let root = root.or_else(|| by_application(server, url).and(Some("")));
             let root = root.ok_or("the virtual host has no DocumentRoot, and no Alias matches")?;
             let file = PathBuf::from(format!("{root}{}", url.path));
-            Ok(Translated { file, by_alias: false, handler: None })
+            Ok(Translation { file, by_alias: false, handler: None })
         }
     }
 }
 
 /// The file that the virtual host's rules have come to.
-fn rewritten_file(server: &Server, result: &hostler_rewrite::Translated) -> Option<Translated> {
-    use hostler_rewrite::Translated as By;
+fn rewritten_file(server: &Server, result: &hostler_rewrite::Translation) -> Option<Translation> {
+    use hostler_rewrite::Translation as By;
     let file = match result {
         By::File(path) => PathBuf::from(String::from_utf8_lossy(path).into_owned()),
         By::BelowDocumentRoot(path) => {
@@ -203,7 +203,7 @@ fn rewritten_file(server: &Server, result: &hostler_rewrite::Translated) -> Opti
         }
         _ => return None,
     };
-    Some(Translated { file, by_alias: false, handler: None })
+    Some(Translation { file, by_alias: false, handler: None })
 }
 
 fn describe(config: &Config, server: &Server) -> String {

@@ -3,22 +3,22 @@
 use super::steps;
 use super::url::Url;
 use hostler_config::Server;
-use hostler_config::directives::proxy::pass::{Asked, Passed};
-use hostler_rewrite::Translated;
+use hostler_config::directives::proxy::pass::{Asked, Verdict};
+use hostler_rewrite::Translation;
 
 /// Who answers, where `ProxyPass` or its kin says that another server does.
-pub(super) fn answer(server: &Server, rewritten: Option<&Translated>, url: &Url) -> Option<String> {
+pub(super) fn answer(server: &Server, rewritten: Option<&Translation>, url: &Url) -> Option<String> {
     // What rules have come to is not translated again.
-    if !matches!(rewritten, None | Some(Translated::Declined | Translated::PassThrough(_))) {
+    if !matches!(rewritten, None | Some(Translation::Declined | Translation::PassThrough(_))) {
         return None;
     }
     let dir = steps::with_locations(server, &url.path).ok()?;
     let asked = Asked { path: url.path.as_bytes(), raw: url.path.as_bytes(), variable: &|_| None };
     for pass in dir.proxy.pass.iter().chain(&server.conf.proxy.passes) {
         match pass.apply(&dir.proxy, asked) {
-            Ok(Passed::No) => {}
-            Ok(Passed::Never) => return None,
-            Ok(Passed::To { url, .. }) => {
+            Ok(Verdict::No) => {}
+            Ok(Verdict::Never) => return None,
+            Ok(Verdict::To { url, .. }) => {
                 let by = if pass.regex.is_some() { "ProxyPassMatch" } else { "ProxyPass" };
                 return Some(format!(
                     "another server, as {}, by {by} {}",

@@ -6,7 +6,7 @@ use hostler_config::directives::rewrite::of_server;
 use hostler_config::{Config, Server};
 use hostler_expr::{Answer, FileTest, Variable as Core};
 use hostler_rewrite::{
-    Ahead, Explained, FileMap, Fixed, Host, Looked, Maps, Rewriting, Source, Translated, Variable,
+    Ahead, Explanation, FileMap, Fixup, Host, LookupResult, Maps, Rewriting, Source, Translation, Variable,
 };
 use std::borrow::Cow;
 use std::fs;
@@ -25,7 +25,7 @@ pub(super) struct Outcome<T> {
 }
 
 /// The rules of the virtual host.
-pub(super) fn server(config: &Config, server: &Server, url: &Url) -> Outcome<Translated> {
+pub(super) fn server(config: &Config, server: &Server, url: &Url) -> Outcome<Translation> {
     let mut about = About::new(config, server, url, url.path.as_bytes());
     let Some(context) =
         of_server(config, server).filter(|context| context.is_on() && !context.rules.is_empty())
@@ -44,7 +44,7 @@ pub(super) fn directory(
     url: &Url,
     file: &Path,
     path_info: &str,
-) -> Outcome<Fixed> {
+) -> Outcome<Fixup> {
     let context = &dir.rewrite.context;
     let name = file.to_string_lossy();
     let slash = if file.is_dir() && url.path.ends_with('/') && !name.ends_with('/') { "/" } else { "" };
@@ -68,7 +68,7 @@ struct About<'a> {
     path_info: Vec<u8>,
     query: Option<Vec<u8>>,
     env: Vec<(Vec<u8>, Vec<u8>)>,
-    explained: Vec<Explained>,
+    explained: Vec<Explanation>,
     errors: Vec<String>,
 }
 
@@ -189,7 +189,7 @@ impl Host for About<'_> {
         })
     }
 
-    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<Looked>> {
+    fn subrequest(&self, _: Ahead, _: &[u8]) -> Answer<Option<LookupResult>> {
         Answer::Pending
     }
 
@@ -280,19 +280,19 @@ impl Host for About<'_> {
         true
     }
 
-    fn explain(&mut self, explained: Explained) {
+    fn explain(&mut self, explained: Explanation) {
         self.explained.push(explained);
     }
 }
 
 /// What the rules of a server came to, where that is the answer.
-pub(super) fn answer(translated: &Translated) -> Option<String> {
+pub(super) fn answer(translated: &Translation) -> Option<String> {
     match translated {
-        Translated::Redirect(status, location) => {
+        Translation::Redirect(status, location) => {
             Some(format!("a redirect ({status}) to {}, by rewriting", String::from_utf8_lossy(location)))
         }
-        Translated::Proxy { url, .. } => Some(other_server(url)),
-        Translated::Status(status) => Some(format!("{status}, by rewriting")),
+        Translation::Proxy { url, .. } => Some(other_server(url)),
+        Translation::Status(status) => Some(format!("{status}, by rewriting")),
         _ => None,
     }
 }
@@ -302,16 +302,16 @@ fn other_server(url: &[u8]) -> String {
 }
 
 /// The same for a directory.
-pub(super) fn answer_of_directory(fixed: &Fixed) -> Option<String> {
+pub(super) fn answer_of_directory(fixed: &Fixup) -> Option<String> {
     match fixed {
-        Fixed::Redirect(status, location) => {
+        Fixup::Redirect(status, location) => {
             Some(format!("a redirect ({status}) to {}, by rewriting", String::from_utf8_lossy(location)))
         }
-        Fixed::Proxy(url) => Some(other_server(url)),
-        Fixed::Status(status) => Some(format!("{status}, by rewriting")),
-        Fixed::Internal(target) => {
+        Fixup::Proxy(url) => Some(other_server(url)),
+        Fixup::Status(status) => Some(format!("{status}, by rewriting")),
+        Fixup::Internal(target) => {
             Some(format!("as {} does, by rewriting; ask about that", String::from_utf8_lossy(target)))
         }
-        Fixed::Declined | Fixed::Same => None,
+        Fixup::Declined | Fixup::Same => None,
     }
 }

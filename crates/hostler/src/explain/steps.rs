@@ -57,7 +57,7 @@ pub(crate) fn with_locations(server: &Server, path: &str) -> Result<DirConfig, F
 }
 
 /// What applies to a file and its URL.
-pub(crate) struct Merged {
+pub(crate) struct ApplicableRules {
     /// The configuration, conditions aside.
     pub(crate) dir: DirConfig,
     /// All lines in sections, in merge order.
@@ -79,7 +79,12 @@ struct Merging<'a> {
 ///
 /// # Errors
 /// A pattern gave up, or an .htaccess file is wrong: the server would answer 500.
-pub(crate) fn steps(config: &Config, server: &Server, path: &str, place: &Place) -> Result<Merged, Failed> {
+pub(crate) fn steps(
+    config: &Config,
+    server: &Server,
+    path: &str,
+    place: &Place,
+) -> Result<ApplicableRules, Failed> {
     let mut merging = Merging { config, server, dir: (*server.defaults).clone(), lines: Vec::new(), step: 0 };
     let directory =
         if place.file.is_dir() { &place.file } else { place.file.parent().unwrap_or(&place.file) };
@@ -103,7 +108,7 @@ pub(crate) fn steps(config: &Config, server: &Server, path: &str, place: &Place)
     for section in &ifs {
         merging.list(&section.settings, &format!("{} (when the condition holds)", section.title), None);
     }
-    Ok(Merged { dir: merging.dir, lines: merging.lines, conditional })
+    Ok(ApplicableRules { dir: merging.dir, lines: merging.lines, conditional })
 }
 
 impl Merging<'_> {

@@ -7,7 +7,7 @@ use super::{Found, Roles, Situation, listen, paths, preload, rlimits, roles, ser
 use crate::Failed;
 
 /// What was found.
-pub(crate) struct Examined {
+pub(crate) struct Findings {
     /// Who everybody is; `None`: that can't be had, and why is among the findings.
     pub(crate) roles: Option<Roles>,
     /// All findings, errors of the configuration's lines first.
@@ -16,7 +16,7 @@ pub(crate) struct Examined {
 
 /// Looks at everything. `by_starter`: whoever asks is going to start the server; otherwise somebody else may well do
 /// that, as root.
-pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool) -> Examined {
+pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool) -> Findings {
     let config = &attempt.config;
     let mut found: Vec<Found> = attempt.errors.iter().map(|error| Found::Error(error.to_string())).collect();
     found.extend(listen::examine(config));
@@ -43,7 +43,7 @@ pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool
     if !attempt.errors.is_empty() {
         found.retain(|found| !matches!(found, Found::Absent(_)));
     }
-    Examined { roles, found }
+    Findings { roles, found }
 }
 
 fn files(config: &Config, situation: &Situation) -> Vec<Found> {

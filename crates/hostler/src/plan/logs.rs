@@ -24,7 +24,7 @@ use crate::open_as::Openers;
 const O_NONBLOCK: i32 = 0o4000;
 
 /// A log that the configuration asks for.
-struct Wanted {
+struct LogRequest {
     target: String,
     error_log: bool,
     /// `file:line: ErrorLog`.
@@ -47,11 +47,11 @@ pub(crate) fn open(
     let mut opened = Vec::new();
     for wanted in wanted(config, roles) {
         let opened_now = match opening.open(&wanted) {
-            Err(Refused::TenantsFault(why)) => {
+            Err(RefusalReason::TenantsFault(why)) => {
                 eprintln!("hostler: warning: {}: {why}; this log is not written", wanted.place);
                 instead(&wanted, &opened)
             }
-            Err(Refused::Error(why)) => Err(why),
+            Err(RefusalReason::Error(why)) => Err(why),
             Ok(fd) => Ok(fd),
         };
         match opened_now {
@@ -70,21 +70,21 @@ pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> 
 }
 
 /// Why a log was not opened.
-enum Refused {
+enum RefusalReason {
     /// The configuration or the administrator must put it right.
     Error(String),
     /// A tenant can bring this about at any time, so it must not keep others from being served.
     TenantsFault(String),
 }
 
-impl From<String> for Refused {
+impl From<String> for RefusalReason {
     fn from(why: String) -> Self {
         Self::Error(why)
     }
 }
 
 /// What a tenant's log is replaced with: the main ErrorLog (the first that was opened), or nothing.
-fn instead(wanted: &Wanted, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, String> {
+fn instead(wanted: &LogRequest, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, String> {
     let failed = |e: std::io::Error| e.to_string();
     match opened.first().filter(|(main, _)| wanted.error_log && main.error_log) {
         Some((_, fd)) => fd.try_clone().map_err(failed),
@@ -93,7 +93,7 @@ fn instead(wanted: &Wanted, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, St
 }
 
 /// Each target once, with the first virtual host that names it.
-fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
+fn wanted(config: &Config, roles: &Roles) -> Vec<LogRequest> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for (server, site) in config.servers.iter().zip(&roles.site_of) {
@@ -106,7 +106,7 @@ fn wanted(config: &Config, roles: &Roles) -> Vec<Wanted> {
         for (target, error_log) in error.chain(access).chain(script).chain(forensic) {
             if seen.insert(target.clone()) {
                 let place = place(config, server, &target, error_log);
-                all.push(Wanted { target, error_log, place, identity: identity.clone() });
+                all.push(LogRequest { target, error_log, place, identity: identity.clone() });
             }
         }
     }
@@ -166,9 +166,9 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn open(&mut self, wanted: &Wanted) -> Result<OwnedFd, Refused> {
+    fn open(&mut self, wanted: &LogRequest) -> Result<OwnedFd, RefusalReason> {
         let own = |fd: std::io::Result<OwnedFd>| {
-            fd.map_err(|e| Refused::Error(format!("can't open {}: {e}", wanted.target)))
+            fd.map_err(|e| RefusalReason::Error(format!("can't open {}: {e}", wanted.target)))
         };
         match kind(&wanted.target) {
             Target::Program(command) => Ok(piped::start(command, self.roles.front.as_ref())?),
@@ -181,7 +181,7 @@ impl Opening<'_> {
     }
 
     /// What keeps a log from being opened, as far as that can be told without making it.
-    fn inspect(&mut self, wanted: &Wanted) -> Option<Found> {
+    fn inspect(&mut self, wanted: &LogRequest) -> Option<Found> {
         let path = match kind(&wanted.target) {
             Target::Program(command) => return piped::inspect(command).err().map(Found::Error),
             Target::Stdout | Target::Stderr | Target::Nowhere => return None,
@@ -228,9 +228,9 @@ impl Opening<'_> {
         })
     }
 
-    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, Refused> {
+    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, RefusalReason> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Refused::Error(format!("{} is not the path of a file", path.display())));
+            return Err(RefusalReason::Error(format!("{} is not the path of a file", path.display())));
         };
         let harmless = |gid| self.is_harmless(gid);
         match open_directory(parent, Trust::Root(&harmless)) {
@@ -246,7 +246,11 @@ impl Opening<'_> {
                     identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?;
                 self.open_as(path, identity).map_err(|why| {
                     let why = format!("{why} (root won't write there itself: {untrusted})");
-                    if self.is_tenants(&untrusted) { Refused::TenantsFault(why) } else { Refused::Error(why) }
+                    if self.is_tenants(&untrusted) {
+                        RefusalReason::TenantsFault(why)
+                    } else {
+                        RefusalReason::Error(why)
+                    }
                 })
             }
         }
@@ -345,7 +349,9 @@ mod tests {
             openers: Openers::default(),
         };
         match opening.open_as_root(Path::new("/no/such/log"), None) {
-            Err(Refused::Error(why)) => assert!(why.contains("the directory /no does not exist"), "{why}"),
+            Err(RefusalReason::Error(why)) => {
+                assert!(why.contains("the directory /no does not exist"), "{why}")
+            }
             _ => panic!("not refused"),
         }
     }

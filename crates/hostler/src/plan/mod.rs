@@ -35,7 +35,7 @@ use crate::cli::{self, PlanOf};
 use crate::load;
 use crate::run;
 
-pub(crate) use examine::{Examined, examine};
+pub(crate) use examine::{Findings, examine};
 pub(crate) use found::{Found, report};
 pub(crate) use identity::{Roles, Site, roles};
 pub(crate) use situation::Situation;
@@ -59,7 +59,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     };
     load::warn(&loaded.config);
     let situation = Situation::here(single_user);
-    let Examined { roles, found } = examine(&loaded, &situation, true);
+    let Findings { roles, found } = examine(&loaded, &situation, true);
     report(found, situation.root())?;
     let roles = roles.ok_or("it can't be told who runs as whom")?;
     let logs = logs::open(&loaded.config, &roles, &situation)?;

@@ -45,7 +45,7 @@ pub enum Text {
 
 /// Where `%{name}x` looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedSource {
     /// A field of the request's header; several of a name joined with `, `.
     RequestHeader,
     /// A field of the response's header.
@@ -108,7 +108,7 @@ pub trait LogRecord {
     /// A text; see [`Text`].
     fn text(&self, text: Text, which: Which) -> Option<Cow<'_, [u8]>>;
     /// A header, trailer, variable or note.
-    fn named(&self, kind: Named, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>>;
+    fn named(&self, kind: NamedSource, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>>;
     /// The status, 0 if there was none.
     fn status(&self, which: Which) -> u16;
     /// A number; see [`Count`].
@@ -155,15 +155,15 @@ fn write_item(field: &Field, record: &impl LogRecord, out: &mut Vec<u8>) {
     let which = field.which;
     match &field.item {
         Item::Cookie(name) => {
-            let header = record.named(Named::RequestHeader, b"Cookie", which);
+            let header = record.named(NamedSource::RequestHeader, b"Cookie", which);
             escaped(header.as_deref().and_then(|header| cookie(header, name)), out);
         }
-        Item::Env(name) => named(record, Named::Env, name, which, out),
-        Item::Note(name) => named(record, Named::Note, name, which, out),
-        Item::Ssl(name) => named(record, Named::Ssl, name, which, out),
-        Item::RequestHeader(name) => named(record, Named::RequestHeader, name, which, out),
-        Item::RequestTrailer(name) => named(record, Named::RequestTrailer, name, which, out),
-        Item::ResponseTrailer(name) => named(record, Named::ResponseTrailer, name, which, out),
+        Item::Env(name) => named(record, NamedSource::Env, name, which, out),
+        Item::Note(name) => named(record, NamedSource::Note, name, which, out),
+        Item::Ssl(name) => named(record, NamedSource::Ssl, name, which, out),
+        Item::RequestHeader(name) => named(record, NamedSource::RequestHeader, name, which, out),
+        Item::RequestTrailer(name) => named(record, NamedSource::RequestTrailer, name, which, out),
+        Item::ResponseTrailer(name) => named(record, NamedSource::ResponseTrailer, name, which, out),
         Item::ResponseHeader(name) => response_header(record, name, which, out),
         Item::Time { end, format } => write_time(format, *end, which, record, out),
         Item::Duration(unit) => write_duration(*unit, record.ended() - record.began(which), out),
@@ -253,13 +253,13 @@ fn escaped(value: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-fn named(record: &impl LogRecord, kind: Named, name: &[u8], which: Which, out: &mut Vec<u8>) {
+fn named(record: &impl LogRecord, kind: NamedSource, name: &[u8], which: Which, out: &mut Vec<u8>) {
     escaped(record.named(kind, name, which).as_deref(), out);
 }
 
 /// `%{Content-Type}o` leaves the media type's parameters out.
 fn response_header(record: &impl LogRecord, name: &[u8], which: Which, out: &mut Vec<u8>) {
-    let value = record.named(Named::ResponseHeader, name, which);
+    let value = record.named(NamedSource::ResponseHeader, name, which);
     let shown = value.as_deref().map(|value| match value.iter().position(|byte| *byte == b';') {
         Some(end) if name.eq_ignore_ascii_case(b"content-type") => value[..end].trim_ascii_end(),
         _ => value,

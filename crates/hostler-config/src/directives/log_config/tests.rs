@@ -29,13 +29,13 @@ impl LogRecord for Record {
         Some(Cow::Borrowed(value.as_bytes()))
     }
 
-    fn named(&self, kind: Named, name: &[u8], _which: Which) -> Option<Cow<'_, [u8]>> {
+    fn named(&self, kind: NamedSource, name: &[u8], _which: Which) -> Option<Cow<'_, [u8]>> {
         let value: &[u8] = match (kind, name) {
-            (Named::RequestHeader, b"X-A") => b"q\"uo\\te\xe4",
-            (Named::RequestHeader, b"Cookie") => b"a=1; B =  two ; c=",
-            (Named::ResponseHeader, b"Content-Type") => b"text/html; charset=utf-8",
-            (Named::ResponseHeader, b"Set-Cookie") => b"a=1, b=2",
-            (Named::Env, b"V") => b"1",
+            (NamedSource::RequestHeader, b"X-A") => b"q\"uo\\te\xe4",
+            (NamedSource::RequestHeader, b"Cookie") => b"a=1; B =  two ; c=",
+            (NamedSource::ResponseHeader, b"Content-Type") => b"text/html; charset=utf-8",
+            (NamedSource::ResponseHeader, b"Set-Cookie") => b"a=1, b=2",
+            (NamedSource::Env, b"V") => b"1",
             _ => return None,
         };
         Some(Cow::Borrowed(value))

@@ -40,7 +40,7 @@ impl std::fmt::Debug for Asked<'_> {
 
 /// What becomes of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passed {
+pub enum Verdict {
     /// This rule has nothing to say.
     No,
     /// This server answers itself, whatever rules follow.
@@ -61,7 +61,7 @@ impl Pass {
     ///
     /// # Errors
     /// The regular expression gave up.
-    pub fn apply(&self, dir: &Dir, asked: Asked<'_>) -> Result<Passed, RegexError> {
+    pub fn apply(&self, dir: &Dir, asked: Asked<'_>) -> Result<Verdict, RegexError> {
         let interpolates = self.interpolate && dir.interpolate == Some(true);
         let text = |text: &str| -> Vec<u8> {
             if interpolates { interpolate(text, asked.variable) } else { text.as_bytes().to_vec() }
@@ -71,11 +71,11 @@ impl Pass {
             Some(regex) => self.by_regex(regex, &target, asked)?,
             None => self.by_prefix(&text(&self.prefix), &target, asked),
         };
-        let Some((rest, raw)) = found else { return Ok(Passed::No) };
+        let Some((rest, raw)) = found else { return Ok(Verdict::No) };
         if target == b"!" {
-            return Ok(Passed::Never);
+            return Ok(Verdict::Never);
         }
-        Ok(Passed::To { url: rest, raw, no_query: self.no_query })
+        Ok(Verdict::To { url: rest, raw, no_query: self.no_query })
     }
 
     fn by_prefix(&self, prefix: &[u8], target: &[u8], asked: Asked<'_>) -> Option<(Vec<u8>, bool)> {

@@ -1,4 +1,4 @@
-use super::pass::{Asked, Passed, encoded};
+use super::pass::{Asked, Verdict, encoded};
 use super::url::Url;
 use super::*;
 use crate::{Config, read_text};
@@ -19,9 +19,9 @@ fn passed(text: &str, path: &str) -> Option<String> {
     let asked = Asked { path: path.as_bytes(), raw: path.as_bytes(), variable: &|_| Some(b"v".to_vec()) };
     for pass in &server.passes {
         match pass.apply(dir, asked).unwrap() {
-            Passed::No => {}
-            Passed::Never => return None,
-            Passed::To { url, .. } => return Some(String::from_utf8(url).unwrap()),
+            Verdict::No => {}
+            Verdict::Never => return None,
+            Verdict::To { url, .. } => return Some(String::from_utf8(url).unwrap()),
         }
     }
     None

@@ -21,14 +21,14 @@ const WINDOW: Duration = Duration::from_secs(1);
 pub(crate) struct Turns {
     /// Sites in the order of their turns, each with its requests in theirs.
     sites: RefCell<VecDeque<(SiteId, VecDeque<oneshot::Sender<()>>)>>,
-    used: RefCell<HashMap<SiteId, Used>>,
+    used: RefCell<HashMap<SiteId, Usage>>,
     /// When no site is hot any more.
     hot_until: Cell<Option<Instant>>,
     lined_up: Notify,
 }
 
 /// What a site has used since then.
-struct Used {
+struct Usage {
     since: Instant,
     time: Duration,
 }
@@ -62,9 +62,9 @@ impl Turns {
     pub(super) fn used(&self, site: SiteId, time: Duration) {
         let now = Instant::now();
         let mut all = self.used.borrow_mut();
-        let used = all.entry(site).or_insert(Used { since: now, time: Duration::ZERO });
+        let used = all.entry(site).or_insert(Usage { since: now, time: Duration::ZERO });
         if now.duration_since(used.since) > WINDOW {
-            *used = Used { since: now, time: Duration::ZERO };
+            *used = Usage { since: now, time: Duration::ZERO };
         }
         used.time += time;
         if used.time > HOT {

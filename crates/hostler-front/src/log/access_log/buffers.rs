@@ -3,7 +3,7 @@
 //! Every thread has its own, so that writing a line takes no lock. The end of the front flushes them.
 
 use crate::log::{self, Logs, Severity};
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ struct Lines {
 }
 
 impl Buffers {
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &SharedState) -> Self {
         Self::of(&shared.logs)
     }
 

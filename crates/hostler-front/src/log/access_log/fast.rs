@@ -11,7 +11,7 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_config::directives::log_config::{
-    AddressOf, Condition, ConnectionStatus, Count, LogRecord, Named, PortOf, Text, Which, Zone,
+    AddressOf, Condition, ConnectionStatus, Count, LogRecord, NamedSource, PortOf, Text, Which, Zone,
 };
 use hostler_http1::head::{HTTP_10, Head};
 use std::borrow::Cow;
@@ -150,15 +150,15 @@ impl LogRecord for Line<'_> {
         })
     }
 
-    fn named(&self, kind: Named, name: &[u8], _: Which) -> Option<Cow<'_, [u8]>> {
+    fn named(&self, kind: NamedSource, name: &[u8], _: Which) -> Option<Cow<'_, [u8]>> {
         let facts = self.record.facts;
         match kind {
-            Named::RequestHeader => self.request_header(name),
-            Named::ResponseHeader => self.response_header(name),
-            Named::RequestTrailer | Named::ResponseTrailer => None,
-            Named::Env => facts.env.find(name).map(|v| Cow::Borrowed(&**v)),
-            Named::Note => facts.notes.find(name).map(|v| Cow::Borrowed(&**v)),
-            Named::Ssl => record::ssl(self.record.peer, name),
+            NamedSource::RequestHeader => self.request_header(name),
+            NamedSource::ResponseHeader => self.response_header(name),
+            NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
+            NamedSource::Env => facts.env.find(name).map(|v| Cow::Borrowed(&**v)),
+            NamedSource::Note => facts.notes.find(name).map(|v| Cow::Borrowed(&**v)),
+            NamedSource::Ssl => record::ssl(self.record.peer, name),
         }
     }
 

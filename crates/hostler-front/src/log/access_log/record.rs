@@ -12,7 +12,7 @@ use crate::request::variables;
 use crate::values::table::Table;
 use hostler_config::Server;
 use hostler_config::directives::log_config::{
-    AddressOf, ConnectionStatus, Count, LogRecord, Named, PortOf, Text, Which, Zone,
+    AddressOf, ConnectionStatus, Count, LogRecord, NamedSource, PortOf, Text, Which, Zone,
 };
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -178,15 +178,15 @@ impl LogRecord for Record<'_> {
         })
     }
 
-    fn named(&self, kind: Named, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
+    fn named(&self, kind: NamedSource, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
         let request = self.of(which);
         match kind {
-            Named::RequestHeader => request_header(&request.target.headers_in, name),
-            Named::ResponseHeader => self.response_header(name, which),
-            Named::RequestTrailer | Named::ResponseTrailer => None,
-            Named::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
-            Named::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
-            Named::Ssl => ssl(self.peer(), name),
+            NamedSource::RequestHeader => request_header(&request.target.headers_in, name),
+            NamedSource::ResponseHeader => self.response_header(name, which),
+            NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
+            NamedSource::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
+            NamedSource::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
+            NamedSource::Ssl => ssl(self.peer(), name),
         }
     }
 

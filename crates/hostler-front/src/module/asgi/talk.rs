@@ -7,7 +7,7 @@ use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::gathered::{Gathered, Truncated};
+use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
@@ -91,7 +91,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
                 return Err(failure(&why));
             }
             Ok(Event::Head(Told::Failed(why))) => {
-                return Ok(Body::Stream(Box::new(Truncated { gathered, why: Some(why) })));
+                return Ok(Body::Stream(Box::new(Remains { gathered, why: Some(why) })));
             }
             Ok(Event::Head(Told::Accepted(_))) => {
                 let why = "it accepts a WebSocket where none was asked for";
@@ -106,7 +106,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
             Err(error) if gathered.length() == 0 => return Err(error),
             Err(error) => {
                 let why = Some(log::cause(request, &error, &request.resource.filename));
-                return Ok(Body::Stream(Box::new(Truncated { gathered, why })));
+                return Ok(Body::Stream(Box::new(Remains { gathered, why })));
             }
         }
         if gathered.length() > WHOLE {

@@ -1,6 +1,6 @@
 //! Basic authentication (RFC 7617): who the user is, by name and password.
 
-use super::providers::{self, Checked};
+use super::providers::{self, Verdict};
 use super::{incomplete, unauthorized};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
@@ -53,22 +53,22 @@ async fn login(request: &mut Request) -> Outcome {
     let said = providers::check(request, &credentials).await?;
     // Quirk(apache): with Off whoever is not known here is asked for elsewhere, if there is anybody.
     let may_pass = dir.auth.authoritative == Some(false) && dir.fcgid.roles.authenticator.is_set();
-    if may_pass && matches!(said, Checked::UserNotFound | Checked::Failed) {
+    if may_pass && matches!(said, Verdict::UserNotFound | Verdict::Failed) {
         return Ok(Flow::Declined);
     }
     let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match said {
-        Checked::Right => {
+        Verdict::Right => {
             request.user = Some(Bytes::from(credentials.user));
             request.auth_type = Some(Bytes::from_static(b"Basic"));
             return Ok(Flow::Ok);
         }
-        Checked::UserNotFound => format!("AH01618: user {user} not found: {uri}"),
-        Checked::Wrong => {
+        Verdict::UserNotFound => format!("AH01618: user {user} not found: {uri}"),
+        Verdict::Wrong => {
             format!("AH01617: user {user}: authentication failure for \"{uri}\": Password Mismatch")
         }
-        Checked::Failed => {
+        Verdict::Failed => {
             return Err(incomplete(request, "a provider that can tell (it said AUTH_GENERAL_ERROR)"));
         }
     };

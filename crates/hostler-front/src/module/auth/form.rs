@@ -5,7 +5,7 @@
 //! Where one is sent after a login is said by the form, as in Apache: whoever must not be sent elsewhere has a page that
 //! names no place, and `AuthFormLoginSuccessLocation`.
 
-use super::providers::{self, Checked};
+use super::providers::{self, Verdict};
 use super::{incomplete, realm};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
@@ -276,12 +276,12 @@ async fn is_right(request: &mut Request, form: &Form, credentials: &Credentials)
     let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let failure = match providers::check_with(request, &form.providers, credentials).await? {
-        Checked::Right => return Ok(true),
-        Checked::UserNotFound => format!("AH01808: user '{user}' not found: {uri}"),
-        Checked::Wrong => {
+        Verdict::Right => return Ok(true),
+        Verdict::UserNotFound => format!("AH01808: user '{user}' not found: {uri}"),
+        Verdict::Wrong => {
             format!("AH01807: user '{user}': authentication failure for \"{uri}\": password Mismatch")
         }
-        Checked::Failed => {
+        Verdict::Failed => {
             return Err(incomplete(request, "a provider that can tell (it said AUTH_GENERAL_ERROR)"));
         }
     };

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 /// What providers have said of a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum Verdict {
     Right,
     Wrong,
     UserNotFound,
@@ -34,7 +34,7 @@ fn or_file(named: &[Provider]) -> &[Provider] {
 }
 
 /// What AuthBasicProvider's say, the first that knows the user.
-pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Checked, Halt> {
+pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Verdict, Halt> {
     let dir = request.resource.dir.clone();
     check_with(request, &dir.auth.providers, credentials).await
 }
@@ -44,7 +44,7 @@ pub(super) async fn check_with(
     request: &mut Request,
     named: &[Provider],
     credentials: &auth::Credentials,
-) -> Result<Checked, Halt> {
+) -> Result<Verdict, Halt> {
     let configured = request.resource.dir.clone();
     let is_basic = configured.auth.kind == Some(auth::AuthType::Basic);
     let against_digests = is_basic && configured.auth.against_digests == Some(true);
@@ -55,11 +55,11 @@ pub(super) async fn check_with(
         } else {
             by_password(request, &dir, provider, credentials).await?
         };
-        if said != Checked::UserNotFound {
+        if said != Verdict::UserNotFound {
             return Ok(said);
         }
     }
-    Ok(Checked::UserNotFound)
+    Ok(Verdict::UserNotFound)
 }
 
 async fn by_password(
@@ -67,7 +67,7 @@ async fn by_password(
     dir: &auth::Dir,
     provider: &Provider,
     credentials: &auth::Credentials,
-) -> Result<Checked, Halt> {
+) -> Result<Verdict, Halt> {
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
     let hash = match provider {
         Provider::Cache | Provider::Alias(_) => None,
@@ -88,9 +88,9 @@ async fn by_password(
         }
     };
     Ok(match hash {
-        None => Checked::UserNotFound,
-        Some(hash) if verified(request, &credentials.password, &hash, &user).await? => Checked::Right,
-        Some(_) => Checked::Wrong,
+        None => Verdict::UserNotFound,
+        Some(hash) if verified(request, &credentials.password, &hash, &user).await? => Verdict::Right,
+        Some(_) => Verdict::Wrong,
     })
 }
 
@@ -100,18 +100,18 @@ async fn by_digest(
     dir: &auth::Dir,
     provider: &Provider,
     credentials: &auth::Credentials,
-) -> Result<Checked, Halt> {
+) -> Result<Verdict, Halt> {
     let Some(realm) = super::realm(request).await? else { return Err(incomplete(request, "AuthName")) };
     let (Ok(user), Ok(name)) = (std::str::from_utf8(&credentials.user), std::str::from_utf8(&realm)) else {
-        return Ok(Checked::UserNotFound);
+        return Ok(Verdict::UserNotFound);
     };
     let stored = stored(request, dir, provider, user, name).await?;
     Ok(match stored {
-        None => Checked::UserNotFound,
+        None => Verdict::UserNotFound,
         Some(stored) if digest::stored(&credentials.user, &realm, &credentials.password) == stored => {
-            Checked::Right
+            Verdict::Right
         }
-        Some(_) => Checked::Wrong,
+        Some(_) => Verdict::Wrong,
     })
 }
 
@@ -160,17 +160,17 @@ async fn stored(
     }
 }
 
-fn anonymous(request: &Request, dir: &auth::Dir, credentials: &auth::Credentials) -> Checked {
+fn anonymous(request: &Request, dir: &auth::Dir, credentials: &auth::Credentials) -> Verdict {
     match dir.anonymous.check(&credentials.user, &credentials.password) {
-        Anon::NotFound => Checked::UserNotFound,
-        Anon::Denied => Checked::Wrong,
+        Anon::NotFound => Verdict::UserNotFound,
+        Anon::Denied => Verdict::Wrong,
         Anon::Granted(logs) => {
             if logs && !request.is_part() && request.prev.is_none() {
                 let given = String::from_utf8_lossy(&credentials.password).into_owned();
                 let message = format!("AH01672: Anonymous: Passwd <{given}> Accepted");
                 log::request(request, Severity::Info, "authn_anon", &message);
             }
-            Checked::Right
+            Verdict::Right
         }
     }
 }
@@ -180,16 +180,16 @@ async fn by_program(
     request: &mut Request,
     function: &str,
     credentials: &auth::Credentials,
-) -> Result<Checked, Halt> {
+) -> Result<Verdict, Halt> {
     if credentials.user.contains(&0) {
-        return Ok(Checked::Wrong);
+        return Ok(Verdict::Wrong);
     }
     let texts: [&[u8]; 4] = [b"authn", function.as_bytes(), &credentials.user, &credentials.password];
     Ok(match plan().ask_provider(request, &texts).await? {
-        0 => Checked::Wrong,
-        1 => Checked::Right,
-        3 => Checked::UserNotFound,
-        _ => Checked::Failed,
+        0 => Verdict::Wrong,
+        1 => Verdict::Right,
+        3 => Verdict::UserNotFound,
+        _ => Verdict::Failed,
     })
 }
 

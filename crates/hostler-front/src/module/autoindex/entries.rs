@@ -29,7 +29,7 @@ fn without_slash(path: &[u8]) -> &[u8] {
 }
 
 /// A file that is shown.
-pub(super) struct Shown {
+pub(super) struct Row {
     name: Vec<u8>,
     is_directory: bool,
     size: u64,
@@ -39,7 +39,7 @@ pub(super) struct Shown {
     title: Option<Vec<u8>>,
 }
 
-impl Shown {
+impl Row {
     pub(super) fn entry(&self) -> Entry<'_> {
         Entry {
             name: &self.name,
@@ -58,7 +58,7 @@ pub(super) async fn shown(
     request: &Request,
     view: &View,
     listed: Vec<site::Entry>,
-) -> Result<Vec<Shown>, Halt> {
+) -> Result<Vec<Row>, Halt> {
     let Some(entries) = Entries::of(request, &request.resource.filename, &request.target.uri).await else {
         return Ok(Vec::new());
     };
@@ -78,7 +78,7 @@ struct Directory<'a> {
 
 impl Directory<'_> {
     /// The entry, unless it is left out.
-    async fn show(&self, entry: site::Entry) -> Result<Option<Shown>, Halt> {
+    async fn show(&self, entry: site::Entry) -> Result<Option<Row>, Halt> {
         let shows = |kind| matches!(kind, FileKind::Regular | FileKind::Directory);
         let Some(info) = entry.info.filter(|info| shows(info.kind)) else { return Ok(None) };
         let path = [&*self.request.resource.filename, &*entry.name].concat();
@@ -95,7 +95,7 @@ impl Directory<'_> {
         // For a directory with an index, the sub-request is about the index by now: so it is in Apache.
         let info = sub.resource.found.info().copied().unwrap_or(info);
         let text = |bytes: &bytes::Bytes| String::from_utf8_lossy(bytes).into_owned();
-        let mut shown = Shown {
+        let mut shown = Row {
             name: entry.name.into_vec(),
             is_directory,
             size: info.size,

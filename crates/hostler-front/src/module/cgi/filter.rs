@@ -45,7 +45,7 @@ pub(crate) async fn body(request: &mut Request, filter: &External) -> Result<(),
     // A script that is to read this waits for a place of its own.
     let is_counted = !request.resource.handler.as_deref().is_some_and(|name| name.starts_with(b"cgi"));
     let program = start(request, filter, source.clone(), is_counted).await?;
-    let posted = Posted { source, program: output(program, filter), failed: None };
+    let posted = FilterInput { source, program: output(program, filter), failed: None };
     request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
     Ok(())
 }
@@ -71,13 +71,13 @@ async fn start(
     run::filter(request, &command, environment, ClientBody::of(source), is_counted).await
 }
 
-struct Posted {
+struct FilterInput {
     source: RequestBody,
     program: Output,
     failed: Option<BodyError>,
 }
 
-impl Incoming for Posted {
+impl Incoming for FilterInput {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(error) = &self.failed {
             return Poll::Ready(Some(Err(error.clone())));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hostler_cgi::Environment;
 
 /// What `exec cgi` came to.
-pub(crate) enum Included {
+pub(crate) enum ExecOutcome {
     /// The program's output; the request is the sub-request, with its headers.
     Body(Box<Request>, Body),
     /// The program redirects to this URL.
@@ -35,7 +35,7 @@ pub(crate) async fn exec_cmd(
 ///
 /// # Errors
 /// A sentence for the log.
-pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Included, String> {
+pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<ExecOutcome, String> {
     let (mut sub, phase) = walk::look_up(document, target).await;
     if let Err(halt) = phase {
         return Err(match halt {
@@ -58,13 +58,13 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<Includ
     let outcome = Box::pin(crate::hook::handler::invoke(&mut sub)).await;
     let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
     match outcome {
-        Ok(body) | Err(Halt::Done(body)) => Ok(Included::Body(Box::new(sub), body)),
+        Ok(body) | Err(Halt::Done(body)) => Ok(ExecOutcome::Body(Box::new(sub), body)),
         Err(Halt::Status(status @ 300..400)) => match sub.reply.headers_out.find("Location") {
-            Some(location) => Ok(Included::Location(location.clone())),
+            Some(location) => Ok(ExecOutcome::Location(location.clone())),
             None => Err(format!("status {status}")),
         },
         // Quirk(Apache): a program that fails shows nothing in its place; the log has the cause.
-        Err(Halt::Status(_)) => Ok(Included::Body(Box::new(sub), Body::Empty)),
+        Err(Halt::Status(_)) => Ok(ExecOutcome::Body(Box::new(sub), Body::Empty)),
         Err(Halt::Redirect { .. }) => Err("too many internal redirects".into()),
     }
 }

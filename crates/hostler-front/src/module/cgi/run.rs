@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// A program that is being spoken to.
-pub(super) type Conversation = Exchange<ClientBody, Started, ErrorLines>;
+pub(super) type Conversation = Exchange<ClientBody, RunningProgram, ErrorLines>;
 
 /// Starts the request's file.
 pub(super) async fn script(
@@ -91,7 +91,7 @@ async fn start(
     let (pipes, ends) = link.standard(body.is_some()).await?;
     let running = link.run(run, ends.into(), permit).await?;
     let timeout = request.resource.dir.cgi.timeout.unwrap_or_else(|| settings::timeout(&request.server));
-    Exchange::new(pipes, body, Started(running), ErrorLines::of(request), timeout)
+    Exchange::new(pipes, body, RunningProgram(running), ErrorLines::of(request), timeout)
 }
 
 /// How many programs of the site may run, and how its requests wait for their turn.
@@ -182,9 +182,9 @@ impl Input for ClientBody {
 }
 
 /// The site's process watches over it.
-pub(super) struct Started(Running);
+pub(super) struct RunningProgram(Running);
 
-impl Process for Started {
+impl Process for RunningProgram {
     fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>> {
         pin!(self.0.exit()).poll(context)
     }

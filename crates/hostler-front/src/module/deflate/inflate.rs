@@ -79,16 +79,16 @@ fn answer(request: &mut Request, body: Body) -> Body {
     let conf = request.resource.dir.filter.inflate;
     let bounds =
         Bounds { longest: 0, ratio: conf.ratio.unwrap_or(RATIO), burst: conf.burst.unwrap_or(BURST) };
-    Body::Stream(Box::new(Inflated { source: body.into_stream(), inflater: Inflater::new(bounds) }))
+    Body::Stream(Box::new(InflateStream { source: body.into_stream(), inflater: Inflater::new(bounds) }))
 }
 
 /// An answer on its way.
-struct Inflated {
+struct InflateStream {
     source: Box<dyn BodyStream>,
     inflater: Inflater,
 }
 
-impl BodyStream for Inflated {
+impl BodyStream for InflateStream {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let Self { source, inflater } = self;
         inflater.poll(cx, |cx| source.poll_chunk(cx)).map_err(|error| match error {
@@ -111,19 +111,19 @@ fn request(request: &mut Request) -> Continue {
         burst: conf.burst.unwrap_or(BURST),
     };
     let source = std::mem::take(&mut request.target.body);
-    let posted = Posted { source, inflater: Inflater::new(bounds), failed: None };
+    let posted = InflateInput { source, inflater: Inflater::new(bounds), failed: None };
     request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
     Ok(())
 }
 
 /// A request's body on its way.
-struct Posted {
+struct InflateInput {
     source: RequestBody,
     inflater: Inflater,
     failed: Option<BodyError>,
 }
 
-impl Incoming for Posted {
+impl Incoming for InflateInput {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(error) = &self.failed {
             return Poll::Ready(Some(Err(error.clone())));

@@ -50,7 +50,7 @@ impl Totals {
 }
 
 /// A body on its way through a compressor.
-pub(super) struct Compressed {
+pub(super) struct CompressStream {
     source: Box<dyn BodyStream>,
     recipe: Recipe,
     /// `None` before the first byte.
@@ -65,7 +65,7 @@ pub(super) struct Compressed {
     sideline: Option<Sideline>,
 }
 
-impl Compressed {
+impl CompressStream {
     pub(super) fn new(source: Box<dyn BodyStream>, recipe: Recipe, totals: Rc<Totals>) -> Self {
         let (rest, holds_back, ended) = (Bytes::new(), false, false);
         Self { source, recipe, encoder: None, rest, holds_back, ended, totals, sideline: None }
@@ -131,7 +131,7 @@ fn give_way(cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
     Poll::Pending
 }
 
-impl BodyStream for Compressed {
+impl BodyStream for CompressStream {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if !self.rest.is_empty() {
             if self.sideline.as_mut().is_some_and(|sideline| sideline.poll_turn(cx).is_pending()) {
@@ -195,12 +195,12 @@ mod tests {
         }
     }
 
-    fn stream(recipe: Recipe, script: Vec<Option<Result<Bytes, BodyError>>>) -> Compressed {
-        Compressed::new(Box::new(Script(script.into())), recipe, Rc::new(Totals::new(recipe.coding)))
+    fn stream(recipe: Recipe, script: Vec<Option<Result<Bytes, BodyError>>>) -> CompressStream {
+        CompressStream::new(Box::new(Script(script.into())), recipe, Rc::new(Totals::new(recipe.coding)))
     }
 
     /// Polls until the end, an error, or `waits` times nothing.
-    fn drain(stream: &mut Compressed, mut waits: usize) -> (Vec<u8>, Option<BodyError>) {
+    fn drain(stream: &mut CompressStream, mut waits: usize) -> (Vec<u8>, Option<BodyError>) {
         let mut cx = Context::from_waker(Waker::noop());
         let mut out = Vec::new();
         loop {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 /// Results remembered per thread.
 const REMEMBERED: usize = 8;
 
-struct Formatted {
+struct FormattedDate {
     seconds: i64,
     zone: Zone,
     format: Vec<u8>,
@@ -16,7 +16,7 @@ struct Formatted {
 }
 
 thread_local! {
-    static LAST: RefCell<(Vec<Formatted>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+    static LAST: RefCell<(Vec<FormattedDate>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
 /// Appends `seconds` since 1970 in strftime's format.
@@ -35,7 +35,7 @@ pub(super) fn format(seconds: i64, zone: Zone, format: &[u8], out: &mut Vec<u8>)
         let mut text = Vec::new();
         time::strftime(format, seconds, clock, &mut text);
         out.extend_from_slice(&text);
-        let formatted = Formatted { seconds, zone, format: format.to_vec(), text };
+        let formatted = FormattedDate { seconds, zone, format: format.to_vec(), text };
         if last.len() < REMEMBERED {
             last.push(formatted);
         } else {

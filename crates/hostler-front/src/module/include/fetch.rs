@@ -145,8 +145,8 @@ impl Around<'_> {
         let mut document = self.document.clone();
         self.variables.inherit(self.page, &mut document.env);
         match Box::pin(cgi::exec_cgi(&document, target)).await? {
-            cgi::Included::Body(sub, body) => found((*sub, body)).await,
-            cgi::Included::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
+            cgi::ExecOutcome::Body(sub, body) => found((*sub, body)).await,
+            cgi::ExecOutcome::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
         }
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// What a request's fields say; `None`: it has no such field.
 #[derive(Debug, Default)]
-pub(super) struct Accepted {
+pub(super) struct Preferences {
     pub(super) types: Option<Vec<Entry>>,
     pub(super) languages: Option<Vec<Entry>>,
     pub(super) charsets: Option<Vec<Entry>>,
@@ -122,7 +122,7 @@ pub(super) struct Accepted {
     pub(super) rates_types: bool,
 }
 
-impl Accepted {
+impl Preferences {
     pub(super) fn of(request: &crate::request::Request) -> Self {
         let field = |name: &str| request.header(name).map(entries);
         let types = field("Accept");

@@ -1,7 +1,7 @@
 //! Which variant is the best for a client: Apache's own algorithm, or that of RFC 2296 where the client asks for it.
 
-use super::accept::Accepted;
 use super::accept::Entry;
+use super::accept::Preferences;
 use super::variant::{CGI, LATIN_1, Rules, Variant, is_identity};
 use crate::request::Request;
 use hostler_config::directives::negotiation::Dir;
@@ -49,7 +49,7 @@ impl Wish {
 }
 
 /// What was found.
-pub(super) struct Chosen {
+pub(super) struct Choice {
     /// The best variant, if there is one.
     pub(super) best: Option<usize>,
     /// It is good enough to be sent.
@@ -58,7 +58,7 @@ pub(super) struct Chosen {
 
 /// What a client gets when it says nothing about types, and programs, which nobody asks for: these are liked best where
 /// something is sent to them.
-pub(super) fn add_usual(accepted: &mut Accepted, wish: Wish, prefers_programs: bool) {
+pub(super) fn add_usual(accepted: &mut Preferences, wish: Wish, prefers_programs: bool) {
     let entry = |name: &str, quality| Entry { name: name.into(), quality, ..Entry::default() };
     let types = accepted.types.get_or_insert_with(|| vec![entry("*/*", 1.0)]);
     let quality = match (wish.by_rfc, prefers_programs) {
@@ -73,10 +73,10 @@ pub(super) fn add_usual(accepted: &mut Accepted, wish: Wish, prefers_programs: b
 pub(super) fn choose(
     request: &Request,
     variants: &mut [Variant],
-    accepted: &Accepted,
+    accepted: &Preferences,
     priority: &Dir,
     wish: Wish,
-) -> Chosen {
+) -> Choice {
     let some_language = variants.iter().any(|variant| !variant.languages.is_empty());
     let without_language = if some_language && !wish.strict { 0.0001 } else { 1.0 };
     let rules = Rules { accepted, priority, strict: wish.strict, without_language };
@@ -96,7 +96,7 @@ fn among(
     rules: &Rules<'_>,
     wish: Wish,
     language: Option<&str>,
-) -> Chosen {
+) -> Choice {
     let uncoded = Uncoded::of(request);
     let (mut best, mut best_quality): (Option<usize>, f32) = (None, 0.0);
     for at in 0..variants.len() {
@@ -120,7 +120,7 @@ fn among(
         }
     }
     let definite = !wish.by_rfc || best.is_some_and(|best| variants[best].fit.definite);
-    Chosen { best, is_choice: best_quality > 0.0 && definite }
+    Choice { best, is_choice: best_quality > 0.0 && definite }
 }
 
 /// The variables `no-gzip` and `gzip-only-text/html` count for variants as they do for compression.

@@ -1,7 +1,7 @@
 //! A variant of a document, and how well each of its sides suits a client: mod_negotiation's rules, with their fiddles for
 //! browsers that say less than they mean.
 
-use super::accept::{Accepted, Entry};
+use super::accept::{Entry, Preferences};
 use hostler_config::directives::negotiation::Dir;
 
 /// What runs a program; nobody asks for this type, so it is liked more or less as the request is.
@@ -84,7 +84,7 @@ impl Default for Variant {
 
 /// By which rules a client's fields are read.
 pub(super) struct Rules<'a> {
-    pub(super) accepted: &'a Accepted,
+    pub(super) accepted: &'a Preferences,
     pub(super) priority: &'a Dir,
     /// The fields are taken as they stand.
     pub(super) strict: bool,

@@ -10,7 +10,7 @@ use super::directory::Programs;
 use super::state::HasPerl;
 use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::technique::directories::Known;
+use crate::technique::directories::EncodedSettings;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_config::directives::core::{Allow, OptionBits};
@@ -33,7 +33,7 @@ const KEPT: (usize, usize) = (64, 64 << 10);
 /// What is added, by what it is added to: its configuration's address, the virtual host, what the lines may contain.
 type Key = (usize, u32, u32, Bytes);
 
-struct Added {
+struct AddedRules {
     settings: Vec<Setting>,
     has_sections: bool,
     merged: Arc<DirConfig>,
@@ -43,7 +43,7 @@ struct Added {
 
 #[derive(Default)]
 struct Cache {
-    known: HashMap<Key, Rc<Added>, foldhash::fast::RandomState>,
+    known: HashMap<Key, Rc<AddedRules>, foldhash::fast::RandomState>,
     bytes: usize,
 }
 
@@ -52,7 +52,11 @@ thread_local! {
 }
 
 /// Adds it; what the request's configuration is now, or why it stays as it was.
-pub(super) async fn add(request: &mut Request, wish: &Wish, has_head: bool) -> Result<Rc<Known>, String> {
+pub(super) async fn add(
+    request: &mut Request,
+    wish: &Wish,
+    has_head: bool,
+) -> Result<Rc<EncodedSettings>, String> {
     let reached = *Phase::ALL.get(usize::from(wish.phase)).unwrap_or(&Phase::Response);
     if has_head {
         return Err(TOO_LATE.to_owned());
@@ -93,7 +97,7 @@ fn too_late(setting: &Setting, reached: Phase) -> String {
 }
 
 /// Reads the lines, or remembers what they have come to.
-async fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
+async fn read(request: &Request, wish: &Wish) -> Result<Rc<AddedRules>, String> {
     let base = &request.resource.dir;
     let key = (Arc::as_ptr(base) as usize, request.server.id, wish.overrides, wish.text.clone());
     if let Some(found) = CACHE.with_borrow(|cache| cache.known.get(&key).cloned()) {
@@ -104,8 +108,12 @@ async fn read(request: &Request, wish: &Wish) -> Result<Rc<Added>, String> {
     merged.perl.location.clone_from(&base.perl.location);
     let sections = |dir: &DirConfig| !dir.core.files.is_empty() || !dir.core.ifs.is_empty();
     let has_sections = sections(&parsed.0);
-    let added =
-        Rc::new(Added { settings: parsed.1, has_sections, merged: Arc::new(merged), _base: base.clone() });
+    let added = Rc::new(AddedRules {
+        settings: parsed.1,
+        has_sections,
+        merged: Arc::new(merged),
+        _base: base.clone(),
+    });
     CACHE.with_borrow_mut(|cache| {
         if cache.known.len() >= KEPT.0 || cache.bytes >= KEPT.1 {
             *cache = Cache::default();

@@ -5,12 +5,12 @@ use super::NAME;
 use super::apply::Changes;
 use super::nested::{Line, Turn, Within};
 use super::questions;
-use super::questions::{Answered, Asked, Sub};
+use super::questions::{Asked, Sub, WorkerAnswer};
 use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use crate::technique::conversation::part_with;
-use crate::technique::directories::Known;
+use crate::technique::directories::EncodedSettings;
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
 use crate::technique::short::Taken;
@@ -290,14 +290,14 @@ impl Conversation {
             let answered = ready!(question.as_mut().poll(context));
             self.question = None;
             match answered {
-                Answered::LookedUp(sub) => {
+                WorkerAnswer::LookedUp(sub) => {
                     self.line.set_waits(false);
                     sub.tell(&mut self.line.exchange());
                     self.keep(sub);
                 }
-                Answered::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
-                Answered::Read(piece) => self.tell_piece(piece),
-                Answered::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
+                WorkerAnswer::Ran(body, status) => self.spliced = Some((body, Other::Part(status))),
+                WorkerAnswer::Read(piece) => self.tell_piece(piece),
+                WorkerAnswer::WentOn(body, next) => self.spliced = Some((body, Other::Next(next))),
             }
         }
         let Some((stream, _)) = &mut self.spliced else { return Poll::Ready(None) };
@@ -354,7 +354,7 @@ impl Conversation {
     }
 
     /// What has become of configuration that was to be added.
-    pub(super) fn tell_configured(&mut self, outcome: Result<Rc<Known>, String>) {
+    pub(super) fn tell_configured(&mut self, outcome: Result<Rc<EncodedSettings>, String>) {
         let mut message = Vec::with_capacity(64);
         match outcome {
             Ok(known) => {

@@ -4,7 +4,7 @@ use super::state::HasPerl;
 use crate::module::cgi;
 use crate::request::Request;
 use crate::request::settings;
-use crate::technique::directories::{Directories, Known, tell_limits};
+use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Groups, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
@@ -43,7 +43,7 @@ thread_local! {
 }
 
 /// The configuration of a request.
-pub(super) fn known(request: &Request, programs: Programs) -> Rc<Known> {
+pub(super) fn known(request: &Request, programs: Programs) -> Rc<EncodedSettings> {
     let all = if request.progress().additions > 0 { &ADDED } else { &KNOWN };
     all.with_borrow_mut(|known| {
         known.of(&request.resource.dir, request.server.id, programs, || {

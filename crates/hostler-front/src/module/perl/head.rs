@@ -4,7 +4,7 @@ use super::directory;
 use super::directory::Programs;
 use super::nested::Within;
 use crate::request::Request;
-use crate::technique::directories::Known;
+use crate::technique::directories::EncodedSettings;
 use crate::technique::head;
 use crate::technique::head::fields;
 use crate::values::{status, text};
@@ -56,7 +56,7 @@ pub(super) struct Task<'a> {
 pub(super) fn head<'a>(
     request: &'a Request,
     texts: &'a Texts,
-    known: &Known,
+    known: &EncodedSettings,
     task: &Task<'a>,
 ) -> RequestHead<'a> {
     let flags = flags(request, task);

@@ -12,7 +12,7 @@ use super::state::HasPerl;
 use super::{Answer, fail, nested, trip};
 use crate::hook::phases::Phase as At;
 use crate::hook::plan::plan;
-use crate::hook::registry::{Effect, Finished, Hook, Run};
+use crate::hook::registry::{AnswerFate, Effect, Hook, Run};
 use crate::hook::walk;
 use crate::log::{self, Severity};
 use crate::module::core;
@@ -401,8 +401,8 @@ pub(super) async fn ask_provider(request: &mut Request, texts: &[&[u8]]) -> Resu
 }
 
 /// Log and Cleanup of a request that was answered without a worker, or with the front's page for its status.
-pub(super) fn after(mut answered: Request, finished: Finished) {
-    let Finished { bytes, length } = finished;
+pub(super) fn after(mut answered: Request, finished: AnswerFate) {
+    let AnswerFate { bytes, length } = finished;
     let original = answered.original();
     let phases = both(by_directory(original), set(&AFTER));
     if original.progress().logged || answered.progress().logged || phases.0 == 0 {

@@ -28,10 +28,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// A question whose answer is being found.
-pub(super) type Asked = Pin<Box<dyn Future<Output = Answered>>>;
+pub(super) type Asked = Pin<Box<dyn Future<Output = WorkerAnswer>>>;
 
 /// An answer.
-pub(super) enum Answered {
+pub(super) enum WorkerAnswer {
     /// The request that it would be.
     LookedUp(Box<Sub>),
     /// The answer's body, and its status.
@@ -70,13 +70,13 @@ pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target:
         if !method.is_empty() {
             request.target.method = method;
         }
-        Answered::LookedUp(Box::new(Sub::of(request, phase).await))
+        WorkerAnswer::LookedUp(Box::new(Sub::of(request, phase).await))
     })
 }
 
 /// The next piece of a request's body, in a trip before its response.
 pub(super) fn read_body(body: RequestBody, most: u32) -> Asked {
-    Box::pin(async move { Answered::Read(body.piece(most.clamp(1, MOST) as usize).await) })
+    Box::pin(async move { WorkerAnswer::Read(body.piece(most.clamp(1, MOST) as usize).await) })
 }
 
 /// The request that asks, for its parts: they know what they are part of.
@@ -169,13 +169,13 @@ pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked 
     Box::pin(async move {
         let method = parent.target.method.clone();
         let Ok(mut next) = follow::next(parent, method, &target) else {
-            return Answered::Ran(Body::Empty.into_stream(), 500);
+            return WorkerAnswer::Ran(Body::Empty.into_stream(), 500);
         };
         next.perl_mut().progress.logged = true;
         let outcome = Box::pin(walk::answer(&mut next)).await;
         let (mut next, body, status) = sent(next, outcome).await;
         next.reply.status = status;
-        Answered::WentOn(body.into_stream(), Box::new(next))
+        WorkerAnswer::WentOn(body.into_stream(), Box::new(next))
     })
 }
 
@@ -195,13 +195,13 @@ pub(super) fn tell_next(next: &Request, exchange: &mut Exchange) {
     exchange.again(&known.definition(), &message);
 }
 
-async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
+async fn ran(sub: Sub, changes: Option<Changes>) -> WorkerAnswer {
     let Sub { mut request, status, answer } = sub;
     if let Some(text) = answer {
-        return Answered::Ran(Body::Bytes(text).into_stream(), status);
+        return WorkerAnswer::Ran(Body::Bytes(text).into_stream(), status);
     }
     if status != 200 {
-        return Answered::Ran(Body::Empty.into_stream(), status);
+        return WorkerAnswer::Ran(Body::Empty.into_stream(), status);
     }
     if let Some(changes) = changes {
         let before = request.resource.filename.clone();
@@ -209,11 +209,11 @@ async fn ran(sub: Sub, changes: Option<Changes>) -> Answered {
         if request.resource.filename != before
             && let Err(halt) = Box::pin(core::walk::find_again(&mut request)).await
         {
-            return Answered::Ran(Body::Empty.into_stream(), status_of(&halt));
+            return WorkerAnswer::Ran(Body::Empty.into_stream(), status_of(&halt));
         }
     }
     let (_, body, status) = answered(request).await;
-    Answered::Ran(body.into_stream(), status)
+    WorkerAnswer::Ran(body.into_stream(), status)
 }
 
 fn status_of(halt: &Halt) -> u16 {

@@ -7,7 +7,7 @@ use crate::log::{self, Severity};
 use crate::module::include;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
-use crate::technique::dialect::{Answered, Asked, Dialect, Logged, Own};
+use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
 use crate::technique::reply::table;
 use bytes::Bytes;
 use hostler_config::directives::php;
@@ -32,7 +32,7 @@ impl Dialect for Said {
             }
             FromPhp::Logged { variables, notes } => {
                 let (variables, notes) = (table(message, &variables), table(message, &notes));
-                Own::Logged(Box::new(Logged { variables, notes }))
+                Own::Logged(Box::new(LogNotes { variables, notes }))
             }
             FromPhp::LookUp(target) => Own::Asked(look_up(request, target)),
             FromPhp::Include(target) => Own::Asked(included(request, target)),
@@ -122,8 +122,8 @@ fn look_up(request: &Request, target: &[u8]) -> Asked {
     })
 }
 
-fn told(answer: &ToPhp<'_>) -> Answered {
-    Answered { part: None, told: answer.to_bytes(), broken: Vec::new() }
+fn told(answer: &ToPhp<'_>) -> Answer {
+    Answer { part: None, told: answer.to_bytes(), broken: Vec::new() }
 }
 
 /// The request that a URL would be; redirects within the server are followed.
@@ -163,7 +163,7 @@ fn included(request: &Request, target: &[u8]) -> Asked {
         };
         let part = (!matches!(body, Body::Empty)).then(|| body.into_stream());
         let broken = ToPhp::Included(500).to_bytes();
-        Answered { part, told: ToPhp::Included(status).to_bytes(), broken }
+        Answer { part, told: ToPhp::Included(status).to_bytes(), broken }
     })
 }
 

@@ -12,7 +12,7 @@ use hostler_config::Server;
 use hostler_config::directives::proxy::checks::{CheckMethod, INTERVAL};
 use hostler_config::directives::proxy::{Balancer as Said, Worker};
 use hostler_expr::{Answer, Captures, Host, Variable};
-use hostler_gateway::backend::http::{Asked, Event, Said as Head, Sending};
+use hostler_gateway::backend::http::{Event, RequestFacts, Said as Head, Sending};
 use hostler_gateway::upstream::{Connection, Exchange, Request, Target, Upstream};
 use hostler_http1::answer::Limits;
 use std::borrow::Cow;
@@ -63,12 +63,12 @@ struct Check {
 }
 
 /// What a condition may ask of an answer.
-struct Answered {
+struct CheckAnswer {
     said: Head,
     body: Vec<u8>,
 }
 
-impl Host for Answered {
+impl Host for CheckAnswer {
     fn variable(&self, variable: Variable) -> Answer<Option<Cow<'_, [u8]>>> {
         Answer::Ready(match variable {
             Variable::RequestStatus => Some(self.said.head.status.to_string().into_bytes().into()),
@@ -195,7 +195,7 @@ impl Check {
         let request = Request {
             head: head.into(),
             sending: Sending::None,
-            asked: Asked { head: method == "HEAD", upgrades: false },
+            asked: RequestFacts { head: method == "HEAD", upgrades: false },
             limits: Limits::default(),
             timeout: limit,
         };
@@ -204,7 +204,7 @@ impl Check {
         loop {
             let event = poll_fn(|context| exchange.poll_next(context)).await;
             match (event.map_err(|failure| failure.kind.to_string())?, &mut answered) {
-                (Event::Head(said), _) => answered = Some(Answered { said, body: Vec::new() }),
+                (Event::Head(said), _) => answered = Some(CheckAnswer { said, body: Vec::new() }),
                 (Event::Body(piece), Some(answered)) if answered.body.len() + piece.len() <= BODY => {
                     answered.body.extend_from_slice(&piece);
                 }
@@ -216,7 +216,7 @@ impl Check {
         self.judge(&answered.ok_or("there is no answer")?)
     }
 
-    fn judge(&self, answered: &Answered) -> Result<(), String> {
+    fn judge(&self, answered: &CheckAnswer) -> Result<(), String> {
         let status = answered.said.head.status;
         let name = self.worker.parameters.check.expr.as_deref();
         let Some(condition) = name.and_then(|name| self.server.conf.proxy.condition(name)) else {

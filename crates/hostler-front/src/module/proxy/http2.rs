@@ -5,7 +5,7 @@ use super::run::connect;
 use super::target::Destination;
 use crate::request::Request;
 use hostler_gateway::upstream::{
-    Exchange, Failure, Http2Head, Multiplexed, NotConnected, Request as Outgoing, Secure,
+    Exchange, Failure, Http2Connection, Http2Head, NotConnected, Request as Outgoing, Secure,
 };
 use hostler_http1::framing::has_token;
 use std::rc::Rc;
@@ -58,7 +58,7 @@ async fn make(
     request: &Request,
     to: &Destination,
     secure: Option<&Arc<Secure>>,
-) -> Result<Rc<Multiplexed>, NotConnected> {
+) -> Result<Rc<Http2Connection>, NotConnected> {
     let connection = connect(request, to, secure).await?;
     let limit: Duration = to.connect_timeout(request);
     match tokio::time::timeout(limit, to.upstream.multiplex(connection)).await {

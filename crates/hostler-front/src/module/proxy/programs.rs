@@ -12,7 +12,7 @@ use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::ClientBody;
 use crate::module::proxy_fcgi;
-use crate::module::socket::talk::Missed;
+use crate::module::socket::talk::NoAnswer;
 use crate::module::socket::worker::Worker;
 use crate::request::Request;
 use crate::request::flow::Halt;
@@ -45,14 +45,14 @@ pub(super) async fn handle(request: &mut Request, aim: &Aim, whose: &Whose) -> R
                 note_failure(request, &to, request.reply.status);
                 return overridden(request).map_or(Ok(body), Err);
             }
-            Err(Missed::Halt(halt)) => return Err(halt),
+            Err(NoAnswer::Halt(halt)) => return Err(halt),
             Err(missed) => missed,
         };
         to.upstream.fail();
         if !balanced.may_go_on(whose) {
             return Err(missed.halt(request, LOG));
         }
-        if let Missed::NotConnected(error, _) = &missed {
+        if let NoAnswer::NotConnected(error, _) = &missed {
             log::failure_soon(request, LOG, error, to.upstream.name().as_bytes());
         }
     }
@@ -63,12 +63,11 @@ async fn attempt(
     request: &mut Request,
     to: &Destination,
     client: &mut Option<ClientBody>,
-) -> Result<Body, Missed> {
-    let usage = to
-        .upstream
-        .enter()
-        .await
-        .map_err(|why| Missed::NotConnected(Error::because(Kind::NotConnected, why.to_string()), 503))?;
+) -> Result<Body, NoAnswer> {
+    let usage =
+        to.upstream.enter().await.map_err(|why| {
+            NoAnswer::NotConnected(Error::because(Kind::NotConnected, why.to_string()), 503)
+        })?;
     let timeout = to.timeout(request);
     let target = Arc::new(Target {
         address: address(&to.url),
@@ -95,19 +94,19 @@ async fn attempt(
         proxy_fcgi::serve(request, &worker, target, (&path, keep), timeout, client).await?
     };
     Ok(match body {
-        Body::Stream(stream) => Body::Stream(Box::new(Counted { stream, usage })),
+        Body::Stream(stream) => Body::Stream(Box::new(BusyBody { stream, usage })),
         whole => whole,
     })
 }
 
 /// An answer's body on its way: as long as it is, the server counts as busy.
-struct Counted {
+struct BusyBody {
     stream: Box<dyn BodyStream>,
     #[allow(dead_code, reason = "it counts as long as it is there")]
     usage: Usage,
 }
 
-impl BodyStream for Counted {
+impl BodyStream for BusyBody {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         self.stream.poll_chunk(context)
     }
@@ -183,17 +182,17 @@ async fn contain(
     path: &[u8],
     to: &Destination,
     timeout: Duration,
-) -> Result<Body, Missed> {
+) -> Result<Body, NoAnswer> {
     let (thread, server) = (request.thread.clone(), request.server.clone());
     let pool = match thread.shared.sockets.pool::<Ajp>(&thread, &server, target) {
         Ok(pool) => pool,
-        Err(error) => return Err(Missed::Halt(fail(request, LOG, &error))),
+        Err(error) => return Err(NoAnswer::Halt(fail(request, LOG, &error))),
     };
     if let Some(limit) = to.parameters.ping {
         let asked = container::ping(request, &pool, limit).await;
         asked.map_err(|why| {
             let why = format!("it does not say within {limit:?} that it is there: {why}");
-            Missed::NotConnected(Error::because(Kind::NotConnected, why), 503)
+            NoAnswer::NotConnected(Error::because(Kind::NotConnected, why), 503)
         })?;
     }
     let secret = to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()));
@@ -202,7 +201,7 @@ async fn contain(
     let answered = container::attempt(request, pool, told, LOG).await?;
     let body = answered.map_err(|error| {
         let status = error.status();
-        Missed::NotConnected(error, status)
+        NoAnswer::NotConnected(error, status)
     })?;
     let mut fields = std::mem::take(&mut request.reply.headers_out);
     answer::map(request, to.upstream.name(), &mut fields);

@@ -19,7 +19,7 @@ use crate::technique::sockets;
 use crate::technique::websocket;
 use hostler_config::directives::proxy::BadHeader;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
-use hostler_gateway::backend::http::{Asked, Event, Said};
+use hostler_gateway::backend::http::{Event, RequestFacts, Said};
 use hostler_gateway::upstream::Request as Outgoing;
 use hostler_gateway::upstream::{
     Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Secure, Session, Target, Upstream,
@@ -41,7 +41,7 @@ const MOST_REPEATS: u32 = 2;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why there is no answer of a server.
-enum Missed {
+enum NoAnswer {
     /// It could not be connected to: another one may.
     NotConnected(String),
     /// Its name has no address: another one's may have.
@@ -78,13 +78,13 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
             Err(missed) => missed,
         };
         let why = match missed {
-            Missed::Halt(halt) => return Err(halt),
+            NoAnswer::Halt(halt) => return Err(halt),
             // Quirk(apache): without a balancer that is a 500, and asked again the next time.
-            Missed::NoAddress(why) if matches!(whose, Whose::One(_)) => {
+            NoAnswer::NoAddress(why) if matches!(whose, Whose::One(_)) => {
                 log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
                 return Err(Halt::Status(500));
             }
-            Missed::NotConnected(why) | Missed::NoAddress(why) => why,
+            NoAnswer::NotConnected(why) | NoAnswer::NoAddress(why) => why,
         };
         to.upstream.fail();
         log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
@@ -187,14 +187,14 @@ fn tell(request: &mut Request, balancer: &str, to: &Destination, balanced: &Bala
     }
 }
 
-type Attempted = Result<Body, (Missed, Option<Upload>)>;
+type Attempted = Result<Body, (NoAnswer, Option<Upload>)>;
 
 /// Sends the request to a server. What is left of its body comes back where another one may get it.
 async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) -> Attempted {
-    let halt = |halt| (Missed::Halt(halt), None);
+    let halt = |halt| (NoAnswer::Halt(halt), None);
     let mut usage = match to.upstream.enter().await {
         Ok(usage) => usage,
-        Err(why) => return Err((Missed::NotConnected(why.to_string()), Some(upload))),
+        Err(why) => return Err((NoAnswer::NotConnected(why.to_string()), Some(upload))),
     };
     let key = websocket::key(request);
     let outgoing = outgoing(request, to, &upload, key.as_deref());
@@ -223,7 +223,7 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
                 (upload, usage) = parts(conversation);
                 if must_ask {
                     upload.rewind();
-                    return Err((Missed::NotConnected(failure.kind.to_string()), Some(upload)));
+                    return Err((NoAnswer::NotConnected(failure.kind.to_string()), Some(upload)));
                 }
                 if repeats == MOST_REPEATS || !may_repeat(request, &failure, &mut upload) {
                     return Err(halt(failed(request, to, &failure)));
@@ -257,8 +257,8 @@ fn not_started(
     to: &Destination,
     why: NotBegun,
     upload: Upload,
-) -> (Missed, Option<Upload>) {
-    let halt = |halt| (Missed::Halt(halt), None);
+) -> (NoAnswer, Option<Upload>) {
+    let halt = |halt| (NoAnswer::Halt(halt), None);
     match why {
         // Quirk(apache): it has been connected to, so it has not failed, and no other one is asked.
         NotBegun::Connection(why @ NotConnected::Handshake(_)) => {
@@ -266,9 +266,9 @@ fn not_started(
             halt(Halt::Status(500))
         }
         NotBegun::Connection(why @ NotConnected::Name(_)) => {
-            (Missed::NoAddress(why.to_string()), Some(upload))
+            (NoAnswer::NoAddress(why.to_string()), Some(upload))
         }
-        NotBegun::Connection(why) => (Missed::NotConnected(why.to_string()), Some(upload)),
+        NotBegun::Connection(why) => (NoAnswer::NotConnected(why.to_string()), Some(upload)),
         NotBegun::Server(failure) => halt(failed(request, to, &failure)),
         NotBegun::Unsayable => {
             let why = "HTTP/2 has no words for its method, host or path";
@@ -312,7 +312,7 @@ fn outgoing(request: &Request, to: &Destination, upload: &Upload, key: Option<&s
     Outgoing {
         head: outgoing::head(request, to, framing),
         sending: upload.sending,
-        asked: Asked { head: request.is_head(), upgrades: upgrade.is_some() },
+        asked: RequestFacts { head: request.is_head(), upgrades: upgrade.is_some() },
         limits: Limits { bad_line, line: to.parameters.field_size.unwrap_or(limits.line), ..limits },
         timeout: to.timeout(request),
     }
@@ -443,7 +443,7 @@ fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broke
         Broken::Server(failure) => format!("{}: {}", upstream.name(), failure.kind),
     };
     log::request(request, Severity::Error, "proxy", &why);
-    Body::Stream(Box::new(crate::technique::gathered::Truncated { gathered, why: Some(why) }))
+    Body::Stream(Box::new(crate::technique::gathered::Remains { gathered, why: Some(why) }))
 }
 
 /// The connection speaks another protocol from here on.

@@ -7,7 +7,7 @@ use crate::limits::budget;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Found, Request};
 use hostler_expr::{Answer, FileTest, Question};
-use hostler_rewrite::{Ahead, Host, Looked, Need, Variable, escape};
+use hostler_rewrite::{Ahead, Host, LookupResult, Need, Variable, escape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -28,13 +28,13 @@ struct Seen {
 /// Answers for rules.
 #[derive(Default)]
 pub(super) struct Fetched {
-    subrequests: HashMap<(Ahead, Vec<u8>), Option<Looked>>,
+    subrequests: HashMap<(Ahead, Vec<u8>), Option<LookupResult>>,
     ahead: Vec<Seen>,
     maps: MapAnswers,
 }
 
 impl Fetched {
-    pub(super) fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<Looked>> {
+    pub(super) fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<LookupResult>> {
         self.subrequests.get(&(how, target.to_vec())).map_or(Answer::Pending, |it| Answer::Ready(it.clone()))
     }
 
@@ -105,7 +105,7 @@ async fn sub(request: &Request, how: Ahead, target: &[u8]) -> Option<(Request, C
     })
 }
 
-fn looked_up(how: Ahead, sub: &Request, phase: &Continue) -> Looked {
+fn looked_up(how: Ahead, sub: &Request, phase: &Continue) -> LookupResult {
     let slash = sub.resource.found.is_directory()
         && !sub.resource.filename.ends_with(b"/")
         && sub.resource.dir.dir.redirects_to_slash();
@@ -115,7 +115,7 @@ fn looked_up(how: Ahead, sub: &Request, phase: &Continue) -> Looked {
         Ok(()) | Err(Halt::Redirect { .. } | Halt::Done(_)) => 200,
         Err(Halt::Status(status)) => *status,
     };
-    Looked {
+    LookupResult {
         status,
         filename: sub.resource.filename.clone(),
         exists: !matches!(sub.resource.found, Found::Nothing),

@@ -10,7 +10,7 @@ use crate::request::{Request, settings, variables};
 use bytes::Bytes;
 use hostler_config::directives::log_config::Level;
 use hostler_expr::{Answer, FileTest, Host as _, Variable as Core, effort};
-use hostler_rewrite::{Ahead, Host, Looked, Maps, Variable};
+use hostler_rewrite::{Ahead, Host, LookupResult, Maps, Variable};
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -176,7 +176,7 @@ impl Host for View<'_> {
         self.host.file_test(test, path)
     }
 
-    fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<Looked>> {
+    fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<LookupResult>> {
         self.mark(Looks::More);
         self.fetched.subrequest(how, target)
     }

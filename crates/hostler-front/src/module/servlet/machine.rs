@@ -5,7 +5,7 @@
 
 use crate::request::Request;
 use crate::request::settings::DEFAULT_PATH;
-use crate::request::thread::{Shared, Thread};
+use crate::request::thread::{SharedState, Thread};
 use crate::technique::sockets::{Address, Listening, Target};
 use hostler_config::directives::servlet::App;
 use hostler_config::{Server, pools};
@@ -96,12 +96,12 @@ pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
     })
 }
 
-fn machines(shared: &Shared) -> &'static Machines {
+fn machines(shared: &SharedState) -> &'static Machines {
     MACHINES.get_or_init(|| Machines::of(shared))
 }
 
 impl Machines {
-    fn of(shared: &Shared) -> Self {
+    fn of(shared: &SharedState) -> Self {
         let mut machines = Self { paths: Vec::new(), sites: HashMap::new(), hosts: HashMap::new() };
         let mut by_site: Vec<(SiteId, Vec<Arc<Server>>)> = Vec::new();
         for server in shared.config.servers.iter().filter(|server| !server.conf.servlet.apps.is_empty()) {
@@ -119,7 +119,7 @@ impl Machines {
         machines
     }
 
-    fn add(&mut self, shared: &Shared, site: SiteId, servers: &[Arc<Server>]) {
+    fn add(&mut self, shared: &SharedState, site: SiteId, servers: &[Arc<Server>]) {
         let mut hosts: Vec<(Arc<str>, &[App])> = Vec::new();
         for server in servers {
             let apps = &server.conf.servlet.apps[..];

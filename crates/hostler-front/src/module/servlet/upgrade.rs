@@ -20,7 +20,7 @@ use bytes::Bytes;
 use hostler_ajp::{Attribute, Head, USUAL};
 use hostler_config::directives::alias::escape_path;
 use hostler_gateway::backend::ajp::Pool;
-use hostler_gateway::backend::http::{Asked, Event, Said, Sending};
+use hostler_gateway::backend::http::{Event, RequestFacts, Said, Sending};
 use hostler_gateway::upstream::{self, Connection, Exchange, Upstream, Usage};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::answer::Limits;
@@ -85,8 +85,8 @@ pub(super) async fn respond(
         Err(error) => return Err(fail(request, LOG, &error)),
     };
     match answer(request, conversation).await {
-        Ok(Answered::Body(body)) => Ok(body),
-        Ok(Answered::Changed(tunnel)) => {
+        Ok(Answer::Body(body)) => Ok(body),
+        Ok(Answer::Changed(tunnel)) => {
             keep(machine, pool);
             Ok(Body::Tunnel(tunnel))
         }
@@ -117,7 +117,7 @@ async fn begin(
     let outgoing = upstream::Request {
         head: self::head(request, &machine.host, protocol, key.as_deref()),
         sending: Sending::None,
-        asked: Asked { head: request.is_head(), upgrades: true },
+        asked: RequestFacts { head: request.is_head(), upgrades: true },
         limits: Limits::default(),
         timeout: settings::timeout(&request.server),
     };
@@ -235,12 +235,12 @@ impl Conversation {
     }
 }
 
-enum Answered {
+enum Answer {
     Body(Body),
     Changed(Box<Tunnel>),
 }
 
-async fn answer(request: &mut Request, mut conversation: Conversation) -> Result<Answered, Error> {
+async fn answer(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
     let said = loop {
         if let Event::Head(said) = poll_fn(|context| conversation.poll_next(context)).await? {
             break said;
@@ -249,7 +249,7 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
     apply(request, &said);
     if said.head.status != 101 {
         let request = Box::new(request.for_log());
-        return Ok(Answered::Body(Body::Stream(Box::new(Output {
+        return Ok(Answer::Body(Body::Stream(Box::new(Output {
             conversation: Some(conversation),
             request,
         }))));
@@ -264,7 +264,7 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
     request.reply.headers_out.set("Connection", "Upgrade");
     let Conversation { exchange, upstream, usage, .. } = conversation;
     let connection = exchange.into_tunnel().ok_or_else(|| Error::new(Kind::System))?;
-    Ok(Answered::Changed(Box::new(Tunnel::new(connection, (upstream, usage), None))))
+    Ok(Answer::Changed(Box::new(Tunnel::new(connection, (upstream, usage), None))))
 }
 
 /// Makes the head the request's answer.

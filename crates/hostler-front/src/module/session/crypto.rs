@@ -46,13 +46,13 @@ struct Recipe {
 
 /// What a thread remembers; small tables, the oldest first.
 #[derive(Default)]
-struct Remembered {
+struct KeyCache {
     keys: Vec<(Recipe, Vec<u8>)>,
     salts: Vec<(Arc<str>, Salt, Instant)>,
 }
 
 thread_local! {
-    static REMEMBERED: RefCell<Remembered> = RefCell::default();
+    static REMEMBERED: RefCell<KeyCache> = RefCell::default();
 }
 
 /// The text of a session, in the form of its cookie.

@@ -54,14 +54,14 @@ pub(crate) enum Redirects {
 type Conversation<P> = Program<P, ClientBody, ErrorLines>;
 
 /// Why a program has given no answer.
-pub(crate) enum Missed {
+pub(crate) enum NoAnswer {
     /// It could not be connected to: another one may. The status is the one for that.
     NotConnected(Error, u16),
     /// The answer to the client.
     Halt(Halt),
 }
 
-impl Missed {
+impl NoAnswer {
     /// The answer where there is no other program.
     pub(crate) fn halt(self, request: &mut Request, module: &str) -> Halt {
         match self {
@@ -71,7 +71,7 @@ impl Missed {
     }
 }
 
-impl From<Halt> for Missed {
+impl From<Halt> for NoAnswer {
     fn from(halt: Halt) -> Self {
         Self::Halt(halt)
     }
@@ -103,7 +103,7 @@ pub(crate) async fn attempt<P: Variables>(
     request: &mut Request,
     ask: Ask,
     client: &mut Option<ClientBody>,
-) -> Result<Body, Missed> {
+) -> Result<Body, NoAnswer> {
     let (module, status) = (ask.module, ask.status);
     request.notes.set(UNRANGED, Bytes::from_static(b"1"));
     let redirects = ask.redirects;
@@ -111,9 +111,9 @@ pub(crate) async fn attempt<P: Variables>(
         Ok(begun) => converse(request, begun, (module, status), redirects).await,
         Err(error) if error.kind == Kind::NotConnected => {
             let status = status(&error);
-            Err(Missed::NotConnected(error, status))
+            Err(NoAnswer::NotConnected(error, status))
         }
-        Err(error) => Err(Missed::Halt(fail(request, module, &error, status(&error)))),
+        Err(error) => Err(NoAnswer::Halt(fail(request, module, &error, status(&error)))),
     }
 }
 
@@ -122,7 +122,7 @@ async fn converse<P: Variables>(
     (mut program, again): Begun<P>,
     (module, status): (&'static str, fn(&Error) -> u16),
     redirects: Redirects,
-) -> Result<Body, Missed> {
+) -> Result<Body, NoAnswer> {
     if P::IS_HTTP {
         return match program.http_header(cgi::LIMITS).await {
             Ok(header) => {
@@ -139,7 +139,7 @@ async fn converse<P: Variables>(
             Ok(program) => program,
             Err(error) if error.kind == Kind::NotConnected => {
                 let status = status(&error);
-                return Err(Missed::NotConnected(error, status));
+                return Err(NoAnswer::NotConnected(error, status));
             }
             Err(error) => return Err(fail(request, module, &error, status(&error)).into()),
         };

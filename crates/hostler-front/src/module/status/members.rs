@@ -1,14 +1,14 @@
 //! Members of balancers for `hostler status` and `hostler backend`: how they fare, and what the operator wants of them.
 
 use super::report::text;
-use crate::request::thread::Shared;
+use crate::request::thread::SharedState;
 use hostler_gateway::upstream::{Balancer, Health, States, Upstream};
 use hostler_wire::plan::MemberState;
 use hostler_wire::report::{Ask, Change, Member};
 use std::sync::Arc;
 
 /// All of them.
-pub(super) fn all(shared: &Shared) -> Vec<Member> {
+pub(super) fn all(shared: &SharedState) -> Vec<Member> {
     let members = |balancer: &Arc<Balancer>| {
         let name = balancer.name().to_owned();
         balancer.members().iter().map(move |upstream| member(&name, upstream)).collect::<Vec<_>>()
@@ -50,7 +50,7 @@ fn member(balancer: &str, upstream: &Upstream) -> Member {
 ///
 /// # Errors
 /// A sentence that says what there is not.
-pub(super) fn carry_out(shared: &Shared, asked: &Ask) -> Result<(), String> {
+pub(super) fn carry_out(shared: &SharedState, asked: &Ask) -> Result<(), String> {
     let Ask::Change { balancer, member, change } = asked else { return Ok(()) };
     let named = balancer.strip_prefix("balancer://").unwrap_or(balancer).trim_end_matches('/');
     let all = shared.upstreams.balancers().iter();

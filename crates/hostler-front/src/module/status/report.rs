@@ -5,7 +5,7 @@
 
 use super::members;
 use crate::request::counters;
-use crate::request::thread::Shared;
+use crate::request::thread::SharedState;
 use crate::site::hub::Told;
 use hostler_gateway::Kind;
 use hostler_gateway::pool::{BUCKETS, Figure, Histogram, Status, WorkerState};
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST: usize = 500;
 
 /// Answers everybody who asks, one after the other, until this front drains: a newer one answers then.
-pub(crate) async fn answer_all(shared: Arc<Shared>, told: Told) {
+pub(crate) async fn answer_all(shared: Arc<SharedState>, told: Told) {
     let Ok(listener) = listener(told.socket) else { return };
     let mut drain = shared.drain.clone();
     loop {
@@ -75,7 +75,7 @@ async fn answer(mut stream: UnixStream, report: &Report) -> io::Result<()> {
     stream.shutdown().await
 }
 
-fn report(shared: &Shared, generation: u32, started: Instant) -> Report {
+fn report(shared: &SharedState, generation: u32, started: Instant) -> Report {
     let (user, system) = super::processor_time();
     let site = |(id, name): (usize, &String)| {
         let totals = counters::of_site(&shared.counters, id as u32);

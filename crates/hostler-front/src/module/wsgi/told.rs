@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const MAX: usize = 4096;
 
 /// An encoded configuration.
-struct Known {
+struct EncodedSettings {
     /// Unique within the front's life, and the encoded `Define` message.
     directory: (u32, Arc<[u8]>),
     /// Keeps the address in the key taken.
@@ -27,7 +27,7 @@ struct Known {
 type Key = (usize, u32, Option<usize>, bool);
 
 thread_local! {
-    static KNOWN: RefCell<HashMap<Key, Known, foldhash::fast::RandomState>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<Key, EncodedSettings, foldhash::fast::RandomState>> = RefCell::default();
 }
 
 /// The configuration of a request, encoded once. `aliased`: which alias has led to it.
@@ -44,7 +44,10 @@ pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory = (id, define(request, aliased, is_filtered, id).into());
-        known.insert(key, Known { directory: directory.clone(), _dir: request.resource.dir.clone() });
+        known.insert(
+            key,
+            EncodedSettings { directory: directory.clone(), _dir: request.resource.dir.clone() },
+        );
         directory
     })
 }

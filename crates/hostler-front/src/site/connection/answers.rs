@@ -3,7 +3,7 @@
 
 use super::Link;
 use hostler_gateway::supervisor::exec::Permit;
-use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, Walked};
+use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, WalkResult};
 use std::os::fd::OwnedFd;
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ const MOST_PARENTS: usize = 10_000;
 
 /// Who waits for an answer.
 pub(super) enum Waiter {
-    Walk(oneshot::Sender<(Walked, Option<OwnedFd>)>),
+    Walk(oneshot::Sender<(WalkResult, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
     /// The last: as long as the program runs, it is counted.
     Run(Option<oneshot::Sender<Result<Begun, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),

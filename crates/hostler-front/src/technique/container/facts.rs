@@ -5,7 +5,7 @@ use crate::request::tls_facts;
 use crate::request::{Request, variables};
 use bytes::Bytes;
 use hostler_ajp::{Attribute, ForwardRequest, TooLong};
-use hostler_gateway::backend::ajp::{self, Announced, Ask};
+use hostler_gateway::backend::ajp::{self, Ask, BodyAnnouncement};
 use hostler_http1::framing;
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         let is = |other: &&[u8]| other.eq_ignore_ascii_case(name);
         let is_its_length = name.eq_ignore_ascii_case(b"Content-Length");
         // Without a body the container would wait for one; a length beside chunks is a lie about one of them.
-        let is_a_lie =
-            is_its_length && (announced == Announced::Chunks || (!has_body && !is_get_of_nothing(request)));
+        let is_a_lie = is_its_length
+            && (announced == BodyAnnouncement::Chunks || (!has_body && !is_get_of_nothing(request)));
         !NOT_SENT.iter().any(is) && !named.iter().any(is) && !is_a_lie
     };
     let headers: Vec<(&[u8], &[u8])> = request
@@ -92,13 +92,17 @@ pub(super) fn has_body(request: &Request) -> bool {
 }
 
 /// What the head says of the body.
-fn announced(request: &Request, has_body: bool) -> Announced {
+fn announced(request: &Request, has_body: bool) -> BodyAnnouncement {
     if !has_body {
-        return Announced::Nothing;
+        return BodyAnnouncement::Nothing;
     }
     let length = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
     let chunked = request.target.headers_in.contains("Transfer-Encoding");
-    if !chunked && length.is_some_and(|length| length > 0) { Announced::Length } else { Announced::Chunks }
+    if !chunked && length.is_some_and(|length| length > 0) {
+        BodyAnnouncement::Length
+    } else {
+        BodyAnnouncement::Chunks
+    }
 }
 
 /// A length of zero may be told where there is no body.

@@ -10,7 +10,7 @@ use hostler_config::Server;
 use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
 use hostler_gateway::supervisor::Process;
-use hostler_gateway::supervisor::fork::{Host, Started};
+use hostler_gateway::supervisor::fork::{Host, NewParent};
 use hostler_gateway::{Error, Kind};
 use hostler_sys::pipe::{Direction, Pipe};
 use hostler_wire::codec::Encoder;
@@ -48,7 +48,7 @@ impl EngineHost {
         &self.thread.shared.config.servers[self.pool.servers[0] as usize]
     }
 
-    async fn run(&self, fresh: bool) -> Result<Started, Error> {
+    async fn run(&self, fresh: bool) -> Result<NewParent, Error> {
         let site = self.thread.site(self.server());
         let link = site.link().await.map_err(|error| self.site_error(error))?;
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
@@ -66,7 +66,7 @@ impl EngineHost {
         let running = running.map_err(|error| self.site_error(error))?;
         let (pid, adopted) = (running.pid(), running.is_adopted());
         let (output, process) = ([output.0, errors.0], Box::new(Parent(running)));
-        Ok(Started { control, output, pid, door: Some(door), adopted, process })
+        Ok(NewParent { control, output, pid, door: Some(door), adopted, process })
     }
 
     /// Equal for all generations in which a parent would be started alike and told to load the same. Where in the
@@ -108,7 +108,7 @@ impl EngineHost {
 }
 
 impl Host for EngineHost {
-    async fn start(&self, fresh: bool) -> Result<Started, Error> {
+    async fn start(&self, fresh: bool) -> Result<NewParent, Error> {
         self.run(fresh).await
     }
 

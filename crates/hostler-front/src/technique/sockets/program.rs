@@ -62,7 +62,7 @@ impl fmt::Display for Listening {
 }
 
 /// Starts it, for one pool.
-pub(super) struct Started {
+pub(super) struct RunningProgram {
     thread: Rc<Thread>,
     server: Arc<Server>,
     program: Listening,
@@ -94,7 +94,7 @@ impl Drop for Place {
     }
 }
 
-impl Started {
+impl RunningProgram {
     pub(super) fn new<P: Protocol>(
         thread: &Rc<Thread>,
         server: &Arc<Server>,
@@ -127,14 +127,14 @@ impl Started {
     }
 }
 
-impl Host for Started {
-    async fn start(&self) -> Result<listen::Started, Error> {
+impl Host for RunningProgram {
+    async fn start(&self) -> Result<listen::RunningProgram, Error> {
         let place = Place::take(&self.running, self.program.most)?;
         let site = self.thread.site(&self.server);
         let link = site.link().await?;
         let [output, errors] = link.pipes([Direction::FromProgram; 2]).await?;
         let listener = link.listen(self.run(), [output.1, errors.1], None).await?;
-        Ok(listen::Started {
+        Ok(listen::RunningProgram {
             pid: listener.running.pid(),
             process: Box::new(Watched(listener.running, place)),
             output: [output.0, errors.0],

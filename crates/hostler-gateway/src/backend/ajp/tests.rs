@@ -132,9 +132,9 @@ fn run(test: impl AsyncFnOnce(&Container, Arc<Pool>)) {
     });
 }
 
-fn work(path: &str, announced: Announced) -> stream::Work<Ask> {
+fn work(path: &str, announced: BodyAnnouncement) -> stream::Work<Ask> {
     let headers: &[(&[u8], &[u8])] =
-        if announced == Announced::Length { &[(b"Content-Length", b"1")] } else { &[] };
+        if announced == BodyAnnouncement::Length { &[(b"Content-Length", b"1")] } else { &[] };
     let request = ForwardRequest {
         method: b"GET",
         protocol: b"HTTP/1.1",
@@ -150,7 +150,7 @@ fn work(path: &str, announced: Announced) -> stream::Work<Ask> {
     stream::Work {
         thread: 0,
         head: head(&request, USUAL).unwrap(),
-        has_body: announced != Announced::Nothing,
+        has_body: announced != BodyAnnouncement::Nothing,
         timeout: TIMEOUT,
         on_abandon: OnAbandon::TakeBackOrKill(TIMEOUT),
         ask: Ask::usual(announced),
@@ -202,13 +202,13 @@ async fn send(mut exchange: Exchange, pieces: &[&[u8]]) -> Result<String, Error>
 fn a_connection_serves_one_request_after_another() {
     run(async |container, pool| {
         for _ in 0..3 {
-            let exchange = pool.begin(work("/", Announced::Nothing)).await.unwrap();
+            let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
             assert_eq!(finish(exchange).await.unwrap(), "200 hello");
         }
         assert_eq!(container.connections.load(Relaxed), 1);
-        let exchange = pool.begin(work("/alone", Announced::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/alone", BodyAnnouncement::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
-        let exchange = pool.begin(work("/", Announced::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
         assert_eq!(container.connections.load(Relaxed), 2);
     });
@@ -220,11 +220,11 @@ fn a_body_goes_as_it_is_asked_for() {
         let large = vec![b'x'; 300_000];
         let small: Vec<&[u8]> = vec![b"ab"; 50];
         for (announced, pieces, expected) in [
-            (Announced::Length, vec![&large[..], &large[..]], "600000"),
-            (Announced::Chunks, vec![&large[..]], "300000"),
-            (Announced::Length, small.clone(), "100"),
-            (Announced::Chunks, small, "100"),
-            (Announced::Chunks, Vec::new(), "0"),
+            (BodyAnnouncement::Length, vec![&large[..], &large[..]], "600000"),
+            (BodyAnnouncement::Chunks, vec![&large[..]], "300000"),
+            (BodyAnnouncement::Length, small.clone(), "100"),
+            (BodyAnnouncement::Chunks, small, "100"),
+            (BodyAnnouncement::Chunks, Vec::new(), "0"),
         ] {
             let exchange = pool.begin(work("/read", announced)).await.unwrap();
             assert_eq!(send(exchange, &pieces).await.unwrap(), expected, "{announced:?}");
@@ -236,13 +236,13 @@ fn a_body_goes_as_it_is_asked_for() {
 #[test]
 fn a_body_that_nobody_reads_is_not_taken_without_end() {
     run(async |_, pool| {
-        let mut exchange = pool.begin(work("/wait", Announced::Chunks)).await.unwrap();
+        let mut exchange = pool.begin(work("/wait", BodyAnnouncement::Chunks)).await.unwrap();
         exchange.send(&vec![b'x'; 100_000]);
         let room = poll_fn(|context| std::task::Poll::Ready(exchange.poll_room(context).is_ready())).await;
         assert!(!room);
         // It has answered without reading: another request needs another connection.
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
-        let exchange = pool.begin(work("/", Announced::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
     });
 }
@@ -255,7 +255,7 @@ fn each_failure_has_its_cause() {
             ("/again", Kind::ProtocolViolation, "before it has got"),
             ("/close", Kind::ConnectionClosed, ""),
         ] {
-            let exchange = pool.begin(work(path, Announced::Chunks)).await.unwrap();
+            let exchange = pool.begin(work(path, BodyAnnouncement::Chunks)).await.unwrap();
             let error = finish(exchange).await.unwrap_err();
             assert_eq!(error.kind, kind, "{path}");
             assert!(error.to_string().contains(why), "{error}");

@@ -1,7 +1,7 @@
 //! HTTP/1.1 over the pools of workers: for programs that are started and counted here, and serve one request of a
 //! connection at a time. (Servers that are there already have [`crate::upstream`].)
 
-use super::{Answer, Asked, Event as Told, Malformed, Said, Sending};
+use super::{Answer, Event as Told, Malformed, RequestFacts, Said, Sending};
 use crate::backend::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Bytes, BytesMut};
 use hostler_http1::answer::Limits;
@@ -21,7 +21,7 @@ pub struct Ask {
     /// How its body is sent.
     pub sending: Sending,
     /// What makes its answer understood; another protocol may not be asked for.
-    pub asked: Asked,
+    pub asked: RequestFacts,
 }
 
 /// A conversation.
@@ -40,7 +40,7 @@ impl Protocol for Http {
     type Head = Said;
 
     fn answer(ask: &Ask) -> Talk {
-        let asked = Asked { upgrades: false, ..ask.asked };
+        let asked = RequestFacts { upgrades: false, ..ask.asked };
         Talk { answer: Answer::to(asked, Limits::default()), sending: ask.sending, pending: BytesMut::new() }
     }
 

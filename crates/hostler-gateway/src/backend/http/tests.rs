@@ -1,7 +1,7 @@
 use super::*;
 
 /// What a reader makes of an answer that comes in pieces of so many bytes.
-fn read(text: &[u8], piece: usize, asked: Asked) -> Result<(Vec<String>, bool), String> {
+fn read(text: &[u8], piece: usize, asked: RequestFacts) -> Result<(Vec<String>, bool), String> {
     let mut answer = Answer::to(asked, Limits::default());
     let (mut bytes, mut said, mut body) = (BytesMut::new(), Vec::new(), Vec::new());
     for part in text.chunks(piece) {
@@ -24,7 +24,7 @@ fn read(text: &[u8], piece: usize, asked: Asked) -> Result<(Vec<String>, bool), 
     Ok((said, keeps))
 }
 
-fn all(text: &str, asked: Asked) -> Result<(Vec<String>, bool), String> {
+fn all(text: &str, asked: RequestFacts) -> Result<(Vec<String>, bool), String> {
     let whole = read(text.as_bytes(), text.len(), asked);
     for piece in 1..text.len() {
         let (one, other) = (read(text.as_bytes(), piece, asked), &whole);
@@ -40,7 +40,7 @@ fn all(text: &str, asked: Asked) -> Result<(Vec<String>, bool), String> {
 
 #[test]
 fn answers_are_the_same_however_they_come() {
-    let plain = Asked::default();
+    let plain = RequestFacts::default();
     for (text, said, keeps) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", &["head 200", "hello"][..], true),
         (
@@ -68,15 +68,18 @@ fn answers_are_the_same_however_they_come() {
 
 #[test]
 fn a_connection_is_not_used_again_after_bytes_behind_the_end() {
-    let (said, keeps) =
-        read(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n", 99, Asked::default())
-            .unwrap();
+    let (said, keeps) = read(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n",
+        99,
+        RequestFacts::default(),
+    )
+    .unwrap();
     assert_eq!((said[1].as_str(), keeps), ("hi", false));
 }
 
 #[test]
 fn a_head_request_s_answer_has_no_body() {
-    let asked = Asked { head: true, ..Asked::default() };
+    let asked = RequestFacts { head: true, ..RequestFacts::default() };
     let (said, keeps) = all("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", asked).unwrap();
     assert_eq!((said.len(), keeps), (2, true));
 }
@@ -84,8 +87,8 @@ fn a_head_request_s_answer_has_no_body() {
 #[test]
 fn another_protocol_begins_only_where_it_was_asked_for() {
     let text = "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n";
-    assert!(all(text, Asked::default()).is_err());
-    let (said, keeps) = all(text, Asked { upgrades: true, ..Asked::default() }).unwrap();
+    assert!(all(text, RequestFacts::default()).is_err());
+    let (said, keeps) = all(text, RequestFacts { upgrades: true, ..RequestFacts::default() }).unwrap();
     assert_eq!((said, keeps), (vec!["head 101".to_owned(), "upgraded".to_owned()], false));
 }
 
@@ -98,10 +101,10 @@ fn what_is_malformed_is_told() {
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "Content-Length"),
         ("hello, I am no server", "hello, I am"),
     ] {
-        let error = read(text.as_bytes(), text.len(), Asked::default()).unwrap_err();
+        let error = read(text.as_bytes(), text.len(), RequestFacts::default()).unwrap_err();
         assert!(error.contains(why), "{text:?}: {error}");
     }
-    assert!(read(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40), 9999, Asked::default()).is_err());
+    assert!(read(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40), 9999, RequestFacts::default()).is_err());
 }
 
 #[test]

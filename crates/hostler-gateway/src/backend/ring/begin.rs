@@ -1,6 +1,6 @@
 //! How a request gets a worker: at once, or when it has waited for its turn.
 
-use super::{Begun, Exchange, Pool, Work, listen};
+use super::{Exchange, Pool, RunningRequest, Work, listen};
 use crate::Error;
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +46,7 @@ impl Pool {
         self: &Arc<Self>,
         work: Work,
         since: Instant,
-    ) -> Result<Begun, Error> {
+    ) -> Result<RunningRequest, Error> {
         listen::join(self, work.thread)?;
         self.wait(work, since).await
     }

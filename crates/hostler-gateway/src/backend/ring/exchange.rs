@@ -4,7 +4,7 @@ use super::place::Channel;
 use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
 use super::turn::Turn;
-use super::{Begun, Cutter, Frame, Pool, Unsent};
+use super::{Cutter, Frame, Pool, RunningRequest, Unsent};
 use crate::backend::Request as _;
 use crate::pool::WorkerId;
 use crate::{Error, Kind};
@@ -24,7 +24,7 @@ use std::task::{Context, Poll, ready};
 ///
 /// [`OnAbandon`]: crate::backend::OnAbandon
 pub struct Exchange {
-    begun: Begun,
+    begun: RunningRequest,
     /// Where this thread keeps the channel.
     slot: usize,
     cutter: Cutter,
@@ -52,18 +52,18 @@ pub struct Exchange {
     not_send: PhantomData<Rc<()>>,
 }
 
-type Again = Pin<Box<dyn Future<Output = Result<Begun, Error>>>>;
+type Again = Pin<Box<dyn Future<Output = Result<RunningRequest, Error>>>>;
 
 /// Configurations that a conversation remembers to have told; beyond that it tells them again.
 const DEFINED: usize = 1024;
 
 impl Exchange {
-    pub(super) fn new(begun: Begun) -> Self {
+    pub(super) fn new(begun: RunningRequest) -> Self {
         begun.pool.counters.begun.fetch_add(1, Relaxed);
         Self::with(begun)
     }
 
-    fn with(mut begun: Begun) -> Self {
+    fn with(mut begun: RunningRequest) -> Self {
         let uploading = begun.work.has_body();
         let place = begun.place.take();
         let over = place.is_none();
@@ -304,7 +304,7 @@ impl Exchange {
     fn end(&mut self, frame: &Frame) {
         self.over = true;
         drop(thread::leave(self.slot));
-        let Begun { pool, worker, index, since, .. } = &self.begun;
+        let RunningRequest { pool, worker, index, since, .. } = &self.begun;
         pool.counters.served.fetch_add(1, Relaxed);
         worker.ended.fetch_add(1, Relaxed);
         pool.counters.latency.add(since.elapsed());
@@ -321,7 +321,7 @@ impl Exchange {
     fn fail(&mut self, failure: &Failure) -> Error {
         self.over = true;
         drop(thread::leave(self.slot));
-        let Begun { pool, worker, since, .. } = &self.begun;
+        let RunningRequest { pool, worker, since, .. } = &self.begun;
         let error = match failure {
             Failure::Died => match worker.death.get() {
                 Some(death) => worker.died(*death, *since),

@@ -45,12 +45,12 @@ pub(crate) struct Kept(AtomicUsize);
 
 /// A part of it.
 #[derive(Debug)]
-struct Counted {
+struct CountedPart {
     kept: Arc<Kept>,
     bytes: Vec<u8>,
 }
 
-impl Counted {
+impl CountedPart {
     /// # Errors
     /// [`Violation::TooMuch`].
     fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Violation> {
@@ -60,13 +60,13 @@ impl Counted {
     }
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedPart {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedPart {
     fn drop(&mut self) {
         self.kept.0.fetch_sub(self.bytes.capacity(), Relaxed);
     }
@@ -115,7 +115,8 @@ impl Cutter {
         let is_large = self.partial.capacity() >= UNCOUNTED;
         if self.has_whole() {
             let bytes = std::mem::take(&mut self.partial);
-            self.pending = if is_large { Bytes::from_owner(Counted::of(bytes, kept)?) } else { bytes.into() };
+            self.pending =
+                if is_large { Bytes::from_owner(CountedPart::of(bytes, kept)?) } else { bytes.into() };
         } else if is_large && kept.0.load(Relaxed) > MOST_KEPT - self.partial.capacity() {
             return Err(Violation::TooMuch);
         }

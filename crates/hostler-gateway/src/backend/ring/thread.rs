@@ -5,7 +5,7 @@
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
 //! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
-use super::{Begun, Pool, Worker};
+use super::{Pool, RunningRequest, Worker};
 use crate::backend::Common as _;
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ struct Behind {
 }
 
 impl Entry {
-    pub(super) fn new(channel: Channel, begun: &Begun) -> Self {
+    pub(super) fn new(channel: Channel, begun: &RunningRequest) -> Self {
         let behind = begun.behind.then(|| Behind {
             pool: begun.pool.clone(),
             since: begun.since,

@@ -1,6 +1,6 @@
 //! A socket in a thread's event loop, with what has no room yet and one bounded buffer for what comes.
 
-use super::socket::{self, Socket, Watched};
+use super::socket::{self, AsyncSocket, Socket};
 use bytes::{Buf as _, Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -16,7 +16,7 @@ const NEXT_READ: usize = 64 << 10;
 /// A connected socket that somebody speaks over.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: Watched,
+    socket: AsyncSocket,
     unsent: Unsent,
     space: usize,
 }
@@ -76,7 +76,7 @@ impl Unsent {
 impl Connection {
     /// Must be called within a tokio runtime with I/O.
     pub(super) fn new(socket: Socket, unsent: Unsent) -> io::Result<Self> {
-        Ok(Self { socket: Watched::new(socket)?, unsent, space: FIRST_READ })
+        Ok(Self { socket: AsyncSocket::new(socket)?, unsent, space: FIRST_READ })
     }
 
     pub(super) fn into_parts(self) -> (Option<Socket>, Unsent) {

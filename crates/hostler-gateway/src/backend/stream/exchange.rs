@@ -5,7 +5,7 @@ use super::place::Taken;
 use super::socket::Socket;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
-use crate::pool::ticket::Begun;
+use crate::pool::ticket::RunningRequest;
 use crate::pool::worker::Death;
 use crate::{Error, Kind};
 use bytes::Bytes;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Dropped before that, the request is abandoned ([`OnAbandon`](crate::backend::OnAbandon)): its connection serves
 /// nobody else until the program is done with it.
 pub struct Exchange<P: Protocol> {
-    begun: Begun<Streams<P>>,
+    begun: RunningRequest<Streams<P>>,
     /// `None`: it is over.
     open: Option<Open<P>>,
     timer: Timer,
@@ -82,7 +82,7 @@ impl<P: Protocol> Pool<P> {
 impl<P: Protocol> Exchange<P> {
     /// Begins to speak. The inner error: the connection was closed while it was idle, and the request is to get another
     /// one.
-    fn open(mut begun: Begun<Streams<P>>) -> Result<Result<Self, Work<P::Ask>>, Error> {
+    fn open(mut begun: RunningRequest<Streams<P>>) -> Result<Result<Self, Work<P::Ask>>, Error> {
         let Some(mut taken) = begun.place.take() else { return Err(Error::new(Kind::System)) };
         if !taken.socket.as_ref().is_some_and(Socket::is_silent) {
             taken.socket = None;
@@ -204,7 +204,7 @@ impl<P: Protocol> Exchange<P> {
     }
 
     fn fail(&mut self, error: Error) -> Error {
-        let Begun { pool, worker, index, .. } = &self.begun;
+        let RunningRequest { pool, worker, index, .. } = &self.begun;
         self.open = None;
         worker.seat.tell_broken();
         pool.finished(worker.id, *index, true);

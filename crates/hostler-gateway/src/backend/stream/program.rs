@@ -6,7 +6,7 @@
 
 use super::{Event, Exchange, Protocol};
 use crate::backend::cgi::{Input, Sink};
-use crate::backend::gathered::Gathered;
+use crate::backend::gathered::PieceQueue;
 use crate::lines::Lines;
 use crate::{Error, Kind, LOGGED};
 use bytes::Bytes;
@@ -34,7 +34,7 @@ pub struct Program<P: Protocol<Head = Infallible>, I, S: Sink> {
     logged: usize,
     last: VecDeque<String>,
     /// Output that was read before anybody took it.
-    gathered: Gathered,
+    gathered: PieceQueue,
 }
 
 impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
@@ -47,7 +47,7 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             lines: Lines::default(),
             logged: 0,
             last: VecDeque::new(),
-            gathered: Gathered::default(),
+            gathered: PieceQueue::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// A connection is closed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedError {
     pub(crate) worker: WorkerId,
     /// Amid a conversation: what is at its other end may be in no good state.
     pub(crate) amid: bool,
@@ -27,12 +27,12 @@ pub struct Seat {
     /// It has served a request.
     used: AtomicBool,
     /// Who is to hear that it is closed.
-    closed: UnboundedSender<Closed>,
+    closed: UnboundedSender<ClosedError>,
 }
 
 impl Seat {
     /// `most`: requests that the connection serves, 0: any number.
-    pub(crate) const fn new(worker: WorkerId, closed: UnboundedSender<Closed>, most: u32) -> Self {
+    pub(crate) const fn new(worker: WorkerId, closed: UnboundedSender<ClosedError>, most: u32) -> Self {
         let left = AtomicU32::new(if most == 0 { u32::MAX } else { most });
         Self { worker, socket: Mutex::new(None), left, used: AtomicBool::new(false), closed }
     }
@@ -89,11 +89,11 @@ impl Seat {
     /// Says that the connection is closed, and nothing was lost by that.
     pub(crate) fn tell_closed(&self) {
         // Where nobody listens the pool has been told.
-        let _ = self.closed.send(Closed { worker: self.worker, amid: false });
+        let _ = self.closed.send(ClosedError { worker: self.worker, amid: false });
     }
 
     /// Says that the connection is closed amid a conversation.
     pub(crate) fn tell_broken(&self) {
-        let _ = self.closed.send(Closed { worker: self.worker, amid: true });
+        let _ = self.closed.send(ClosedError { worker: self.worker, amid: true });
     }
 }

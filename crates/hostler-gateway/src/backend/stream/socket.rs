@@ -59,13 +59,13 @@ impl Socket {
 
 /// A socket in this thread's event loop.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct AsyncSocket {
     /// `None`: it could not be made known anew.
     socket: Option<AsyncFd<OwnedFd>>,
     writes: bool,
 }
 
-impl Watched {
+impl AsyncSocket {
     /// Must be called within a tokio runtime with I/O.
     pub(super) fn new(socket: Socket) -> io::Result<Self> {
         let socket = match socket {

@@ -1,7 +1,7 @@
 //! The false engine.
 
 use crate::supervisor::Process;
-use crate::supervisor::fork::{Host, Started};
+use crate::supervisor::fork::{Host, NewParent};
 use crate::{Error, Kind};
 use hostler_ring::worker::{Conversation, Worker};
 use hostler_sys::fdpass;
@@ -100,7 +100,7 @@ impl Process for Immortal {
 }
 
 impl Host for FalseHost {
-    async fn start(&self, fresh: bool) -> Result<Started, Error> {
+    async fn start(&self, fresh: bool) -> Result<NewParent, Error> {
         let (control, theirs) = hostler_sys::socket::stream_pair()?;
         let pipe = || {
             let (read, _) = rustix::pipe::pipe().unwrap();
@@ -117,7 +117,7 @@ impl Host for FalseHost {
         let answer = shared.adopted.lock().unwrap().clone().filter(|_| !fresh);
         let adopted = answer.is_some();
         std::thread::spawn(move || parent(&shared, number, &theirs, answer));
-        Ok(Started {
+        Ok(NewParent {
             control,
             door: None,
             adopted,

@@ -22,7 +22,7 @@ pub trait Host {
     ///
     /// # Errors
     /// Whatever the cause is, it is told to the requests that wait.
-    fn start(&self, fresh: bool) -> impl Future<Output = Result<Started, Error>>;
+    fn start(&self, fresh: bool) -> impl Future<Output = Result<NewParent, Error>>;
     /// What the parent is to load.
     fn setup(&self) -> Setup;
     /// A pipe for what a worker writes.
@@ -43,7 +43,7 @@ pub trait Host {
 }
 
 /// A parent process that has been started.
-pub struct Started {
+pub struct NewParent {
     /// Our end of the control socket.
     pub control: OwnedFd,
     /// Our ends of the pipes of its standard output and error; they don't block.

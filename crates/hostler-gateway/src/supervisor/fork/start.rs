@@ -3,7 +3,7 @@
 use super::Parent;
 use super::deaths::Watch;
 use super::outlets::Outlets;
-use super::parent::{Host, Link, Started, shortened};
+use super::parent::{Host, Link, NewParent, shortened};
 use crate::backend::ring::memories::Memories;
 use crate::backend::ring::{Pool, Worker};
 use crate::pool::worker::describe;
@@ -38,12 +38,12 @@ fn gone(error: &io::Error) -> Error {
 
 impl<H: Host + 'static> Parent<H> {
     pub(super) async fn begin(
-        started: Started,
+        started: NewParent,
         pool: &Arc<Pool>,
         host: &Rc<H>,
         generation: u32,
     ) -> Result<Self, Error> {
-        let Started { control, output, pid, process, door, adopted } = started;
+        let NewParent { control, output, pid, process, door, adopted } = started;
         let last = Rc::new(Worker::new(0, pool, generation, Memory::create()?.0));
         let mut outputs = Vec::new();
         for pipe in output {

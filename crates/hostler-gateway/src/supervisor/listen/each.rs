@@ -4,7 +4,7 @@
 use super::Host;
 use super::program::Program;
 use crate::Error;
-use crate::backend::stream::{Closed, Pool, Protocol, Seat, Streams};
+use crate::backend::stream::{ClosedError, Pool, Protocol, Seat, Streams};
 use crate::pool::worker::Worker;
 use crate::pool::{WorkerId, WorkerState};
 use crate::supervisor::{End, SeatEvent, Source, Supervisor};
@@ -92,7 +92,7 @@ struct Programs<P: Protocol, H> {
     /// Programs that run and have no connection.
     free: Vec<Kept>,
     events: (UnboundedSender<Event>, UnboundedReceiver<Event>),
-    closed: (UnboundedSender<Closed>, UnboundedReceiver<Closed>),
+    closed: (UnboundedSender<ClosedError>, UnboundedReceiver<ClosedError>),
 }
 
 /// Starts a program and connects to it. The end of it goes to `events`.
@@ -158,7 +158,7 @@ impl<P: Protocol, H: Host> Programs<P, H> {
 
     /// A connection is closed. The program stays if it is in a good state and may serve further requests. One that is to
     /// end tells how it has ended when it has.
-    fn closed(&mut self, Closed { worker, amid }: Closed) -> SeatEvent {
+    fn closed(&mut self, ClosedError { worker, amid }: ClosedError) -> SeatEvent {
         let Some(place) = self.places.get(&worker) else { return SeatEvent::Other };
         let Some(program) = place.program.clone() else { return SeatEvent::Other };
         if !program.is_up() {

@@ -1,6 +1,6 @@
 //! A program that runs: its lines, and its end.
 
-use super::{Host, Started};
+use super::{Host, RunningProgram};
 use crate::pool::worker::describe;
 use crate::supervisor::Process;
 use crate::supervisor::lines::Lines;
@@ -41,11 +41,11 @@ type Listener = Box<dyn Fn(&[u8])>;
 impl Program {
     /// Watches over a program; must be called on a thread's `LocalSet`. `gone`: told when it has ended.
     pub(super) fn watch<H: Host>(
-        started: Started,
+        started: RunningProgram,
         host: &Rc<H>,
         gone: impl FnOnce(&Rc<Self>) + 'static,
     ) -> io::Result<Rc<Self>> {
-        let Started { pid, process, output, socket } = started;
+        let RunningProgram { pid, process, output, socket } = started;
         let program = Rc::new(Self {
             pid,
             socket,

@@ -2,7 +2,7 @@
 
 use super::exchange::Lines;
 use crate::load::plan::{Plan, Stop, Think};
-use crate::load::tally::{Asked, End, Failure, Tally};
+use crate::load::tally::{End, Failure, RequestKind, Tally};
 use crate::load::think::Random;
 use crate::load::timers::Moment;
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 /// What the clients and the driver share.
-pub(super) struct Shared {
+pub(super) struct SharedState {
     pub(super) tally: RefCell<Tally>,
     pub(super) begin: Instant,
     pub(super) lines: Lines,
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) fault: RefCell<Option<anyhow::Error>>,
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn now(&self) -> Moment {
         Moment::try_from(self.begin.elapsed().as_nanos()).unwrap_or(Moment::MAX)
     }
@@ -43,7 +43,7 @@ impl Shared {
     pub(super) async fn client(self: Rc<Self>, number: u32, think: Think) {
         let mut failures = 0;
         while number < self.wanted.get() && self.take() {
-            let asked = Asked { at: self.now(), client: number };
+            let asked = RequestKind { at: self.now(), client: number };
             let answered = self.ask(number, number as usize, asked).await;
             failures = if answered { 0 } else { failures + 1 };
             let pause = match failures {
@@ -77,7 +77,7 @@ impl Shared {
     }
 
     /// One request that is under way, counted: whether there was an answer.
-    pub(super) async fn ask(&self, number: u32, host: usize, asked: Asked) -> bool {
+    pub(super) async fn ask(&self, number: u32, host: usize, asked: RequestKind) -> bool {
         let exchange = self.lines.exchange(number, host, &self.tally);
         let end = tokio::time::timeout(self.patience(), exchange).await;
         let end = end.unwrap_or(Ok(End::Failed(Failure::Timeout)));

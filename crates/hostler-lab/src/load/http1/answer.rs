@@ -75,7 +75,7 @@ pub(super) struct Answer {
 
 /// What a piece of an answer came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum Progress {
     /// The answer goes on.
     More,
     /// The answer is whole, after so many bytes of the piece.
@@ -114,7 +114,7 @@ impl Answer {
     }
 
     /// Takes what was read.
-    pub(super) fn read(&mut self, data: &[u8], last: &mut LastHead) -> Read {
+    pub(super) fn read(&mut self, data: &[u8], last: &mut LastHead) -> Progress {
         if self.place != Place::Head {
             return self.body(data, 0);
         }
@@ -128,13 +128,13 @@ impl Answer {
         self.piece.extend_from_slice(data);
         let whole = std::mem::take(&mut self.piece);
         match self.parse(&whole, before, last) {
-            Read::Whole { used } => Read::Whole { used: used.saturating_sub(before) },
+            Progress::Whole { used } => Progress::Whole { used: used.saturating_sub(before) },
             other => other,
         }
     }
 
     /// Parses a head (and those of interim answers, RFC 9110 §15.2, before it); `old` bytes were there before.
-    fn parse(&mut self, data: &[u8], old: usize, last: &mut LastHead) -> Read {
+    fn parse(&mut self, data: &[u8], old: usize, last: &mut LastHead) -> Progress {
         let mut from = 0;
         loop {
             match parse_head(&data[from..]) {
@@ -148,17 +148,17 @@ impl Answer {
                 Ok(None) if data.len() - from <= LONGEST_HEAD => {
                     self.piece.clear();
                     self.piece.extend_from_slice(&data[from..]);
-                    return Read::More;
+                    return Progress::More;
                 }
-                _ => return Read::Wrong,
+                _ => return Progress::Wrong,
             }
         }
     }
 
-    fn begin(&mut self, head: Head, data: &[u8], used: usize) -> Read {
+    fn begin(&mut self, head: Head, data: &[u8], used: usize) -> Progress {
         self.head = Some(head);
         match head.framing {
-            Framing::Length(0) => return Read::Whole { used },
+            Framing::Length(0) => return Progress::Whole { used },
             Framing::Length(left) => self.place = Place::Body { left },
             Framing::Chunked => self.place = Place::Line(Line::Size { size: 0, digits: 0 }),
             Framing::Close => self.place = Place::Rest,
@@ -166,13 +166,13 @@ impl Answer {
         self.body(data, used)
     }
 
-    fn body(&mut self, data: &[u8], mut used: usize) -> Read {
+    fn body(&mut self, data: &[u8], mut used: usize) -> Progress {
         while used < data.len() {
             match self.place {
-                Place::Head => return Read::Wrong,
+                Place::Head => return Progress::Wrong,
                 Place::Rest => {
                     self.bytes += (data.len() - used) as u64;
-                    return Read::More;
+                    return Progress::More;
                 }
                 Place::Body { left } => {
                     let here = left.min((data.len() - used) as u64);
@@ -181,7 +181,7 @@ impl Answer {
                     let chunked = self.head.is_some_and(|head| head.framing == Framing::Chunked);
                     self.place = match left - here {
                         0 if chunked => Place::Line(Line::AfterChunk),
-                        0 => return Read::Whole { used },
+                        0 => return Progress::Whole { used },
                         left => Place::Body { left },
                     };
                 }
@@ -190,12 +190,12 @@ impl Answer {
                         self.place = place;
                         used += 1;
                     }
-                    Some(Next::End) => return Read::Whole { used: used + 1 },
-                    None => return Read::Wrong,
+                    Some(Next::End) => return Progress::Whole { used: used + 1 },
+                    None => return Progress::Wrong,
                 },
             }
         }
-        Read::More
+        Progress::More
     }
 }
 
@@ -284,18 +284,18 @@ mod tests {
     use super::*;
 
     /// Reads an answer in one piece, in pieces of one byte, and of seven; the same must come of each.
-    fn read(text: &str) -> (Read, u16, u64, bool) {
+    fn read(text: &str) -> (Progress, u16, u64, bool) {
         let mut found = Vec::new();
         for size in [text.len(), 1, 7] {
             let (mut answer, mut last, mut used) = (Answer::default(), LastHead::default(), 0);
             answer.reset();
-            let mut result = Read::More;
+            let mut result = Progress::More;
             for piece in text.as_bytes().chunks(size) {
                 result = answer.read(piece, &mut last);
-                if let Read::Whole { used: here } = result {
-                    result = Read::Whole { used: used + here };
+                if let Progress::Whole { used: here } = result {
+                    result = Progress::Whole { used: used + here };
                 }
-                if result != Read::More {
+                if result != Progress::More {
                     break;
                 }
                 used += piece.len();
@@ -311,10 +311,10 @@ mod tests {
     #[test]
     fn the_length_ends_a_body() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHelloHTTP";
-        assert_eq!(read(text), (Read::Whole { used: text.len() - 4 }, 200, 5, true));
+        assert_eq!(read(text), (Progress::Whole { used: text.len() - 4 }, 200, 5, true));
         let text = "HTTP/1.1 200 OK\r\nConnection: close\r\ncontent-length: 0\r\n\r\n";
-        assert_eq!(read(text), (Read::Whole { used: text.len() }, 200, 0, false));
-        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell"), (Read::More, 200, 4, true));
+        assert_eq!(read(text), (Progress::Whole { used: text.len() }, 200, 0, false));
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell"), (Progress::More, 200, 4, true));
     }
 
     #[test]
@@ -322,17 +322,17 @@ mod tests {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         let body = "5\r\nHello\r\n1a;name=value\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nDigest: x\r\n\r\n";
         let length = head.len() + body.len();
-        assert_eq!(read(&format!("{head}{body}rest")), (Read::Whole { used: length }, 200, 31, true));
-        assert_eq!(read(&format!("{head}0\r\n\r")), (Read::More, 200, 0, true));
-        assert_eq!(read(&format!("{head}5\r\nHelloo\r\n")).0, Read::Wrong);
-        assert_eq!(read(&format!("{head}\r\n")).0, Read::Wrong);
-        assert_eq!(read(&format!("{head}ffffffffffffffffffff\r\n")).0, Read::Wrong);
+        assert_eq!(read(&format!("{head}{body}rest")), (Progress::Whole { used: length }, 200, 31, true));
+        assert_eq!(read(&format!("{head}0\r\n\r")), (Progress::More, 200, 0, true));
+        assert_eq!(read(&format!("{head}5\r\nHelloo\r\n")).0, Progress::Wrong);
+        assert_eq!(read(&format!("{head}\r\n")).0, Progress::Wrong);
+        assert_eq!(read(&format!("{head}ffffffffffffffffffff\r\n")).0, Progress::Wrong);
     }
 
     #[test]
     fn the_connection_ends_a_body_without_length() {
         let (mut answer, mut last) = (Answer::default(), LastHead::default());
-        assert_eq!(answer.read(b"HTTP/1.1 200 OK\r\n\r\nHello", &mut last), Read::More);
+        assert_eq!(answer.read(b"HTTP/1.1 200 OK\r\n\r\nHello", &mut last), Progress::More);
         assert!(answer.ends_here() && answer.bytes() == 5 && !answer.head().unwrap().keep);
     }
 
@@ -340,17 +340,17 @@ mod tests {
     fn some_answers_have_no_body() {
         for status in [204, 304] {
             let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n");
-            assert_eq!(read(&text), (Read::Whole { used: text.len() }, status, 0, true));
+            assert_eq!(read(&text), (Progress::Whole { used: text.len() }, status, 0, true));
         }
         let text =
             "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK";
-        assert_eq!(read(text), (Read::Whole { used: text.len() }, 200, 2, true));
+        assert_eq!(read(text), (Progress::Whole { used: text.len() }, 200, 2, true));
     }
 
     #[test]
     fn what_is_not_http_is_told() {
-        assert_eq!(read("SSH-2.0-OpenSSH\r\n").0, Read::Wrong);
-        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n").0, Read::Wrong);
+        assert_eq!(read("SSH-2.0-OpenSSH\r\n").0, Progress::Wrong);
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n").0, Progress::Wrong);
         assert!(!read("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n").3);
     }
 
@@ -360,7 +360,7 @@ mod tests {
         for body in ["Hello", "World"] {
             answer.reset();
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
-            assert_eq!(answer.read(text.as_bytes(), &mut last), Read::Whole { used: text.len() });
+            assert_eq!(answer.read(text.as_bytes(), &mut last), Progress::Whole { used: text.len() });
             assert_eq!((answer.bytes(), last.find(text.as_bytes()).unwrap().1), (5, text.len() - 5));
         }
     }

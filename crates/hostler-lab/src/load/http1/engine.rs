@@ -4,7 +4,7 @@ use super::answer::LastHead;
 use super::request;
 use super::slot::{Connector, Slot, State};
 use crate::load::plan::{MOST_CLIENTS, Plan, Stop, Target, Think};
-use crate::load::tally::{Asked, End, Failure, Tally};
+use crate::load::tally::{End, Failure, RequestKind, Tally};
 use crate::load::timers::{Due, Moment, SECOND, Timers, moment, seconds};
 use crate::load::tls::Tls;
 use crate::load::{Cancel, Progress};
@@ -277,7 +277,7 @@ impl<'a> Engine<'a> {
             Some(slot) => slot,
             None if self.slots.len() < MOST_CLIENTS as usize => self.add_slot(),
             None => {
-                self.tally.ended(now, Asked { at, client: 0 }, End::Failed(Failure::Connect));
+                self.tally.ended(now, RequestKind { at, client: 0 }, End::Failed(Failure::Connect));
                 return Ok(());
             }
         };

@@ -1,9 +1,9 @@
 //! One request: sent, answered, counted; and what its client does next.
 
-use super::answer::Read;
+use super::answer::Progress;
 use super::engine::{Engine, Mode};
 use super::slot::{Attempt, State, interest};
-use crate::load::tally::{Asked, End, Failure};
+use crate::load::tally::{End, Failure, RequestKind};
 use crate::load::timers::{Due, Moment};
 use anyhow::{Context, Result};
 use rustix::event::epoll;
@@ -125,18 +125,18 @@ impl Engine<'_> {
                 };
             }
             match slot.answer.read(&self.buffer[..read], &mut self.last_head) {
-                Read::More if read < self.buffer.len() && drained => return Ok(()),
-                Read::More => {}
-                Read::Whole { used } if used < read => {
+                Progress::More if read < self.buffer.len() && drained => return Ok(()),
+                Progress::More => {}
+                Progress::Whole { used } if used < read => {
                     // More than its length: not what the server said.
                     let now = self.now();
                     return self.finished(number, now, End::Failed(Failure::Wrong));
                 }
-                Read::Whole { .. } => {
+                Progress::Whole { .. } => {
                     let now = self.now();
                     return self.whole(number, now, true);
                 }
-                Read::Wrong => {
+                Progress::Wrong => {
                     let now = self.now();
                     return self.finished(number, now, End::Failed(Failure::Wrong));
                 }
@@ -193,7 +193,7 @@ impl Engine<'_> {
             Mode::Open => (0, true),
         };
         if counts {
-            self.tally.ended(now, Asked { at: slot.asked, client }, end);
+            self.tally.ended(now, RequestKind { at: slot.asked, client }, end);
         }
         self.next(number, now)
     }

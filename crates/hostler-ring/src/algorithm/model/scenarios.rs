@@ -1,14 +1,14 @@
 //! What can go wrong between two processes, as small as it can go wrong.
 
 use super::{Byte, Model, Torn, Watched, explore};
-use crate::algorithm::{Front, Owed, Talk, announce, take};
+use crate::algorithm::{Front, PendingWakes, Talk, announce, take};
 use loom::sync::atomic::Ordering;
 
 fn next<B: Byte>(memory: &Model<B>) -> Talk {
-    next_owing(memory, &mut Owed::default())
+    next_owing(memory, &mut PendingWakes::default())
 }
 
-fn next_owing<B: Byte>(memory: &Model<B>, owed: &mut Owed) -> Talk {
+fn next_owing<B: Byte>(memory: &Model<B>, owed: &mut PendingWakes) -> Talk {
     take(memory, None, owed).unwrap_or_else(|waited| panic!("{waited:?}"))
 }
 
@@ -223,7 +223,7 @@ fn who_is_replaced_while_it_reads_never_takes_the_other_bytes_for_its_own() {
 }
 
 /// Answers with what it was asked, and leaves waking the front for later.
-fn echo_quietly(memory: &Model, owed: &mut Owed) -> [u8; 1] {
+fn echo_quietly(memory: &Model, owed: &mut PendingWakes) -> [u8; 1] {
     let mut talk = next_owing(memory, owed);
     let mut byte = [0];
     assert_eq!(talk.read(memory, &mut byte), Ok(1));
@@ -257,7 +257,7 @@ fn answers_that_nobody_was_woken_for_are_told_before_the_worker_sleeps() {
     explore::<Watched>(
         2,
         |memory| {
-            let mut owed = Owed::default();
+            let mut owed = PendingWakes::default();
             for _ in 0..2 {
                 echo_quietly(memory, &mut owed);
             }
@@ -279,7 +279,7 @@ fn a_channel_that_is_used_again_while_a_bell_is_owed_for_it_loses_none() {
     explore::<Watched>(
         2,
         |memory| {
-            let mut owed = Owed::default();
+            let mut owed = PendingWakes::default();
             while echo_quietly(memory, &mut owed) != *b"z" {}
             owed.settle(memory);
         },
