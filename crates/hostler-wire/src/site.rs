@@ -19,7 +19,7 @@ pub type RequestId = u64;
 pub enum ToSite {
     /// First of its kind, and of the same form in all builds: a further connection (one per front thread) travels with this frame; it is served like the first.
     Attach,
-    /// Walk a path, component by component, and open its end. Answer: [`FromSite::WalkResult`].
+    /// Walk a path, component by component, and open its end. Answer: [`FromSite::Walked`].
     Walk(Walk),
     /// List a directory. Answer: [`FromSite::Listed`].
     List {

@@ -350,7 +350,7 @@ mod tests {
         };
         match opening.open_as_root(Path::new("/no/such/log"), None) {
             Err(RefusalReason::Error(why)) => {
-                assert!(why.contains("the directory /no does not exist"), "{why}")
+                assert!(why.contains("the directory /no does not exist"), "{why}");
             }
             _ => panic!("not refused"),
         }
