@@ -8,4 +8,5 @@ pub(crate) mod open_file;
 pub(crate) mod scratch;
 pub(crate) mod sent;
 pub(crate) mod stream;
+pub(crate) mod through;
 pub(crate) mod tunnel;

@@ -1,13 +1,12 @@
 //! `BUFFER` (mod_buffer): what comes in small pieces is gathered before it is passed on, and has a length if it is short.
 
 use crate::hook::registry::{Input, Module, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::io::body::{Body, BodyError};
+use crate::io::through::Through;
 use crate::limits::kept::Share;
 use crate::request::Request;
 use bytes::Bytes;
-use std::cell::RefCell;
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 pub(crate) static MODULE: Module = Module {
@@ -19,10 +18,9 @@ pub(crate) static MODULE: Module = Module {
     inputs: &[Input {
         name: Name::Own("BUFFER"),
         run: |request, _| {
-            let blocks = Blocks::new(request);
-            let source = std::mem::take(&mut request.target.body);
-            request.target.body =
-                RequestBody::Incoming(Rc::new(RefCell::new(BufferInput { source, blocks })));
+            let mut blocks = Blocks::new(request);
+            request.target.body = std::mem::take(&mut request.target.body)
+                .through(move |source, cx| blocks.poll(cx, |cx| source.poll_chunk(cx)));
             Box::pin(std::future::ready(Ok(())))
         },
     }],
@@ -41,7 +39,10 @@ async fn gathered(request: &mut Request, body: Body) -> Body {
     match first {
         None => Body::Empty,
         Some(Ok(block)) if blocks.is_complete() => Body::Bytes(block),
-        Some(first) => Body::Stream(Box::new(BufferStream { first: Some(first), source, blocks })),
+        mut first => Body::Stream(Box::new(Through(move |cx: &mut Context<'_>| match first.take() {
+            None => blocks.poll(cx, |cx| source.poll_chunk(cx)),
+            first => Poll::Ready(first),
+        }))),
     }
 }
 
@@ -90,40 +91,6 @@ impl Blocks {
         }
         let next = self.share.next();
         Poll::Ready(Some(Ok(std::mem::replace(&mut self.share, next).with(block.into()))))
-    }
-}
-
-/// An answer in blocks.
-struct BufferStream {
-    first: Option<Result<Bytes, BodyError>>,
-    source: Box<dyn BodyStream>,
-    blocks: Blocks,
-}
-
-impl BodyStream for BufferStream {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
-        }
-        let Self { source, blocks, .. } = self;
-        blocks.poll(cx, |cx| source.poll_chunk(cx))
-    }
-}
-
-/// A request's body in blocks.
-struct BufferInput {
-    source: RequestBody,
-    blocks: Blocks,
-}
-
-impl Incoming for BufferInput {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let source = &self.source;
-        self.blocks.poll(cx, |cx| source.poll_chunk(cx))
-    }
-
-    fn limit(&mut self, bytes: u64) {
-        self.source.limit(bytes);
     }
 }
 

@@ -8,7 +8,8 @@
 
 use crate::hook::lead;
 use crate::hook::registry::{Input, Module, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::io::body::{Body, BodyError};
+use crate::io::through::Through;
 use crate::limits::budget::{self, Sideline};
 use crate::limits::kept::Share;
 use crate::log::{self, Severity};
@@ -16,8 +17,6 @@ use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
 use bytes::Bytes;
 use hostler_config::directives::sed::{Editor, Failed, Script};
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -45,8 +44,10 @@ async fn answer(request: &mut Request, body: Body) -> Body {
     request.reply.headers_out.unset("Content-Length");
     let is_stream = matches!(body, Body::Stream(_));
     match Edited::new(request, script) {
-        Ok(edited) => {
-            lead::begin(request, "sed", Answer { source: body.into_stream(), edited }, is_stream).await
+        Ok(mut edited) => {
+            let mut source = body.into_stream();
+            let answer = Through(move |cx: &mut Context<'_>| edited.poll(cx, |cx| source.poll_chunk(cx)));
+            lead::begin(request, "sed", answer, is_stream).await
         }
         Err(why) => crate::hook::filter::failed(request, "sed", &why.0),
     }
@@ -54,18 +55,20 @@ async fn answer(request: &mut Request, body: Body) -> Body {
 
 fn posted(request: &mut Request) -> Continue {
     let Some(script) = request.resource.dir.sed.input.clone() else { return Ok(()) };
-    let edited = Edited::new(request, script).map_err(|why| {
+    let mut edited = Edited::new(request, script).map_err(|why| {
         log::request(request, Severity::Error, "sed", &why.0);
         Halt::Status(500)
     })?;
-    let source = std::mem::take(&mut request.target.body);
-    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(Posted { source, edited })));
+    request.target.body = std::mem::take(&mut request.target.body)
+        .through(move |source, cx| edited.poll(cx, |cx| source.poll_chunk(cx)));
     Ok(())
 }
 
 /// A body on its way through a script.
 struct Edited {
     editor: Editor,
+    /// What has come and the editor has not got yet.
+    rest: Bytes,
     share: Share,
     sideline: Sideline,
     /// Nothing more comes from the source.
@@ -76,7 +79,14 @@ struct Edited {
 impl Edited {
     fn new(request: &Request, script: Arc<Script>) -> Result<Self, Failed> {
         let (share, sideline) = (Share::of(request), Sideline::of(request));
-        Ok(Self { editor: Editor::new(script)?, share, sideline, ended: false, over: false })
+        Ok(Self {
+            editor: Editor::new(script)?,
+            rest: Bytes::new(),
+            share,
+            sideline,
+            ended: false,
+            over: false,
+        })
     }
 
     /// Changes lines that are there; whether there may be more of them.
@@ -118,14 +128,18 @@ impl Edited {
             if more || self.ended {
                 continue;
             }
+            if !self.rest.is_empty() {
+                // However large the piece is, the editor has little more than its lines in memory.
+                let piece = self.rest.split_to(self.rest.len().min(TURN));
+                if let Err(failed) = self.editor.push(&piece) {
+                    self.over = true;
+                    return Poll::Ready(Some(Err(BodyError::Filter(failed.0))));
+                }
+                continue;
+            }
             // Whoever makes the body is heard to its end, although the script may have quit.
             match ready!(source(cx)) {
-                Some(Ok(piece)) => {
-                    if let Err(failed) = self.editor.push(&piece) {
-                        self.over = true;
-                        return Poll::Ready(Some(Err(BodyError::Filter(failed.0))));
-                    }
-                }
+                Some(Ok(piece)) => self.rest = piece,
                 Some(Err(error)) => {
                     self.over = true;
                     return Poll::Ready(Some(Err(error)));
@@ -134,33 +148,5 @@ impl Edited {
             }
         }
         Poll::Ready(None)
-    }
-}
-
-struct Answer {
-    source: Box<dyn BodyStream>,
-    edited: Edited,
-}
-
-impl BodyStream for Answer {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let Self { source, edited } = self;
-        edited.poll(cx, |cx| source.poll_chunk(cx))
-    }
-}
-
-struct Posted {
-    source: RequestBody,
-    edited: Edited,
-}
-
-impl Incoming for Posted {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let Self { source, edited } = self;
-        edited.poll(cx, |cx| source.poll_chunk(cx))
-    }
-
-    fn limit(&mut self, bytes: u64) {
-        self.source.limit(bytes);
     }
 }

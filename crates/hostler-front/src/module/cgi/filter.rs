@@ -2,14 +2,10 @@
 //! runs it as its user; a program that hangs is ended after `Timeout`, like a script.
 
 use super::run::{self, ClientBody, Conversation, Output};
-use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::io::body::{Body, BodyStream, RequestBody};
 use crate::request::Request;
-use bytes::Bytes;
 use hostler_config::directives::filter::external::External;
 use hostler_gateway::{Error, Kind};
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// How much of what it makes is waited for, so that its length is known, in bytes.
@@ -45,8 +41,8 @@ pub(crate) async fn body(request: &mut Request, filter: &External) -> Result<(),
     // A script that is to read this waits for a place of its own.
     let is_counted = !request.resource.handler.as_deref().is_some_and(|name| name.starts_with(b"cgi"));
     let program = start(request, filter, source.clone(), is_counted).await?;
-    let posted = FilterInput { source, program: output(program, filter), failed: None };
-    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
+    let mut program = output(program, filter);
+    request.target.body = source.through(move |_, cx| program.poll_chunk(cx));
     Ok(())
 }
 
@@ -69,29 +65,6 @@ async fn start(
     }
     let environment = super::environment(request).await;
     run::filter(request, &command, environment, ClientBody::of(source), is_counted).await
-}
-
-struct FilterInput {
-    source: RequestBody,
-    program: Output,
-    failed: Option<BodyError>,
-}
-
-impl Incoming for FilterInput {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(error) = &self.failed {
-            return Poll::Ready(Some(Err(error.clone())));
-        }
-        let polled = self.program.poll_chunk(cx);
-        if let Poll::Ready(Some(Err(error))) = &polled {
-            self.failed = Some(error.clone());
-        }
-        polled
-    }
-
-    fn limit(&mut self, bytes: u64) {
-        self.source.limit(bytes);
-    }
 }
 
 /// A body once more, where it is here as a whole.

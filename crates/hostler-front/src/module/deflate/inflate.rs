@@ -3,15 +3,14 @@
 
 use super::AlterETag;
 use crate::hook::registry::{Input, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream, Incoming, RequestBody};
+use crate::io::body::{Body, BodyError};
+use crate::io::through::Through;
 use crate::request::Request;
 use crate::request::flow::Continue;
 use crate::values::table::Table;
 use bytes::Bytes;
 use flate2::write::GzDecoder;
-use std::cell::RefCell;
 use std::io::Write;
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 /// Compressed bytes that are taken at once: they become 512 KiB at most.
@@ -79,23 +78,13 @@ fn answer(request: &mut Request, body: Body) -> Body {
     let conf = request.resource.dir.filter.inflate;
     let bounds =
         Bounds { longest: 0, ratio: conf.ratio.unwrap_or(RATIO), burst: conf.burst.unwrap_or(BURST) };
-    Body::Stream(Box::new(InflateStream { source: body.into_stream(), inflater: Inflater::new(bounds) }))
-}
-
-/// An answer on its way.
-struct InflateStream {
-    source: Box<dyn BodyStream>,
-    inflater: Inflater,
-}
-
-impl BodyStream for InflateStream {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let Self { source, inflater } = self;
+    let (mut source, mut inflater) = (body.into_stream(), Inflater::new(bounds));
+    Body::Stream(Box::new(Through(move |cx: &mut Context<'_>| {
         inflater.poll(cx, |cx| source.poll_chunk(cx)).map_err(|error| match error {
             BodyError::Coding(why) => BodyError::Filter(why),
             other => other,
         })
-    }
+    })))
 }
 
 fn request(request: &mut Request) -> Continue {
@@ -110,35 +99,10 @@ fn request(request: &mut Request) -> Continue {
         ratio: conf.ratio.unwrap_or(RATIO),
         burst: conf.burst.unwrap_or(BURST),
     };
-    let source = std::mem::take(&mut request.target.body);
-    let posted = InflateInput { source, inflater: Inflater::new(bounds), failed: None };
-    request.target.body = RequestBody::Incoming(Rc::new(RefCell::new(posted)));
+    let mut inflater = Inflater::new(bounds);
+    request.target.body = std::mem::take(&mut request.target.body)
+        .through(move |source, cx| inflater.poll(cx, |cx| source.poll_chunk(cx)));
     Ok(())
-}
-
-/// A request's body on its way.
-struct InflateInput {
-    source: RequestBody,
-    inflater: Inflater,
-    failed: Option<BodyError>,
-}
-
-impl Incoming for InflateInput {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(error) = &self.failed {
-            return Poll::Ready(Some(Err(error.clone())));
-        }
-        let source = &self.source;
-        let polled = ready!(self.inflater.poll(cx, |cx| source.poll_chunk(cx)));
-        if let Some(Err(error)) = &polled {
-            self.failed = Some(error.clone());
-        }
-        Poll::Ready(polled)
-    }
-
-    fn limit(&mut self, bytes: u64) {
-        self.source.limit(bytes);
-    }
 }
 
 /// How much may come out.
