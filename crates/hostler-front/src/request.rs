@@ -131,23 +131,27 @@ impl Request {
 
     /// A field as it comes. Several of a name are one list (RFC 9110 §5.3).
     pub(crate) fn receive(&mut self, name: Bytes, value: &Bytes) {
-        if let Some(before) = self.target.headers_in.merge(name.clone(), value) {
-            if !self.target.repeated_in.contains(&name) {
-                self.target.repeated_in.add(name.clone(), before);
-            }
-            self.target.repeated_in.add(name, value.clone());
+        let Some((name, before)) = self.target.headers_in.merge(name, value) else { return };
+        if !self.target.repeated_in.contains(&name) {
+            self.target.repeated_in.add(name.clone(), before);
         }
+        self.target.repeated_in.add(name, value.clone());
     }
 
     /// A request of which nothing is known yet.
     pub(crate) fn new(thread: &Rc<Thread>, peer: &Rc<Peer>) -> Self {
-        let server = peer.hosts.default_server().clone();
+        Self::of(thread, Client::new(peer))
+    }
+
+    /// A request of this client's, of which nothing else is known.
+    fn of(thread: &Rc<Thread>, client: Client) -> Self {
+        let server = client.peer.hosts.default_server().clone();
         Self {
             thread: thread.clone(),
             origin: Origin::Client,
             budget: Rc::default(),
             number: thread.next_request(),
-            client: Client::new(peer),
+            client,
             target: Target::default(),
             resource: Resource::new(server.defaults.clone()),
             reply: Reply::default(),

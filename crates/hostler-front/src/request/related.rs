@@ -25,17 +25,13 @@ const BODY_FIELDS: [&str; 6] = [
 impl Request {
     /// What lines of the error log need of it, and nothing else.
     pub(crate) fn for_log(&self) -> Self {
-        let mut known = Self::new(&self.thread, &self.client.peer);
+        let mut known = Self::of(&self.thread, self.client.clone());
         known.server = self.server.clone();
         known.resource.dir = self.resource.dir.clone();
         known.number = self.number;
-        known.client.received = self.client.received;
-        known.client.line = self.client.line.clone();
         known.target.method = self.target.method.clone();
         known.target.uri.clone_from(&self.target.uri);
         known.resource.filename.clone_from(&self.resource.filename);
-        known.client.hostname.clone_from(&self.client.hostname);
-        known.client.host_port = self.client.host_port;
         if let Some(referer) = self.target.headers_in.find("Referer") {
             known.target.headers_in.set("Referer", referer.clone());
         }
@@ -45,7 +41,7 @@ impl Request {
     /// An internal redirect (RFC 3875 §6.2.2, ErrorDocument, Action): this request goes on as another, with
     /// `method`, and with the body only if that is the same. Environment variables get `REDIRECT_` before their name.
     pub(crate) fn redirected(self, method: Bytes, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.client.peer);
+        let mut next = Self::of(&self.thread, self.client.clone());
         next.carry_over(&self);
         next.origin = if let Origin::Sub(n) = self.origin { Origin::Sub(n) } else { Origin::Redirect };
         next.target.method = method;
@@ -82,7 +78,7 @@ impl Request {
 
     /// A request about a URL on this server, as part of this one's answer.
     pub(crate) fn sub(&self, target: &[u8]) -> Self {
-        let mut next = Self::new(&self.thread, &self.client.peer);
+        let mut next = Self::of(&self.thread, self.client.clone());
         next.carry_over(self);
         next.origin = Origin::Sub(self.depth().saturating_add(1));
         next.target.method = Bytes::from_static(b"GET");
@@ -111,7 +107,6 @@ impl Request {
     fn carry_over(&mut self, from: &Self) {
         self.server = from.server.clone();
         self.resource.dir = from.server.defaults.clone();
-        self.client = from.client.clone();
         self.budget = from.budget.clone();
         self.number = from.number;
     }

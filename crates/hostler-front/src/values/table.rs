@@ -68,8 +68,8 @@ impl Table {
         self.entries.push((name.into(), value.into()));
     }
 
-    /// Joins `value` to the entry of `name` with `, `, or adds it. What was there before is the result.
-    pub(crate) fn merge(&mut self, name: impl Into<Bytes>, value: &Bytes) -> Option<Bytes> {
+    /// Joins `value` to the entry of `name` with `, `, or adds it. The result is the name and what it was there with before.
+    pub(crate) fn merge(&mut self, name: impl Into<Bytes>, value: &Bytes) -> Option<(Bytes, Bytes)> {
         let name = name.into();
         match self.entries.iter_mut().find(|(n, _)| n.eq_ignore_ascii_case(&name)) {
             Some((_, old)) => {
@@ -77,7 +77,7 @@ impl Table {
                 joined.extend_from_slice(old);
                 joined.extend_from_slice(b", ");
                 joined.extend_from_slice(value);
-                Some(std::mem::replace(old, joined.into()))
+                Some((name, std::mem::replace(old, joined.into())))
             }
             None => {
                 self.entries.push((name, value.clone()));

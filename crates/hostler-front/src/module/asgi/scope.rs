@@ -125,11 +125,15 @@ fn headers(scope: &mut Scope, request: &Request, passes_login: bool) {
 }
 
 /// A field as the client has sent it: in several, if nobody has changed it since.
-fn as_sent<'a>(request: &'a Request, name: &'a Bytes, value: &'a Bytes) -> Vec<(&'a Bytes, &'a Bytes)> {
-    if request.target.repeated_in.joined(name).as_ref() == Some(value) {
-        return request.target.repeated_in.all(name).map(|one| (name, one)).collect();
-    }
-    vec![(name, value)]
+fn as_sent<'a>(
+    request: &'a Request,
+    name: &'a Bytes,
+    value: &'a Bytes,
+) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> {
+    let repeated = &request.target.repeated_in;
+    let is_as_sent = repeated.joined(name).as_ref() == Some(value);
+    let several = is_as_sent.then(|| repeated.all(name)).into_iter().flatten();
+    several.chain((!is_as_sent).then_some(value)).map(move |value| (name, value))
 }
 
 /// What ASGI has no place for.
