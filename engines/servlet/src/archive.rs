@@ -12,7 +12,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Its name, beside the program.
@@ -82,14 +83,21 @@ fn learn(java: &Path, work: &Path, jars: &[PathBuf]) -> io::Result<()> {
 
 /// Asks for the page, twice: compiled, and as it is then.
 fn ask(socket: &Path, child: &mut Child) -> io::Result<()> {
-    let mut lines = BufReader::new(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?);
-    let (mut said, mut line) = (String::new(), String::new());
-    while !line.starts_with("serving") {
-        line.clear();
-        if lines.read_line(&mut line)? == 0 {
-            return Err(io::Error::other(said));
-        }
+    let lines = lines(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?);
+    let mut said = String::new();
+    loop {
+        let line = match lines.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other(said)),
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(io::Error::other(format!("{said}nothing more for {PATIENCE:?}")));
+            }
+        };
         said.push_str(&line);
+        said.push('\n');
+        if line.starts_with("serving") {
+            break;
+        }
     }
     for _ in 0..2 {
         let mut connection = UnixStream::connect(socket)?;
@@ -103,6 +111,18 @@ fn ask(socket: &Path, child: &mut Child) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the virtual machine says, line by line. A thread reads it to its end: nobody else could stop to wait for more.
+fn lines(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            // Nobody listens any more once it serves; it is read all the same, so that it does not wait for that.
+            let _ = sender.send(line);
+        }
+    });
+    lines
 }
 
 fn request() -> io::Result<Vec<u8>> {
