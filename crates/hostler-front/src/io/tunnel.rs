@@ -39,6 +39,7 @@ impl Tunnel {
         let early = connection.take_input();
         Self { connection, early, upstream: of.0, _usage: of.1, timeout, ends_with_server: false }
     }
+
     /// Carries bytes between the server and the client, who has said `pending` of them already; how many went to the client
     /// and to the server. `deadline` is the tunnel's own.
     pub(crate) async fn carry(

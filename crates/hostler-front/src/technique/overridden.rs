@@ -3,19 +3,11 @@
 use crate::request::Request;
 use crate::request::flow::Halt;
 use bytes::Bytes;
-use hostler_config::directives::proxy::ErrorOverride;
 
 /// `ProxyErrorOverride`: a page of this server's in the place of the answer.
 pub(crate) fn overridden(request: &mut Request) -> Option<Halt> {
     let status = request.reply.status;
-    if !request
-        .resource
-        .dir
-        .proxy
-        .error_override
-        .as_ref()
-        .is_some_and(|which: &ErrorOverride| which.has(status))
-    {
+    if !request.resource.dir.proxy.error_override.as_ref()?.has(status) {
         return None;
     }
     // Who is to log in has to know how.

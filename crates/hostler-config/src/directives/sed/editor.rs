@@ -47,6 +47,7 @@ pub struct Editor {
     is_changed: bool,
     /// Where `n` or `N` has stopped.
     goes_on: Option<usize>,
+    /// Nothing comes any more, whatever follows (`q`).
     has_quit: bool,
 }
 
@@ -88,12 +89,6 @@ impl Editor {
     #[must_use]
     pub fn kept(&self) -> usize {
         self.rest.len() + self.space.len() + self.held.len()
-    }
-
-    /// Whether nothing comes any more, whatever follows (`q`).
-    #[must_use]
-    pub fn has_quit(&self) -> bool {
-        self.has_quit
     }
 
     /// More of the text.

@@ -147,12 +147,6 @@ impl Script {
         }
     }
 
-    /// Bytes of memory that it takes, about.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.commands.len() * (size_of::<Step>() + 500)
-    }
-
     fn line(&mut self, line: &[u8]) -> Result<(), Wrong> {
         let mut rest = line;
         loop {
