@@ -4,6 +4,7 @@
 pub(crate) mod actions;
 pub(crate) mod alias;
 pub(crate) mod asgi;
+pub(crate) mod asis;
 pub(crate) mod auth;
 pub(crate) mod autoindex;
 pub(crate) mod buffer;

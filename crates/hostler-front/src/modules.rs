@@ -4,20 +4,23 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, asgi, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env, expires,
-    ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio, negotiation,
-    perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, sed, servlet, session, speling, ssl, status,
-    substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
+    actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env,
+    expires, ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio,
+    negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, sed, servlet, session, speling,
+    ssl, status, substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 54] = [
+pub(crate) static MODULES: [&Module; 55] = [
+    // It answers for pages instead of the core.
+    &include::MODULE,
     &core::MODULE,
     &core::NAMES,
     &core::ALLOWMETHODS,
     &actions::MODULE,
     &alias::MODULE,
     &asgi::MODULE,
+    &asis::MODULE,
     &auth::ACCESS_COMPAT,
     &auth::AUTHZ_CORE,
     &auth::basic::MODULE,
@@ -42,7 +45,6 @@ pub(crate) static MODULES: [&Module; 54] = [
     &filter::MODULE,
     &fcgid::MODULE,
     &headers::MODULE,
-    &include::MODULE,
     &negotiation::MODULE,
     &ratelimit::MODULE,
     &remoteip::MODULE,

@@ -5,7 +5,6 @@
 
 pub(crate) mod certificate_facts;
 mod client;
-pub(crate) mod conditional;
 pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod expr_host;

@@ -265,7 +265,7 @@ pub(crate) async fn accept(
     let hello = start.client_hello();
     let server_name = hello.server_name().map(str::to_ascii_lowercase);
     let named = server_name.as_deref().and_then(|name| hosts.find(name.as_bytes()));
-    let all = &thread.shared.tls;
+    let all = &thread.shared.of::<Hosts>();
     let Some(host) = named.and_then(|server| all.of(server)).or_else(|| all.of(hosts.default_server()))
     else {
         failed(Severity::Error, "a Listen directive says https, but the virtual host has no SSLEngine on");

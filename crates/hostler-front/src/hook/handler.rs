@@ -57,6 +57,14 @@ pub(crate) async fn respond(request: &mut Request) -> Result<Body, Halt> {
     }
 }
 
+/// Sends the request's file, whatever handler it names.
+pub(crate) async fn send_file(request: &mut Request) -> Result<Body, Halt> {
+    match plan().handler(DEFAULT, request) {
+        Some(handler) => (handler.run)(request).await,
+        None => unknown(request, &Bytes::from_static(DEFAULT)),
+    }
+}
+
 /// The handler's name.
 fn name_of(request: &Request) -> Bytes {
     request.resource.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))

@@ -178,6 +178,20 @@ impl Plan {
         }
     }
 
+    /// Whether a module makes something else of the request's file.
+    pub(crate) fn remakes(&self, request: &Request) -> bool {
+        self.modules.iter().filter_map(|module| module.remakes).any(|remakes| remakes(request))
+    }
+
+    /// What modules may have made of an entity tag.
+    pub(crate) fn changed_tags(&self, request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
+        self.modules
+            .iter()
+            .filter_map(|module| module.changed_tags)
+            .flat_map(|tags| tags(request, etag))
+            .collect()
+    }
+
     /// Tells modules that the request is going to be logged.
     pub(crate) fn before_log(&self, request: &mut Request) {
         self.modules.iter().filter_map(|module| module.before_log).for_each(|told| told(request));

@@ -162,6 +162,10 @@ pub(crate) struct Module {
     /// Lets go of what it keeps for the request's further phases: another handler answers, or nobody does.
     pub(crate) release: Option<fn(&Request)>,
     pub(crate) provider: Option<Provider>,
+    /// Whether it makes something else of the request's file, so that the file's own tag does not tell what is sent.
+    pub(crate) remakes: Option<fn(&Request) -> bool>,
+    /// What an entity tag may have become on the answer's way to this client, which it then sends back.
+    pub(crate) changed_tags: Option<fn(&Request, &[u8]) -> Vec<Vec<u8>>>,
     /// The answer was sent, or has broken off, and is going to be logged.
     pub(crate) before_log: Option<fn(&mut Request)>,
     /// It was logged.
@@ -183,6 +187,8 @@ impl Module {
             settle: None,
             release: None,
             provider: None,
+            remakes: None,
+            changed_tags: None,
             before_log: None,
             cleanup: None,
         }

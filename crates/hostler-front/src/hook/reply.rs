@@ -211,7 +211,7 @@ impl Reply {
         }
         plan().before_log(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
-        access_log::write(thread, &self, &outcome);
+        access_log::write(thread, &self.request, self.status, &outcome);
         self.request.reply.reason = self.reason;
         let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
         plan().cleanup(*self.request, AnswerFate { bytes, length: sent.length });

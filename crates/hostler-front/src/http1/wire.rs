@@ -10,7 +10,7 @@ use crate::io::open_file::OpenFile;
 use crate::io::scratch::with_scratch;
 use crate::io::sent::Ended;
 use crate::io::stream::Io;
-use crate::limits::clients::Client;
+use crate::values::address::Client;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::IoSlice;

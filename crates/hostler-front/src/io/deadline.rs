@@ -6,7 +6,7 @@
 //! Connections from which nothing has to come any more, or nothing came yet, are *silent*: where room is short the
 //! oldest of them are closed before their time.
 
-use crate::limits::clients::Client;
+use crate::values::address::Client;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};

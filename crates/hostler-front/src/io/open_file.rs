@@ -1,6 +1,7 @@
 //! A file that a site's process has opened: its pieces, and for small ones its content, read once.
 
 use crate::io::body::BodyError;
+use crate::values::extensions::Extensions;
 use bytes::Bytes;
 use hostler_wire::site::FileInfo;
 use std::cell::OnceCell;
@@ -9,31 +10,19 @@ use std::os::fd::OwnedFd;
 /// Files up to this size are kept in memory, in bytes.
 pub(crate) const SMALL: u64 = 64 << 10;
 
-/// Digests of a file's content, in base64.
-#[derive(Debug)]
-pub(crate) struct Digests {
-    pub(crate) sha1: String,
-    pub(crate) md5: String,
-}
-
 /// A file opened by its site's process.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     descriptor: OwnedFd,
     pub(crate) info: FileInfo,
     content: OnceCell<Bytes>,
-    /// What its content comes to, where somebody has wanted to know.
-    pub(crate) digests: OnceCell<Digests>,
-    /// The file as a page with includes.
-    pub(crate) page: crate::module::include::PageCell,
-    /// Its compressed copies.
-    pub(crate) variants: crate::module::deflate::Variants,
+    /// What others have made of it; gone with it when the file changes.
+    pub(crate) extensions: Extensions,
 }
 
 impl OpenFile {
     pub(crate) fn new(descriptor: OwnedFd, info: FileInfo) -> Self {
-        let (content, digests, page, variants) = Default::default();
-        Self { descriptor, info, content, digests, page, variants }
+        Self { descriptor, info, content: OnceCell::new(), extensions: Extensions::default() }
     }
 
     pub(crate) fn descriptor(&self) -> &OwnedFd {

@@ -3,6 +3,7 @@
 //!
 //! Of IPv6 a whole network of 64 bits counts as one address: whoever has one address there mostly has all of them.
 
+use crate::values::address::Client;
 use hostler_config::directives::pool::Rate;
 use hostler_config::{Config, Server};
 use hostler_wire::plan::SiteId;
@@ -11,19 +12,6 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// An address as it is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Client(u128);
-
-impl From<IpAddr> for Client {
-    fn from(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
-            IpAddr::V6(v6) => Self(v6.to_bits() >> 64 << 64),
-        }
-    }
-}
 
 /// Counts of addresses are spread over so many locks.
 const SHARDS: usize = 16;
@@ -97,9 +85,7 @@ impl Clients {
     }
 
     fn shard(&self, client: Client) -> MutexGuard<'_, Shard> {
-        // The lower half of an IPv6 network is empty, the upper one of an IPv4 address always the same.
-        let folded = (client.0 ^ client.0 >> 64 ^ client.0 >> 32) as usize;
-        self.shards[(folded ^ folded >> 8) % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[client.shard(SHARDS)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

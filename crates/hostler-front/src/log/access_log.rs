@@ -10,7 +10,6 @@ pub(crate) use buffers::{Buffers, append, append_soon, flush_all, flusher};
 pub(crate) use fast::{Facts, FastRecord, write_fast};
 pub(crate) use record::tid;
 
-use crate::hook::reply::Reply;
 use crate::io::sent::Sent;
 use crate::log::{self, AccessLog, Severity};
 use crate::request::Request;
@@ -34,20 +33,19 @@ pub(crate) struct Outcome {
     pub(crate) kept: bool,
 }
 
-/// Writes the lines of the virtual host's access logs.
-pub(crate) fn write(thread: &Rc<Thread>, reply: &Reply, outcome: &Outcome) {
-    let request = &reply.request;
-    thread.answered(&request.server, reply.status, outcome.sent.total, request.client.started.elapsed());
+/// Writes the lines of the virtual host's access logs for a request that was answered with this status.
+pub(crate) fn write(thread: &Rc<Thread>, request: &Request, status: u16, outcome: &Outcome) {
+    thread.answered(&request.server, status, outcome.sent.total, request.client.started.elapsed());
     // Refusals may be very many: they are told together, now and then.
     let refused = request.is_refused || request.original().is_refused;
-    if reply.status >= 500 && !refused && id::is_unexplained(request) {
+    if status >= 500 && !refused && id::is_unexplained(request) {
         // The page names an id: whoever looks for it must find something.
-        let message = format!("answered {} without telling a cause", reply.status);
+        let message = format!("answered {} without telling a cause", status);
         log::request(request, Severity::Error, "core", &message);
     }
     let logs = thread.shared.logs.access_logs(&request.server);
     if !logs.is_empty() {
-        let record = Record::new(reply, outcome);
+        let record = Record::new(request, status, outcome);
         for access_log in logs {
             if is_met(access_log, request.original()) {
                 buffers::push(thread, access_log.destination, |out| access_log.format.write(&record, out));

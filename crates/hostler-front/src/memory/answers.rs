@@ -1,6 +1,7 @@
 //! Answers from memory: a request for a file whose whole way through the phases is known, and depends on nothing but host,
 //! path and the codings that the client takes, is answered without a task, a wait or a system call of its own.
 
+use super::agents;
 use super::urls::{self, Asked, How, KnownUrl};
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
@@ -32,7 +33,7 @@ struct Class {
 impl Class {
     /// `None`: the client has none.
     fn of(thread: &Thread, asked: &Asked<'_>) -> Option<Self> {
-        let agent = thread.agents.borrow_mut().class(asked.agent)?;
+        let agent = agents::class(thread, asked.agent)?;
         Some(Self { codings: asked.codings.map_or(0, codings::class), agent })
     }
 }

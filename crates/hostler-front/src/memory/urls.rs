@@ -18,6 +18,7 @@ use hostler_http1::framing::KeepAlive;
 use hostler_http1::head::{HTTP_10, HTTP_11, Head};
 use hostler_wire::plan::SiteId;
 use std::any::Any;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -142,7 +143,8 @@ pub(crate) fn find<'a>(
     head: &Head,
     buffer: &'a [u8],
 ) -> Option<(Rc<KnownUrl>, Asked<'a>)> {
-    let mut urls = thread.urls.borrow_mut();
+    let urls = thread.of::<RefCell<UrlCache>>();
+    let mut urls = urls.borrow_mut();
     let is_candidate = !urls.known.is_empty()
         && matches!(head.version, HTTP_10 | HTTP_11)
         && head.method.of(buffer) == b"GET"
@@ -171,7 +173,7 @@ pub(crate) fn remember(request: &Request, how: How, size: usize) {
         _hosts: peer.hosts.clone(),
         size: size + host.len() + path.len() + size_of::<KnownUrl>(),
     };
-    thread.urls.borrow_mut().insert(peer, host, path, url);
+    thread.of::<RefCell<UrlCache>>().borrow_mut().insert(peer, host, path, url);
 }
 
 impl UrlCache {

@@ -44,7 +44,7 @@ pub(crate) static MODULE: Module = Module {
 /// Lists the directory, if Options Indexes.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() || !request.resource.found.is_directory() {
-        return file::handle(request).await;
+        return crate::hook::handler::send_file(request).await;
     }
     file::drop_body(request).await?;
     if !request.resource.dir.core.options.contains(OptionBits::INDEXES) {

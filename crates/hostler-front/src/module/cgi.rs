@@ -14,11 +14,11 @@ pub(crate) use environment::{environment, lasting_signature, signature, told};
 pub(crate) use include::{ExecOutcome, exec_cgi, exec_cmd};
 pub(crate) use run::{AHEAD, ClientBody};
 
+use crate::hook::conditional::{self, Condition, Validators};
 use crate::hook::handler::UNRANGED;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;

@@ -64,22 +64,13 @@ pub(crate) static MODULE: Module = Module {
             run: Run::Later(|request| Box::pin(without_file(request))),
         },
     ],
-    handlers: &[
-        Handler {
-            names: &["default-handler"],
-            types: &[],
-            when: |_| true,
-            settles: false,
-            run: |request| Box::pin(file::handle(request)),
-        },
-        Handler {
-            names: &["send-as-is"],
-            types: &[],
-            when: |_| true,
-            settles: false,
-            run: |request| Box::pin(file::as_is(request)),
-        },
-    ],
+    handlers: &[Handler {
+        names: &["default-handler"],
+        types: &[],
+        when: |_| true,
+        settles: false,
+        run: |request| Box::pin(file::handle(request)),
+    }],
     filters: &[Filter {
         stage: Stage::Transfer,
         after: &[],

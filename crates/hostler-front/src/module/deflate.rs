@@ -14,7 +14,7 @@ mod stream;
 mod variants;
 
 pub(crate) use stream::Totals;
-pub(crate) use variants::Variants;
+use variants::Variants;
 
 use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Module, Name, Output};
@@ -37,6 +37,7 @@ const WORTHWHILE: u64 = 69;
 pub(crate) static MODULE: Module = Module {
     outputs: &[output("DEFLATE"), output("BROTLI_COMPRESS"), inflate::OUTPUT],
     inputs: &[inflate::INPUT],
+    changed_tags: Some(changed_tags),
     before_log: Some(note),
     ..Module::new("deflate", |_| false)
 };
@@ -105,8 +106,8 @@ fn apply(request: &mut Request, body: Body, name: &[u8]) -> Body {
     if request.reply.status == 304 { body } else { encode(request, body, coding) }
 }
 
-/// Entity tags that `etag` may have become on its way to this client, which it then sends back.
-pub(crate) fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
+/// Entity tags with the suffix of each coding that may be applied.
+fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
     let mut tags = Vec::new();
     for coding in crate::hook::filter::names(request).iter().filter_map(|name| Coding::of_filter(name)) {
         if coding.alter_etag(request) == AlterETag::AddSuffix && is_accepted(request, coding) {
@@ -153,7 +154,7 @@ fn is_revalidated(request: &Request) -> bool {
     let Some(asked) = request.target.headers_in.joined(b"If-None-Match") else { return false };
     let suffixed = with_suffix(etag, Coding::Gzip);
     request.reply.status == 304
-        && suffixed.is_some_and(|tag| crate::request::conditional::lists(&asked, &tag, true))
+        && suffixed.is_some_and(|tag| crate::hook::conditional::lists(&asked, &tag, true))
 }
 
 /// Whether a coding has been applied already.
@@ -210,7 +211,7 @@ fn encode(request: &mut Request, body: Body, coding: Coding) -> Body {
         )));
     };
     let encoded = match file_of(request, &plain) {
-        Some(file) => file.variants.find_or_make(recipe, || encoder::all(recipe, &plain)),
+        Some(file) => file.extensions.of::<Variants>().find_or_make(recipe, || encoder::all(recipe, &plain)),
         None => encoder::all(recipe, &plain),
     };
     note_totals(request, &Totals::of(coding, plain.len(), encoded.len()));

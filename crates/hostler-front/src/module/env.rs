@@ -33,7 +33,7 @@ pub(crate) static SETENVIF: Module = Module {
     ],
     // Rules about the client's program alone are told apart by its class.
     ..Module::new("setenvif", |request| {
-        request.resource.dir.setenvif.is_set() || !crate::values::agents::are_alone(&request.server)
+        request.resource.dir.setenvif.is_set() || !crate::memory::agents::are_alone(&request.server)
     })
 };
 

@@ -26,16 +26,14 @@ mod plain;
 mod room;
 mod variables;
 
-pub(crate) use page::PageCell;
-pub(crate) use room::Room;
-
-use crate::hook::filter;
 use crate::hook::plan::plan;
 use crate::hook::registry::{Handler, Module, Name, Output};
+use crate::hook::{filter, handler};
 use crate::io::body::{Body, BodyError};
 use crate::io::open_file::OpenFile;
 use crate::limits::kept;
 use crate::log::{self, Severity};
+use crate::module::core::{digest, file};
 use crate::request::flow::Halt;
 use crate::request::{Found, Request};
 use crate::values::text;
@@ -48,18 +46,34 @@ use std::rc::Rc;
 const TYPES: [&[u8]; 2] = [b"text/x-server-parsed-html", b"text/x-server-parsed-html3"];
 
 pub(crate) static MODULE: Module = Module {
-    handlers: &[Handler {
-        names: &["server-parsed"],
-        types: &TYPES,
-        when: |_| true,
-        settles: false,
-        run: |request| Box::pin(parsed(request)),
-    }],
+    handlers: &[
+        Handler {
+            names: &["server-parsed"],
+            types: &TYPES,
+            when: |_| true,
+            settles: false,
+            run: |request| Box::pin(parsed(request)),
+        },
+        // Instead of the core's.
+        Handler {
+            names: &["default-handler"],
+            types: &[],
+            when: |request| &*request.target.method != b"OPTIONS" && wanted(request),
+            settles: false,
+            run: |request| {
+                Box::pin(async move {
+                    let file = file::take(request).await?;
+                    handle(request, file).await
+                })
+            },
+        },
+    ],
     outputs: &[Output {
         name: Name::Own("INCLUDES"),
         sees_bodiless: false,
         run: |request, body, _| Box::pin(expanded(request, body)),
     }],
+    remakes: Some(may_expand),
     ..Module::new("include", |_| false)
 };
 
@@ -69,7 +83,7 @@ async fn parsed(request: &mut Request) -> Result<Body, Halt> {
     if request.resource.content_type.is_none() {
         request.resource.content_type = Some(Bytes::from_static(b"text/html"));
     }
-    crate::module::core::file::handle(request).await
+    handler::send_file(request).await
 }
 
 /// Name of the filter, as [`Request::filters`] holds it.
@@ -89,12 +103,12 @@ const OWNER_EXECUTES: u32 = 0o100;
 const GROUP_EXECUTES: u32 = 0o010;
 
 /// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
-pub(crate) fn wanted(request: &Request) -> bool {
+fn wanted(request: &Request) -> bool {
     (filter::are_any(request) && filter::is_first(request, FILTER)) || by_execute_bit(request)
 }
 
 /// Whether the filter is in the chain, so that a file's own tag is not to be sent (`SSIETag`).
-pub(crate) fn may_expand(request: &Request) -> bool {
+fn may_expand(request: &Request) -> bool {
     request.resource.dir.include.etag != Some(true) && filter::is_in_chain(request, FILTER)
 }
 
@@ -116,11 +130,6 @@ fn has_mode(request: &Request, bits: u32) -> bool {
     matches!(&request.resource.found, Found::File(info, _) if info.mode & bits == bits)
 }
 
-/// Whether pages may be asked for with path info without `AcceptPathInfo On`: as in Apache, not.
-pub(crate) fn accepts_path_info(_: &Request) -> bool {
-    false
-}
-
 /// Expands the page, or sends it as it is where `Options` forbid includes.
 pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
     let allowed = is_allowed(request);
@@ -129,13 +138,13 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
         return Err(Halt::Done(Body::Empty));
     }
     pass(request);
-    crate::module::core::digest::prepare(request, &file).await?;
+    digest::prepare(request, &file).await?;
     if let Some(done) = header(request, &file, allowed)? {
         return Ok(done);
     }
     if !allowed {
         refused(request);
-        return Ok(crate::module::core::file::whole(&file));
+        return Ok(file::whole(&file));
     }
     match page::parsed(request, &file).await {
         Ok(parsed) => Ok(output::expand(request, parsed).await),
@@ -223,7 +232,7 @@ fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Opti
         request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     }
     if conf.etag == Some(true)
-        && let Some(etag) = crate::module::core::file::etag(request, file)
+        && let Some(etag) = file::etag(request, file)
     {
         request.reply.headers_out.set("ETag", etag);
     }
@@ -232,6 +241,6 @@ fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Opti
     if !by_group_bit {
         return Ok(None);
     }
-    let body = crate::module::core::file::finish(request, Body::Empty)?;
+    let body = file::finish(request, Body::Empty)?;
     Ok((request.reply.status == 304).then_some(body))
 }

@@ -19,6 +19,7 @@ mod map;
 mod variant;
 mod views;
 
+use crate::hook::conditional::{self, Condition, Validators};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::walk::look_up_file_noted;
@@ -26,7 +27,6 @@ use crate::io::body::{Body, Segment};
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::module::core::{file, walk};
-use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request};
 use accept::Preferences;

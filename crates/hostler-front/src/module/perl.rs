@@ -49,7 +49,6 @@ use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::alias;
-use crate::module::core::file;
 use crate::module::include;
 use crate::request::Request;
 use crate::request::flow::Halt;
@@ -194,7 +193,7 @@ async fn run(request: &mut Request) -> Result<Body, Halt> {
         return Err(Halt::Status(500));
     }
     if is_declined_beforehand(request) {
-        return file::handle(request).await;
+        return crate::hook::handler::send_file(request).await;
     }
     let technique = request.resource.handler.as_deref().and_then(technique::of_handler);
     let isolation =
@@ -300,7 +299,11 @@ async fn decline(request: &mut Request, before: Option<Bytes>) -> Result<Body, H
     }
     let another =
         request.resource.handler != before && !request.resource.handler.as_deref().is_some_and(is_handler);
-    if another { Box::pin(crate::hook::handler::respond(request)).await } else { file::handle(request).await }
+    if another {
+        Box::pin(crate::hook::handler::respond(request)).await
+    } else {
+        crate::hook::handler::send_file(request).await
+    }
 }
 
 /// The program's own words: why there is no answer.

@@ -10,12 +10,12 @@ mod said;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::module::core::file;
 use crate::module::{alias, cgi};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
+use crate::technique::pools::Engines;
 use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
 use hostler_config::directives::php;
@@ -55,7 +55,7 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
     if !request.resource.dir.php.runs() {
         // The configuration has said that this is a file like any other.
         request.resource.handler = Some(Bytes::from_static(b"default-handler"));
-        return file::handle(request).await;
+        return crate::hook::handler::send_file(request).await;
     }
     if request.resource.found.is_nothing() || request.resource.found.is_directory() {
         let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
@@ -115,7 +115,7 @@ fn directory(request: &Request) -> Vec<u8> {
     frames::Directory { settings, user_ini, pass_auth, real_paths }.encode(&mut Encoder(&mut own));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
-        server: request.thread.shared.engines.place(&request.server, &ENGINE),
+        server: request.thread.shared.of::<Engines>().place(&request.server, &ENGINE),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         signature: &signature,
         own: &own,

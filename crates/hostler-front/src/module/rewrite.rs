@@ -8,8 +8,6 @@ mod maps;
 mod program;
 mod view;
 
-pub(crate) use maps::MapCache;
-
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;

@@ -21,6 +21,7 @@ use crate::request::{Found, Request, variables};
 use crate::technique::container::{self, Told};
 use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
+use crate::technique::sockets::Sockets;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, USUAL};
 use hostler_config::directives::proxy::pass;
@@ -143,7 +144,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         }
     };
     let (thread, server) = (request.thread.clone(), machine.server.clone());
-    let pool = match thread.shared.sockets.pool::<Ajp>(&thread, &server, &machine.target) {
+    let pool = match thread.shared.of::<Sockets>().pool::<Ajp>(&thread, &server, &machine.target) {
         Ok(pool) => pool,
         Err(error) => return Err(fail(request, LOG, &error)),
     };

@@ -15,6 +15,9 @@ use crate::request::Request;
 use crate::request::counters::{self, Totals};
 use crate::request::flow::Halt;
 use crate::request::settings;
+use crate::technique::pools::Engines;
+use crate::technique::sockets::Sockets;
+use crate::technique::upstreams::Upstreams;
 use bytes::Bytes;
 use hostler_config::directives::proxy::StatusLine;
 use hostler_gateway::pool::{Status, WorkerState};
@@ -95,7 +98,7 @@ impl Snapshot {
             processor: processor_time(),
             connections: shared.connections.load(Ordering::Relaxed),
             sites: shared.site_names.iter().enumerate().map(site).collect(),
-            pools: [shared.engines.statuses(), shared.sockets.statuses()].concat(),
+            pools: [shared.of::<Engines>().statuses(), shared.of::<Sockets>().statuses()].concat(),
             balancers: balancers(request),
             draining: request.thread.draining(),
         }
@@ -129,7 +132,7 @@ impl Snapshot {
 fn balancers(request: &Request) -> Vec<Arc<Balancer>> {
     match request.server.conf.proxy.status.unwrap_or_default() {
         StatusLine::Off => Vec::new(),
-        StatusLine::On | StatusLine::Full => request.thread.shared.upstreams.balancers().to_vec(),
+        StatusLine::On | StatusLine::Full => request.thread.shared.of::<Upstreams>().balancers().to_vec(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::module::alias;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request, variables};
+use crate::technique::pools::Engines;
 use crate::technique::respond::{Ask, fail, respond};
 use bytes::Bytes;
 use hostler_cgi::script_name;
@@ -98,7 +99,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let timeout = timeout(request, &group)?;
     let name: Arc<str> = group.name().into();
     if request.resource.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
-        let engines = &request.thread.shared.engines;
+        let engines = &request.thread.shared.of::<Engines>();
         match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, &name) {
             Ok(pool) => pool.renew(),
             Err(error) => return Err(fail(request, LOG, &error)),

@@ -9,15 +9,17 @@ use crate::http1;
 use crate::io::deadline::{self, Deadline};
 use crate::io::descriptors::Descriptors;
 use crate::io::stream::Io;
-use crate::limits::clients::Client;
+use crate::log;
 use crate::process::preface;
-use crate::request::connection::{self, Peer, Settings, Tls};
-use crate::request::names::Names;
+use crate::process::watchdog::Pulses;
+use crate::request::connection::{self, Peer};
 use crate::request::settings;
 use crate::request::thread::{SharedState, Thread};
+use crate::technique::pools::Engines;
+use crate::technique::warm::Warming;
+use crate::values::address::Client;
 use hostler_config::Server;
 use hostler_gateway::backend::ring::attentive;
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -60,7 +62,7 @@ pub(crate) async fn accept(
     let bound = listener.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
     let mut drain = thread.shared.drain.clone();
     // Until then the connections are those of the generation that serves.
-    thread.shared.warming.over().await;
+    thread.shared.of::<Warming>().over().await;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -73,7 +75,7 @@ pub(crate) async fn accept(
                 continue;
             }
         };
-        let short = !thread.shared.room.descriptors.suffice_for_connections(&stream);
+        let short = !thread.shared.of::<Room>().descriptors.suffice_for_connections(&stream);
         let target = least_loaded(&balance.loads, mine);
         // From now on, so that none is missing in the count that another thread has yet to look at.
         let (counted, is_within) = ConnectionCount::new(&thread.shared, &balance, target, remote);
@@ -85,9 +87,9 @@ pub(crate) async fn accept(
             let accepted = NewConnection { stream, bound, remote, https, counted, refused };
             let _ = balance.senders[target].send(accepted);
         }
-        thread.shared.room.wait(&thread.shared.connections).await;
+        thread.shared.of::<Room>().wait(&thread.shared.connections).await;
         if short {
-            thread.shared.room.wait_for_descriptors(&listener, &thread.shared.connections).await;
+            thread.shared.of::<Room>().wait_for_descriptors(&listener, &thread.shared.connections).await;
         }
     }
 }
@@ -242,7 +244,7 @@ fn too_many(thread: &Thread, remote: SocketAddr) {
 impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.shared.clients.left(self.client);
-        self.shared.room.leave(&self.shared.connections);
+        self.shared.of::<Room>().leave(&self.shared.connections);
         self.balance.loads[self.index].fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -272,7 +274,7 @@ fn serve_one(
             drop(counted);
         });
     } else {
-        let peer = peer(&thread, local, remote, remote, None);
+        let peer = Peer::new(&thread, local, remote, remote, None);
         let h2c = allows_h2c(hosts.default_server());
         tokio::task::spawn_local(async move {
             if h2c {
@@ -320,7 +322,7 @@ async fn behind_proxy(
         secure(thread, stream, local, (remote, connected)).await;
         return;
     }
-    let peer = peer(thread, local, remote, connected, None);
+    let peer = Peer::new(thread, local, remote, connected, None);
     if allows_h2c(server) {
         preface::sniff(thread.clone(), stream, peer).await;
     } else {
@@ -346,47 +348,11 @@ async fn secure(
     };
     drop(deadline);
     let Some((stream, tls, h2)) = shaken else { return };
-    let peer = peer(thread, local, remote, connected, Some(tls));
+    let peer = Peer::new(thread, local, remote, connected, Some(tls));
     if h2 {
         crate::http2::serve(thread.clone(), stream, peer).await;
     } else {
         http1::conn::serve(thread.clone(), Io::Tls(Box::new(stream)), peer).await;
-    }
-}
-
-/// What is known of a connection at its start.
-pub(crate) fn peer(
-    thread: &Rc<Thread>,
-    local: SocketAddr,
-    remote: SocketAddr,
-    connected: SocketAddr,
-    tls: Option<Tls>,
-) -> Rc<Peer> {
-    let hosts = thread.hosts(local);
-    let server = hosts.default_server();
-    Rc::new(Peer {
-        id: u64::from(thread.shared.next_connection.fetch_add(1, Ordering::Relaxed)),
-        local,
-        remote,
-        connected,
-        settings: settings(server),
-        limits: settings::head_limits(server),
-        hosts: hosts.clone(),
-        tls,
-        names: Names::default(),
-        requests: Rc::new(Cell::new(0)),
-    })
-}
-
-fn settings(server: &Server) -> Settings {
-    let (header, body) = settings::read_timeouts(server);
-    Settings {
-        timeout: settings::timeout(server),
-        header,
-        body,
-        keep_alive_timeout: settings::keep_alive_timeout(server),
-        keep_alive: settings::keep_alive(server),
-        max_requests: settings::max_keep_alive_requests(server),
     }
 }
 
@@ -399,9 +365,25 @@ fn allows_h2c(server: &Server) -> bool {
 pub(crate) fn start_thread_tasks(thread: &Rc<Thread>) {
     tokio::task::spawn_local(deadline::sweep());
     let shared = thread.shared.clone();
-    tokio::task::spawn_local(async move { shared.room.make().await });
+    tokio::task::spawn_local(async move { shared.of::<Room>().make().await });
     tokio::task::spawn_local(crate::log::access_log::flusher(thread.clone()));
-    tokio::task::spawn_local(thread.clone().housekeeping());
+    tokio::task::spawn_local(keep_house(thread.clone()));
+}
+
+/// Once a second: the sign of life, the coarse clock, and what nobody uses any more.
+async fn keep_house(thread: Rc<Thread>) {
+    let pulse = thread.shared.of::<Pulses>().of(thread.index);
+    pulse.begin();
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        ticks.tick().await;
+        pulse.beat();
+        thread.tick();
+        if thread.index == 0 {
+            thread.shared.of::<Engines>().tidy();
+            log::tell_left_out(&thread);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::technique::pools::Engines;
 use crate::technique::sockets::Sockets;
 use crate::technique::upstreams::Upstreams;
 use crate::technique::warm::{self, Warming};
+use crate::values::extensions::SharedExtensions;
 use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
 use hostler_config::{Config, Tree};
@@ -101,7 +102,7 @@ pub(crate) fn run() -> io::Result<()> {
     if let Err(why) = crate::process::confine::confine() {
         eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
     }
-    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
+    watchdog::start(&shared, control.try_clone()?)?;
     run_threads(&shared, &listeners, orders, (control, known, asks, drain, signals))
 }
 
@@ -128,15 +129,20 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
     let descriptors = Arc::new(Descriptors::new(raise_descriptor_limit()));
     let (hub, asks) = Hub::new(&plan.site_limits, plan.site_idle_secs, descriptors.clone());
     let (drain, draining) = watch::channel(false);
-    let tls = crate::tls::Hosts::new(&config, &plan.secrets)?;
-    let tls_backends = crate::tls::backends::Backends::new(&config, &plan.secrets)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (warming, orders) = Warming::new(threads);
+    let extensions = SharedExtensions::default()
+        .with(Engines::new(&config, &sites, threads))
+        .with(Sockets::new(threads, plan.site_names.len()))
+        .with(Upstreams::new(&config, &plan.backends))
+        .with(Room::new(descriptors.clone()))
+        .with(crate::tls::Hosts::new(&config, &plan.secrets)?)
+        .with(crate::tls::backends::Backends::new(&config, &plan.secrets)?)
+        .with(Stop::new())
+        .with(watchdog::Pulses::new(threads))
+        .with(warming);
     let shared = Arc::new(SharedState {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),
-        engines: Engines::new(&config, &sites, threads),
-        sockets: Sockets::new(threads, plan.site_names.len()),
-        upstreams: Upstreams::new(&config, &plan.backends),
         logs: Logs::new(&config, &plan.logs, logs),
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
@@ -145,23 +151,19 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
         traffic: Traffic::new(&config, plan.site_names.len(), descriptors.connections()),
         told: Told::default(),
         told_connections: Told::default(),
-        room: Room::new(descriptors),
         config: Arc::new(config),
         hub,
         sites,
         site_names: plan.site_names,
-        tls,
-        tls_backends,
         started: Instant::now(),
         draining: AtomicBool::new(false),
+        ending: AtomicBool::new(false),
         drain: draining,
-        stop: Stop::new(),
-        pulses: (0..threads).map(|_| watchdog::Pulse::default()).collect(),
-        warming,
         connections: AtomicUsize::new(0),
         next_connection: AtomicU32::new(1),
         walk: hook::walk::LOOK_UPS,
         pid: std::process::id(),
+        extensions,
     });
     Ok(Beginnings { shared, orders, asks, drain })
 }
@@ -270,8 +272,8 @@ fn run_thread(
         while balance.loads.iter().any(|load| load.load(Ordering::Relaxed) > 0) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        shared.engines.close();
-        shared.sockets.close();
+        shared.of::<Engines>().close();
+        shared.of::<Sockets>().close();
         crate::log::access_log::flush_all(&thread);
         Ok(())
     })

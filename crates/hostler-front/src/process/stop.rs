@@ -27,11 +27,6 @@ impl Stop {
     pub(crate) fn new() -> Self {
         Self { told: watch::channel(false).0, written: AtomicUsize::new(0) }
     }
-
-    /// Whether the front is ending.
-    pub(crate) fn is_told(&self) -> bool {
-        *self.told.borrow()
-    }
 }
 
 /// Blocks SIGTERM, so that it arrives where somebody waits for it. Before threads are started.
@@ -51,7 +46,8 @@ pub(crate) async fn wait(
         _ = master => {}
         _ = terminated(&signals) => {}
     }
-    let stop = &thread.shared.stop;
+    let stop = &thread.shared.of::<Stop>();
+    thread.shared.ending.store(true, Ordering::Relaxed);
     stop.told.send_replace(true);
     let all_written = async {
         while stop.written.load(Ordering::Acquire) < threads {
@@ -75,9 +71,9 @@ async fn terminated(signals: &Signals) -> io::Result<()> {
 
 /// The part of each thread.
 pub(crate) async fn write_out(thread: Rc<Thread>) {
-    let mut told = thread.shared.stop.told.subscribe();
+    let mut told = thread.shared.of::<Stop>().told.subscribe();
     if told.wait_for(|told| *told).await.is_ok() {
         crate::log::access_log::flush_all(&thread);
-        thread.shared.stop.written.fetch_add(1, Ordering::Release);
+        thread.shared.of::<Stop>().written.fetch_add(1, Ordering::Release);
     }
 }

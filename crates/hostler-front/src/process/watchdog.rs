@@ -3,6 +3,7 @@
 //!
 //! **Runs as** the front. **Diagnostics**: the master's, who also notices when this thread says nothing any more.
 
+use crate::request::thread::SharedState;
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::FromFront;
 use std::io;
@@ -66,8 +67,23 @@ impl Observation {
     }
 }
 
+/// The signs of life of all threads.
+pub(crate) struct Pulses(Arc<[Pulse]>);
+
+impl Pulses {
+    pub(crate) fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Pulse::default()).collect())
+    }
+
+    /// A thread's own.
+    pub(crate) fn of(&self, thread: u32) -> &Pulse {
+        &self.0[thread as usize]
+    }
+}
+
 /// Starts to watch; `control` leads to the master. Says at once that the front is alive.
-pub(crate) fn start(pulses: Arc<[Pulse]>, control: OwnedFd) -> io::Result<()> {
+pub(crate) fn start(shared: &SharedState, control: OwnedFd) -> io::Result<()> {
+    let pulses = shared.of::<Pulses>().0.clone();
     tell(&control, FromFront::Alive);
     std::thread::Builder::new().name("front-watch".into()).spawn(move || watch(&pulses, &control)).map(drop)
 }

@@ -2,7 +2,10 @@
 
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
+use crate::request::settings;
+use crate::request::thread::Thread;
 use crate::request::vhost::AddressHosts;
+use hostler_config::Server;
 use hostler_config::directives::ssl::client::Verify;
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Limits;
@@ -12,6 +15,7 @@ use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Timeouts of a connection; they come from the default virtual host of its address.
@@ -144,7 +148,44 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Those of the default virtual host of an address.
+fn settings(server: &Server) -> Settings {
+    let (header, body) = settings::read_timeouts(server);
+    Settings {
+        timeout: settings::timeout(server),
+        header,
+        body,
+        keep_alive_timeout: settings::keep_alive_timeout(server),
+        keep_alive: settings::keep_alive(server),
+        max_requests: settings::max_keep_alive_requests(server),
+    }
+}
+
 impl Peer {
+    /// What is known of a connection at its start.
+    pub(crate) fn new(
+        thread: &Rc<Thread>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        connected: SocketAddr,
+        tls: Option<Tls>,
+    ) -> Rc<Self> {
+        let hosts = thread.hosts(local);
+        let server = hosts.default_server();
+        Rc::new(Self {
+            id: u64::from(thread.shared.next_connection.fetch_add(1, Ordering::Relaxed)),
+            local,
+            remote,
+            connected,
+            settings: settings(server),
+            limits: settings::head_limits(server),
+            hosts: hosts.clone(),
+            tls,
+            names: Names::default(),
+            requests: Rc::new(Cell::new(0)),
+        })
+    }
+
     /// The same connection, for a request that a proxy hands on for this client.
     pub(crate) fn of_client(known: &Self, client: IpAddr) -> Self {
         Self {

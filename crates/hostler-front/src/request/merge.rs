@@ -6,6 +6,7 @@ use crate::request::flow::Halt;
 use hashbrown::HashMap;
 use hostler_config::DirConfig;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Merges kept for a site by a thread, and about how many bytes they may take; beyond this the memory is emptied.
@@ -54,7 +55,9 @@ pub(crate) async fn merge(request: &Request, over: &[Arc<DirConfig>]) -> Result<
     let Some((first, rest)) = over.split_first() else { return Ok(base.clone()) };
     let site = request.thread.site(&request.server);
     let key = key(base, over);
-    let find = |key: &Key| site.merges.borrow().merged.get(key).map(|found| found.result.clone());
+    let find = |key: &Key| {
+        site.made.of::<RefCell<MergeCache>>().borrow().merged.get(key).map(|found| found.result.clone())
+    };
     if let Some(found) = find(&key) {
         return Ok(found);
     }
@@ -70,7 +73,10 @@ pub(crate) async fn merge(request: &Request, over: &[Arc<DirConfig>]) -> Result<
         aside::run(request, permit, move || merged(&base, &first, &rest)).await?
     };
     let parts = std::iter::once(base).chain(over).cloned().collect();
-    site.merges.borrow_mut().keep(key, Remembered { result: result.clone(), _parts: parts });
+    site.made
+        .of::<RefCell<MergeCache>>()
+        .borrow_mut()
+        .keep(key, Remembered { result: result.clone(), _parts: parts });
     Ok(result)
 }
 

@@ -3,21 +3,18 @@
 
 use crate::limits::clients::{Clients, Told, Traffic};
 use crate::log::access_log::Buffers;
-use crate::log::{self, Logs, Quota};
-use crate::memory::urls::UrlCache;
+use crate::log::{Logs, Quota};
 use crate::request::counters::Counters;
 use crate::request::vhost::AddressHosts;
 use crate::site::files::Site;
 use crate::site::hub::Hub;
 use crate::site::sites::Sites;
-use crate::technique::pools::Engines;
-use crate::technique::sockets::Sockets;
-use crate::technique::upstreams::Upstreams;
-use crate::values::agents::Agents;
+use crate::values::extensions::{Extensions, SharedExtensions};
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
 use hostler_gateway::supervisor::exec::Programs;
 use hostler_wire::plan::SiteId;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -30,12 +27,6 @@ use tokio::sync::watch;
 pub(crate) struct SharedState {
     pub(crate) config: Arc<Config>,
     pub(crate) hub: Arc<Hub>,
-    /// Pools of warm workers.
-    pub(crate) engines: Engines,
-    /// Pools of connections to programs.
-    pub(crate) sockets: Sockets,
-    /// Other servers that answer for this one.
-    pub(crate) upstreams: Upstreams,
     /// Programs that are started for one request each.
     pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,
@@ -45,13 +36,12 @@ pub(crate) struct SharedState {
     pub(crate) counters: Vec<Counters>,
     pub(crate) sites: Sites,
     pub(crate) site_names: Vec<String>,
-    /// TLS settings by virtual host.
-    pub(crate) tls: crate::tls::Hosts,
     pub(crate) started: Instant,
     pub(crate) draining: AtomicBool,
+    /// The front ends, and its threads write their last lines.
+    pub(crate) ending: AtomicBool,
     /// Open connections.
     pub(crate) connections: AtomicUsize,
-    pub(crate) room: crate::process::listen::Room,
     /// What addresses of clients have.
     pub(crate) clients: Clients,
     /// What sites have of clients.
@@ -61,20 +51,21 @@ pub(crate) struct SharedState {
     /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: Told,
     pub(crate) told_connections: Told,
-    /// TLS to other servers.
-    pub(crate) tls_backends: crate::tls::backends::Backends,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
-    pub(crate) stop: crate::process::stop::Stop,
-    /// Of each thread.
-    pub(crate) pulses: Arc<[crate::process::watchdog::Pulse]>,
-    pub(crate) warming: crate::technique::warm::Warming,
     /// How expressions look other URLs up.
     pub(crate) walk: crate::request::expr_host::Walk,
     pub(crate) pid: u32,
+    /// What others have for all threads.
+    pub(crate) extensions: SharedExtensions,
 }
 
 impl SharedState {
+    /// What somebody has for all threads, by its type.
+    pub(crate) fn of<T: Any + Send + Sync>(&self) -> &T {
+        self.extensions.of()
+    }
+
     /// Whole seconds since the front's start.
     pub(crate) fn seconds(&self) -> u32 {
         self.started.elapsed().as_secs() as u32
@@ -87,12 +78,11 @@ pub(crate) struct Thread {
     pub(crate) index: u32,
     sites: RefCell<Vec<Option<Rc<Site>>>>,
     hosts: RefCell<HashMap<SocketAddr, Arc<AddressHosts>>>,
-    pub(crate) urls: RefCell<UrlCache>,
-    pub(crate) agents: RefCell<Agents>,
-    pub(crate) passwords: RefCell<crate::module::auth::passwords::Passwords>,
     pub(crate) access_logs: Buffers,
     /// Requests that work long.
     pub(crate) turns: crate::limits::budget::Turns,
+    /// What others have for this thread.
+    extensions: Extensions,
     requests: Cell<u64>,
     second: Cell<u32>,
 }
@@ -102,17 +92,20 @@ impl Thread {
         let sites = RefCell::new(vec![None; shared.site_names.len()]);
         Rc::new(Self {
             access_logs: Buffers::new(&shared),
-            agents: RefCell::new(Agents::new(&shared.config)),
             shared,
             index,
             sites,
             hosts: RefCell::default(),
-            urls: RefCell::default(),
-            passwords: RefCell::default(),
             turns: crate::limits::budget::Turns::default(),
+            extensions: Extensions::default(),
             requests: Cell::new(0),
             second: Cell::new(0),
         })
+    }
+
+    /// What somebody has for this thread, by its type.
+    pub(crate) fn of<T: Default + 'static>(&self) -> Rc<T> {
+        self.extensions.of()
     }
 
     /// The site that serves a virtual host.
@@ -138,6 +131,16 @@ impl Thread {
     /// Notes that a site is in use.
     pub(crate) fn touch(&self, site: SiteId) {
         self.shared.hub.touch(site, self.second.get());
+    }
+
+    /// Looks at the clock, and closes what nobody uses.
+    pub(crate) fn tick(&self) {
+        let now = self.shared.seconds();
+        self.second.set(now);
+        let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
+        for site in sites {
+            site.close_if_idle(now);
+        }
     }
 
     /// Whole seconds since the front's start, as last looked at.
@@ -167,26 +170,5 @@ impl Thread {
         let n = self.requests.get() + 1;
         self.requests.set(n);
         n << 8 | u64::from(self.index)
-    }
-
-    /// Once a second: the sign of life, the coarse clock, and sites that nobody uses.
-    pub(crate) async fn housekeeping(self: Rc<Self>) {
-        let pulse = &self.shared.pulses[self.index as usize];
-        pulse.begin();
-        let mut ticks = tokio::time::interval(std::time::Duration::from_secs(1));
-        loop {
-            ticks.tick().await;
-            pulse.beat();
-            let now = self.shared.seconds();
-            self.second.set(now);
-            if self.index == 0 {
-                self.shared.engines.tidy();
-                log::tell_left_out(&self);
-            }
-            let sites: Vec<Rc<Site>> = self.sites.borrow().iter().flatten().cloned().collect();
-            for site in sites {
-                site.close_if_idle(now);
-            }
-        }
     }
 }

@@ -5,11 +5,9 @@
 //! request arrived is read before that request is answered, because both come through one event loop in order.
 
 use crate::io::open_file::{OpenFile, SMALL};
-use crate::module::core::htaccess::HtaccessCache;
-use crate::module::include::Room;
-use crate::request::merge::MergeCache;
 use crate::site::connection::{Link, SiteError};
 use crate::site::hub::Hub;
+use crate::values::extensions::Extensions;
 use hostler_wire::build::OtherBuild;
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::{Entry, Walk, WalkResult};
@@ -97,17 +95,14 @@ pub(crate) struct Site {
     epoch: Cell<u64>,
     /// Counts inotify events, the uninteresting too.
     events: Cell<u64>,
-    /// Merged configurations, and `.htaccess` files as they were read.
-    pub(crate) merges: RefCell<MergeCache>,
-    pub(crate) htaccess: RefCell<HtaccessCache>,
-    /// Maps of rewriting, as they were read.
-    pub(crate) maps: RefCell<crate::module::rewrite::MapCache>,
+    /// What others have made of its files; gone when nobody uses it any more.
+    pub(crate) made: Extensions,
     /// One piece of work at a time is done aside.
     pub(crate) aside: Arc<Semaphore>,
     /// One directory at a time is listed.
     pub(crate) listing: Semaphore,
-    /// What pages with includes take.
-    pub(crate) pages: Rc<Room>,
+    /// What others count for it.
+    pub(crate) extensions: Extensions,
 }
 
 impl Site {
@@ -125,12 +120,10 @@ impl Site {
             open_files: Cell::new(0),
             epoch: Cell::new(1),
             events: Cell::new(0),
-            merges: RefCell::default(),
-            htaccess: RefCell::default(),
-            maps: RefCell::default(),
+            made: Extensions::default(),
             aside: Arc::new(Semaphore::new(1)),
             listing: Semaphore::new(1),
-            pages: Rc::default(),
+            extensions: Extensions::default(),
         })
     }
 
@@ -147,9 +140,7 @@ impl Site {
             && (link.is_dead() || (idle && link.is_idle()))
         {
             self.forget();
-            self.merges.borrow_mut().clear();
-            self.htaccess.borrow_mut().clear();
-            self.maps.take();
+            self.made.clear();
             self.link.borrow_mut().take();
             link.close();
         }
@@ -310,13 +301,13 @@ impl Site {
         self.facts.borrow_mut().insert(key(path, access), facts.clone());
     }
 
-    /// Forgets pages that nobody is being sent.
-    pub(crate) fn forget_pages(&self) {
+    /// Forgets what others have made of open files, as far as nobody is at it.
+    pub(crate) fn forget_made(&self) {
         self.facts
             .borrow()
             .values()
             .filter_map(|facts| facts.file.as_ref())
-            .for_each(|file| file.page.clear());
+            .for_each(|file| file.extensions.clear());
     }
 
     /// Forgets everything remembered.

@@ -1,6 +1,7 @@
 //! How a request comes to a worker: one that is idle at once, or the queue of its pool.
 
 use crate::request::thread::Thread;
+use crate::technique::pools::Engines;
 use hostler_config::Server;
 use hostler_config::technique::Engine;
 use hostler_gateway::Error;
@@ -26,7 +27,7 @@ pub(crate) fn refusal(
     engine: &Engine,
     one_shot: bool,
 ) -> Option<Error> {
-    thread.shared.engines.pool(thread, server, engine, one_shot).refusal()
+    thread.shared.of::<Engines>().pool(thread, server, engine, one_shot).refusal()
 }
 
 /// Gives a request to a worker, if one is idle.
@@ -37,7 +38,7 @@ pub(crate) fn begin(
     one_shot: bool,
     work: Work,
 ) -> Begin {
-    let pool = thread.shared.engines.pool(thread, server, engine, one_shot);
+    let pool = thread.shared.of::<Engines>().pool(thread, server, engine, one_shot);
     match pool.try_begin(work) {
         Ok(exchange) => Begin::Now(exchange),
         Err(work) => Begin::Later(pool.clone(), work),

@@ -3,6 +3,7 @@
 use crate::request::id;
 use crate::request::{Found, Origin, Request};
 use crate::request::{settings, variables};
+use crate::technique::pools::Engines;
 use crate::values::table::Table;
 use hostler_config::technique::Engine;
 use hostler_http1::head::HTTP_2;
@@ -53,7 +54,7 @@ pub(crate) fn common<'a>(
         flags,
         directory,
         number: request.number,
-        server: request.thread.shared.engines.place(&request.server, engine),
+        server: request.thread.shared.of::<Engines>().place(&request.server, engine),
         time: request.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
         protocol: request.client.version,
         remote_port: request.client.peer.remote.port(),

@@ -12,6 +12,7 @@ use crate::technique::dialect::{Dialect, Late};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::head::{self, Texts};
+use crate::technique::pools::Engines;
 use crate::technique::short::{self, Taken};
 use bytes::Bytes;
 use hostler_config::technique::Engine;
@@ -107,7 +108,7 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     };
     let exchange = match group {
         Some(group) => {
-            let engines = &request.thread.shared.engines;
+            let engines = &request.thread.shared.of::<Engines>();
             let pool = engines.of_group(&request.thread, &request.server, engine, one_shot, &group)?;
             match pool.try_begin(work) {
                 Ok(exchange) => exchange,

@@ -12,6 +12,7 @@ mod names;
 mod program;
 mod reach;
 
+use crate::technique::pools::Engines;
 pub(crate) use program::Listening;
 pub(crate) use reach::connect;
 
@@ -215,11 +216,11 @@ impl Sockets {
                 tokio::task::spawn_local(pool.clone().maintain(reach));
             }
             Address::Program(program) => {
-                thread.shared.engines.admit(&pool);
+                thread.shared.of::<Engines>().admit(&pool);
                 tokio::task::spawn_local(pool.clone().keep_program(started(program)));
             }
             Address::Programs(program, lives) => {
-                thread.shared.engines.admit(&pool);
+                thread.shared.of::<Engines>().admit(&pool);
                 tokio::task::spawn_local(pool.clone().keep_programs(started(program), lives.clone()));
             }
         }

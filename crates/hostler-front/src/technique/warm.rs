@@ -6,6 +6,7 @@
 //! waited for. What is not ready by then is so later, and its own requests wait for it.
 
 use crate::request::thread::Thread;
+use crate::technique::pools::Engines;
 use crate::technique::pools::Which;
 use hostler_wire::plan::SiteId;
 use std::pin::pin;
@@ -61,7 +62,7 @@ pub(crate) async fn up(thread: Rc<Thread>, sites: Vec<SiteId>) {
     let _ = timeout(LONGEST, async { while all.join_next().await.is_some() {} }).await;
     // Who is still at it goes on.
     all.detach_all();
-    thread.shared.warming.over.send_replace(true);
+    thread.shared.of::<Warming>().over.send_replace(true);
     thread.shared.hub.ready();
 }
 
@@ -70,10 +71,10 @@ async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
     let asked = timeout(ANSWER, async { thread.site_of(site).link().await?.parents().await }).await;
     drop(place);
     let Ok(Ok(names)) = asked else { return };
-    let pools = thread.shared.engines.named(&thread.shared, site, &names);
+    let pools = thread.shared.of::<Engines>().named(&thread.shared, site, &names);
     let mut waits = Vec::new();
     for (at, which) in pools.into_iter().enumerate() {
-        let threads = &thread.shared.warming.threads;
+        let threads = &thread.shared.of::<Warming>().threads;
         let (done, ready) = oneshot::channel();
         if threads[(site as usize + at) % threads.len()].send((which, done)).is_ok() {
             waits.push(ready);
@@ -92,7 +93,7 @@ pub(crate) async fn obey(thread: Rc<Thread>, mut orders: Orders) {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let thread = thread.clone();
         tokio::task::spawn_local(async move {
-            let mut warm = pin!(thread.shared.engines.warm(&thread, which));
+            let mut warm = pin!(thread.shared.of::<Engines>().warm(&thread, which));
             if timeout(LONG, &mut warm).await.is_err() {
                 drop(place);
                 warm.await;

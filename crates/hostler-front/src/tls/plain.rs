@@ -4,8 +4,8 @@ use crate::hook::error;
 use crate::hook::reply::Reply;
 use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Sent;
-use crate::process::listen;
 use crate::request::Request;
+use crate::request::connection::Peer;
 use crate::request::thread::Thread;
 use crate::request::variables;
 use crate::values::{status, text};
@@ -36,7 +36,7 @@ pub(super) async fn answer(
     if read.is_err() || !buffer.first().is_some_and(u8::is_ascii_uppercase) {
         return;
     }
-    let peer = listen::peer(thread, local, remote, remote, None);
+    let peer = Peer::new(thread, local, remote, remote, None);
     let length = buffer.len() as u64;
     let reply = reply(request(thread, &peer, &buffer.into())).await;
     let mut out = format!("HTTP/1.1 {} {}\r\n", reply.status, status::reason(reply.status)).into_bytes();

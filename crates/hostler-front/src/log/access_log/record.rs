@@ -4,7 +4,6 @@
 //! answered in the end (`%>`).
 
 use super::{Outcome, clock};
-use crate::hook::reply::Reply;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::id;
@@ -25,7 +24,8 @@ const LONGEST_ADDRESS: usize = 46;
 
 /// A finished request.
 pub(super) struct Record<'a> {
-    reply: &'a Reply,
+    request: &'a Request,
+    status: u16,
     outcome: &'a Outcome,
     first: &'a Request,
     facts: Shown,
@@ -65,19 +65,19 @@ impl Shown {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn new(reply: &'a Reply, outcome: &'a Outcome) -> Self {
-        Self { reply, outcome, first: reply.request.original(), facts: Shown::default() }
+    pub(super) fn new(request: &'a Request, status: u16, outcome: &'a Outcome) -> Self {
+        Self { request, status, outcome, first: request.original(), facts: Shown::default() }
     }
 
     fn of(&self, which: Which) -> &'a Request {
         match which {
             Which::First => self.first,
-            Which::Last => &self.reply.request,
+            Which::Last => self.request,
         }
     }
 
     fn peer(&self) -> &'a Peer {
-        &self.reply.request.client.peer
+        &self.request.client.peer
     }
 
     /// `%{X}o`: fields of errors and of the answer are one header when it is sent.
@@ -192,8 +192,8 @@ impl LogRecord for Record<'_> {
 
     fn status(&self, which: Which) -> u16 {
         match which {
-            Which::First if self.reply.request.prev.is_some() => self.first.reply.status,
-            _ => self.reply.status,
+            Which::First if self.request.prev.is_some() => self.first.reply.status,
+            _ => self.status,
         }
     }
 
@@ -206,7 +206,7 @@ impl LogRecord for Record<'_> {
             Count::Pid => u64::from(self.first.thread.shared.pid),
             Count::Tid => tid(),
             Count::TimeToFirstByte => {
-                let noted = self.reply.request.notes.find(crate::log::FIRST_BYTE)?;
+                let noted = self.request.notes.find(crate::log::FIRST_BYTE)?;
                 return std::str::from_utf8(noted).ok()?.parse().ok();
             }
         })
@@ -217,7 +217,7 @@ impl LogRecord for Record<'_> {
     }
 
     fn port(&self, of: PortOf) -> Option<u16> {
-        Some(port(&self.reply.request.server, self.peer(), of))
+        Some(port(&self.request.server, self.peer(), of))
     }
 
     fn began(&self, which: Which) -> i64 {

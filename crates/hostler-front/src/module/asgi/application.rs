@@ -6,6 +6,7 @@
 use super::protocol::Pool;
 use crate::request::Request;
 use crate::request::settings::{self, DEFAULT_PATH};
+use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Listening, Target};
 use hashbrown::HashMap;
 use hostler_config::{DirConfig, Server, pools};
@@ -88,7 +89,7 @@ pub(super) fn of(request: &Request) -> Result<Application, String> {
 /// The site has too many.
 pub(super) fn pool(request: &Request, application: &Application) -> Result<Arc<Pool>, Error> {
     let thread = &request.thread;
-    thread.shared.sockets.pool(thread, &application.server, &application.target)
+    thread.shared.of::<Sockets>().pool(thread, &application.server, &application.target)
 }
 
 fn make(request: &Request, app: &App) -> Result<Application, String> {

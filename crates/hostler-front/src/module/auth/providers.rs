@@ -1,5 +1,6 @@
 //! Who knows users (AuthBasicProvider, AuthDigestProvider): each is asked for a password, or for a digest of it.
 
+use super::passwords::Passwords;
 use super::{files, incomplete};
 use crate::hook::plan::plan;
 use crate::limits::aside;
@@ -9,6 +10,7 @@ use crate::request::flow::Halt;
 use hostler_config::Merge as _;
 use hostler_config::directives::auth::{self, Provider, anon::Anon, dbm, digest};
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// What providers have said of a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +197,7 @@ async fn by_program(
 
 /// bcrypt takes long by design, so it happens on another thread, and a right password is remembered for a while.
 async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) -> Result<bool, Halt> {
-    if request.thread.passwords.borrow().was_right(password, hash) {
+    if request.thread.of::<RefCell<Passwords>>().borrow().was_right(password, hash) {
         return Ok(true);
     }
     if auth::takes_too_long(password, hash) {
@@ -210,7 +212,7 @@ async fn verified(request: &Request, password: &[u8], hash: &str, user: &str) ->
     let permit = aside::permit(request).await?;
     let fits = aside::run_free(request, permit, move || auth::verify(&password_copy, &hash_copy)).await?;
     if fits {
-        request.thread.passwords.borrow_mut().keep(password, hash);
+        request.thread.of::<RefCell<Passwords>>().borrow_mut().keep(password, hash);
     }
     Ok(fits)
 }

@@ -4,7 +4,7 @@
 //! [`LONGEST`] has none.
 
 use crate::io::body::FILE_PIECE;
-use crate::io::open_file::{Digests, OpenFile};
+use crate::io::open_file::OpenFile;
 use crate::limits::aside;
 use crate::request::Request;
 use crate::request::flow::Continue;
@@ -12,23 +12,37 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::Md5;
 use sha1::{Digest, Sha1};
+use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
 
 /// Longest file with digests, in bytes.
 const LONGEST: u64 = 256 << 20;
 
+/// Digests, in base64.
+pub(super) struct Digests {
+    pub(super) sha1: String,
+    pub(super) md5: String,
+}
+
+/// What is known of a file's.
+pub(super) type Known = OnceCell<Digests>;
+
 /// Makes the digests that the request's configuration asks for.
 pub(crate) async fn prepare(request: &Request, file: &OpenFile) -> Continue {
     let core = &request.resource.dir.core;
     let is_wanted = core.etag.parts().digest || core.content_digest == Some(true);
-    if !is_wanted || file.digests.get().is_some() || file.info.size > LONGEST {
+    if !is_wanted || file.info.size > LONGEST {
+        return Ok(());
+    }
+    let known = file.extensions.of::<Known>();
+    if known.get().is_some() {
         return Ok(());
     }
     let Ok(descriptor) = file.descriptor().try_clone() else { return Ok(()) };
     let size = file.info.size;
     let permit = aside::permit(request).await?;
     if let Some(digests) = aside::run_free(request, permit, move || read(&descriptor, size)).await? {
-        let _ = file.digests.set(digests);
+        let _ = known.set(digests);
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The default handler: files as they are.
 
-use crate::io::body::{Body, BodyError, RequestBody, Segment};
+use crate::hook::conditional::{self, Condition, Validators};
+use crate::hook::plan::plan;
+use crate::io::body::{Body, RequestBody, Segment};
 use crate::io::open_file::OpenFile;
-use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::core::digest;
-use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
 use crate::request::methods;
 use crate::request::slots::{Relation, State};
@@ -17,22 +17,25 @@ use hostler_wire::site::FileInfo;
 use std::rc::Rc;
 
 /// Sends the request's file.
-pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if &*request.target.method == b"OPTIONS" {
         drop_body(request).await?;
         return super::options::handle(request);
     }
-    keep_body(request).await?;
-    drop_body(request).await?;
-    let file = check(request)?;
-    super::source::check(request)?;
-    if crate::module::include::wanted(request) {
-        return crate::module::include::handle(request, file).await;
-    }
+    let file = take(request).await?;
     digest::prepare(request, &file).await?;
     validators(request, &file);
     content_md5(request, &file);
     finish(request, whole(&file))
+}
+
+/// The request's file, once nothing speaks against it and its body is read.
+pub(crate) async fn take(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
+    keep_body(request).await?;
+    drop_body(request).await?;
+    let file = check(request)?;
+    super::source::check(request)?;
+    Ok(file)
 }
 
 /// Reads a body that nobody wants: whether it is malformed, or larger than `LimitRequestBody`, must be known before the
@@ -84,8 +87,7 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
             Err(Halt::Status(403))
         }
         _ if !request.resource.path_info.is_empty()
-            && request.resource.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On
-            && !crate::module::include::accepts_path_info(request) =>
+            && request.resource.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On =>
         {
             let message = format!(
                 "File does not exist: {}{}",
@@ -133,8 +135,8 @@ impl State for VariantList {
 pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     let modified = text::http_date(file.info.mtime.min(request.client.second()));
     request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
-    // What a page is made of does not tell what it is made into (mod_include, where it may work on the answer).
-    if crate::module::include::may_expand(request) {
+    // What a page is made of does not tell what it is made into.
+    if plan().remakes(request) {
         request.reply.no_cache = true;
     } else if let Some(etag) = etag(request, file) {
         request.reply.headers_out.set("ETag", etag);
@@ -146,7 +148,7 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
 /// `ContentDigest`.
 fn content_md5(request: &mut Request, file: &OpenFile) {
     if request.resource.dir.core.content_digest == Some(true)
-        && let Some(digests) = file.digests.get()
+        && let Some(digests) = file.extensions.of::<digest::Known>().get()
     {
         request.reply.headers_out.set("Content-MD5", digests.md5.clone());
     }
@@ -157,7 +159,10 @@ fn content_md5(request: &mut Request, file: &OpenFile) {
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
     let own = if request.resource.dir.core.etag.parts().digest {
         // What the content is, whenever it was written.
-        file.digests.get().map(|digests| format!("\"{}\"", digests.sha1).into_bytes())
+        file.extensions
+            .of::<digest::Known>()
+            .get()
+            .map(|digests| format!("\"{}\"", digests.sha1).into_bytes())
     } else {
         etag_of(request, &file.info)
     };
@@ -224,19 +229,4 @@ pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
         }
         Condition::Failed => Err(Halt::Status(412)),
     }
-}
-
-/// mod_asis: a file that brings its own header.
-pub(crate) async fn as_is(request: &mut Request) -> Result<Body, Halt> {
-    let file = check(request)?;
-    let text = kept::collect(request, whole(&file), 16 << 20).await.map_err(|why| {
-        log::request(
-            request,
-            Severity::Error,
-            "asis",
-            &format!("{}: {why}", String::from_utf8_lossy(&request.resource.filename)),
-        );
-        Halt::Status(if matches!(why, BodyError::Crowded) { why.status() } else { 500 })
-    })?;
-    crate::module::cgi::static_answer(request, &text)
 }

@@ -1,9 +1,9 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
+use crate::hook::conditional::{self, Validators};
 use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, Segment};
 use crate::request::Request;
-use crate::request::conditional::{self, Validators};
 use crate::request::settings::range_limit;
 use bytes::Bytes;
 use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};

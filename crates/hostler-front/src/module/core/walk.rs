@@ -1,6 +1,7 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
+use super::htaccess::HtaccessCache;
 use super::htaccess::Made;
 use crate::hook::sections::{self, Overs, gave_up};
 use crate::io::open_file::OpenFile;
@@ -14,6 +15,7 @@ use hostler_config::lookup::{self, Step};
 use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, Warning, parse_htaccess};
 use hostler_wire::site::{FileKind, Level};
 use serde_bytes::ByteBuf;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -263,7 +265,7 @@ impl<'a> Walk<'a> {
         let named = !config.facts.environment.is_empty();
         let host = if named { self.request.server.origin } else { hostler_config::Origin::default() };
         let made = Made { host, allow: allow.clone() };
-        let find = || site.htaccess.borrow().find(file, text, &made);
+        let find = || site.made.of::<RefCell<HtaccessCache>>().borrow().find(file, text, &made);
         if let Some(conf) = find() {
             return Ok(conf);
         }
@@ -285,7 +287,12 @@ impl<'a> Walk<'a> {
         match parsed {
             Ok(parsed) => {
                 self.warn(file, &parsed.warnings);
-                site.htaccess.borrow_mut().keep(file, text, made, parsed.conf.clone());
+                site.made.of::<RefCell<HtaccessCache>>().borrow_mut().keep(
+                    file,
+                    text,
+                    made,
+                    parsed.conf.clone(),
+                );
                 Ok(parsed.conf)
             }
             Err(error) => {

@@ -1,5 +1,6 @@
 //! A page as it is kept with its open file: parsed once, with what the configuration says about running it.
 
+use super::room::Room;
 use super::room::Taken;
 use crate::io::body::FILE_PIECE;
 use crate::io::open_file::OpenFile;
@@ -11,7 +12,6 @@ use hostler_config::directives::core::OptionBits;
 use hostler_expr::effort;
 use hostler_ssi::{Markers, Page, Settings};
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,19 +23,7 @@ const SMALL: usize = 8 << 10;
 
 /// The place for a page in an open file.
 #[derive(Default)]
-pub(crate) struct PageCell(RefCell<Option<Rc<Parsed>>>);
-
-impl PageCell {
-    pub(crate) fn clear(&self) {
-        self.0.borrow_mut().take();
-    }
-}
-
-impl fmt::Debug for PageCell {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.borrow().is_some() { "a page" } else { "no page" })
-    }
-}
+struct PageCell(RefCell<Option<Rc<Parsed>>>);
 
 /// A parsed page under one configuration.
 pub(super) struct Parsed {
@@ -80,13 +68,13 @@ pub(super) async fn parsed(request: &Request, file: &OpenFile) -> Result<Rc<Pars
         aside(request, permit, text).await?
     };
     let parsed = Rc::new(parsed);
-    *file.page.0.borrow_mut() = Some(parsed.clone());
+    *file.extensions.of::<PageCell>().0.borrow_mut() = Some(parsed.clone());
     Ok(parsed)
 }
 
 /// What is kept with the file, if it is in the language of this request.
 fn known(request: &Request, file: &OpenFile) -> Option<Rc<Parsed>> {
-    let known = file.page.0.borrow().clone()?;
+    let known = file.extensions.of::<PageCell>().0.borrow().clone()?;
     if Arc::ptr_eq(&known.dir, &request.resource.dir) {
         return Some(known);
     }
@@ -95,7 +83,7 @@ fn known(request: &Request, file: &OpenFile) -> Option<Rc<Parsed>> {
         return None;
     }
     let parsed = Rc::new(with_settings(request, known.page.clone(), known.taken.clone(), markers, legacy));
-    *file.page.0.borrow_mut() = Some(parsed.clone());
+    *file.extensions.of::<PageCell>().0.borrow_mut() = Some(parsed.clone());
     Some(parsed)
 }
 
@@ -141,9 +129,9 @@ async fn aside(request: &Request, permit: aside::Permit, text: Bytes) -> Result<
 fn kept(request: &Request, page: Page, markers: Markers, legacy: bool) -> Result<Parsed, Refused> {
     let site = request.thread.site(&request.server);
     let size = page.size();
-    let taken = site.pages.take(size).or_else(|| {
-        site.forget_pages();
-        site.pages.take(size)
+    let taken = site.extensions.of::<Room>().take(size).or_else(|| {
+        site.forget_made();
+        site.extensions.of::<Room>().take(size)
     });
     Ok(with_settings(request, Arc::new(page), Rc::new(taken.ok_or(NO_ROOM)?), markers, legacy))
 }

@@ -5,6 +5,7 @@ use crate::module::cgi;
 use crate::request::Request;
 use crate::request::settings;
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
+use crate::technique::pools::Engines;
 use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Groups, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
@@ -79,7 +80,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         satisfy_any: dir.access_compat.satisfies_any(&method),
         psgi_app: psgi.app.as_deref().map(str::to_owned),
         signature: cgi::lasting_signature(request),
-        server: request.thread.shared.engines.place(server, super::engine(request)),
+        server: request.thread.shared.of::<Engines>().place(server, super::engine(request)),
         limit_request_body: dir.core.limit_request_body.unwrap_or(1 << 30),
         default_charset: settings::default_charset(dir).map(str::to_owned),
         layers: (!perl.layers.is_empty()).then(|| layers_text(&perl.layers)),

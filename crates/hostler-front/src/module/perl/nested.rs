@@ -9,6 +9,7 @@ use super::conversation::Conversation;
 use super::state::HasPerl;
 use crate::io::body::RequestBody;
 use crate::request::Request;
+use crate::technique::pools::Engines;
 use crate::technique::said::Said;
 use crate::technique::upload::Upload;
 use hostler_config::directives::pool::Isolation;
@@ -151,7 +152,7 @@ impl Within {
 pub(super) fn place(request: &Request, isolation: Isolation) -> Option<Within> {
     let mut within = request.within().cloned().filter(|within| within.id != 0)?;
     let thread = &request.thread;
-    let pool = thread.shared.engines.pool(
+    let pool = thread.shared.of::<Engines>().pool(
         thread,
         &request.server,
         super::engine(request),

@@ -8,6 +8,7 @@ use crate::module::include;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
 use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
+use crate::technique::pools::Engines;
 use crate::technique::reply::table;
 use bytes::Bytes;
 use hostler_config::directives::php;
@@ -43,7 +44,8 @@ impl Dialect for Said {
 /// Keeps how the pool's cache stands, and says once what should be changed.
 fn tell(request: &Request, cache: Cache) {
     let one_shot = PHP.isolation(&request.resource.dir) == Isolation::Fork;
-    let pool = request.thread.shared.engines.pool(&request.thread, &request.server, &ENGINE, one_shot);
+    let pool =
+        request.thread.shared.of::<Engines>().pool(&request.thread, &request.server, &ENGINE, one_shot);
     let advice = advice(&cache);
     if pool.tell_figures(Figures { all: figures(&cache), advice: advice.clone() })
         && let Some(advice) = advice

@@ -8,6 +8,7 @@ use super::secure;
 use crate::log::{self, Severity};
 use crate::request::thread::Thread;
 use crate::technique::sockets;
+use crate::technique::upstreams::Upstreams;
 use hostler_config::Server;
 use hostler_config::directives::proxy::checks::{CheckMethod, INTERVAL};
 use hostler_config::directives::proxy::{Balancer as Said, Worker};
@@ -37,7 +38,7 @@ pub(crate) fn begin(thread: &Rc<Thread>) {
                 continue;
             }
             seen.push(Arc::as_ptr(said));
-            let Some(balancer) = thread.shared.upstreams.balancer(said) else { continue };
+            let Some(balancer) = thread.shared.of::<Upstreams>().balancer(said) else { continue };
             for (member, upstream) in said.members.iter().zip(balancer.members()) {
                 let is_checked = member.worker.parameters.check.method.unwrap_or(CheckMethod::None);
                 if is_checked != CheckMethod::None {

@@ -19,6 +19,7 @@ use crate::request::flow::Halt;
 use crate::technique::container::{self, Told};
 use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
+use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Target};
 use bytes::Bytes;
 use hostler_ajp::{Attribute, USUAL};
@@ -184,7 +185,7 @@ async fn contain(
     timeout: Duration,
 ) -> Result<Body, NoAnswer> {
     let (thread, server) = (request.thread.clone(), request.server.clone());
-    let pool = match thread.shared.sockets.pool::<Ajp>(&thread, &server, target) {
+    let pool = match thread.shared.of::<Sockets>().pool::<Ajp>(&thread, &server, target) {
         Ok(pool) => pool,
         Err(error) => return Err(NoAnswer::Halt(fail(request, LOG, &error))),
     };

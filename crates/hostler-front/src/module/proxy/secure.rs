@@ -5,6 +5,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::thread::Thread;
+use crate::tls::backends::Backends;
 use hostler_config::Server;
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::directives::ssl::backends;
@@ -26,8 +27,12 @@ pub(super) fn of(request: &Request, to: &Destination) -> Result<Option<Arc<Secur
         request.resource.dir.ssl.backends.as_ref().filter(|settings| settings.engine == Some(true));
     let settings =
         settings.ok_or_else(|| refused("its URL asks for TLS, which is not enabled (SSLProxyEngine on)"))?;
-    let settings =
-        request.thread.shared.tls_backends.of(settings, to.url.is_http2()).map_err(|why| refused(&why))?;
+    let settings = request
+        .thread
+        .shared
+        .of::<Backends>()
+        .of(settings, to.url.is_http2())
+        .map_err(|why| refused(&why))?;
     let name = name(request, to);
     let name = ServerName::try_from(name).map_err(|_| refused("TLS needs a proper name of the server"))?;
     Ok(Some(Arc::new(Secure { settings, name })))
@@ -42,7 +47,7 @@ pub(super) fn of_check(thread: &Thread, server: &Server, url: &Url) -> Result<Op
     let settings = backends::of_url(server, &url.to_string());
     let settings = settings.filter(|settings| settings.engine == Some(true));
     let settings = settings.ok_or("its URL asks for TLS, which is not enabled (SSLProxyEngine on)")?;
-    let settings = thread.shared.tls_backends.of(&settings, false)?;
+    let settings = thread.shared.of::<Backends>().of(&settings, false)?;
     let name = ServerName::try_from(url.host.to_string()).map_err(|_| "TLS needs a proper name")?;
     Ok(Some(Arc::new(Secure { settings, name })))
 }

@@ -4,6 +4,7 @@ use super::{PREFIX, Proxied};
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::{Request, settings};
+use crate::technique::upstreams::Upstreams;
 use crate::technique::upstreams::target;
 use crate::technique::websocket;
 use bytes::Bytes;
@@ -114,12 +115,13 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
     let (conf, shared) = (&request.server.conf.proxy, &request.thread.shared);
     if aim.url.is_balancer() {
         let found = conf.balancer(&aim.url.host);
-        let made = found.and_then(|said| Some((shared.upstreams.balancer(said)?, said)));
+        let made = found.and_then(|said| Some((shared.of::<Upstreams>().balancer(said)?, said)));
         let (balancer, said) = made.ok_or_else(|| refused(request, 500, "there is no such balancer"))?;
         return Ok(Whose::Balancer(balancer.clone(), said.clone()));
     }
     let whole = Url { path: String::from_utf8_lossy(&aim.path).into(), ..aim.url.clone() };
-    let known = conf.worker(&whole).and_then(|worker| Some((shared.upstreams.worker(worker)?, worker)));
+    let known =
+        conf.worker(&whole).and_then(|worker| Some((shared.of::<Upstreams>().worker(worker)?, worker)));
     let destination = match known {
         Some((upstream, worker)) => Destination {
             upstream: upstream.clone(),

@@ -9,6 +9,7 @@ use crate::request::flow::Halt;
 use crate::site::files::AccessFiles;
 use hostler_rewrite::{FileMap, Source};
 use hostler_wire::site::FileInfo;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -103,7 +104,7 @@ async fn read(request: &Request, source: &Source, path: &str) -> Result<Rc<FileM
         Source::Dbm(kind, _) => format!("{kind:?}:{path}").into(),
         _ => std::borrow::Cow::Borrowed(path),
     };
-    if let Some((known, map)) = site.maps.borrow().known.get(&*entry)
+    if let Some((known, map)) = site.made.of::<RefCell<MapCache>>().borrow().known.get(&*entry)
         && *known == version
     {
         return Ok(map.clone());
@@ -127,6 +128,6 @@ async fn read(request: &Request, source: &Source, path: &str) -> Result<Rc<FileM
     let map = map.map_err(|error| Failure::Because(error.to_string()))?;
     let too_large = || Failure::Because(format!("its entries take more than {MOST_KEPT} bytes of memory"));
     let map = Rc::new(map.ok_or_else(too_large)?);
-    site.maps.borrow_mut().keep(&entry, version, &map);
+    site.made.of::<RefCell<MapCache>>().borrow_mut().keep(&entry, version, &map);
     Ok(map)
 }

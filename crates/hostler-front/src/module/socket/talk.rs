@@ -1,12 +1,13 @@
 //! A request to a program at a socket, and its answer back.
 
+use crate::hook::conditional::Condition;
 use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::{self, ClientBody};
 use crate::request::Request;
-use crate::request::conditional::Condition;
 use crate::request::flow::Halt;
+use crate::technique::sockets::Sockets;
 use crate::technique::sockets::Target;
 use bytes::Bytes;
 use hostler_cgi::{Environment, Header};
@@ -196,7 +197,7 @@ async fn begin<P: Variables>(
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
         ask: what,
     };
-    let pool = request.thread.shared.sockets.pool::<P>(&request.thread, &request.server, &target)?;
+    let pool = request.thread.shared.of::<Sockets>().pool::<P>(&request.thread, &request.server, &target)?;
     // What has been asked for once may have been done (RFC 9110 §9.2.2).
     let may_repeat = !has_rest && matches!(&request.target.method[..], b"GET" | b"HEAD");
     let again = may_repeat.then(|| Again { pool: pool.clone(), work: work.clone() });

@@ -2,6 +2,7 @@
 
 use super::report::text;
 use crate::request::thread::SharedState;
+use crate::technique::upstreams::Upstreams;
 use hostler_gateway::upstream::{Balancer, Health, States, Upstream};
 use hostler_wire::plan::MemberState;
 use hostler_wire::report::{Ask, Change, Member};
@@ -13,7 +14,7 @@ pub(super) fn all(shared: &SharedState) -> Vec<Member> {
         let name = balancer.name().to_owned();
         balancer.members().iter().map(move |upstream| member(&name, upstream)).collect::<Vec<_>>()
     };
-    shared.upstreams.balancers().iter().flat_map(members).collect()
+    shared.of::<Upstreams>().balancers().iter().flat_map(members).collect()
 }
 
 fn member(balancer: &str, upstream: &Upstream) -> Member {
@@ -53,7 +54,7 @@ fn member(balancer: &str, upstream: &Upstream) -> Member {
 pub(super) fn carry_out(shared: &SharedState, asked: &Ask) -> Result<(), String> {
     let Ask::Change { balancer, member, change } = asked else { return Ok(()) };
     let named = balancer.strip_prefix("balancer://").unwrap_or(balancer).trim_end_matches('/');
-    let all = shared.upstreams.balancers().iter();
+    let all = shared.of::<Upstreams>().balancers().iter();
     let found: Vec<_> = all.filter(|one| one.name().eq_ignore_ascii_case(named)).collect();
     if found.is_empty() {
         return Err(format!("there is no balancer {}", text(named)));

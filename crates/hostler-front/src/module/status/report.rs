@@ -7,6 +7,8 @@ use super::members;
 use crate::request::counters;
 use crate::request::thread::SharedState;
 use crate::site::hub::Told;
+use crate::technique::pools::Engines;
+use crate::technique::sockets::Sockets;
 use hostler_gateway::Kind;
 use hostler_gateway::pool::{BUCKETS, Figure, Histogram, Status, WorkerState};
 use hostler_wire::frame::{self, HEAD, Head};
@@ -101,7 +103,13 @@ fn report(shared: &SharedState, generation: u32, started: Instant) -> Report {
         connections: shared.connections.load(std::sync::atomic::Ordering::Relaxed) as u64,
         bounds: BUCKETS.to_vec(),
         sites: shared.site_names.iter().enumerate().map(site).collect(),
-        pools: shared.engines.statuses().iter().chain(&shared.sockets.statuses()).map(pool).collect(),
+        pools: shared
+            .of::<Engines>()
+            .statuses()
+            .iter()
+            .chain(&shared.of::<Sockets>().statuses())
+            .map(pool)
+            .collect(),
         members: members::all(shared),
         refused: None,
     }

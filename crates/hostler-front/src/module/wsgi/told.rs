@@ -2,6 +2,7 @@
 
 use crate::module::cgi;
 use crate::request::Request;
+use crate::technique::pools::Engines;
 use hashbrown::HashMap;
 use hostler_config::DirConfig;
 use hostler_python_frames as frames;
@@ -59,7 +60,7 @@ fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32)
     python(request.resource.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
-        server: request.thread.shared.engines.place(&request.server, &ENGINE),
+        server: request.thread.shared.of::<Engines>().place(&request.server, &ENGINE),
         limit_request_body: request.resource.dir.core.limit_request_body.unwrap_or(1 << 30),
         signature: &signature,
         own: &bytes,

@@ -23,6 +23,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 /// Variables of the front's own environment that engines get; the configuration adds its own. The front has no others
@@ -145,7 +146,7 @@ impl Host for EngineHost {
     }
 
     fn is_ending(&self) -> bool {
-        self.thread.shared.stop.is_told()
+        self.thread.shared.ending.load(Ordering::Relaxed)
     }
 }
 

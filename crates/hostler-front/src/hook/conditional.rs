@@ -1,5 +1,6 @@
 //! Conditional requests (RFC 9110 §13): the client's copy against what would be sent.
 
+use crate::hook::plan::plan;
 use crate::request::Request;
 
 /// What the conditions ask for.
@@ -70,7 +71,7 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
 /// Whether a list has an entity tag or what compression makes of it for this client. Apache compares the plain
 /// tag alone, so its compressed answers are sent again and again.
 fn lists_any(request: &Request, list: &[u8], etag: &[u8], weak: bool) -> bool {
-    let changed = || crate::module::deflate::changed_tags(request, etag);
+    let changed = || plan().changed_tags(request, etag);
     lists(list, etag, weak) || changed().iter().any(|tag| lists(list, tag, weak))
 }
 

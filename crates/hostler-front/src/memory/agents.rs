@@ -2,10 +2,12 @@
 //! `BrowserMatch` rules outside of sections match them. What is remembered for a class then holds for all of it.
 //! (Debian's configuration has a dozen such rules, about browsers of the nineties.)
 
+use crate::request::thread::Thread;
 use hashbrown::HashMap;
 use hostler_config::directives::setenvif::Rule;
 use hostler_config::{Config, Server};
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Names remembered; beyond this all are forgotten.
@@ -17,7 +19,7 @@ const MOST_RULES: usize = 256;
 const MOST_CLASSES: usize = 4096;
 
 /// The classes that a thread has met.
-pub(crate) struct Agents {
+struct Agents {
     /// All rules about the User-Agent, each once, of all virtual hosts that have only such rules.
     rules: Vec<Arc<Rule>>,
     names: HashMap<Box<[u8]>, u16, foldhash::fast::RandomState>,
@@ -27,8 +29,18 @@ pub(crate) struct Agents {
 
 type Matches = SmallVec<[u16; 4]>;
 
+/// A thread's, once it has met the first client.
+type Met = RefCell<Option<Agents>>;
+
+/// The class of a client; `None`: it has none, and goes the long way.
+pub(super) fn class(thread: &Thread, agent: &[u8]) -> Option<u16> {
+    let met = thread.of::<Met>();
+    let mut met = met.borrow_mut();
+    met.get_or_insert_with(|| Agents::new(&thread.shared.config)).class(agent)
+}
+
 impl Agents {
-    pub(crate) fn new(config: &Config) -> Self {
+    fn new(config: &Config) -> Self {
         let mut rules: Vec<Arc<Rule>> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         for rule in config.servers.iter().filter(|s| are_alone(s)).flat_map(|s| &s.conf.setenvif.rules) {
@@ -39,8 +51,7 @@ impl Agents {
         Self { rules, names: HashMap::default(), classes: HashMap::default() }
     }
 
-    /// The class of a client; `None`: it has none, and goes the long way.
-    pub(crate) fn class(&mut self, agent: &[u8]) -> Option<u16> {
+    fn class(&mut self, agent: &[u8]) -> Option<u16> {
         if self.rules.is_empty() {
             return Some(0);
         }
