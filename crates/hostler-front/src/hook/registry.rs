@@ -145,6 +145,9 @@ pub(crate) struct AnswerFate {
 /// A function that answers a question of the rules about users (`AuthBasicProvider`, `Require`), in Apache's numbers.
 pub(crate) type Provider = for<'a> fn(&'a mut Request, &'a [&'a [u8]]) -> Later<'a, Result<u16, Halt>>;
 
+/// What an entity tag may have become for a client.
+pub(crate) type ChangedTags = fn(&Request, &[u8]) -> Vec<Vec<u8>>;
+
 /// A module.
 pub(crate) struct Module {
     /// As in Apache, without `mod_`.
@@ -165,7 +168,7 @@ pub(crate) struct Module {
     /// Whether it makes something else of the request's file, so that the file's own tag does not tell what is sent.
     pub(crate) remakes: Option<fn(&Request) -> bool>,
     /// What an entity tag may have become on the answer's way to this client, which it then sends back.
-    pub(crate) changed_tags: Option<fn(&Request, &[u8]) -> Vec<Vec<u8>>>,
+    pub(crate) changed_tags: Option<ChangedTags>,
     /// The answer was sent, or has broken off, and is going to be logged.
     pub(crate) before_log: Option<fn(&mut Request)>,
     /// It was logged.

@@ -40,7 +40,7 @@ pub(crate) fn write(thread: &Rc<Thread>, request: &Request, status: u16, outcome
     let refused = request.is_refused || request.original().is_refused;
     if status >= 500 && !refused && id::is_unexplained(request) {
         // The page names an id: whoever looks for it must find something.
-        let message = format!("answered {} without telling a cause", status);
+        let message = format!("answered {status} without telling a cause");
         log::request(request, Severity::Error, "core", &message);
     }
     let logs = thread.shared.logs.access_logs(&request.server);

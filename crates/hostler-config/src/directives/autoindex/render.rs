@@ -134,14 +134,17 @@ impl Page<'_> {
     /// A text file between others' HTML.
     fn plain(&mut self, text: &[u8]) {
         self.put("<pre>\n");
-        for byte in text {
-            match byte {
-                b'<' => self.put("&lt;"),
-                b'>' => self.put("&gt;"),
-                b'&' => self.put("&amp;"),
-                byte => self.out.push(*byte),
-            }
+        let mut start = 0;
+        for at in memchr::memchr3_iter(b'<', b'>', b'&', text) {
+            self.out.extend_from_slice(&text[start..at]);
+            self.put(match text[at] {
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                _ => "&amp;",
+            });
+            start = at + 1;
         }
+        self.out.extend_from_slice(&text[start..]);
         self.put("</pre>\n");
     }
 
