@@ -15,7 +15,7 @@ pub(crate) mod merge;
 pub(crate) mod methods;
 pub(crate) mod names;
 mod related;
-mod reply;
+pub(crate) mod reply;
 mod resource;
 pub(crate) mod settings;
 pub(crate) mod slots;

@@ -61,7 +61,7 @@ pub struct Head {
     pub method: Span,
     /// As it was sent, see [`crate::uri::split`].
     pub target: Span,
-    /// Never higher than [`HTTP_11`].
+    /// Below [`HTTP_2`].
     pub version: Version,
     /// In the order in which they came.
     pub fields: SmallVec<[Field; 16]>,
@@ -367,8 +367,8 @@ fn version(text: &[u8], strict: bool) -> Result<Version, HeadError> {
     }
     match &text[5..] {
         b"1.0" => Ok(HTTP_10),
-        // A later minor version is understood as the highest we know (RFC 9110 §2.5).
-        [b'1', b'.', minor] if minor.is_ascii_digit() => Ok(HTTP_11),
+        // A later minor version is understood as the highest we know (RFC 9110 §2.5); programs are told what was sent.
+        [b'1', b'.', minor] if minor.is_ascii_digit() => Ok(HTTP_10 + Version::from(minor - b'0')),
         [major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => Err(HeadError::Version),
         _ => Err(HeadError::RequestLine),
     }

@@ -18,7 +18,7 @@ pub use crate::codec::{Decoder, Encoder, Fields, Malformed};
 pub use average::MovingAverage;
 pub use directory::Directory;
 pub use reply::{FromWorker, HeadFlags, MOST_FIELDS, Outcome, ReplyHead, Severity, table};
-pub use request::{FileFacts, RequestHead, ToWorker, request_flag};
+pub use request::{FileFacts, RequestHead, ToWorker, protocol_name, request_flag};
 
 /// Length of a message's head, in bytes.
 pub const HEAD: usize = 8;

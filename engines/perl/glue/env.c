@@ -111,11 +111,14 @@ static hp_str script_name(hp_str uri, hp_str path_info)
 
 hp_str hp_protocol_name(const hp_request *r)
 {
-    static const char *const names[] = {"HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/2.0"};
+    static const char *const names[] = {"HTTP/1.0", "HTTP/1.1", "HTTP/1.2", "HTTP/1.3", "HTTP/1.4",
+                                        "HTTP/1.5", "HTTP/1.6", "HTTP/1.7", "HTTP/1.8", "HTTP/1.9"};
     int protocol = r->in->protocol;
     if (hp_is_part(r))
         return hp_literal("INCLUDED");
-    return hp_literal(names[protocol >= 2000 ? 3 : protocol >= 1001 ? 2 : protocol >= 1000 ? 1 : 0]);
+    if (protocol >= 2000)
+        return hp_literal("HTTP/2.0");
+    return protocol < 1000 ? hp_literal("HTTP/0.9") : hp_literal(names[protocol % 10]);
 }
 
 static void set_request(pTHX_ hp_request *r, const sink *to)

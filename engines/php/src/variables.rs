@@ -2,7 +2,7 @@
 //! that the configuration has set.
 
 use hostler_cgi::{escape_html, script_name};
-use hostler_wire::work::{RequestHead, request_flag};
+use hostler_wire::work::{RequestHead, protocol_name, request_flag};
 use std::io::Write;
 
 use crate::arena::Arena;
@@ -109,13 +109,7 @@ fn write_request(to: &mut Arena, head: &RequestHead<'_>) {
 }
 
 fn protocol(head: &RequestHead<'_>, included: bool) -> &'static [u8] {
-    match head.protocol {
-        _ if included => b"INCLUDED",
-        2000.. => b"HTTP/2.0",
-        1001.. => b"HTTP/1.1",
-        1000.. => b"HTTP/1.0",
-        _ => b"HTTP/0.9",
-    }
+    if included { b"INCLUDED" } else { protocol_name(head.protocol).as_bytes() }
 }
 
 fn put_some(to: &mut Arena, name: &[u8], value: Option<&[u8]>) {

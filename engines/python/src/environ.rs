@@ -4,7 +4,7 @@ use crate::py::{self, Object, Outcome};
 use crate::template::{Environment, copy, empty, tuple};
 use crate::worker::{Directory, Server, Worker};
 use hostler_cgi::{escape_html, script_name};
-use hostler_wire::work::{RequestHead, request_flag};
+use hostler_wire::work::{RequestHead, protocol_name, request_flag};
 
 /// The version of mod_wsgi's interface that applications find, and of the Apache that they are told of.
 const MOD_WSGI: [u64; 3] = [4, 9, 4];
@@ -151,13 +151,7 @@ fn request(e: &mut Environment<'_>, head: &RequestHead<'_>, directory: &Director
 }
 
 fn protocol(head: &RequestHead<'_>, included: bool) -> &'static [u8] {
-    match head.protocol {
-        _ if included => b"INCLUDED",
-        2000.. => b"HTTP/2.0",
-        1001.. => b"HTTP/1.1",
-        1000.. => b"HTTP/1.0",
-        _ => b"HTTP/0.9",
-    }
+    if included { b"INCLUDED" } else { protocol_name(head.protocol).as_bytes() }
 }
 
 fn decimal(e: &mut Environment<'_>, name: &'static str, number: u16) -> Outcome<()> {

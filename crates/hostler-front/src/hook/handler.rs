@@ -11,18 +11,6 @@ use crate::request::flow::Halt;
 use bytes::Bytes;
 use hostler_http1::framing;
 
-/// The note of an answer that is sent as the script wrote it (nph-).
-pub(crate) const RAW: &str = "raw-answer";
-
-/// The note of an answer that is never cut: what programs write is different each time, so its pieces don't fit.
-pub(crate) const UNRANGED: &str = "unranged";
-
-/// The note of an answer whose end came by itself: however short it is, nobody knew that when it began.
-pub(crate) const FLUSHED: &str = "flushed";
-
-/// The note of an answer of another server's, which has its own `Server` field.
-pub(crate) const KEEPS_SERVER: &str = "keeps-server";
-
 /// What answers where nothing else is named.
 const DEFAULT: &[u8] = b"default-handler";
 

@@ -5,7 +5,7 @@ use crate::request::{Request, methods};
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_http1::authority::{Authority, authority};
-use hostler_http1::head::{HTTP_2, HTTP_11};
+use hostler_http1::head::HTTP_11;
 use hostler_http1::uri;
 
 /// Splits the target and selects the virtual host.
@@ -76,7 +76,7 @@ const NO_HOST: &str = "the request has no Host field";
 fn host_field(request: &Request, strict: bool) -> Result<Option<Authority>, u16> {
     let mut fields = request.target.headers_in.all(b"host");
     let Some(field) = fields.next() else {
-        return if matches!(request.client.version, HTTP_11 | HTTP_2) {
+        return if request.client.version >= HTTP_11 {
             Err(refused(request, 400, NO_HOST))
         } else {
             Ok(None)

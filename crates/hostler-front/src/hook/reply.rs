@@ -3,12 +3,13 @@
 
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, AnswerFate, Stage};
-use crate::hook::{filter, handler};
+use crate::hook::filter;
 use crate::io::body::Body;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::log::{self, access_log};
 use crate::request::Request;
+use crate::request::reply::Marks;
 use crate::request::thread::Thread;
 use crate::values::text;
 use bytes::Bytes;
@@ -40,7 +41,7 @@ fn drops_connection(status: u16) -> bool {
 
 /// Completes an ordinary answer.
 pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
-    if request.notes.contains(handler::RAW) {
+    if request.reply.marks.have(Marks::RAW) {
         return assemble(request, body, true);
     }
     content_fields(&mut request);
@@ -122,7 +123,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
     if !request.reply.headers_out.contains("Date") {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
     }
-    if !request.notes.contains(handler::KEEPS_SERVER) || !request.reply.headers_out.contains("Server") {
+    if !request.reply.marks.have(Marks::KEEPS_SERVER) || !request.reply.headers_out.contains("Server") {
         headers
             .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
     }

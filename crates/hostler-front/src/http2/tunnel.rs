@@ -6,7 +6,6 @@ use crate::hook::reply::Reply;
 use crate::io::body::Body;
 use crate::io::deadline::Deadline;
 use crate::io::sent::Sent;
-use crate::io::tunnel::EXTENDED;
 use crate::request::Request;
 use crate::request::thread::Thread;
 use bytes::Bytes;
@@ -33,7 +32,7 @@ pub(super) fn as_get(request: &mut Request) {
     request.client.line = [b"GET ", &request.client.target[..], b" HTTP/2.0"].concat().into();
     // The stream itself is the handshake: a key is no word of it, nor what answers one (RFC 8441 §5).
     request.target.headers_in.unset("Sec-WebSocket-Key");
-    request.notes.set(EXTENDED, Bytes::from_static(b"websocket"));
+    request.client.is_websocket = true;
 }
 
 impl Asked {

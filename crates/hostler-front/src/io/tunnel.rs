@@ -13,9 +13,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The note of a request over HTTP/2 that asks for another protocol (RFC 8441): which one.
-pub(crate) const EXTENDED: &str = "extended-connect";
-
 /// The other server's end of it.
 pub(crate) struct Tunnel {
     pub(crate) connection: Connection,

@@ -15,11 +15,11 @@ pub(crate) use include::{ExecOutcome, exec_cgi, exec_cmd};
 pub(crate) use run::{AHEAD, ClientBody};
 
 use crate::hook::conditional::{self, Condition, Validators};
-use crate::hook::handler::UNRANGED;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -84,7 +84,7 @@ impl From<Error> for Failure {
 async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, Failure> {
     let environment = environment(request).await;
     let mut program = run::script(request, environment, kept.clone()).await?;
-    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::UNRANGED);
     if !is_nph(request) {
         if let Some(kept) = &kept {
             program.listen(kept.borrow().longest);
@@ -99,7 +99,7 @@ async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, 
         }
     } else if request.client.version < HTTP_2 {
         program.first().await?;
-        request.notes.set(crate::hook::handler::RAW, Bytes::from_static(b"1"));
+        request.reply.marks.set(Marks::RAW);
     } else {
         // HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
         let header = program.nph_header(LIMITS).await?;

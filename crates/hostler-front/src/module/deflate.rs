@@ -13,10 +13,10 @@ mod inflate;
 mod stream;
 mod variants;
 
+use crate::request::reply::Marks;
 pub(crate) use stream::Totals;
 use variants::Variants;
 
-use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, Segment};
 use crate::request::slots::{Relation, State};
@@ -125,7 +125,7 @@ fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool
             request.resource.content_type.as_deref().is_some_and(|kind| kind.starts_with(b"text/html"));
         if (only_html && !is_html)
             || (length.is_some_and(|n| n < WORTHWHILE)
-                && !request.notes.contains(FLUSHED)
+                && !request.reply.marks.have(Marks::FLUSHED)
                 && !is_revalidated(request))
         {
             return false;

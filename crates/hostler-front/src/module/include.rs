@@ -35,6 +35,7 @@ use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::core::{digest, file};
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::{Found, Request};
 use crate::values::text;
 use bytes::Bytes;
@@ -89,12 +90,6 @@ async fn parsed(request: &mut Request) -> Result<Body, Halt> {
 /// Name of the filter, as [`Request::filters`] holds it.
 const FILTER: &[u8] = b"includes";
 
-/// The note of a sub-request whose file is a page: whoever includes it expands it in place.
-pub(crate) const NESTED: &str = "includes-nested";
-
-/// The note of an answer that has been through the filter.
-const EXPANDED: &str = "includes-expanded";
-
 /// Longest output of a program that is expanded, in bytes.
 pub(crate) const LONGEST: usize = page::LONGEST as usize;
 
@@ -114,7 +109,7 @@ fn may_expand(request: &Request) -> bool {
 
 /// Whether the filter may have a say that it has not had yet.
 fn is_filtered(request: &Request) -> bool {
-    !request.notes.contains(EXPANDED) && filter::may_see(request, FILTER)
+    !request.reply.marks.have(Marks::EXPANDED) && filter::may_see(request, FILTER)
 }
 
 /// `XBitHack`: HTML that its owner may execute is a page.
@@ -134,7 +129,7 @@ fn has_mode(request: &Request, bits: u32) -> bool {
 pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<Body, Halt> {
     let allowed = is_allowed(request);
     if allowed && request.is_sub() {
-        request.notes.set(NESTED, Bytes::from_static(b"1"));
+        request.reply.marks.set(Marks::NESTED);
         return Err(Halt::Done(Body::Empty));
     }
     pass(request);
@@ -173,7 +168,7 @@ pub(crate) async fn filter(request: &mut Request, body: Body) -> Body {
 }
 
 async fn expanded(request: &mut Request, body: Body) -> Body {
-    if request.notes.contains(EXPANDED) || request.is_sub() {
+    if request.reply.marks.have(Marks::EXPANDED) || request.is_sub() {
         return body;
     }
     pass(request);
@@ -208,7 +203,7 @@ fn is_allowed(request: &Request) -> bool {
 fn pass(request: &mut Request) {
     request.reply.filters.retain(|filter| &**filter != FILTER);
     if request.resource.dir.filter.is_set() {
-        request.notes.set(EXPANDED, Bytes::from_static(b"1"));
+        request.reply.marks.set(Marks::EXPANDED);
     }
 }
 

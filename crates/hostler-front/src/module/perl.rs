@@ -44,7 +44,6 @@ use output::Late;
 use state::HasPerl;
 
 use crate::hook::error;
-use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Handler, Module, Settle};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -52,6 +51,7 @@ use crate::module::alias;
 use crate::module::include;
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::begin::{self, Begin};
 use crate::technique::framed;
@@ -268,7 +268,7 @@ async fn outcome(
     if by_filters && !request.progress().is_script && engine(request) == &hostler_perl_technique::ENGINE {
         // What a worker prints has been through its filters.
         request.perl_mut().progress.filtered.insert(Phase::OutputFilter);
-        request.notes.set(FLUSHED, Bytes::from_static(b"1"));
+        request.reply.marks.set(Marks::FLUSHED);
     }
     match answer {
         Err(error) => Err(fail(request, &error)),

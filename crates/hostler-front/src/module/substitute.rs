@@ -6,12 +6,12 @@
 //!
 //! **Diagnostics**: under `substitute`.
 
-use crate::hook::handler::UNRANGED;
 use crate::hook::lead;
 use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::limits::budget::{self, Sideline};
 use crate::request::Request;
+use crate::request::reply::Marks;
 use bytes::Bytes;
 use hostler_config::DirConfig;
 use hostler_config::directives::substitute::LONGEST;
@@ -35,7 +35,7 @@ async fn changed(request: &mut Request, body: Body) -> Body {
         return body;
     }
     request.reply.headers_out.unset("Content-Length");
-    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::UNRANGED);
     let is_stream = matches!(body, Body::Stream(_));
     let lines = Lines::new(request, body.into_stream());
     lead::begin(request, "substitute", lines, is_stream).await

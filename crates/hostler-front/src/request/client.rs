@@ -19,6 +19,8 @@ pub(crate) struct Client {
     pub(crate) target: Bytes,
     /// Host the client asked for, lower case, without port.
     pub(crate) hostname: Option<Bytes>,
+    /// It asks for a WebSocket in the way of HTTP/2 (RFC 8441).
+    pub(crate) is_websocket: bool,
     /// Port in the Host field or the target.
     pub(crate) host_port: Option<u16>,
 }
@@ -34,6 +36,7 @@ impl Client {
             version: HTTP_09,
             target: Bytes::new(),
             hostname: None,
+            is_websocket: false,
             host_port: None,
         }
     }

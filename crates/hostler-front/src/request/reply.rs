@@ -6,6 +6,37 @@ use bytes::Bytes;
 use std::cell::RefCell;
 use std::rc::Weak;
 
+/// What the server itself has noted of an answer. (Notes are for programs, which may set and read them.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// It is sent as the script wrote it (nph-).
+    pub(crate) const RAW: Self = Self(1);
+    /// It is never cut: what programs write is different each time, so its pieces don't fit.
+    pub(crate) const UNRANGED: Self = Self(2);
+    /// Its end came by itself: however short it is, nobody knew that when it began.
+    pub(crate) const FLUSHED: Self = Self(4);
+    /// It is another server's, which has its own `Server` field.
+    pub(crate) const KEEPS_SERVER: Self = Self(8);
+    /// It has been through the filter for includes.
+    pub(crate) const EXPANDED: Self = Self(16);
+    /// Its file is a page, of a sub-request: whoever includes it expands it in place.
+    pub(crate) const NESTED: Self = Self(32);
+
+    pub(crate) const fn have(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    pub(crate) fn set(&mut self, mark: Self) {
+        self.0 |= mark.0;
+    }
+
+    pub(crate) fn unset(&mut self, mark: Self) {
+        self.0 &= !mark.0;
+    }
+}
+
 /// Status, fields and what else modules say of the answer before it is sent.
 #[derive(Clone)]
 pub(crate) struct Reply {
@@ -21,6 +52,7 @@ pub(crate) struct Reply {
     pub(crate) varies: RefCell<Vec<Bytes>>,
     /// Error answers that a program has set (`custom_response`), by status.
     pub(crate) custom_responses: Vec<(u16, Bytes)>,
+    pub(crate) marks: Marks,
     /// The answer's program has framed it in chunks.
     pub(crate) is_framed: bool,
     /// `no_local_copy`: conditional requests are not answered 304.
@@ -44,6 +76,7 @@ impl Default for Reply {
             filters: Vec::new(),
             varies: RefCell::default(),
             custom_responses: Vec::new(),
+            marks: Marks::default(),
             is_framed: false,
             no_cache: false,
             is_uncacheable: false,

@@ -94,13 +94,7 @@ fn now(request: &Request, format: &[u8]) -> Value<'static> {
 
 /// `SERVER_PROTOCOL`.
 pub(crate) fn protocol(request: &Request) -> &'static str {
-    use hostler_http1::head::{HTTP_2, HTTP_09, HTTP_10};
-    match request.client.version {
-        HTTP_09 => "HTTP/0.9",
-        HTTP_10 => "HTTP/1.0",
-        HTTP_2 => "HTTP/2.0",
-        _ => "HTTP/1.1",
-    }
+    hostler_wire::work::protocol_name(request.client.version)
 }
 
 /// `SERVER_NAME`: what the client asked for, or ServerName (`UseCanonicalName`).

@@ -5,11 +5,11 @@ mod facts;
 
 pub(crate) use facts::{Told, certificate, encode};
 
-use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::reply::withdraw_connection;
@@ -181,7 +181,7 @@ fn apply(request: &mut Request, head: Head) {
         }
     }
     withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
-    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::UNRANGED);
 }
 
 fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {

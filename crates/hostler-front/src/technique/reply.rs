@@ -2,9 +2,9 @@
 //!
 //! Values are pieces of the message that they came in: nothing is copied but what is changed.
 
-use crate::hook::handler::{RAW, UNRANGED};
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::reply::Marks;
 use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
@@ -100,9 +100,9 @@ impl Head {
             request.notes.set("nokeepalive", Bytes::from_static(b"1"));
         }
         if self.flags.has(HeadFlags::RAW) {
-            request.notes.set(RAW, Bytes::from_static(b"1"));
+            request.reply.marks.set(Marks::RAW);
         }
-        request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+        request.reply.marks.set(Marks::UNRANGED);
     }
 }
 

@@ -1,7 +1,6 @@
 //! WebSockets of clients over HTTP/2 (RFC 8441) at servers that speak HTTP/1.1: there the handshake has a key (RFC 6455 §4.1),
 //! which a client over HTTP/2 does not send. So this server asks with one of its own, and looks at the answer to it.
 
-use crate::io::tunnel::EXTENDED;
 use crate::request::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +11,9 @@ use sha1::{Digest as _, Sha1};
 const MARK: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The protocol that the request asks for, where it is of that kind.
-pub(crate) fn asked(request: &Request) -> Option<&Bytes> {
-    request.notes.find(EXTENDED)
+pub(crate) fn asked(request: &Request) -> Option<&'static Bytes> {
+    static WEBSOCKET: Bytes = Bytes::from_static(b"websocket");
+    request.client.is_websocket.then_some(&WEBSOCKET)
 }
 
 /// The key for a request of that kind. It need not be secret, only other than the last one's.

@@ -3,6 +3,21 @@
 use super::message;
 use crate::codec::{Decoder, Encoder, Fields, Malformed};
 
+/// The name of a protocol by its number (Apache's `proto_num`): `SERVER_PROTOCOL`.
+#[must_use]
+pub const fn protocol_name(number: u16) -> &'static str {
+    const MINOR: [&str; 10] = [
+        "HTTP/1.0", "HTTP/1.1", "HTTP/1.2", "HTTP/1.3", "HTTP/1.4", "HTTP/1.5", "HTTP/1.6", "HTTP/1.7",
+        "HTTP/1.8", "HTTP/1.9",
+    ];
+    match number {
+        2000.. => "HTTP/2.0",
+        1000..1010 => MINOR[(number - 1000) as usize],
+        1010.. => "HTTP/1.1",
+        _ => "HTTP/0.9",
+    }
+}
+
 /// From front to worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToWorker<'a> {
@@ -73,7 +88,7 @@ macro_rules! request_fields {
             time: u64,
             /// Index of the virtual host.
             server: u32,
-            /// As HTTP/1.1 = 1001.
+            /// As HTTP/1.1 = 1001; see [`protocol_name`].
             protocol: u16,
             /// The client's.
             remote_port: u16,

@@ -2,11 +2,11 @@
 
 use super::protocol::{Asgi, Exchange, Pool, Told};
 use super::{LOG, tell};
-use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
@@ -128,7 +128,7 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
 fn apply(request: &mut Request, head: Head) {
     self::fields(request, head);
     withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
-    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::UNRANGED);
 }
 
 /// Status and fields, with those that are the front's own left out.

@@ -20,7 +20,7 @@ use hostler_gateway::backend::stream::Event;
 use hostler_gateway::upstream::{Connection, Upstream, Usage};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::framing::has_token;
-use hostler_http1::head::HTTP_11;
+use hostler_http1::head::{HTTP_2, HTTP_11};
 use hostler_python_frames::asgi::{Answer, Head};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -41,10 +41,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 /// It does not ask as it should (RFC 6455 §4.2.1).
 pub(super) fn is_wanted(request: &mut Request) -> Result<bool, Halt> {
-    let over_http2 = request.notes.contains(crate::io::tunnel::EXTENDED);
+    let over_http2 = request.client.is_websocket;
     let field = |name: &str| request.target.headers_in.find(name);
     let is_asked = over_http2
-        || (request.client.version == HTTP_11
+        || ((HTTP_11..HTTP_2).contains(&request.client.version)
             && field("Upgrade").is_some_and(|value| has_token(value, b"websocket"))
             && request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade")));
     if !is_asked || request.is_sub() {

@@ -8,6 +8,7 @@ use crate::limits::{aside, kept};
 use crate::module::core::source;
 use crate::module::include;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::{Found, Origin, Request};
 use bytes::Bytes;
 use hostler_config::directives::alias::escape_path;
@@ -109,7 +110,7 @@ async fn run(mut sub: Request) -> Option<Bytes> {
 /// A page with includes leaves it to whoever includes it to expand it.
 async fn expanded(mut sub: Request, body: Body) -> Option<Body> {
     let file = match &sub.resource.found {
-        Found::File(_, Ok(file)) if sub.notes.contains(include::NESTED) => file.clone(),
+        Found::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => file.clone(),
         _ => return Some(body),
     };
     sub.origin = Origin::Redirect;

@@ -1,9 +1,9 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
 use crate::hook::conditional::{self, Validators};
-use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, Segment};
 use crate::request::Request;
+use crate::request::reply::Marks;
 use crate::request::settings::range_limit;
 use bytes::Bytes;
 use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
@@ -11,7 +11,7 @@ use hostler_http1::byte_range::{self, ByteRange, RangeLimits, Ranges};
 /// Cuts the body down to what the request's Range field asks for.
 pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
     let Some(length) =
-        body.len().filter(|_| request.reply.status == 200 && !request.notes.contains(UNRANGED))
+        body.len().filter(|_| request.reply.status == 200 && !request.reply.marks.have(Marks::UNRANGED))
     else {
         return body;
     };

@@ -5,7 +5,7 @@ use super::document::Wanted;
 use super::page;
 use super::page::Parsed;
 use super::variables::{Variables, unescaped};
-use super::{NESTED, is_allowed, is_filtered, plain};
+use super::{is_allowed, is_filtered, plain};
 use crate::hook::{filter, handler};
 use crate::hook::{follow, walk};
 use crate::io::body::{Body, BodyStream};
@@ -13,6 +13,7 @@ use crate::limits::kept;
 use crate::module::alias;
 use crate::module::cgi;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::request::{self, Request};
 use crate::site::files::Site;
@@ -178,7 +179,7 @@ async fn found((mut sub, body): (Request, Body)) -> Fetched {
         return Err("a filter has failed".into());
     }
     let parsed = match &sub.resource.found {
-        request::Found::File(_, Ok(file)) if sub.notes.contains(NESTED) => {
+        request::Found::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => {
             page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
         }
         _ if is_filtered(&sub) && is_allowed(&sub) => {

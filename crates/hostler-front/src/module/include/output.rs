@@ -3,10 +3,10 @@
 
 use super::expansion::{Expansion, Progress};
 use super::page::Parsed;
-use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::limits::budget;
 use crate::request::Request;
+use crate::request::reply::Marks;
 use bytes::Bytes;
 use hostler_ssi::{Output, Page};
 use std::future::Future;
@@ -60,7 +60,7 @@ pub(super) async fn expand(request: &mut Request, parsed: Rc<Parsed>) -> Body {
         // The next request may get something else.
         request.lasting = false;
         if request.target.headers_in.contains("Range") {
-            request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+            request.reply.marks.set(Marks::UNRANGED);
         }
     }
     let expected = parsed.last_length.get() + 64;

@@ -13,14 +13,13 @@ use super::phases;
 use super::state::{HasPerl, Perl};
 use super::{Answer, End, trip};
 use crate::hook::filter;
-use crate::hook::handler::FLUSHED;
 use crate::hook::registry::{Input, Name, Output};
 use crate::io::body::{Body, RequestBody};
 use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
-use bytes::Bytes;
+use crate::request::reply::Marks;
 use hostler_config::directives::filter::RESOURCE;
 use hostler_config::directives::pool::Isolation;
 use hostler_perl_frames::{Phase, PhaseSet};
@@ -100,7 +99,7 @@ async fn answer(request: &mut Request, body: Body) -> Body {
     request.notes = copy.notes;
     request.env = copy.env;
     // What filters print comes before the end is known.
-    request.notes.set(FLUSHED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::FLUSHED);
     body
 }
 

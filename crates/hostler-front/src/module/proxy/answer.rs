@@ -2,7 +2,7 @@
 
 use super::outgoing;
 use super::target::Destination;
-use crate::hook::handler::KEEPS_SERVER;
+use crate::request::reply::Marks;
 use crate::request::{Request, variables};
 use crate::values::status;
 use crate::values::table::Table;
@@ -60,7 +60,7 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
     }
     request.resource.content_type = fields.take(b"Content-Type");
     request.reply.headers_out = fields;
-    request.notes.set(KEEPS_SERVER, "1");
+    request.reply.marks.set(Marks::KEEPS_SERVER);
 }
 
 /// Tells the client an interim answer, but for 100 (Continue), which is about this server's own part of the way, and 101.

@@ -14,7 +14,7 @@ use hostler_config::directives::proxy::url::Url;
 use hostler_config::directives::proxy::{Balancer as Said, pass};
 use hostler_gateway::upstream::{Balancer, Upstream, UpstreamSettings};
 use hostler_http1::framing::has_token;
-use hostler_http1::head::HTTP_11;
+use hostler_http1::head::{HTTP_2, HTTP_11};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -185,7 +185,7 @@ impl Destination {
 
 /// The protocol that a client wants its connection to change to (RFC 9110 §7.8).
 fn asked_on_a_connection(request: &Request) -> Option<&Bytes> {
-    let is_wanted = request.client.version == HTTP_11
+    let is_wanted = (HTTP_11..HTTP_2).contains(&request.client.version)
         && request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
     request.target.headers_in.find("Upgrade").filter(|_| is_wanted)
 }

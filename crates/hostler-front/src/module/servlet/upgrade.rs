@@ -25,7 +25,7 @@ use hostler_gateway::upstream::{self, Connection, Exchange, Upstream, Usage};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::answer::Limits;
 use hostler_http1::framing::has_token;
-use hostler_http1::head::HTTP_11;
+use hostler_http1::head::{HTTP_2, HTTP_11};
 use hostler_http1::response::field;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -69,7 +69,9 @@ pub(super) fn wanted(request: &Request) -> Option<Bytes> {
     // What clients offer by the way: the front itself speaks it, or not.
     let is_of_the_front = has_token(protocol, b"h2c") || has_token(protocol, b"tls/1.0");
     let is_asked = request.target.headers_in.all(b"Connection").any(|value| has_token(value, b"upgrade"));
-    let is_plain = request.client.version == HTTP_11 && request.target.body.is_empty() && !request.is_sub();
+    let is_plain = (HTTP_11..HTTP_2).contains(&request.client.version)
+        && request.target.body.is_empty()
+        && !request.is_sub();
     (is_asked && is_plain && !is_of_the_front).then(|| protocol.clone())
 }
 

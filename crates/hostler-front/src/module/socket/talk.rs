@@ -1,12 +1,12 @@
 //! A request to a program at a socket, and its answer back.
 
 use crate::hook::conditional::Condition;
-use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::{self, ClientBody};
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::Target;
 use bytes::Bytes;
@@ -106,7 +106,7 @@ pub(crate) async fn attempt<P: Variables>(
     client: &mut Option<ClientBody>,
 ) -> Result<Body, NoAnswer> {
     let (module, status) = (ask.module, ask.status);
-    request.notes.set(UNRANGED, Bytes::from_static(b"1"));
+    request.reply.marks.set(Marks::UNRANGED);
     let redirects = ask.redirects;
     match begin::<P>(request, ask, client).await {
         Ok(begun) => converse(request, begun, (module, status), redirects).await,
