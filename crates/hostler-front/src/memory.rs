@@ -1,3 +1,5 @@
-//! Answers that are known before a request has gone its way.
+//! What is known of URLs before a request for them has gone its way: the answer itself ([`answers`]), or whom to ask for it
+//! (`technique::short`). There is one memory of both ([`urls`]).
 
-pub(crate) mod fast;
+pub(crate) mod answers;
+pub(crate) mod urls;

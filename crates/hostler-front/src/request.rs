@@ -87,6 +87,8 @@ pub(crate) struct Request {
     pub(crate) is_typed: bool,
     /// All that was looked up so far stays true while the site's epoch is [`Request::epoch`].
     pub(crate) lasting: bool,
+    /// What modules have looked at that differs between clients.
+    pub(crate) looks: looks::Looks,
     /// The site's epoch when the request began.
     pub(crate) epoch: u64,
 
@@ -166,6 +168,7 @@ impl Request {
             is_checked: false,
             is_typed: false,
             lasting: true,
+            looks: looks::Looks::NOTHING,
             epoch: 0,
             prev: None,
             redirects: 0,

@@ -1,6 +1,7 @@
 //! Values that stand for themselves: tables, texts, statuses, classes of clients. Nothing here knows of a request.
 
 pub(crate) mod agents;
+pub(crate) mod codings;
 pub(crate) mod random;
 pub(crate) mod status;
 pub(crate) mod table;

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 pub use rustix::fs::Stat;
 
+mod mounts;
 mod watch;
 pub use watch::{Of, Watches};
 
@@ -129,10 +130,15 @@ impl Node {
     /// gives EAGAIN.
     ///
     /// # Errors
-    /// The kernel's, EACCES above all; EINVAL for anything but a regular file, which is not opened.
+    /// The kernel's, EACCES above all; EINVAL for anything but a regular file, which is not opened; EREMOTE for a file
+    /// that a program of a user's makes up ([`mounts::is_a_users`]).
     pub fn open_file(&self) -> io::Result<OwnedFd> {
         if !self.is_regular() {
             return Err(Errno::INVAL.into());
+        }
+        // Whoever reads such a file waits for that program, and it may never answer.
+        if self.file_system() == Some(mounts::FUSE) && mounts::is_a_users(self.stat.st_dev) {
+            return Err(Errno::REMOTE.into());
         }
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(own_path(self.as_fd(), |path| rustix::fs::open(path, flags, Mode::empty()))?)

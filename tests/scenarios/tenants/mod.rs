@@ -6,6 +6,7 @@
 //! All of it takes root: two tenants are two users.
 
 mod connections;
+mod files;
 mod perl_rules;
 mod pipes;
 mod programs;

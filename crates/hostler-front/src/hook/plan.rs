@@ -100,12 +100,7 @@ impl Plan {
             .all(|entry| !(entry.hook.when)(request))
     }
 
-    /// Whether a module has a say in the request that an answer from memory would pass over.
-    pub(crate) fn has_say(&self, request: &Request) -> bool {
-        self.modules.iter().any(|module| (module.has_say)(request))
-    }
-
-    /// The same, of all modules but one.
+    /// Whether a module but this one has a say in the request that an answer from memory would pass over.
     pub(crate) fn another_has_say(&self, but: &str, request: &Request) -> bool {
         self.modules.iter().any(|module| module.name != but && (module.has_say)(request))
     }

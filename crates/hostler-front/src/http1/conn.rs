@@ -14,7 +14,8 @@ use crate::io::scratch::with_scratch;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
-use crate::memory::fast::{self, Fast};
+use crate::memory::answers::{self, Fast};
+use crate::memory::urls::{self, How};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -58,7 +59,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
         let after = match next(&thread, &wire, &peer, &limits, wait).await {
             Next::Answered(fast) => {
                 let whole = wire.write(&[&fast.out, &fast.body]).await.is_ok();
-                fast::log(&thread, &peer, &fast, whole);
+                answers::log(&thread, &peer, &fast, whole);
                 if !whole {
                     return;
                 }
@@ -184,16 +185,25 @@ fn examine(
             wire.pending.borrow_mut().extend_from_slice(&buffer[head.length..]);
             if let Err(wait) = thread.shared.clients.may_ask(peer.remote.ip()) {
                 Next::TooMany(Bytes::copy_from_slice(&buffer[..head.length]), wait)
-            } else if let Some(fast) = fast::answer(thread, peer, &head, buffer) {
-                Next::Answered(fast)
-            } else if let Some(begun) = short::begin(thread, peer, &head, buffer) {
-                Next::Begun(Box::new(begun))
+            } else if let Some(next) = known_already(thread, peer, &head, buffer) {
+                next
             } else {
                 Next::Head(Bytes::copy_from_slice(&buffer[..head.length]), head)
             }
         }
     };
     Some(next)
+}
+
+/// Answers at once, or asks at once who answers, where the URL is known.
+fn known_already(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Next> {
+    let (url, asked) = urls::find(thread, peer, head, buffer)?;
+    match &url.how {
+        How::Stored(_) => answers::answer(thread, peer, (head, buffer), &url, &asked).map(Next::Answered),
+        How::Worker(_) => {
+            short::begin(thread, peer, (head, buffer), &url, &asked).map(|begun| Next::Begun(Box::new(begun)))
+        }
+    }
 }
 
 /// Answers a request by the whole way of phases.
@@ -224,7 +234,7 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         abandoned(thread, peer, &buffer, &head, received).await;
         return After::Linger;
     };
-    fast::remember(thread, peer, &head, &buffer, &reply);
+    answers::remember(thread, &head, &buffer, &reply);
     deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
 }
 

@@ -9,12 +9,21 @@ use std::os::fd::OwnedFd;
 /// Files up to this size are kept in memory, in bytes.
 pub(crate) const SMALL: u64 = 64 << 10;
 
+/// Digests of a file's content, in base64.
+#[derive(Debug)]
+pub(crate) struct Digests {
+    pub(crate) sha1: String,
+    pub(crate) md5: String,
+}
+
 /// A file opened by its site's process.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     descriptor: OwnedFd,
     pub(crate) info: FileInfo,
     content: OnceCell<Bytes>,
+    /// What its content comes to, where somebody has wanted to know.
+    pub(crate) digests: OnceCell<Digests>,
     /// The file as a page with includes.
     pub(crate) page: crate::module::include::PageCell,
     /// Its compressed copies.
@@ -23,8 +32,8 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     pub(crate) fn new(descriptor: OwnedFd, info: FileInfo) -> Self {
-        let (content, page, variants) = Default::default();
-        Self { descriptor, info, content, page, variants }
+        let (content, digests, page, variants) = Default::default();
+        Self { descriptor, info, content, digests, page, variants }
     }
 
     pub(crate) fn descriptor(&self) -> &OwnedFd {
@@ -71,20 +80,5 @@ impl OpenFile {
             }
         }
         Some(text)
-    }
-
-    /// All of a file that has no more than `limit` bytes, however large [`SMALL`] is.
-    pub(crate) fn text(&self, limit: u64) -> Option<Bytes> {
-        if self.info.size <= SMALL {
-            return self.content();
-        }
-        if self.info.size > limit {
-            return None;
-        }
-        let mut text = Vec::with_capacity(self.info.size as usize);
-        while (text.len() as u64) < self.info.size {
-            text.extend_from_slice(&self.read(text.len() as u64, SMALL as usize).ok()?);
-        }
-        Some(text.into())
     }
 }

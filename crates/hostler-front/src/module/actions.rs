@@ -7,6 +7,7 @@ use crate::log::{self, Severity};
 use crate::module::core::types::DIRECTORY;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt};
+use crate::request::looks::Looks;
 use bytes::Bytes;
 use hostler_config::directives::actions::Outcome;
 use hostler_config::directives::alias::escape_path;
@@ -33,6 +34,8 @@ pub(crate) static MODULE: Module = Module {
 
 /// Redirects to the program of the request's handler, type or method.
 fn check(request: &mut Request) -> Continue {
+    // `Script GET` comes into effect with a query.
+    request.looked_at(Looks::QUERY);
     let dir = request.resource.dir.clone();
     if !dir.actions.is_set() {
         return Ok(());

@@ -9,6 +9,7 @@ use crate::module::core;
 use crate::request::Request;
 use crate::request::expr_host;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
+use crate::request::looks::Looks;
 use crate::request::variables;
 use bytes::Bytes;
 use hostler_config::DirConfig;
@@ -31,6 +32,8 @@ pub(crate) static MODULE: Module = Module {
             when: |request| request.resource.dir.alias.is_set(),
             effect: Effect::Decides,
             run: Run::Later(|request| {
+                // They go on with it.
+                request.looked_at(Looks::QUERY);
                 Box::pin(async move { redirect(request, true).await.map(|()| Flow::Ok) })
             }),
         },

@@ -86,7 +86,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         readme,
     };
     let signature = cgi::signature(request);
-    let page = if parts.shown.len() <= FEW {
+    let page = if parts.shown.len() <= FEW && parts.header.len() + parts.readme.len() <= SHORT {
         page(&dir, &view, &parts, &signature)
     } else {
         let permit = aside::permit(request).await?;
@@ -99,8 +99,9 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     Ok(Body::Bytes(page))
 }
 
-/// Listings of more files are written aside.
+/// Listings of more files, or with longer texts around them, are written aside.
 const FEW: usize = 200;
+const SHORT: usize = 64 << 10;
 
 /// Files times bytes of `.htaccess`: descriptions and icons are looked for by pattern, for each file.
 const MOST_WORK: usize = 1 << 30;
@@ -142,7 +143,7 @@ fn forbidden(request: &Request) -> Halt {
 /// Last-Modified and ETag of the directory itself (TrackModified).
 fn validators(request: &mut Request) {
     let Found::Directory(info) = request.resource.found else { return };
-    let modified = text::http_date(info.mtime.min(file::now(request)));
+    let modified = text::http_date(info.mtime.min(request.client.second()));
     request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     if let Some(etag) = file::etag_of(request, &info) {
         request.reply.headers_out.set("ETag", etag);

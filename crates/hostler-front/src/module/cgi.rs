@@ -259,7 +259,7 @@ pub(crate) fn apply(request: &mut Request, header: Header) -> Condition {
             request.reply.headers_out.set(name, value);
         }
     }
-    let now = crate::module::core::file::now(request);
+    let now = request.client.second();
     if let Some(modified) = header.last_modified {
         let seconds = modified.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
         let date = text::http_date(seconds.min(now));

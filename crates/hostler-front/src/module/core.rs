@@ -1,6 +1,7 @@
 //! What Apache calls its core: the walk to a file, types, files as they are, methods, ranges; and two small modules that
 //! stand on nothing else.
 
+pub(crate) mod digest;
 pub(crate) mod entry;
 pub(crate) mod file;
 pub(crate) mod htaccess;

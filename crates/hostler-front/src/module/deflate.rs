@@ -8,7 +8,6 @@
 //! variants   compressed copies of small files, kept with the open file
 //! ```
 
-mod accept;
 mod encoder;
 mod inflate;
 mod stream;
@@ -22,6 +21,7 @@ use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, Segment};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
+use crate::values::codings;
 use bytes::Bytes;
 use encoder::Recipe;
 use hostler_config::directives::filter::AlterETag;
@@ -142,15 +142,9 @@ fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool
     (coding == Coding::Gzip && request.env.contains("force-gzip")) || is_accepted(request, coding)
 }
 
-/// Of what a client takes, all that matters here: two clients of the same class get the same.
-pub(crate) fn class(accept_encoding: &[u8]) -> u8 {
-    let bit = |coding: Coding, bit| if accept::takes(accept_encoding, coding.token()) { bit } else { 0 };
-    bit(Coding::Gzip, 1) | bit(Coding::Brotli, 2)
-}
-
 fn is_accepted(request: &Request, coding: Coding) -> bool {
     let field = request.target.headers_in.joined(b"Accept-Encoding");
-    field.is_some_and(|field| accept::takes(&field, coding.token()))
+    field.is_some_and(|field| codings::takes(&field, coding.token()))
 }
 
 /// A 304 for a client that asked with the compressed copy's tag. Apache has none: for it that tag never fits.

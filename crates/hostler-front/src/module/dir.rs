@@ -84,6 +84,7 @@ async fn index(request: &mut Request) -> Continue {
         push_query(request, &mut target);
         let (sub, phase) = look_up(request, &target).await;
         request.lasting &= sub.lasting;
+        request.looked_at(sub.looks);
         match phase {
             Ok(()) if matches!(sub.resource.found, Found::File(..)) => {
                 request.absorb(sub);

@@ -129,6 +129,7 @@ pub(crate) async fn handle(request: &mut Request, file: Rc<OpenFile>) -> Result<
         return Err(Halt::Done(Body::Empty));
     }
     pass(request);
+    crate::module::core::digest::prepare(request, &file).await?;
     if let Some(done) = header(request, &file, allowed)? {
         return Ok(done);
     }
@@ -218,7 +219,7 @@ fn header(request: &mut Request, file: &OpenFile, expanded: bool) -> Result<Opti
     let by_group_bit = conf.x_bit_hack == Some(XBitHack::Full) && has_mode(request, GROUP_EXECUTES);
     request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
     if by_group_bit || conf.last_modified == Some(true) || !expanded {
-        let modified = text::http_date(file.info.mtime.min(crate::module::core::file::now(request)));
+        let modified = text::http_date(file.info.mtime.min(request.client.second()));
         request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     }
     if conf.etag == Some(true)

@@ -23,6 +23,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::walk::look_up_file_noted;
 use crate::io::body::{Body, Segment};
+use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::module::core::{file, walk};
 use crate::request::conditional::{self, Condition, Validators};
@@ -210,7 +211,7 @@ async fn read_map(request: &Request) -> Result<Vec<Variant>, Halt> {
         }
         Found::Other(_) => return Err(Halt::Status(403)),
     };
-    let Some(text) = open.text(views::LARGEST_MAP) else {
+    let Some(text) = aside::read(request, open, views::LARGEST_MAP).await? else {
         tell(&format!("it can't be read, or is larger than {} bytes", views::LARGEST_MAP));
         return Err(Halt::Status(500));
     };
@@ -277,7 +278,7 @@ async fn body(request: &mut Request, variant: &Variant, at: usize) -> Result<Bod
     if let Some(encoding) = variant.encoding.clone().filter(|encoding| !encoding.is_empty()) {
         request.resource.content_encoding = Some(encoding.into());
     }
-    let validators = Validators { etag: None, modified: Some(info.mtime), now: file::now(request) };
+    let validators = Validators { etag: None, modified: Some(info.mtime), now: request.client.second() };
     match conditional::evaluate(request, validators) {
         Condition::Met => {}
         Condition::Failed => return Err(Halt::Status(412)),

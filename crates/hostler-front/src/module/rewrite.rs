@@ -16,7 +16,7 @@ use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::module::proxy;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
-use crate::request::looks::{Looks, looks, mark};
+use crate::request::looks::Looks;
 use crate::request::{Request, settings, variables};
 use bytes::Bytes;
 use hostler_config::directives::alias::clean_path;
@@ -51,7 +51,8 @@ pub(crate) static MODULE: Module = Module {
         },
     ],
     // What rules look at is noted while they are evaluated. A request with Authorization is never answered from memory.
-    ..Module::new("rewrite", |request| looks(request) == Looks::More)
+    // What rules look at is noted where they look.
+    ..Module::new("rewrite", |_| false)
 };
 
 /// Where the rules of a directory have led: the other fixups come before the request goes there.
@@ -164,7 +165,7 @@ async fn server_rules(request: &mut Request, context: &Context) -> Result<Transl
     };
     let (looks, lasting) = view.looks();
     // Whoever goes by host and path alone would not hand this query on.
-    let looks = if request.target.args == query { looks } else { Looks::More };
+    let looks = if request.target.args == query { looks } else { looks.and(Looks::MORE) };
     end(request, &rewriting, looks, lasting)?;
     Ok(translated)
 }
@@ -236,7 +237,7 @@ async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fix
 }
 
 fn end(request: &mut Request, rewriting: &Rewriting, looks: Looks, lasting: bool) -> Continue {
-    mark(request, looks);
+    request.looked_at(looks);
     request.lasting &= lasting;
     if rewriting.has_ended() {
         request.notes.set(ENDED, Bytes::from_static(b"1"));

@@ -94,10 +94,31 @@ pub(crate) fn run() -> io::Result<()> {
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inheritance { plan, listeners, logs, sites: known } = receive(&control)?;
-    let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
     if plan.engines.iter().any(|engine| engine == php::ENGINE) {
         php::install();
     }
+    let Beginnings { shared, orders, asks, drain } = begin(plan, logs)?;
+    if let Err(why) = crate::process::confine::confine() {
+        eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
+    }
+    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
+    run_threads(&shared, &listeners, orders, (control, known, asks, drain, signals))
+}
+
+/// What there is before there are threads.
+pub(crate) struct Beginnings {
+    pub(crate) shared: Arc<SharedState>,
+    /// What is to be warmed, by thread.
+    orders: Vec<warm::Orders>,
+    /// What sites want of the master.
+    asks: hub::Asks,
+    /// Sends word to threads that they are to finish.
+    drain: watch::Sender<bool>,
+}
+
+/// Builds what all threads share.
+pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginnings> {
+    let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
@@ -126,7 +147,7 @@ pub(crate) fn run() -> io::Result<()> {
         told_connections: Told::default(),
         room: Room::new(descriptors),
         config: Arc::new(config),
-        hub: hub.clone(),
+        hub,
         sites,
         site_names: plan.site_names,
         tls,
@@ -142,11 +163,7 @@ pub(crate) fn run() -> io::Result<()> {
         walk: hook::walk::LOOK_UPS,
         pid: std::process::id(),
     });
-    if let Err(why) = crate::process::confine::confine() {
-        eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
-    }
-    watchdog::start(shared.pulses.clone(), control.try_clone()?)?;
-    run_threads(&shared, &listeners, orders, (control, known, asks, drain, signals))
+    Ok(Beginnings { shared, orders, asks, drain })
 }
 
 /// Runs all threads until they end; the first speaks with the master.

@@ -4,7 +4,7 @@ use crate::request::connection::Peer;
 use bytes::Bytes;
 use hostler_http1::head::{HTTP_09, Version};
 use std::rc::Rc;
-use std::time::{Instant, SystemTime};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Whose request it is, in its own words. Redirects and sub-requests have it from the request that they come of.
 #[derive(Clone)]
@@ -36,5 +36,10 @@ impl Client {
             hostname: None,
             host_port: None,
         }
+    }
+
+    /// When the request came, in seconds since 1970: "now" in all that is said of it.
+    pub(crate) fn second(&self) -> i64 {
+        self.received.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
     }
 }

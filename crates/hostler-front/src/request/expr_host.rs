@@ -3,6 +3,7 @@
 //! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
 //! it is evaluated again with the answers so far.
 
+use crate::limits::aside;
 use crate::request::Request;
 use crate::site::files::AccessFiles;
 use bytes::Bytes;
@@ -115,11 +116,7 @@ pub(crate) async fn size(request: &Request, path: &[u8]) -> Option<u64> {
 async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     let facts = walk(request, path).await?;
     let file = facts.file.as_ref()?;
-    let mut out = Vec::new();
-    while (out.len() as u64) < file.info.size.min(Expr::MAX_FILE_SIZE) {
-        out.extend_from_slice(&file.read(out.len() as u64, 64 << 10).ok()?);
-    }
-    Some(out)
+    aside::read(request, file, Expr::MAX_FILE_SIZE).await.ok()?.map(Vec::from)
 }
 
 /// The path as the site's user sees it; only whole paths count.

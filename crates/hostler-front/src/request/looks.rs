@@ -2,36 +2,35 @@
 //! alone: nothing of it may be kept for others.
 
 use crate::request::Request;
-use bytes::Bytes;
 
-/// A note of what was looked at.
-const LOOKED: &str = "looked";
+/// What modules have looked at beside host and path, what stands there, and what is the same for all of a server's
+/// requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looks(u8);
 
-/// What a request's rules have looked at that differs between clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Looks {
-    /// Host and path, what stands there, and what is the same for all of a server's requests.
-    #[default]
-    Nothing,
-    /// The Authorization field besides.
-    Authorization,
+impl Looks {
+    pub(crate) const NOTHING: Self = Self(0);
+    /// What stands behind the path's question mark.
+    pub(crate) const QUERY: Self = Self(1);
+    pub(crate) const AUTHORIZATION: Self = Self(2);
     /// Anything else.
-    More,
-}
+    pub(crate) const MORE: Self = Self(4);
 
-/// What rules have looked at. What is made of a request may be kept for others that differ only in what they have not.
-pub(crate) fn looks(request: &Request) -> Looks {
-    match request.notes.find(LOOKED).map(|value| &**value) {
-        None => Looks::Nothing,
-        Some(b"authorization") => Looks::Authorization,
-        Some(_) => Looks::More,
+    /// Both.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether there is nothing among it that `these` don't have.
+    pub(crate) const fn are_among(self, these: Self) -> bool {
+        self.0 & !these.0 == 0
     }
 }
 
-/// Notes that rules have looked at so much.
-pub(crate) fn mark(request: &mut Request, looks: Looks) {
-    if looks > self::looks(request) {
-        let value: &'static [u8] = if looks == Looks::More { b"more" } else { b"authorization" };
-        request.notes.set(LOOKED, Bytes::from_static(value));
+impl Request {
+    /// Notes that a module has looked at this. What is made of the request may be kept for others that differ only in
+    /// what nobody has looked at.
+    pub(crate) fn looked_at(&mut self, looks: Looks) {
+        self.looks = self.looks.and(looks);
     }
 }

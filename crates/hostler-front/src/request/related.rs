@@ -142,6 +142,7 @@ impl Request {
         self.notes = earlier.notes.clone();
         self.resource = earlier.resource.clone();
         self.lasting = earlier.lasting;
+        self.looks = earlier.looks;
         self.epoch = earlier.epoch;
     }
 }

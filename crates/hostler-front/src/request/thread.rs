@@ -4,7 +4,7 @@
 use crate::limits::clients::{Clients, Told, Traffic};
 use crate::log::access_log::Buffers;
 use crate::log::{self, Logs, Quota};
-use crate::memory::fast::UrlCache;
+use crate::memory::urls::UrlCache;
 use crate::request::counters::Counters;
 use crate::request::vhost::AddressHosts;
 use crate::site::files::Site;

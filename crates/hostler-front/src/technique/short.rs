@@ -16,6 +16,7 @@ use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
+use crate::memory::urls::{self, Asked, How, KnownUrl};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::flow::Halt;
@@ -33,7 +34,7 @@ use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_http1::framing::{After, KeepAlive};
-use hostler_http1::head::{HTTP_10, HTTP_11, Head};
+use hostler_http1::head::Head;
 use hostler_wire::work::{Fields, FromWorker, Outcome, RequestHead};
 use remembered::Remembered;
 use smallvec::SmallVec;
@@ -61,9 +62,8 @@ pub(crate) trait Way {
     ) -> Later<'a, Result<Body, Halt>>;
 }
 
-/// What the fields of a request mean for the short way; `None`: it is not for it.
-fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fields<'a>)> {
-    let (mut host, mut connection) = (None, None);
+/// The request's fields; `None`: they have to be put together first, which is for the long way.
+fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
     let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
     for field in &head.fields {
         let (name, value) = (field.name.of(buffer), field.value.of(buffer));
@@ -71,18 +71,9 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<(&'a [u8], KeepAlive, Fie
         if field.folded || again {
             return None;
         }
-        match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => host = Some(value),
-            10 if name.eq_ignore_ascii_case(b"connection") => connection = Some(value),
-            6 if name.eq_ignore_ascii_case(b"expect") => return None,
-            7 if name.eq_ignore_ascii_case(b"upgrade") => return None,
-            14 if name.eq_ignore_ascii_case(b"content-length") => return None,
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return None,
-            _ => {}
-        }
         all.push((name, value));
     }
-    Some((host?, KeepAlive::of_field(head.version, connection)?, all))
+    Some(all)
 }
 
 /// A request on the short way.
@@ -99,22 +90,21 @@ pub(crate) struct ShortRequest {
     number: u64,
 }
 
-/// Gives the request to a worker, if its URL is known.
-pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<ShortRequest> {
-    if !matches!(head.version, HTTP_10 | HTTP_11)
-        || head.method.of(buffer) != b"GET"
-        || thread.draining()
-        || remembered::is_empty()
-    {
-        return None;
-    }
-    let (host, wish, headers_in) = fields(head, buffer)?;
-    let (path, _) = remembered::split(head.target.of(buffer));
-    let remembered = remembered::find(peer, host, path)?;
-    let (traffic, server) = (&thread.shared.traffic, &remembered.request.server);
-    let busy = traffic.enter(remembered.site.id, server)?;
-    traffic.may_ask(remembered.site.id, server).ok()?;
-    thread.touch(remembered.site.id);
+/// Gives the request to a worker, if its URL is one's.
+pub(crate) fn begin(
+    thread: &Rc<Thread>,
+    peer: &Peer,
+    (head, buffer): (&Head, &[u8]),
+    url: &KnownUrl,
+    asked: &Asked<'_>,
+) -> Option<ShortRequest> {
+    let How::Worker(remembered) = &url.how else { return None };
+    let remembered: Rc<Remembered> = remembered.clone().downcast().ok()?;
+    let headers_in = fields(head, buffer)?;
+    let traffic = &thread.shared.traffic;
+    let busy = traffic.enter(url.site.id, &url.server)?;
+    traffic.may_ask(url.site.id, &url.server).ok()?;
+    thread.touch(url.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let (server, task) = (&remembered.request.server, &remembered.task);
     let start = match begin::refusal(thread, server, task.engine, task.one_shot) {
@@ -132,7 +122,7 @@ pub(crate) fn begin(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]
         start: Some(start),
         head,
         buffer,
-        wish,
+        wish: asked.wish,
         received,
         started: Instant::now(),
         number,
@@ -159,7 +149,7 @@ fn work(
     message.remote_port = peer.remote.port();
     message.the_request = head.line.of(buffer);
     message.unparsed_uri = target;
-    message.args = remembered::split(target).1;
+    message.args = urls::split(target).1;
     message.remote_ip = remote.as_bytes();
     message.log_id = log_id.as_bytes();
     message.headers_in = headers_in;
@@ -266,7 +256,7 @@ impl ShortRequest {
         request.client.started = self.started;
         request.busy = Some(self.busy.clone());
         request.target.args =
-            remembered::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
+            urls::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
         request.resume(&self.remembered.request);
         self.remembered.way.resume(&mut request);
         request

@@ -69,9 +69,6 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         Ok(())
     })),
     Directive::new("ContentDigest", Arity::Flag, "On|Off", "Whether answers get Content-MD5", |cmd, args| {
-        if args.flag() {
-            cmd.warn("ContentDigest On has no effect: nobody asks for Content-MD5 any more");
-        }
         cmd.dir.core.content_digest = Some(args.flag());
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! A request that was answered from memory ([`crate::memory::fast`]), as log formats ask about it.
+//! A request that was answered from memory ([`crate::memory::answers`]), as log formats ask about it.
 
 use super::record;
 use super::record::Shown;

@@ -4,7 +4,7 @@
 use crate::hook::handler;
 use crate::hook::{follow, walk};
 use crate::io::body::Body;
-use crate::limits::kept;
+use crate::limits::{aside, kept};
 use crate::module::core::source;
 use crate::module::include;
 use crate::request::flow::Halt;
@@ -24,6 +24,13 @@ pub(super) enum Content {
 }
 
 impl Content {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Html(bytes) | Self::Text(bytes) => bytes.len(),
+        }
+    }
+
     pub(super) fn part(&self) -> Part<'_> {
         match self {
             Self::None => Part::None,
@@ -80,7 +87,8 @@ async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Conten
     }
     let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
     let is_text = is_text && !source::is_hidden(&sub);
-    let text = file.as_ref().ok().filter(|_| is_text).and_then(|file| file.text(LONGEST as u64));
+    let Some(file) = file.as_ref().ok().filter(|_| is_text) else { return Content::None };
+    let text = aside::read(&sub, file, LONGEST as u64).await.ok().flatten();
     let text = text.and_then(|text| kept::keep(&sub, text).ok());
     text.map_or(Content::None, Content::Text)
 }

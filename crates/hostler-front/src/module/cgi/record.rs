@@ -101,7 +101,7 @@ fn push_output(text: &mut String, output: &[u8]) {
 
 fn head(request: &Request, status: u16) -> String {
     let mut time = Vec::new();
-    strftime(b"%a %b %d %H:%M:%S %Y", crate::module::core::file::now(request), Zone::Local, &mut time);
+    strftime(b"%a %b %d %H:%M:%S %Y", request.client.second(), Zone::Local, &mut time);
     let query =
         request.target.args.as_ref().map_or(String::new(), |args| format!("?{}", args.escape_ascii()));
     format!(

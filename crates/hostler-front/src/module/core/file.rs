@@ -4,6 +4,7 @@ use crate::io::body::{Body, BodyError, RequestBody, Segment};
 use crate::io::open_file::OpenFile;
 use crate::limits::kept;
 use crate::log::{self, Severity};
+use crate::module::core::digest;
 use crate::request::conditional::{self, Condition, Validators};
 use crate::request::flow::Halt;
 use crate::request::methods;
@@ -28,7 +29,9 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if crate::module::include::wanted(request) {
         return crate::module::include::handle(request, file).await;
     }
+    digest::prepare(request, &file).await?;
     validators(request, &file);
+    content_md5(request, &file);
     finish(request, whole(&file))
 }
 
@@ -94,8 +97,12 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
         }
         Found::File(_, Ok(file)) => Ok(file.clone()),
         Found::File(_, Err(errno)) => {
-            let error = std::io::Error::from_raw_os_error(*errno);
-            let message = format!("file permissions deny server access: {} ({error})", path());
+            let message = if *errno == rustix::io::Errno::REMOTE.raw_os_error() {
+                format!("{} is made up by a program (FUSE) that may keep the server waiting", path())
+            } else {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                format!("file permissions deny server access: {} ({error})", path())
+            };
             log::request(request, Severity::Error, "core", &message);
             Err(Halt::Status(403))
         }
@@ -124,7 +131,7 @@ impl State for VariantList {
 
 /// Last-Modified, ETag, Accept-Ranges.
 pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
-    let modified = text::http_date(file.info.mtime.min(now(request)));
+    let modified = text::http_date(file.info.mtime.min(request.client.second()));
     request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     // What a page is made of does not tell what it is made into (mod_include, where it may work on the answer).
     if crate::module::include::may_expand(request) {
@@ -136,11 +143,21 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
     request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(if none { b"none" } else { b"bytes" }));
 }
 
+/// `ContentDigest`.
+fn content_md5(request: &mut Request, file: &OpenFile) {
+    if request.resource.dir.core.content_digest == Some(true)
+        && let Some(digests) = file.digests.get()
+    {
+        request.reply.headers_out.set("Content-MD5", digests.md5.clone());
+    }
+}
+
 /// An entity tag as `FileETag` says: hexadecimal parts, joined by `-`; weak while the file is that young that it
 /// could change again within the clock's resolution.
 pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
     let own = if request.resource.dir.core.etag.parts().digest {
-        digest(file)
+        // What the content is, whenever it was written.
+        file.digests.get().map(|digests| format!("\"{}\"", digests.sha1).into_bytes())
     } else {
         etag_of(request, &file.info)
     };
@@ -178,28 +195,8 @@ pub(crate) fn etag_of(request: &Request, info: &FileInfo) -> Option<Vec<u8>> {
     if pieces.is_empty() {
         return None;
     }
-    let weak = if now(request) - info.mtime > 1 { "" } else { "W/" };
+    let weak = if request.client.second() - info.mtime > 1 { "" } else { "W/" };
     Some(format!("{weak}\"{}\"", pieces.join("-")).into_bytes())
-}
-
-/// `FileETag Digest`: what the content is, whenever it was written.
-fn digest(file: &OpenFile) -> Option<Vec<u8>> {
-    use base64::Engine as _;
-    use sha1::Digest as _;
-    let mut digest = sha1::Sha1::new();
-    let mut at = 0;
-    while at < file.info.size {
-        let piece = file.read(at, crate::io::body::FILE_PIECE).ok()?;
-        at += piece.len() as u64;
-        digest.update(&piece);
-    }
-    let text = base64::engine::general_purpose::STANDARD.encode(digest.finalize());
-    Some(format!("\"{text}\"").into_bytes())
-}
-
-/// Seconds since the epoch when the request came.
-pub(crate) fn now(request: &Request) -> i64 {
-    request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
 }
 
 /// The whole file: from memory when it is small.
@@ -214,7 +211,7 @@ pub(crate) fn whole(file: &Rc<OpenFile>) -> Body {
 pub(crate) fn finish(request: &mut Request, body: Body) -> Result<Body, Halt> {
     let etag = request.reply.headers_out.find("ETag").cloned();
     let modified = request.reply.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
-    let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
+    let validators = Validators { etag: etag.as_deref(), modified, now: request.client.second() };
     // An error's document is sent whatever the client has.
     if request.reply.no_cache || request.is_sub() || !(200..300).contains(&request.reply.status) {
         return Ok(body);

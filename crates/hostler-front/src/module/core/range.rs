@@ -2,7 +2,6 @@
 
 use crate::hook::handler::UNRANGED;
 use crate::io::body::{Body, Segment};
-use crate::module::core::file::now;
 use crate::request::Request;
 use crate::request::conditional::{self, Validators};
 use crate::request::settings::range_limit;
@@ -28,7 +27,7 @@ pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
     }
     let etag = request.reply.headers_out.find("ETag").cloned();
     let modified = request.reply.headers_out.find("Last-Modified").and_then(|v| conditional::date(v));
-    let validators = Validators { etag: etag.as_deref(), modified, now: now(request) };
+    let validators = Validators { etag: etag.as_deref(), modified, now: request.client.second() };
     if !conditional::range_applies(request, validators) {
         return body;
     }

@@ -110,7 +110,7 @@ impl Variables {
 
     fn made(&self, page: &Request, which: usize, format: &[u8]) -> &[u8] {
         self.lazy[which].get_or_init(|| {
-            let now = crate::module::core::file::now(page);
+            let now = page.client.second();
             let info = page.resource.found.info();
             let (seconds, zone) = match which {
                 0 => (now, Zone::Local),

@@ -60,7 +60,7 @@ impl<'a> View<'a> {
     }
 
     fn mark(&self, looks: Looks) {
-        self.looks.set(self.looks.get().max(looks));
+        self.looks.set(self.looks.get().and(looks));
     }
 
     fn request(&self) -> &Request {
@@ -117,7 +117,7 @@ impl Host for View<'_> {
     }
 
     fn query_string(&self) -> Option<&[u8]> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         self.query()
     }
 
@@ -126,7 +126,7 @@ impl Host for View<'_> {
     }
 
     fn unparsed_uri(&self) -> &[u8] {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         &self.request().client.target
     }
 
@@ -136,21 +136,21 @@ impl Host for View<'_> {
 
     fn variable(&self, variable: Core) -> Option<Cow<'_, [u8]>> {
         if !is_same_for_all(variable) {
-            self.mark(Looks::More);
+            self.mark(Looks::MORE);
         }
         variables::value(self.request(), variable)
     }
 
     fn server_address(&self) -> Option<Cow<'_, [u8]>> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         Some(Cow::Owned(self.request().client.peer.local.ip().to_string().into_bytes()))
     }
 
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         if name.eq_ignore_ascii_case("Authorization") {
-            self.mark(Looks::Authorization);
+            self.mark(Looks::AUTHORIZATION);
         } else if !name.eq_ignore_ascii_case("Host") {
-            self.mark(Looks::More);
+            self.mark(Looks::MORE);
         }
         self.host.request_header(name.as_bytes())
     }
@@ -162,7 +162,7 @@ impl Host for View<'_> {
     }
 
     fn ssl_variable(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         match self.host.ssl_variable(name) {
             Answer::Ready(value) => value,
             Answer::Pending => None,
@@ -177,22 +177,22 @@ impl Host for View<'_> {
     }
 
     fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<LookupResult>> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         self.fetched.subrequest(how, target)
     }
 
     fn look_ahead(&self, how: Ahead, path: &[u8], variable: &Variable) -> Answer<Option<Cow<'_, [u8]>>> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         self.fetched.look_ahead(how, path, variable)
     }
 
     fn map(&self, map: &str, key: &[u8]) -> Answer<Option<Cow<'_, [u8]>>> {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         self.fetched.map(map, key)
     }
 
     fn expressions(&self) -> &dyn hostler_expr::Host {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         &self.host
     }
 
@@ -233,7 +233,7 @@ impl Host for View<'_> {
     }
 
     fn random(&self) -> u64 {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         let request = self.request();
         let time = request
             .client
@@ -245,7 +245,7 @@ impl Host for View<'_> {
     }
 
     fn time(&self) -> i64 {
-        self.mark(Looks::More);
+        self.mark(Looks::MORE);
         let since = self.request().client.received.duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |time| time.as_secs() as i64)
     }

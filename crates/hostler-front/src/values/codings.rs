@@ -1,8 +1,14 @@
 //! Accept-Encoding (RFC 9110 §12.5.3) as mod_deflate reads it: a coding is taken only if it is named, `*` is no
 //! name, and the first mention counts.
 
+/// Of what a client takes, all that matters here: two clients of the same class get the same.
+pub(crate) fn class(accept_encoding: &[u8]) -> u8 {
+    let bit = |coding, bit| if takes(accept_encoding, coding) { bit } else { 0 };
+    bit("gzip", 1) | bit("br", 2)
+}
+
 /// Whether a client that sent `field` takes `coding`.
-pub(super) fn takes(field: &[u8], coding: &str) -> bool {
+pub(crate) fn takes(field: &[u8], coding: &str) -> bool {
     for item in field.split(|&byte| byte == b',') {
         let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         if parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding.as_bytes())) {
