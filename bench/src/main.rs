@@ -64,13 +64,18 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 14] = [
+const PARTS: [(&str, Part); 19] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
     ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
     ("programs", |options, report| lab::scenario("programs", options, report)),
     ("tails", |options, report| lab::scenario("tails", options, report)),
     ("tails-perl", |options, report| lab::scenario("tails-perl", options, report)),
+    ("php", |options, report| lab::scenario("php", options, report)),
+    ("wordpress", |options, report| lab::scenario("wordpress", options, report)),
+    ("sockets", |options, report| lab::scenario("sockets", options, report)),
+    ("proxy", |options, report| lab::scenario("proxy", options, report)),
+    ("servlets", |options, report| lab::scenario("servlets", options, report)),
     ("limit", limit::run),
     ("users", users::run),
     ("steady", steady::run),

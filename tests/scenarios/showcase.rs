@@ -2,6 +2,7 @@
 
 mod java;
 mod python;
+mod techniques;
 
 use hostler_tests::{Response, Server, Site, hostler, is_root, needs_program, needs_root};
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ mod folders;
 mod fresh;
 mod languages;
 mod layers;
+mod runs;
 mod showcase;
 mod sizes;
 mod source;
@@ -72,6 +73,8 @@ enum Task {
     Attack,
     /// Measure against the packaged Apache and nginx; figures go to docs/performance.md
     Bench(bench::Options),
+    /// The lab's runs that are committed, in lab/runs, and the README's picture of them: hours, on a quiet machine
+    Runs(runs::Options),
     /// Release programs in target/release
     Build,
     /// Directive reference, man pages and completions
@@ -93,6 +96,7 @@ fn main() -> Result<()> {
         Task::Fresh { inside: Some(folder), .. } => fresh::inside(&folder),
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
+        Task::Runs(options) => runs::run(&options),
         Task::Build => cargo::run(&["build", "--release"]),
         Task::Docs => docs::run(),
     }

@@ -10,6 +10,9 @@
 //! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl`, `/django/`, `/wordpress/`, `/wordpress-cgi/` |
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
+//! | `hello` | `/fastcgi-c/hello`, `/fastcgi/hello`, `/php/hello.php`, `/servlet/hello` |
+//! | `proxy` | `/proxy/hello`, `/proxy/large.bin` (10 MB), which a server behind answers |
+//! | `wordpress` | `/wordpress/` |
 //! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
 
 mod comments;
@@ -17,12 +20,14 @@ mod compile;
 mod daemon;
 mod files;
 mod fork;
+mod hello;
 mod include;
 mod isolation;
 mod java;
 mod mariadb;
 mod postgresql;
 mod probe;
+mod proxy;
 mod registry;
 mod wordpress;
 
@@ -78,10 +83,11 @@ pub struct LaidOut {
     database: Option<Server>,
 }
 
-/// A database server that was started for an application.
+/// A database, or a server behind others, that was started for an application.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept for their end")]
 enum Server {
+    Backend(proxy::Backend),
     Mariadb(mariadb::Mariadb),
     Postgresql(postgresql::Postgresql),
 }
@@ -89,7 +95,7 @@ enum Server {
 /// The applications' names.
 #[must_use]
 pub fn all() -> &'static [&'static str] {
-    &["registry", "include", "isolation", "comments", "fork"]
+    &["registry", "include", "isolation", "comments", "fork", "hello", "proxy", "wordpress"]
 }
 
 /// What an application can be served by here.
@@ -102,6 +108,9 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
         "include" => Ok(include::techniques()),
         "isolation" => Ok(isolation::techniques()),
         "fork" => Ok(fork::techniques()),
+        "hello" => Ok(hello::techniques()),
+        "proxy" => Ok(proxy::techniques()),
+        "wordpress" => Ok(wordpress::techniques()),
         "comments" => Ok(comments::techniques(options.database)),
         _ => Err(unknown(name)),
     }
@@ -119,6 +128,9 @@ pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
         "include" => include::lay_out(opened(root)?).map(without_database),
         "isolation" => isolation::lay_out(opened(root)?),
         "fork" => fork::lay_out(opened(root)?).map(without_database),
+        "hello" => hello::lay_out(opened(root)?).map(without_database),
+        "proxy" => proxy::lay_out(opened(root)?),
+        "wordpress" => wordpress::lay_out_alone(opened(root)?),
         "comments" => comments::lay_out(options.database, opened(root)?),
         _ => Err(unknown(name)),
     }

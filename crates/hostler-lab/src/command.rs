@@ -10,11 +10,11 @@ pub use measure::{Measure, measured};
 
 use crate::load::direct::LoadArgs;
 use crate::{report, run, scenario};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `hostler lab`.
@@ -69,6 +69,9 @@ enum Command {
         /// The run's folder, or its run.json.
         #[arg(value_name = "RUN")]
         run: PathBuf,
+        /// Also draw its answers a second, as SVG, to this file.
+        #[arg(long, value_name = "FILE")]
+        picture: Option<PathBuf>,
     },
     /// A scenario by its file's name.
     #[command(external_subcommand)]
@@ -104,7 +107,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Command::Run(args) => crate::own_site::own_site(args),
         Command::Compare(args) => compared::run(args),
         Command::Load(args) => measure::load(args),
-        Command::Report { run } => again(run),
+        Command::Report { run, picture } => again(run, picture.as_deref()),
         Command::Other(words) => other(words),
     }
 }
@@ -157,10 +160,14 @@ fn list() -> Result<ExitCode> {
 }
 
 /// `hostler lab report RUN`.
-fn again(path: &std::path::Path) -> Result<ExitCode> {
+fn again(path: &Path, picture: Option<&Path>) -> Result<ExitCode> {
     let run = run::open(path)?;
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     run::reports(&run, folder)?;
+    if let Some(file) = picture {
+        let drawn = report::picture(&run).context("nothing was measured, so there is nothing to draw")?;
+        std::fs::write(file, drawn).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     show(&run)?;
     println!("\nReport: {}", folder.join("report.html").display());
     Ok(ExitCode::SUCCESS)

@@ -49,7 +49,13 @@ pub struct Site {
     /// Further configuration by contestant name: what only that one has (`apache`: all Apaches), or its own language
     /// (nginx: what is inside of `server { }`, instead of static files and SSI below `@ROOT@/htdocs`; starman: its
     /// arguments, one a line, before the application `app.psgi`).
+    /// nginx has a second text, `nginx-http`, for what is outside of `server { }`.
     pub own: BTreeMap<String, String>,
+    /// By contestant name, a shell script that runs before and beside it, as the site's user: programs that it does not
+    /// start by itself. It makes the file `@RUN@/state/ready` when they are there.
+    pub first: BTreeMap<String, String>,
+    /// PHP's settings for php-fpm, below the folder; others are told by their configuration.
+    pub php_ini: Option<PathBuf>,
     /// Processor share all its processes may use together: 0.1 is a tenth of one core.
     pub cpu: Option<f64>,
     /// Exactly so many workers, for those that have a pool of them: Hostler, Apache prefork and itk, Starman.

@@ -14,6 +14,7 @@ mod html;
 mod load;
 mod metric;
 mod number;
+mod picture;
 mod plot;
 mod plots;
 mod published;
@@ -40,6 +41,12 @@ pub fn terminal(run: &Run, width: usize, colour: bool) -> String {
 #[must_use]
 pub fn html(run: &Run) -> String {
     html::page(run)
+}
+
+/// Answers a second of each cell as one picture (SVG) that needs nothing else; `None`: nothing was measured.
+#[must_use]
+pub fn picture(run: &Run) -> Option<String> {
+    picture::svg(run)
 }
 
 /// The run's samples as tables: file name and text (RFC 4180) of each.

@@ -164,6 +164,66 @@ fn forked_programs_say_what_started_ones_say() {
     }
 }
 
+/// Who serves which of `hello`.
+const HELLO: [(&str, &str, &[&str]); 4] = [
+    ("fastcgi-c", "/fastcgi-c/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),
+    ("fastcgi", "/fastcgi/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),
+    ("php", "/php/hello.php", &["hostler", "apache-prefork", "nginx-fpm", "apache-fpm"]),
+    ("servlet", "/servlet/hello", &["hostler", "tomcat", "hostler-ajp", "apache-ajp"]),
+];
+
+#[test]
+fn programs_of_a_pool_say_hello_everywhere() {
+    let techniques = application::techniques("hello", &Options::default()).unwrap();
+    let mut names: Vec<_> = HELLO.iter().flat_map(|(_, _, servers)| *servers).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let bench = Bench::start("hello", Options::default(), &names);
+    for (technique, path, servers) in HELLO {
+        for (name, server) in bench.servers.iter().filter(|(name, _)| servers.contains(name)) {
+            if available_at(&techniques, technique, name) {
+                let answer = get(server, "localhost", path);
+                let said = (answer.status, answer.body.as_str());
+                assert_eq!(said, (200, "Hello"), "{path} by {name}: {}", answer.head);
+                assert!(
+                    answer.head.contains("content-type: text/plain"),
+                    "{path} by {name}: {}",
+                    answer.head
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_server_behind_says_comes_whole() {
+    if !available(&application::techniques("proxy", &Options::default()).unwrap(), "proxy") {
+        return;
+    }
+    let bench = Bench::start("proxy", Options::default(), &["hostler", "nginx", "apache-event"]);
+    for (name, answer) in bench.answers("localhost", "/proxy/hello") {
+        assert_eq!((answer.status, answer.body.as_str()), (200, "Hello"), "{name}: {}", answer.head);
+    }
+    for (name, answer) in bench.answers("localhost", "/proxy/large.bin") {
+        assert_eq!((answer.status, answer.body.len()), (200, 10 << 20), "{name}: {}", answer.head);
+    }
+}
+
+#[test]
+fn wordpress_has_the_same_home_page_everywhere() {
+    if !available(&application::techniques("wordpress", &Options::default()).unwrap(), "php") {
+        return;
+    }
+    let servers = ["hostler", "apache-prefork", "nginx-fpm", "apache-fpm", "apache-itk"];
+    let bench = Bench::start("wordpress", Options::default(), &servers);
+    let pages = bench.answers("localhost", "/wordpress/");
+    for (name, page) in &pages {
+        assert_eq!(page.status, 200, "{name}: {}\n{}", page.head, page.body);
+        assert!(page.body.contains("<title>Two users"), "{name}: {}", page.body);
+        assert_eq!(page.body, pages[0].1.body, "{name}");
+    }
+}
+
 #[test]
 fn the_bare_work_has_a_rate() {
     let rate = application::bare_work(1).unwrap();

@@ -135,6 +135,23 @@ fn pid(server: &Server, host: u32) -> u32 {
 }
 
 #[test]
+fn twenty_sites_with_a_virtual_machine_each_share_the_memory_for_a_few() {
+    needs_root!();
+    needs_java!();
+    const FIRST: u32 = 64_340;
+    const ALL: u32 = 20;
+    let server = hosts(ALL, FIRST, "HostlerMemory 300M");
+    let pids: Vec<u32> = (0..ALL).map(|host| pid(&server, host)).collect();
+    let alive = || pids.iter().filter(|pid| process::runs(**pid)).count();
+    await_that("most of them have ended", || alive() < 10);
+    // The last one was never short of what it takes, and those that ended come back.
+    assert!(process::runs(pids[19]), "{}", server.error_log());
+    for host in [0, 7, 13] {
+        assert_ne!(pid(&server, host), pids[host as usize], "h{host}");
+    }
+}
+
+#[test]
 fn virtual_machines_give_way_when_memory_is_short_and_end_when_they_are_idle() {
     needs_root!();
     needs_java!();

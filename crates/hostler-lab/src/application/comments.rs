@@ -111,7 +111,7 @@ pub(super) fn techniques(database: Database) -> Vec<Technique> {
     all.push(probe::fastcgi("fastcgi-c", fastcgi_c));
     all.push(probe::fastcgi("fastcgi", store.clone().or_else(|| probe::perl(&["FCGI"], "libfcgi-perl"))));
     all.push(probe::wsgi(store.clone().or_else(|| probe::python(database.python()))));
-    let servlet = store.or_else(|| java::unavailable(database.jdbc()));
+    let servlet = store.or_else(|| java::unavailable(Some(database.jdbc())));
     all.extend(["servlet", "jsp"].map(|name| probe::servlet(name, servlet.clone())));
     all
 }
@@ -132,7 +132,7 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
     prepare(root, &dsn)?;
     let configuration = CONFIGURATION.replace("@DSN@", &dsn).replace("@DRIVER@", database.driver().0);
     let mut hostler = HOSTLER.to_owned();
-    if java::unavailable(database.jdbc()).is_none() {
+    if java::unavailable(Some(database.jdbc())).is_none() {
         servlets(database, root, &dsn)?;
         hostler.push_str(SERVLETS);
     }

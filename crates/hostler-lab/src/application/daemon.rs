@@ -66,6 +66,11 @@ impl Daemon {
         Ok(())
     }
 
+    /// Whether it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.process.try_wait()?.is_some())
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
             // It may have ended already.
@@ -109,7 +114,7 @@ fn program(command: &Command) -> String {
     )
 }
 
-fn last_lines(folder: &Path) -> String {
+pub(super) fn last_lines(folder: &Path) -> String {
     let text = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
     lines.get(lines.len().saturating_sub(LAST)..).unwrap_or_default().join("\n")

@@ -10,8 +10,8 @@ const JARS: &str = "/usr/share/java";
 /// What programs are compiled against.
 const API: [&str; 2] = ["tomcat10-embed-core.jar", "tomcat10-annotations-api.jar"];
 
-/// Why no servlet can be had here; its database's driver is an archive, a class and a package.
-pub(super) fn unavailable((driver, _, package): (&str, &str, &str)) -> Option<String> {
+/// Why no servlet can be had here; its database's driver, if it has a database, is an archive, a class and a package.
+pub(super) fn unavailable(driver: Option<(&str, &str, &str)>) -> Option<String> {
     let mut command = Command::new("javac");
     command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if !command.status().is_ok_and(|status| status.success()) {
@@ -22,6 +22,7 @@ pub(super) fn unavailable((driver, _, package): (&str, &str, &str)) -> Option<St
             "Tomcat is not installed; apt-get install libtomcat10-embed-java libtomcat10-java".to_owned(),
         );
     }
+    let (driver, _, package) = driver?;
     let is_there = Path::new(JARS).join(driver).exists();
     (!is_there).then(|| format!("the database's driver for Java is missing; apt-get install {package}"))
 }

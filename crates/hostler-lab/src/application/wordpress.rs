@@ -1,8 +1,8 @@
 //! WordPress as Debian packages it, on a MariaDB of the run's own; installed by its own functions.
 
-use super::files;
 use super::mariadb::{self, Mariadb};
-use crate::contestant::program_file;
+use super::{LaidOut, Server, Technique, files, probe};
+use crate::contestant::{Site, program_file};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,13 @@ use std::process::{Command, Stdio};
 
 const CONFIGURATION: &str = include_str!("../../../../lab/applications/isolation/wordpress/wp-config.php");
 const INSTALL: &str = include_str!("../../../../lab/applications/isolation/wordpress/install.php");
+
+/// One host with nothing else, for `cargo xtask bench`.
+const ALONE: &str = include_str!("../../../../lab/applications/wordpress/site.conf");
+const ALONE_OWN: [(&str, &str); 2] = [
+    ("apache-fpm", include_str!("../../../../lab/applications/wordpress/apache-fpm.conf")),
+    ("nginx-fpm", include_str!("../../../../lab/applications/wordpress/nginx.conf")),
+];
 
 /// PHP's settings, for all who run it: an opcode cache as packages have it, and the database's extensions.
 const SETTINGS: &str = "log_errors = On\ndisplay_errors = Off\noutput_buffering = 4096\nmemory_limit = 128M\n\
@@ -58,6 +65,25 @@ pub(super) fn lay_out(root: &Path) -> Result<Mariadb> {
         fs::copy(program, root.join("cgi-bin/php-cgi"))?;
     }
     Ok(database)
+}
+
+/// What it needs as an application of its own.
+pub(super) fn techniques() -> Vec<Technique> {
+    vec![probe::php(unavailable())]
+}
+
+/// The application of its own.
+pub(super) fn lay_out_alone(root: &Path) -> Result<LaidOut> {
+    let database = lay_out(root)?;
+    files::write(root, "htdocs/index.html", b"<!DOCTYPE html><title>WordPress</title>\n")?;
+    let site = Site {
+        root: root.to_owned(),
+        configuration: ALONE.to_owned(),
+        own: ALONE_OWN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect(),
+        php_ini: Some("wordpress/php.ini".into()),
+        ..Site::default()
+    };
+    Ok(LaidOut { site, database: Some(Server::Mariadb(database)) })
 }
 
 fn source() -> Option<PathBuf> {

@@ -47,9 +47,12 @@ const USUAL: [&str; 17] = [
 ];
 
 /// Modules that cost memory or processes by merely being there, with a word that tells that they are wanted.
-const MENTIONED: [(&str, &str); 16] = [
+const MENTIONED: [(&str, &str); 19] = [
     ("proxy", "proxypass"),
+    ("proxy", "\"proxy:"),
     ("proxy_ajp", "ajp://"),
+    ("proxy_http", "\"http://"),
+    ("proxy_fcgi", "fcgi://"),
     ("wsgi", "wsgi"),
     ("perl", "perl"),
     ("fcgid", "fcgi"),
@@ -105,6 +108,9 @@ impl Apache {
         let wanted = MENTIONED.into_iter().filter(|(_, word)| text.contains(word)).map(|(name, _)| name);
         // PHP as it is packaged bears no threads, and stops the start.
         let wanted = wanted.filter(|name| *name != "php" || !first.contains(&"mpm_event"));
+        // These need what others have loaded.
+        let proxies = MENTIONED.into_iter().any(|(name, word)| name == "proxy" && text.contains(word));
+        let wanted = wanted.filter(|name| proxies || !name.starts_with("proxy_"));
         let names = first.iter().copied().chain(USUAL).chain(wanted);
         let found = names.filter_map(|name| Some((name, self.module(name)?)));
         found.map(|(name, path)| line(name, &path)).collect()

@@ -52,8 +52,8 @@ pub(super) fn php_fpm() -> Option<PathBuf> {
     })
 }
 
-/// The command of nginx, with a php-fpm before it.
-pub(super) fn nginx_and_fpm(place: Place<'_>, workers: Option<u32>, nginx: &[String]) -> Result<Vec<String>> {
+/// The command of a server that php-fpm is to be started for.
+pub(super) fn before_fpm(site: &Site, place: Place<'_>, server: &[String]) -> Result<Vec<String>> {
     let fpm = php_fpm().context("php-fpm is not installed")?;
     let file = place.folder.join("php-fpm.conf");
     let user =
@@ -62,15 +62,18 @@ pub(super) fn nginx_and_fpm(place: Place<'_>, workers: Option<u32>, nginx: &[Str
         .replace("@USER@", &user)
         .replace("@RUN@", &place.run.to_string_lossy())
         .replace("@LOGS@", &place.folder.to_string_lossy())
-        .replace("@WORKERS@", &workers.unwrap_or(64).to_string());
+        .replace("@WORKERS@", &site.workers.unwrap_or(64).to_string());
     fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))?;
     let mut first: Vec<String> = settings(&fpm).into_iter().flatten().collect();
     first.extend([fpm.to_string_lossy().into_owned(), "--nodaemonize".to_owned()]);
     if geteuid().is_root() {
         first.push("--allow-to-run-as-root".to_owned());
     }
+    if let Some(ini) = &site.php_ini {
+        first.extend(["-c".to_owned(), site.root.join(ini).to_string_lossy().into_owned()]);
+    }
     first.extend(["--fpm-config".to_owned(), file.to_string_lossy().into_owned()]);
-    after(place, &first, &format!("[ -S '{}/fpm.sock' ]", place.run.display()), nginx)
+    after(place, &first, &format!("[ -S '{}/fpm.sock' ]", place.run.display()), server)
 }
 
 /// What is not installed finds no settings of its own: it gets mod_php's, or those of another PHP of its version.
@@ -84,12 +87,32 @@ fn settings(fpm: &Path) -> Option<[String; 2]> {
     Some(["/usr/bin/env".to_owned(), format!("PHP_INI_SCAN_DIR={}", found.display())])
 }
 
-/// The command of Apache, with a Tomcat before it that listens at `ajp`.
-pub(super) fn apache_and_tomcat(site: &Site, place: Place<'_>, apache: &[String]) -> Result<Vec<String>> {
+/// The command of a server that a Tomcat is to be started for, which speaks AJP.
+pub(super) fn before_tomcat(site: &Site, place: Place<'_>, server: &[String]) -> Result<Vec<String>> {
     let own = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let first = tomcat_at(site, place, own)?;
     let is_up = format!("grep -q 'Starting ProtocolHandler.*ajp' '{}'", log(place).display());
-    after(place, &first, &is_up, apache)
+    after(place, &first, &is_up, server)
+}
+
+/// The command of a server that programs are to be started for, by a script, as the site's user.
+pub(super) fn before_programs(place: Place<'_>, script: &str, server: &[String]) -> Result<Vec<String>> {
+    let file = place.folder.join("programs.sh");
+    fs::write(&file, script).with_context(|| format!("can't write {}", file.display()))?;
+    let mut first = as_site_user()?;
+    first.extend(["/bin/sh".to_owned(), file.to_string_lossy().into_owned()]);
+    after(place, &first, &format!("[ -e '{}/state/ready' ]", place.run.display()), server)
+}
+
+/// Words before a command that make its process the site's user.
+fn as_site_user() -> Result<Vec<String>> {
+    if !geteuid().is_root() {
+        return Ok(Vec::new());
+    }
+    let user = site_user().to_string();
+    let setpriv = installed("setpriv").context("setpriv is not installed")?.to_string_lossy().into_owned();
+    let words = ["--reuid", &user, "--regid", &user, "--clear-groups", "--"];
+    Ok(std::iter::once(setpriv).chain(words.map(str::to_owned)).collect())
 }
 
 /// The command of a Tomcat with its own connector at this port.
@@ -103,14 +126,10 @@ pub(super) fn tomcat_at(site: &Site, place: Place<'_>, port: u16) -> Result<Vec<
     let class_path: Vec<_> = jars.iter().map(|jar| jar.to_string_lossy()).collect();
     let work = place.run.join("tomcat");
     fs::create_dir_all(&work)?;
-    let mut words = Vec::new();
     if geteuid().is_root() {
         std::os::unix::fs::chown(&work, Some(site_user()), Some(site_user()))?;
-        let user = site_user().to_string();
-        let setpriv = installed("setpriv").context("setpriv is not installed")?;
-        words.push(setpriv.to_string_lossy().into_owned());
-        words.extend(["--reuid", &user, "--regid", &user, "--clear-groups", "--"].map(str::to_owned));
     }
+    let mut words = as_site_user()?;
     let java = installed("java").context("Java is not installed")?;
     words.extend([java.to_string_lossy().into_owned(), HEAP.to_owned()]);
     // What it writes is removed with the run; what it is configured with stays.
@@ -167,8 +186,12 @@ fn after(place: Place<'_>, first: &[String], is_up: &str, then: &[String]) -> Re
 /// Why one of these can't take part; the inner one: what helps.
 pub(super) fn missing(kind: Kind) -> Option<&'static str> {
     match kind {
-        Kind::NginxFpm if php_fpm().is_none() => Some("php-fpm is not installed; ./setup.sh test unpacks it"),
-        Kind::Tomcat | Kind::ApacheAjp if tomcat().is_none() || installed("java").is_none() => {
+        Kind::NginxFpm | Kind::ApacheFpm if php_fpm().is_none() => {
+            Some("php-fpm is not installed; ./setup.sh test unpacks it")
+        }
+        Kind::Tomcat | Kind::ApacheAjp | Kind::HostlerAjp
+            if tomcat().is_none() || installed("java").is_none() =>
+        {
             Some("Tomcat is not installed; ./setup.sh test installs it, with Java")
         }
         _ => None,

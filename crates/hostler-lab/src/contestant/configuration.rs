@@ -36,9 +36,13 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
             let workers = site.workers.map_or_else(String::new, of_workers);
             format!("{}{COMMON}{}{user}{rest}{workers}", modules(kind, &rest), pool(kind))
         }
-        // What others than its Tomcat answer is none of it: they may not bear threads.
-        Kind::ApacheAjp => format!("{}{COMMON}{}{own}\n", modules(kind, own), pool(kind)),
-        Kind::Nginx | Kind::NginxFpm => nginx(own),
+        // What others than the server behind answer is none of it: they may not bear threads.
+        Kind::ApacheAjp | Kind::ApacheFpm => format!("{}{COMMON}{}{own}\n", modules(kind, own), pool(kind)),
+        Kind::HostlerAjp => {
+            let user = if geteuid().is_root() { ASSIGN } else { "" };
+            format!("{COMMON}{user}{own}\n")
+        }
+        Kind::Nginx | Kind::NginxFpm => nginx(own, site.own.get("nginx-http").map_or("", String::as_str)),
         Kind::Starman | Kind::Gunicorn | Kind::Tomcat => String::new(),
     };
     filled(&text, kind, site, place)
@@ -80,7 +84,7 @@ fn identity(kind: Kind, site: &Site) -> String {
         return String::new();
     }
     let user = match kind {
-        Kind::Hostler => SERVER_USER,
+        Kind::Hostler | Kind::HostlerAjp => SERVER_USER,
         _ => site_user(),
     };
     format!("User \"#{user}\"\nGroup \"#{user}\"")
@@ -102,7 +106,7 @@ fn environment(site: &Site) -> String {
 
 fn modules(kind: Kind, configuration: &str) -> String {
     let first: &[&str] = match kind {
-        Kind::ApacheEvent | Kind::ApacheAjp => &["mpm_event", "cgid"],
+        Kind::ApacheEvent | Kind::ApacheAjp | Kind::ApacheFpm => &["mpm_event", "cgid"],
         Kind::ApacheItk => &["mpm_prefork", "mpm_itk", "cgi"],
         _ => &["mpm_prefork", "cgi"],
     };
@@ -111,15 +115,15 @@ fn modules(kind: Kind, configuration: &str) -> String {
 
 fn pool(kind: Kind) -> &'static str {
     match kind {
-        Kind::ApacheEvent | Kind::ApacheAjp => EVENT,
+        Kind::ApacheEvent | Kind::ApacheAjp | Kind::ApacheFpm => EVENT,
         _ => PREFORK,
     }
 }
 
-fn nginx(own: &str) -> String {
+fn nginx(own: &str, outside: &str) -> String {
     let user = if geteuid().is_root() { nginx_user() } else { String::new() };
     let server = if own.is_empty() { NGINX_SERVER } else { own };
-    format!("{user}{NGINX}{server}\n    }}\n}}\n")
+    format!("{user}{NGINX}{outside}{NGINX_LISTEN}{server}\n    }}\n}}\n")
 }
 
 /// nginx takes names only, so one of the accounts that web servers usually have.
@@ -196,7 +200,9 @@ http {
     fastcgi_temp_path @RUN@/fastcgi;
     uwsgi_temp_path @RUN@/uwsgi;
     scgi_temp_path @RUN@/scgi;
-    server {
+";
+
+const NGINX_LISTEN: &str = r"    server {
         listen 127.0.0.1:@PORT@ backlog=4096;
 ";
 

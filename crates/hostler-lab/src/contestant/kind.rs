@@ -11,11 +11,15 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Hostler,
+    /// Before a Tomcat.
+    HostlerAjp,
     ApachePrefork,
     ApacheEvent,
     ApacheItk,
     /// Event, before a Tomcat.
     ApacheAjp,
+    /// Event, before php-fpm.
+    ApacheFpm,
     Nginx,
     /// Before php-fpm.
     NginxFpm,
@@ -25,12 +29,14 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Hostler,
+        Self::HostlerAjp,
         Self::ApachePrefork,
         Self::ApacheEvent,
         Self::ApacheItk,
         Self::ApacheAjp,
+        Self::ApacheFpm,
         Self::Nginx,
         Self::NginxFpm,
         Self::Starman,
@@ -42,10 +48,12 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Hostler => "hostler",
+            Self::HostlerAjp => "hostler-ajp",
             Self::ApachePrefork => "apache-prefork",
             Self::ApacheEvent => "apache-event",
             Self::ApacheItk => "apache-itk",
             Self::ApacheAjp => "apache-ajp",
+            Self::ApacheFpm => "apache-fpm",
             Self::Nginx => "nginx",
             Self::NginxFpm => "nginx-fpm",
             Self::Starman => "starman",
@@ -61,16 +69,21 @@ impl Kind {
 
     /// Whether it reads Apache's language by Apache's own program.
     pub(super) fn is_apache(self) -> bool {
-        matches!(self, Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp)
+        matches!(
+            self,
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp | Self::ApacheFpm
+        )
     }
 
     fn title(self) -> &'static str {
         match self {
             Self::Hostler => "Hostler",
+            Self::HostlerAjp => "Hostler and Tomcat",
             Self::ApachePrefork => "Apache prefork",
             Self::ApacheEvent => "Apache event",
             Self::ApacheItk => "Apache itk",
             Self::ApacheAjp => "Apache and Tomcat",
+            Self::ApacheFpm => "Apache and php-fpm",
             Self::Nginx => "nginx",
             Self::NginxFpm => "nginx and php-fpm",
             Self::Starman => "Starman",
@@ -82,12 +95,12 @@ impl Kind {
     /// The program, if it is there.
     pub(super) fn program(self) -> Option<PathBuf> {
         match self {
-            Self::Hostler => hostler(),
+            Self::Hostler | Self::HostlerAjp => hostler(),
             Self::Nginx | Self::NginxFpm => installed("nginx").or_else(unpacked_nginx),
             Self::Gunicorn => installed("gunicorn"),
             Self::Tomcat => companion::tomcat()?.into_iter().next(),
             Self::Starman => installed("starman"),
-            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp => {
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp | Self::ApacheFpm => {
                 Some(Apache::find()?.program)
             }
         }
@@ -112,6 +125,7 @@ impl Kind {
         }
         match self {
             Self::ApacheAjp if lacks("proxy_ajp") => Some("this httpd has no mod_proxy_ajp".to_owned()),
+            Self::ApacheFpm if lacks("proxy_fcgi") => Some("this httpd has no mod_proxy_fcgi".to_owned()),
             Self::ApacheItk if lacks("mpm_itk") => {
                 Some("the module mpm_itk is not installed; apt-get install libapache2-mpm-itk".to_owned())
             }
@@ -130,8 +144,8 @@ impl Kind {
 
     fn remedy(self) -> &'static str {
         match self {
-            Self::Hostler => "`make build` makes it",
-            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheAjp => {
+            Self::Hostler | Self::HostlerAjp => "`make build` makes it",
+            Self::ApachePrefork | Self::ApacheEvent | Self::ApacheAjp | Self::ApacheFpm => {
                 "apt-get install apache2-bin (and libapache2-mod-perl2 for mod_perl)"
             }
             Self::ApacheItk => "apt-get install apache2-bin libapache2-mpm-itk",
@@ -149,8 +163,9 @@ impl Kind {
         if self == Self::Tomcat {
             return tomcat_version(&self.program()?);
         }
-        let flag =
-            if matches!(self, Self::Hostler | Self::Starman | Self::Gunicorn) { "--version" } else { "-v" };
+        let says_it_at_length =
+            matches!(self, Self::Hostler | Self::HostlerAjp | Self::Starman | Self::Gunicorn);
+        let flag = if says_it_at_length { "--version" } else { "-v" };
         let output = Command::new(self.program()?).arg(flag).output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text);

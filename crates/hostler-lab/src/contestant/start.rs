@@ -122,22 +122,29 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
     let mut words = vec![program.to_string_lossy().into_owned()];
     let file = file.to_string_lossy().into_owned();
     match kind {
-        Kind::Hostler => {
+        Kind::Hostler | Kind::HostlerAjp => {
             words.extend(["run".to_owned(), "-f".to_owned(), file]);
             if !geteuid().is_root() {
                 words.push("--single-user".to_owned());
+            }
+            if kind == Kind::HostlerAjp {
+                words = companion::before_tomcat(site, place, &words)?;
             }
         }
         Kind::Gunicorn => words.extend(companion::gunicorn(site, place)),
         Kind::Tomcat => words = companion::tomcat_at(site, place, place.port)?,
         Kind::ApacheAjp => {
             words.extend(["-DFOREGROUND".to_owned(), "-f".to_owned(), file]);
-            words = companion::apache_and_tomcat(site, place, &words)?;
+            words = companion::before_tomcat(site, place, &words)?;
         }
         Kind::NginxFpm => {
             let log = place.folder.join("error.log").to_string_lossy().into_owned();
             words.extend(["-e".to_owned(), log, "-c".to_owned(), file]);
-            words = companion::nginx_and_fpm(place, site.workers, &words)?;
+            words = companion::before_fpm(site, place, &words)?;
+        }
+        Kind::ApacheFpm => {
+            words.extend(["-DFOREGROUND".to_owned(), "-f".to_owned(), file]);
+            words = companion::before_fpm(site, place, &words)?;
         }
         Kind::Nginx => {
             let log = place.folder.join("error.log").to_string_lossy().into_owned();
@@ -161,7 +168,8 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
             words.push(site.root.join("app.psgi").to_string_lossy().into_owned());
         }
     }
-    Ok(words)
+    let Some(script) = site.first.get(kind.name()) else { return Ok(words) };
+    companion::before_programs(place, &configuration::filled(script, kind, site, place), &words)
 }
 
 /// The command, started so that it is in its control groups from its first instruction, leads a process group (an

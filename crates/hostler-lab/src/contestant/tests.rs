@@ -17,16 +17,22 @@ const APPLICATION: &str =
 
 const PYTHON: &str = "def application(environ, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    \
                       return [open('@ROOT@/htdocs/page.txt', 'rb').read()]\n";
+const FPM: &str =
+    "DocumentRoot @ROOT@/htdocs\n<Directory @ROOT@/htdocs>\nRequire all granted\n</Directory>\n";
 const TOMCAT: &str = "ProxyPass /servlet ajp://127.0.0.1:@SECOND_PORT@/servlet\n";
 
 /// Where a contestant has the page: Tomcat has all below the application's path.
 fn page(kind: Kind) -> &'static str {
-    if matches!(kind, Kind::Tomcat | Kind::ApacheAjp) { "/servlet/page.txt" } else { "/page.txt" }
+    if matches!(kind, Kind::Tomcat | Kind::ApacheAjp | Kind::HostlerAjp) {
+        "/servlet/page.txt"
+    } else {
+        "/page.txt"
+    }
 }
 
 /// Whether it reads the site's configuration.
 fn is_configured(kind: Kind) -> bool {
-    kind == Kind::Hostler || kind.is_apache() && kind != Kind::ApacheAjp
+    kind == Kind::Hostler || kind.is_apache() && !matches!(kind, Kind::ApacheAjp | Kind::ApacheFpm)
 }
 
 /// A site with a page and a program that writes to a folder, in a folder that `tempfile` keeps from others.
@@ -52,7 +58,9 @@ fn site() -> (TempDir, Site) {
         configuration: CONFIGURATION.to_owned(),
         environment,
         writable: vec!["store".into()],
-        own: [("apache-ajp".to_owned(), TOMCAT.to_owned())].into(),
+        own: [("apache-ajp", TOMCAT), ("hostler-ajp", TOMCAT), ("apache-fpm", FPM)]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
         ..Site::default()
     };
     (folder, site)
@@ -79,6 +87,26 @@ fn installed() -> Vec<Kind> {
 
 fn installed_one(name: &str) -> bool {
     installed().into_iter().any(|kind| kind.name() == name)
+}
+
+/// Programs that a server does not start by itself.
+#[test]
+fn a_script_before_a_server_runs_as_the_site_s_user_and_ends_with_it() {
+    if !installed_one("nginx") {
+        return;
+    }
+    let (folder, mut site) = site();
+    let script =
+        "id -u >@ROOT@/store/who\nsleep 1000 &\necho $! >@ROOT@/store/pid\n: >@RUN@/state/ready\nwait\n";
+    site.first.insert("nginx".to_owned(), script.to_owned());
+    let running = Running::start("nginx", &site, &folder.path().join("nginx")).unwrap();
+    let wrote = |name: &str| fs::read_to_string(site.root.join("store").join(name)).unwrap();
+    assert_eq!(wrote("who").trim(), site_user().to_string());
+    let beside: u32 = wrote("pid").trim().parse().unwrap();
+    let processes: Vec<Id> = running.processes().into_iter().map(|stat| stat.id).collect();
+    assert!(processes.iter().any(|id| id.pid == beside), "{beside} is none of the contestant's");
+    drop(running);
+    assert!(processes.iter().all(|id| !id.lives()), "something is left");
 }
 
 #[test]

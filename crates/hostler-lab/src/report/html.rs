@@ -13,7 +13,7 @@ use crate::run::Run;
 use std::fmt::Write;
 
 /// The style.
-const STYLE: &str = include_str!("html/page.css");
+pub(super) const STYLE: &str = include_str!("html/page.css");
 
 /// A picture of the page for the browser's tab, so that it asks nobody for one.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath \

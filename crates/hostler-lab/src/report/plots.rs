@@ -77,6 +77,11 @@ pub(super) fn results(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
     drawn(plots)
 }
 
+/// Answers a second, whatever the run's report has; `None`: there are none.
+pub(super) fn rates(run: &Run, cells: &[Figures<'_>]) -> Option<Plot> {
+    drawn(vec![bars::plot(run, cells, Metric::Rate)]).pop()
+}
+
 /// The plots of the costs.
 pub(super) fn costs(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
     let plots = [Metric::Processor, Metric::Memory]

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 /// Names that contestants may have.
 const CONTESTANTS: &[&str] = &[
     "hostler",
+    "hostler-ajp",
     "apache-prefork",
     "apache-event",
     "apache-itk",
     "apache-ajp",
+    "apache-fpm",
     "nginx",
     "nginx-fpm",
     "starman",

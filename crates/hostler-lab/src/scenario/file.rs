@@ -214,10 +214,7 @@ plan = { keep_alive = true, seed = 7 }
         assert_eq!(refused(&path), "mine.toml: case b: path = \"b\": a path begins with /");
         let who = SMALL.replace("[\"hostler\"]", "[\"hostlr\"]");
         let why = refused(&who);
-        assert!(
-            why.contains("contestants: there is no \"hostlr\"; there are hostler, apache-prefork"),
-            "{why}"
-        );
+        assert!(why.contains("contestants: there is no \"hostlr\"; there are hostler, hostler-ajp"), "{why}");
         let published =
             format!("{SMALL}[[published]]\nrow = \"c\"\ncolumn = \"x\"\nunit = \"ms\"\nvalue = 1\n");
         assert_eq!(refused(&published), "mine.toml: published: row = \"c\": there is no such case");
