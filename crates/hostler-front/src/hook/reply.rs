@@ -1,9 +1,9 @@
 //! The last steps of an answer: fields that belong to the content, output filters, header directives; and what
 //! remains to be done when it is sent (the log).
 
+use crate::hook::filter;
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, AnswerFate, Stage};
-use crate::hook::filter;
 use crate::io::body::Body;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
