@@ -75,6 +75,7 @@ test|unpack:php8.2-cgi|php8.2-cgi|the lab's WordPress as a program for each requ
 test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)
+test|unpack:tomcat10|tomcat10|Tomcat's own applications: its first page, documentation and examples (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
 bench|cmd:gunicorn|gunicorn|a WSGI server to measure beside
@@ -142,6 +143,7 @@ unpack() { # unpack NAME: a copy of the package below target/oracle; needs no ro
   local work package=$1
   if [ "$package" = postgresql ]; then package=$(server_package); fi
   if [ "$package" = wordpress ]; then package=$WORDPRESS; fi
+  if [ "$package" = tomcat10 ]; then package='tomcat10 tomcat10-docs tomcat10-examples'; fi
   command -v dpkg-deb >/dev/null || return 1
   mkdir -p target/oracle
   work=$(mktemp -d target/oracle/.new.XXXXXX)

@@ -11,6 +11,7 @@ mod begun;
 mod drive;
 mod figures;
 mod idle;
+mod jvm;
 mod lab;
 mod limit;
 mod many;
@@ -64,7 +65,7 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 19] = [
+const PARTS: [(&str, Part); 20] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
     ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
@@ -80,6 +81,7 @@ const PARTS: [(&str, Part); 19] = [
     ("users", users::run),
     ("steady", steady::run),
     ("memory", memory::run),
+    ("jvm", jvm::run),
     ("sites", many::run),
     ("virtual-hosts", vhosts::run),
     ("idle", idle::run),

@@ -20,6 +20,7 @@ macro_rules! needs_java {
 }
 
 mod faults;
+mod packaged;
 mod sessions;
 mod tenants;
 mod tls;

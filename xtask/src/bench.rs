@@ -12,7 +12,7 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
     /// Only these parts: files, perl, keepalive, programs, tails, tails-perl, php, wordpress, sockets, proxy, servlets,
-    /// limit, users, steady, memory, sites, virtual-hosts, idle, start
+    /// limit, users, steady, memory, jvm, sites, virtual-hosts, idle, start
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Take the programs in target/release as they are
@@ -23,10 +23,21 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
+/// Makes Java's archive of classes, as `make install` does: servlets are measured as they are installed.
+pub(crate) fn archive() {
+    let servlet = cargo::programs("release").join("hostler-servlet");
+    if servlet.exists()
+        && let Err(why) = cargo::finish(Command::new(servlet).arg("--archive"))
+    {
+        eprintln!("servlets are measured without Java's archive of classes: {why:#}");
+    }
+}
+
 pub(crate) fn run(options: &Options) -> Result<()> {
     if !options.no_build {
         cargo::run(&["build", "--release"])?;
         cargo::run(&["build", "--release", "--package", "hostler-bench"])?;
+        archive();
     }
     let mut bench = Command::new(cargo::programs("release").join("hostler-bench"));
     if !options.only.is_empty() {

@@ -1,7 +1,7 @@
 //! `cargo xtask runs`: the lab's runs that are committed, each in its folder below lab/runs, and the README's picture of one of
 //! them. Who measures commits what it leaves, and says in docs/techniques.md what follows from it.
 
-use crate::cargo;
+use crate::{bench, cargo};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
@@ -56,6 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if options.no_build.is_none() {
         cargo::run(&["build", "--release"])?;
+        bench::archive();
     }
     let hostler = cargo::programs(options.no_build.as_deref().unwrap_or("release")).join("hostler");
     let folder = options.out.clone().map_or_else(today, Ok)?;
