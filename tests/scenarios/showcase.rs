@@ -5,8 +5,10 @@ mod python;
 mod techniques;
 
 use hostler_tests::{Response, Server, Site, hostler, is_root, needs_program, needs_root};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/showcase")
@@ -374,17 +376,43 @@ fn browser_profile(server: &Server) -> PathBuf {
     folder
 }
 
-/// What a browser makes of a page, once its network is still.
-fn in_browser(server: &Server, target: &str) -> String {
+/// A browser that opens a page.
+fn browser(server: &Server, arguments: &[&str], target: &str) -> Command {
     let profile = browser_profile(server);
-    let output = Command::new("/usr/bin/chromium")
+    let mut browser = Command::new("/usr/bin/chromium");
+    browser
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .arg(format!("--user-data-dir={}", profile.display()))
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .args(arguments)
         .arg(format!("http://localhost:{}{target}", server.port()))
-        .stderr(Stdio::null())
-        .output()
-        .expect("chromium runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+        .stderr(Stdio::null());
+    browser
+}
+
+/// What a browser makes of a page, once its network is still.
+fn in_browser(server: &Server, target: &str) -> String {
+    let output = browser(server, &["--virtual-time-budget=5000", "--dump-dom"], target).output();
+    String::from_utf8_lossy(&output.expect("chromium runs").stdout).into_owned()
+}
+
+/// A browser with a page in it, until it is dropped.
+struct OpenBrowser(Child);
+
+impl OpenBrowser {
+    fn at(server: &Server, target: &str) -> Self {
+        // What may be controlled from outside does not end by itself.
+        let mut browser = browser(server, &["--remote-debugging-port=0"], target);
+        Self(browser.stdout(Stdio::null()).process_group(0).spawn().expect("chromium starts"))
+    }
+}
+
+impl Drop for OpenBrowser {
+    fn drop(&mut self) {
+        // With all that it has started.
+        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
 }

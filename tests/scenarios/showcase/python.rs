@@ -1,6 +1,6 @@
 //! The pages in Python: the WSGI application, and the live page over its WebSocket.
 
-use super::{in_browser, showcase, sooner_or_later};
+use super::{OpenBrowser, showcase, sooner_or_later};
 use crate::asgi::websocket::{TEXT, frame, handshake, measure};
 use hostler_tests::{Connection, Server, needs_program};
 
@@ -72,6 +72,9 @@ fn a_browser_opens_the_live_page() {
     needs_program!("/usr/bin/python3");
     needs_program!("/usr/bin/chromium");
     let server = showcase();
-    let page = in_browser(&server, "/python/live");
-    assert!(page.contains("One window open"), "{page}\n{}", server.error_log());
+    let mut watcher = window(&server);
+    let browser = OpenBrowser::at(&server, "/python/live");
+    hears(&mut watcher, "\"count\": 2");
+    drop(browser);
+    hears(&mut watcher, "\"count\": 1");
 }
