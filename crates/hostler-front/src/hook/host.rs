@@ -39,8 +39,8 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
             let authority = authority(text, strict).filter(|_| has_port(text));
             let authority =
                 authority.ok_or_else(|| refused(request, 400, "the target's host is malformed"))?;
-            // RFC 9112 §3.2.2: the target's host replaces the Host field.
-            if strict || !request.target.headers_in.contains("Host") {
+            // RFC 9112 §3.2.2: the target's host replaces the Host field. Where there was none programs see none.
+            if strict && request.target.headers_in.contains("Host") {
                 request.target.headers_in.set("Host", target.slice_ref(text));
             }
             Some(authority)
