@@ -101,7 +101,10 @@ fn main() -> Result<()> {
     for (name, part) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {
             eprintln!("{name}");
-            part(&options, &mut report).with_context(|| name)?;
+            // The others are worth having without it.
+            if let Err(why) = part(&options, &mut report) {
+                report.absent(name, &format!("{why:#}"));
+            }
         }
     }
     let partial =
