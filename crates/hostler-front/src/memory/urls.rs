@@ -22,14 +22,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// URLs remembered by a thread; beyond this all are forgotten.
+/// URLs remembered by a thread, and their bytes: answers may outlive the files that they were made of. Where there is no
+/// more room, the sites that have most forget theirs: clients of one that ask for ever new URLs take nothing from others.
 const MOST: usize = 16_384;
-
-/// Bytes of what a thread remembers: answers may outlive the files that they were made of.
 const MOST_BYTES: usize = 64 << 20;
 
-/// One site's part of both: clients of one site that ask for ever new URLs take nothing from the others.
-const SHARE: usize = 4;
+/// This part of it is given up at once.
+const PART: usize = 8;
 
 /// How requests for a URL are answered.
 pub(crate) enum How {
@@ -189,16 +188,8 @@ impl UrlCache {
     }
 
     fn insert(&mut self, peer: &Peer, host: &[u8], path: &[u8], mut url: KnownUrl) {
-        let id = url.site.id;
-        let (urls, bytes) = self.sites.get(&id).copied().unwrap_or_default();
         if self.known.len() >= MOST || self.bytes >= MOST_BYTES {
-            self.known.clear();
-            self.sites.clear();
-            self.bytes = 0;
-        } else if urls >= MOST / SHARE || bytes >= MOST_BYTES / SHARE {
-            self.known.retain(|_, known| known.site.id != id);
-            self.sites.remove(&id);
-            self.bytes -= bytes;
+            self.make_room();
         }
         write_key(&mut self.key, peer, host, path);
         if let Some(before) = self.known.remove(self.key.as_slice()) {
@@ -206,9 +197,21 @@ impl UrlCache {
             url.join(&before);
         }
         self.bytes += url.size;
-        let site = self.sites.entry(id).or_default();
+        let site = self.sites.entry(url.site.id).or_default();
         *site = (site.0 + 1, site.1 + url.size);
         self.known.insert(self.key.as_slice().into(), Rc::new(url));
+    }
+
+    /// The sites that have most forget what they have, until enough is free.
+    fn make_room(&mut self) {
+        let mut sites: Vec<_> = self.sites.drain().collect();
+        sites.sort_unstable_by_key(|(_, (urls, bytes))| urls * (MOST_BYTES / MOST) + bytes);
+        while self.known.len() > MOST - MOST / PART || self.bytes > MOST_BYTES - MOST_BYTES / PART {
+            let Some((id, (_, bytes))) = sites.pop() else { break };
+            self.known.retain(|_, known| known.site.id != id);
+            self.bytes -= bytes;
+        }
+        self.sites.extend(sites);
     }
 
     /// Counts one less.
