@@ -96,6 +96,7 @@ async fn answer(request: &mut Request, body: Body) -> Body {
     request.reply.headers_out = copy.reply.headers_out;
     request.reply.err_headers_out = copy.reply.err_headers_out;
     request.resource.content_type = copy.resource.content_type;
+    request.reply.marks = copy.reply.marks;
     request.notes = copy.notes;
     request.env = copy.env;
     // What filters print comes before the end is known.
