@@ -101,7 +101,7 @@ final class Container {
         protocol.setMinSpareThreads(1);
         protocol.setMaxConnections(-1);
         protocol.setAcceptCount(settings.backlog);
-        Connector connector = new Connector(protocol);
+        Connector connector = new Gate.Way(protocol);
         connector.setProperty("useInheritedChannel", "true");
         // It is not bound again, nor is the path looked at: that there is one tells Tomcat what kind of socket it is.
         connector.setProperty("unixDomainSocketPath", new File(settings.work, "socket").getPath());

@@ -178,7 +178,7 @@ final class Deployment {
                 // Else what was unpacked before is started again.
                 context.setDocBase(archive);
             }
-            context.reload();
+            Gate.closed(context::reload);
         } catch (IOException error) {
             Log.failed(application.title() + " goes on as it was: " + why(error));
         } catch (RuntimeException error) {

@@ -69,7 +69,7 @@ final class Upgrades {
         protocol.setMaxHttpHeaderSize(HEAD);
         protocol.setRelaxedPathChars(RELAXED);
         protocol.setRelaxedQueryChars(RELAXED);
-        Connector made = new Connector(protocol);
+        Connector made = new Gate.Way(protocol);
         made.setProperty("unixDomainSocketPath", path.getPath());
         made.setProperty("unixDomainSocketPathPermissions", "rw-------");
         // Quirk(tomcat): it compares the folder's owner, as a name, with the user's, which without an entry in passwd is "?". Whose
