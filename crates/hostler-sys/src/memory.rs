@@ -10,3 +10,15 @@ pub fn give_back() {
         libc::malloc_trim(0);
     }
 }
+
+/// Has each block of so many bytes or more mapped by itself, so that it is the kernel's again as soon as it is freed. The allocator
+/// of its own accord does so only until the first such block is freed; from then on it keeps room of that size, for each thread.
+pub fn map_large_blocks(bytes: i32) {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes two numbers, and changes how later blocks are found.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
+    }
+    #[cfg(not(target_env = "gnu"))]
+    let _ = bytes;
+}
