@@ -134,7 +134,7 @@ can_link_perl() {
   tried=$(mktemp)
   # The options are words of the shell's, as in every makefile of an embedded perl.
   # shellcheck disable=SC2086
-  echo 'int main(void) { return 0; }' | cc -x c - -x none -o "$tried" $linking 2>/dev/null || status=1
+  cc -x c - -x none -o "$tried" $linking 2>/dev/null <<<'int main(void) { return 0; }' || status=1
   rm -f "$tried"
   return $status
 }

@@ -83,7 +83,7 @@ upload_max_filesize = 8M
 opcache.memory_consumption = 64
 INI
   for extension in mysqlnd mysqli; do
-    if ! php -m 2>/dev/null | grep -qix "$extension"; then
+    if ! php -m 2>/dev/null | grep -ix "$extension" >/dev/null; then
       echo "extension = $(file "$(php-config8.2 --extension-dir)/$extension.so")" >>"$dir/php.ini"
     fi
   done
