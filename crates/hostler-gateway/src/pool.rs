@@ -369,7 +369,7 @@ impl<B: Backend> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
-            self.pool.locked(|state, _| state.withdraw(self.pool, self.number, self.left));
+            self.pool.locked(|state, _| state.withdraw(self.number, self.left));
         }
     }
 }

@@ -32,7 +32,7 @@ impl<B: Backend> Record<B> {
     /// Whether this work may be placed behind what the worker has, to be run there in all likelihood.
     fn may_be_joined(&self, usual: MovingAverage, work: &B::Work) -> bool {
         self.state == WorkerState::Busy
-            && !self.last
+            && !self.goes_next()
             && self.placed.is_none()
             && self.defining == 0
             && work.configuration().is_none_or(|number| self.told.contains(&number))
@@ -58,14 +58,10 @@ impl<B: Backend> State<B> {
         let id = self.joinable(work, named)?;
         let record = self.records.get_mut(&id)?;
         let index = record.hold()?;
-        record.given(settings);
-        let last = record.last;
-        if last {
-            self.growth_due = Some(std::time::Instant::now());
-        }
+        record.given();
         let worker = Arc::clone(&record.worker);
         worker.begin_opening();
-        Some(Start { worker, index, defines: false, behind: true, last })
+        Some(Start { worker, index, defines: false, behind: true, last: false })
     }
 
     /// A busy worker that this work may join: the one named, the one at which the work's thread gathers, or any, if
@@ -113,7 +109,7 @@ impl<B: Backend> State<B> {
         if self.are_short() {
             self.join_queued(pool, id, out);
         } else {
-            self.place_behind(&pool.settings, id);
+            self.place_behind(id);
         }
     }
 

@@ -248,7 +248,7 @@ impl<B: Backend, S: Source<B>> Maintenance<B, S> {
         match self.source.add(id).await? {
             Ok(seat) => {
                 let worker = Worker::new(id, &self.pool, self.generation, seat);
-                self.pool.lock().records.insert(id, Record::new(worker));
+                self.pool.lock().records.insert(id, Record::new(worker, &self.pool.settings));
             }
             Err(why) => self.not_made(&why.to_string()),
         }
@@ -326,7 +326,7 @@ impl<B: Backend, S: Source<B>> Maintenance<B, S> {
         self.source.each_second(now)?;
         let pool = &self.pool;
         pool.locked(|state, _| {
-            state.forget_unwanted(pool);
+            state.forget_unwanted();
             if growth::too_many(state, &pool.settings)
                 && let Some(coldest) = state.idle.first().copied()
             {

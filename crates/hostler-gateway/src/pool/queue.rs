@@ -33,7 +33,7 @@ impl<B: Backend> State<B> {
 
     /// Places the oldest request that waits behind what this worker runs: one that has been placed elsewhere and
     /// got stuck there, or the first of the queue.
-    pub(super) fn place_behind(&mut self, settings: &Settings, id: WorkerId) {
+    pub(super) fn place_behind(&mut self, id: WorkerId) {
         loop {
             if !self.records.get(&id).is_some_and(Record::is_placeable) {
                 return;
@@ -41,15 +41,12 @@ impl<B: Backend> State<B> {
             let Some(ticket) = self.stuck().or_else(|| self.queue.pop_front()) else { return };
             let Some(record) = self.records.get_mut(&id).filter(|_| ticket.is_wanted()) else { continue };
             let Some(index) = record.free() else { return self.queue.push_front(ticket) };
-            record.given(settings);
+            record.given();
             let defines = record.tell(ticket.work.configuration());
             let place = B::offer(&record.worker, index, &ticket.work, defines);
             let since = Instant::now();
             record.placed = Some(PlacedRequest { ticket, index, place, defines, since });
             self.placed.push_back(id);
-            if record.last {
-                self.growth_due = Some(since);
-            }
             return;
         }
     }
@@ -109,7 +106,7 @@ impl<B: Backend> State<B> {
             // Behind the one that began last: what has run for long will often run longer.
             let busy = self.records.values().filter(|record| record.is_placeable());
             if let Some(id) = busy.max_by_key(|record| record.since).map(|record| record.worker.id) {
-                self.place_behind(&pool.settings, id);
+                self.place_behind(id);
             }
         }
         if !matches!(self.phase, Phase::Ready) {
@@ -147,18 +144,18 @@ impl<B: Backend> State<B> {
 
     /// Whoever waited for this one does not any more. `left`: its client has gone; else it has been told something else.
     /// Forgets the requests that are not to be run.
-    pub(super) fn withdraw(&mut self, pool: &Arc<Pool<B>>, number: u64, left: bool) {
+    pub(super) fn withdraw(&mut self, number: u64, left: bool) {
         if left {
             let placed =
                 self.records.values_mut().filter_map(|record| Some(&mut record.placed.as_mut()?.ticket));
             let mut tickets = self.queue.iter_mut().chain(placed);
             tickets.find(|ticket| ticket.number == number).iter_mut().for_each(|ticket| ticket.leave());
         }
-        self.forget_unwanted(pool);
+        self.forget_unwanted();
     }
 
     /// Forgets the requests that are not to be run any more.
-    pub(super) fn forget_unwanted(&mut self, pool: &Arc<Pool<B>>) {
+    pub(super) fn forget_unwanted(&mut self) {
         self.queue.retain(Ticket::is_wanted);
         let unwanted =
             |record: &&mut Record<B>| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
@@ -170,7 +167,7 @@ impl<B: Backend> State<B> {
         }
         self.placed.retain(|id| !freed.contains(id));
         for id in freed {
-            self.place_behind(&pool.settings, id);
+            self.place_behind(id);
         }
     }
 }

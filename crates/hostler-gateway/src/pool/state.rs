@@ -213,17 +213,17 @@ impl<B: Backend> State<B> {
             return Some(start);
         }
         let id = self.pop_idle(work.thread())?;
-        self.start(settings, id, work)
+        self.start(id, work)
     }
 
     /// A worker that is at nothing begins a request.
-    fn start(&mut self, settings: &Settings, id: WorkerId, work: &B::Work) -> Option<Start<B>> {
+    fn start(&mut self, id: WorkerId, work: &B::Work) -> Option<Start<B>> {
         let record = self.records.get_mut(&id)?;
         record.state = WorkerState::Busy;
         record.since = Instant::now();
         record.thread = work.thread();
         let index = record.hold()?;
-        record.given(settings);
+        record.given();
         let defines = record.tell(work.configuration());
         record.defining = u32::from(defines) << index;
         if record.last {
@@ -240,7 +240,7 @@ impl<B: Backend> State<B> {
             if !ticket.is_wanted() {
                 continue;
             }
-            let Some(start) = self.start(&pool.settings, id, &ticket.work) else {
+            let Some(start) = self.start(id, &ticket.work) else {
                 self.queue.push_front(ticket);
                 return;
             };

@@ -141,6 +141,8 @@ pub(crate) struct Record<B: Backend> {
     pub(crate) thread: u32,
     /// Requests it has been given.
     pub(crate) requests: u64,
+    /// So many are given to it; 0: any number.
+    most: u64,
     /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
     /// each.
     pub(crate) held: u32,
@@ -155,9 +157,10 @@ pub(crate) struct Record<B: Backend> {
 }
 
 impl<B: Backend> Record<B> {
-    pub(crate) fn new(worker: Arc<Worker<B>>) -> Self {
+    pub(crate) fn new(worker: Arc<Worker<B>>, settings: &Settings) -> Self {
         Self {
             worker,
+            most: if settings.one_shot { 1 } else { u64::from(settings.max_requests) },
             state: WorkerState::Starting,
             since: Instant::now(),
             thread: u32::MAX,
@@ -189,11 +192,17 @@ impl<B: Backend> Record<B> {
     /// Whether a request may be placed behind the one that runs.
     pub(crate) fn is_placeable(&self) -> bool {
         self.state == WorkerState::Busy
-            && !self.last
+            && !self.goes_next()
             && self.placed.is_none()
             && self.has_room()
             && self.worker.opening.load(Acquire) == 0
             && !self.worker.is_dead()
+    }
+
+    /// Whether its next request is its last, or what it is at already is. That one is not placed behind another: its
+    /// successor would be made, and if it were then taken back there were two.
+    pub(crate) fn goes_next(&self) -> bool {
+        self.last || self.most > 0 && self.requests + 1 >= self.most
     }
 
     /// Whether a channel is not in use.
@@ -234,10 +243,9 @@ impl<B: Backend> Record<B> {
     }
 
     /// It has been given one more request.
-    pub(crate) fn given(&mut self, settings: &Settings) {
+    pub(crate) fn given(&mut self) {
         self.requests += 1;
-        let most = if settings.one_shot { 1 } else { u64::from(settings.max_requests) };
-        self.last = most > 0 && self.requests >= most;
+        self.last = self.most > 0 && self.requests >= self.most;
     }
 
     /// Takes back what was placed behind, unless the worker has taken it.

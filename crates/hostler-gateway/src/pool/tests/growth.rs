@@ -80,6 +80,24 @@ fn a_worker_at_its_last_request_has_its_successor_already() {
 }
 
 #[test]
+fn no_successor_is_made_for_a_request_that_waits_behind_another() {
+    run(async || {
+        let site = Site::new(Settings { max_requests: 2, ..exactly(1) });
+        let first = site.ask_later("wait gate");
+        site.until_busy(1).await;
+        // Its last, if it gets it: a successor that is there too early would take it, and then there were two workers.
+        let second = site.ask_later("exit second");
+        site.until("it waits", |status| status.queue == 1).await;
+        site.engine.open("gate");
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        site.ask("third").await.unwrap();
+        let served: Vec<_> = site.engine.shared.log.lock().unwrap().iter().map(|(id, _)| *id).collect();
+        assert!(served[0] == served[1] && served[1] != served[2], "{served:?}");
+    });
+}
+
+#[test]
 fn one_shot_workers_serve_one_request_each_from_a_reserve() {
     run(async || {
         let site = Site::new(Settings { one_shot: true, start: 3, max_workers: 8, ..Settings::default() });
