@@ -38,8 +38,7 @@ impl Running {
     }
 
     pub(super) fn trace(&self) -> Option<Tracer> {
-        let processes: Vec<u32> = self.processes().into_iter().map(|stat| stat.id.pid).collect();
-        Tracer::attach(&processes)
+        Tracer::attach(|| self.processes().into_iter().map(|stat| stat.id.pid).collect())
     }
 }
 

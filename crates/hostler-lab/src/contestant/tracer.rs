@@ -25,8 +25,21 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to count these processes. `None`: there is no strace, or we may not trace them.
-    pub(super) fn attach(processes: &[u32]) -> Option<Self> {
+    /// Begins to count what these processes do. `None`: there is no strace, or we may not trace them.
+    pub(super) fn attach(processes: impl Fn() -> Vec<u32>) -> Option<Self> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let known = processes();
+            let tracer = Self::begin(&known)?;
+            // strace follows the children of those that it traces. One that was made before it was there is not among them.
+            if processes().iter().all(|pid| known.contains(pid) || traced(*pid) != Some(false)) {
+                return Some(tracer);
+            }
+        }
+        None
+    }
+
+    fn begin(processes: &[u32]) -> Option<Self> {
         let folder = tempfile::Builder::new().prefix("hostler-lab-trace-").tempdir().ok()?;
         let summary = folder.path().join("summary");
         let mut command = Command::new(installed("strace")?);
@@ -99,6 +112,7 @@ fn count(summary: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn the_calls_of_a_table_are_summed_up() {
@@ -121,7 +135,13 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let tracer = Tracer::attach(&[child.id()]);
+        // Another one is seen first; this one is found untraced afterwards.
+        let mut other = Command::new("sleep").arg("1000").spawn().unwrap();
+        let looks = Cell::new(0);
+        let tracer = Tracer::attach(|| {
+            looks.set(looks.get() + 1);
+            [other.id()].into_iter().chain((looks.get() > 1).then_some(child.id())).collect()
+        });
         if let (Some(tracer), Some(stdin), Some(stdout)) = (tracer, &mut child.stdin, &mut child.stdout) {
             use std::io::{Read, Write};
             stdin.write_all(b"\n").unwrap();
@@ -134,6 +154,8 @@ mod tests {
         assert_eq!(traced(child.id()), Some(false), "it has detached");
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(Tracer::attach(&[u32::MAX]).is_none(), "there is no such process");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(Tracer::attach(|| vec![u32::MAX]).is_none(), "there is no such process");
     }
 }
