@@ -364,6 +364,24 @@ fn a_virtual_machine_that_ends_says_why_and_sessions_are_kept() {
 }
 
 #[test]
+fn virtual_hosts_of_a_site_have_their_own_applications_under_the_same_path() {
+    needs_java!();
+    let hosts = "<VirtualHost *:@PORT@>\nServerName one.test\nServletApp /shop @ROOT@/one.war heap=64m work=@ROOT@/state\n</VirtualHost>\n\
+                 <VirtualHost *:@PORT@>\nServerName two.test\nServletApp /shop @ROOT@/two.war heap=64m work=@ROOT@/state\n</VirtualHost>\n";
+    let site = Site::new().dir("state").mode("state", 0o1777).config(hosts);
+    let server = site.file("one.war", first()).file("two.war", archive("two")).start();
+    for (host, text) in [("one.test", "one null"), ("two.test", "two null"), ("one.test", "one null")] {
+        let answer = server.get_with("/shop/do/count", &format!("Host: {host}\r\n"));
+        assert_eq!(answer.text(), text, "{host}: {}", server.error_log());
+    }
+    // What the target names counts, not the field.
+    let mut connection = server.connect();
+    connection
+        .send("GET http://two.test/shop/do/count HTTP/1.1\r\nHost: one.test\r\nConnection: close\r\n\r\n");
+    assert_eq!(connection.response().text(), "two null");
+}
+
+#[test]
 fn an_archive_that_changes_is_deployed_anew() {
     needs_java!();
     let server = site("").start();

@@ -12,8 +12,12 @@ fn packages() -> Option<PathBuf> {
     places.into_iter().find(|folder| folder.join("tomcat10-examples/examples/WEB-INF").is_dir())
 }
 
-/// All three, at the paths that their packages give them.
-fn serve(packages: &Path) -> Server {
+/// All three, at the paths that their packages give them; `None`, which is said: they are not here.
+fn serve() -> Option<Server> {
+    let Some(packages) = packages() else {
+        hostler_untested::untested("tomcat10-examples is not here; ./setup.sh test unpacks it");
+        return None;
+    };
     let site = Site::new().dir("state").mode("state", 0o1777).config(
         "ServletApp / @ROOT@/root heap=64m work=@ROOT@/state\n\
          ServletApp /docs @ROOT@/docs work=@ROOT@/state\n\
@@ -34,7 +38,7 @@ fn serve(packages: &Path) -> Server {
             .unwrap();
         assert!(copied.success(), "{from}");
     }
-    site.start()
+    Some(site.start())
 }
 
 fn says(server: &Server, target: &str, status: u16, text: &str) {
@@ -46,11 +50,7 @@ fn says(server: &Server, target: &str, status: u16, text: &str) {
 #[test]
 fn tomcat_s_own_applications_are_served_as_they_are() {
     needs_java!();
-    let Some(packages) = packages() else {
-        hostler_untested::untested("tomcat10-examples is not here; ./setup.sh test unpacks it");
-        return;
-    };
-    let server = serve(&packages);
+    let Some(server) = serve() else { return };
     for (target, status, text) in [
         ("/", 200, "It works !"),
         ("/index.html", 200, "It works !"),
@@ -97,11 +97,7 @@ fn tomcat_s_own_applications_are_served_as_they_are() {
 #[test]
 fn tomcat_s_example_of_sessions_remembers_a_visitor() {
     needs_java!();
-    let Some(packages) = packages() else {
-        hostler_untested::untested("tomcat10-examples is not here; ./setup.sh test unpacks it");
-        return;
-    };
-    let server = serve(&packages);
+    let Some(server) = serve() else { return };
     let first = server.get("/examples/servlets/servlet/SessionExample?dataname=who&datavalue=Anna");
     let set = first.field("Set-Cookie").unwrap_or_default().to_owned();
     assert!(set.contains("Path=/examples") && set.contains("SameSite=Strict"), "{set}");

@@ -22,6 +22,7 @@ final class Deployment {
     private final StandardHost host;
     /** The site's own directory for what Tomcat writes. */
     private final File work;
+    private final Gate gate;
     private StandardContext context;
     /** What is deployed, and what was there when it was last looked at: a file that is being written is left alone. */
     private Mark deployed = Mark.NONE;
@@ -31,6 +32,7 @@ final class Deployment {
         this.application = application;
         this.host = host;
         this.work = work;
+        gate = Gate.of(application);
     }
 
     /** A file's time and length. */
@@ -178,7 +180,7 @@ final class Deployment {
                 // Else what was unpacked before is started again.
                 context.setDocBase(archive);
             }
-            Gate.closed(context::reload);
+            gate.closed(context::reload);
         } catch (IOException error) {
             Log.failed(application.title() + " goes on as it was: " + why(error));
         } catch (RuntimeException error) {
