@@ -95,6 +95,17 @@ fn a_rule_that_looks_at_the_client_is_asked_each_time() {
 }
 
 #[test]
+fn a_target_that_rules_choose_by_the_client_is_chosen_each_time() {
+    let rules = "RewriteEngine On\nRewriteCond %{HTTP:X-Key} =k\nRewriteRule ^/part.txt$ /secret.txt\n";
+    let site = pages().config(rules).file("htdocs/p.shtml", "<!--#include virtual=\"/part.txt\" -->");
+    let server = site.file("htdocs/part.txt", "for all").file("htdocs/secret.txt", "for some").start();
+    for _ in 0..2 {
+        assert_eq!(server.get_with("/p.shtml", "Host: localhost\r\nX-Key: k\r\n").text(), "for some");
+        assert_eq!(server.get("/p.shtml").text(), "for all");
+    }
+}
+
+#[test]
 fn commands_run_as_the_sites_user() {
     needs_root!();
     let site = pages().config(&format!("AssignUserID #{SITE_UID} #{SITE_UID}"));

@@ -3,12 +3,10 @@
 //!
 //! One piece of work at a time for each site and thread of the front; what it takes is on the request's budget.
 
-use crate::io::open_file::{OpenFile, SMALL};
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
-use bytes::Bytes;
 use std::cell::Cell;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -59,20 +57,6 @@ pub(crate) async fn run_free<T: Send + 'static>(
         log::request(request, Severity::Error, "core", "work for the request has failed");
         Halt::Status(500)
     })
-}
-
-/// All of a file that has no more than `limit` bytes; `None`: it has more, or can't be read.
-pub(crate) async fn read(request: &Request, file: &OpenFile, limit: u64) -> Result<Option<Bytes>, Halt> {
-    let size = file.info.size;
-    if size <= SMALL {
-        return Ok(file.content());
-    }
-    let Some(descriptor) = file.descriptor().try_clone().ok().filter(|_| size <= limit) else {
-        return Ok(None);
-    };
-    let permit = permit(request).await?;
-    let whole = run_free(request, permit, move || OpenFile::whole(&descriptor, size)).await?;
-    Ok(whole.map(Bytes::from))
 }
 
 /// Lowers the thread's priority, once.

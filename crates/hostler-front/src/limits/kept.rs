@@ -6,7 +6,11 @@
 //! **Diagnostics**: the refusal is told like any other body that breaks off.
 
 use crate::io::body::{Body, BodyError};
+use crate::io::open_file::{self, OpenFile};
+use crate::limits::aside;
+use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::flow::Halt;
 use bytes::Bytes;
 use hostler_wire::plan::SiteId;
 use std::future::poll_fn;
@@ -116,6 +120,26 @@ pub(crate) fn keep(request: &Request, bytes: Bytes) -> Result<Bytes, BodyError> 
     let mut share = Share::of(request);
     share.reach(bytes.len())?;
     Ok(share.with(bytes))
+}
+
+/// All of a file, if it has no more than `limit` bytes and can be read. What is large counts from before it is read, which is
+/// done aside.
+pub(crate) async fn read(request: &Request, file: &OpenFile, limit: u64) -> Result<Option<Bytes>, Halt> {
+    let size = file.info.size;
+    if size <= open_file::SMALL {
+        return Ok(file.content());
+    }
+    let Some(descriptor) = file.descriptor().try_clone().ok().filter(|_| size <= limit) else {
+        return Ok(None);
+    };
+    let mut share = Share::of(request);
+    share.reach(usize::try_from(size).unwrap_or(usize::MAX)).map_err(|why| {
+        log::request(request, Severity::Error, "core", &format!("a file is not read: {why}"));
+        Halt::Status(why.status())
+    })?;
+    let permit = aside::permit(request).await?;
+    let whole = aside::run_free(request, permit, move || OpenFile::whole(&descriptor, size)).await?;
+    Ok(whole.map(|whole| share.with(whole.into())))
 }
 
 /// All of a body, if it has no more than `limit` bytes.

@@ -89,20 +89,16 @@ impl<'a> Asked<'a> {
                 7 if is(b"upgrade") => return None,
                 14 if is(b"content-length") => return None,
                 17 if is(b"transfer-encoding") => return None,
-                5 if is(b"range") => {
-                    is_plain = false;
+                length => {
+                    // If-Modified-Since and its kin, too.
+                    is_plain &= !match length {
+                        5 => is(b"range"),
+                        13 if is(b"authorization") => true,
+                        8.. => name[..3].eq_ignore_ascii_case(b"if-"),
+                        _ => false,
+                    };
                     continue;
                 }
-                13 if is(b"authorization") => {
-                    is_plain = false;
-                    continue;
-                }
-                // If-Modified-Since and its kin.
-                8.. if name[..3].eq_ignore_ascii_case(b"if-") => {
-                    is_plain = false;
-                    continue;
-                }
-                _ => continue,
             };
             if field.folded || known.replace(field.value.of(buffer)).is_some() {
                 return None;
@@ -206,12 +202,16 @@ impl UrlCache {
     fn make_room(&mut self) {
         let mut sites: Vec<_> = self.sites.drain().collect();
         sites.sort_unstable_by_key(|(_, (urls, bytes))| urls * (MOST_BYTES / MOST) + bytes);
-        while self.known.len() > MOST - MOST / PART || self.bytes > MOST_BYTES - MOST_BYTES / PART {
-            let Some((id, (_, bytes))) = sites.pop() else { break };
-            self.known.retain(|_, known| known.site.id != id);
-            self.bytes -= bytes;
+        let (mut urls, mut bytes) = (self.known.len(), self.bytes);
+        while let Some((_, (most, large))) =
+            sites.pop_if(|_| urls > MOST - MOST / PART || bytes > MOST_BYTES - MOST_BYTES / PART)
+        {
+            (urls, bytes) = (urls - most, bytes - large);
         }
         self.sites.extend(sites);
+        // All at once: they may be very many.
+        self.known.retain(|_, known| self.sites.contains_key(&known.site.id));
+        self.bytes = bytes;
     }
 
     /// Counts one less.

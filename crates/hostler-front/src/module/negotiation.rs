@@ -24,7 +24,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::walk::look_up_file_noted;
 use crate::io::body::{Body, Segment};
-use crate::limits::aside;
+use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::core::{file, walk};
 use crate::request::flow::{Flow, Halt, Outcome};
@@ -211,7 +211,7 @@ async fn read_map(request: &Request) -> Result<Vec<Variant>, Halt> {
         }
         Found::Other(_) => return Err(Halt::Status(403)),
     };
-    let Some(text) = aside::read(request, open, views::LARGEST_MAP).await? else {
+    let Some(text) = kept::read(request, open, views::LARGEST_MAP).await? else {
         tell(&format!("it can't be read, or is larger than {} bytes", views::LARGEST_MAP));
         return Err(Halt::Status(500));
     };

@@ -49,7 +49,6 @@ pub(crate) static MODULE: Module = Module {
         },
     ],
     // What rules look at is noted while they are evaluated. A request with Authorization is never answered from memory.
-    // What rules look at is noted where they look.
     ..Module::new("rewrite", |_| false)
 };
 

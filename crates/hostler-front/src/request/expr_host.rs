@@ -3,7 +3,7 @@
 //! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
 //! it is evaluated again with the answers so far.
 
-use crate::limits::aside;
+use crate::limits::kept;
 use crate::request::Request;
 use crate::site::files::AccessFiles;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use std::pin::Pin;
 #[derive(Default)]
 struct FetchCache {
     files: HashMap<Vec<u8>, FileFacts>,
-    contents: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    contents: HashMap<Vec<u8>, Result<Bytes, FileError>>,
     subrequests: HashMap<(SubrequestTest, Vec<u8>), bool>,
     /// Something was looked at that may change unnoticed.
     fleeting: bool,
@@ -113,10 +113,14 @@ pub(crate) async fn size(request: &Request, path: &[u8]) -> Option<u64> {
     look(request, path).await.info.filter(|info| info.kind == FileKind::Regular).map(|info| info.size)
 }
 
-async fn contents(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
-    let facts = walk(request, path).await?;
-    let file = facts.file.as_ref()?;
-    aside::read(request, file, Expr::MAX_FILE_SIZE).await.ok()?.map(Vec::from)
+async fn contents(request: &Request, path: &[u8]) -> Result<Bytes, FileError> {
+    let facts = walk(request, path).await.ok_or(FileError::Unreadable)?;
+    let file = facts.file.as_ref().ok_or(FileError::Unreadable)?;
+    if file.info.size > Expr::MAX_FILE_SIZE {
+        return Err(FileError::TooLarge);
+    }
+    let text = kept::read(request, file, Expr::MAX_FILE_SIZE).await;
+    text.ok().flatten().ok_or(FileError::Unreadable)
 }
 
 /// The path as the site's user sees it; only whole paths count.
@@ -214,8 +218,7 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     fn file_contents(&self, path: &[u8]) -> Answer<Result<Cow<'_, [u8]>, FileError>> {
         match self.fetched.contents.get(path) {
             None => Answer::Pending,
-            Some(None) => Answer::Ready(Err(FileError::Unreadable)),
-            Some(Some(text)) => Answer::Ready(Ok(Cow::Borrowed(text))),
+            Some(text) => Answer::Ready(text.as_deref().map(Cow::Borrowed).map_err(|why| *why)),
         }
     }
 

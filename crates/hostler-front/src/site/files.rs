@@ -301,13 +301,13 @@ impl Site {
         self.facts.borrow_mut().insert(key(path, access), facts.clone());
     }
 
-    /// Forgets what others have made of open files, as far as nobody is at it.
-    pub(crate) fn forget_made(&self) {
+    /// Forgets what was made of open files and is of this type, as far as nobody is at it.
+    pub(crate) fn forget_made<T: 'static>(&self) {
         self.facts
             .borrow()
             .values()
             .filter_map(|facts| facts.file.as_ref())
-            .for_each(|file| file.extensions.clear());
+            .for_each(|file| file.extensions.forget::<T>());
     }
 
     /// Forgets everything remembered.

@@ -23,6 +23,11 @@ impl Extensions {
         value.downcast().expect("it was looked for by its type")
     }
 
+    /// Lets go of the value of this type.
+    pub(crate) fn forget<T: 'static>(&self) {
+        self.0.borrow_mut().retain(|value| !value.is::<T>());
+    }
+
     /// Lets go of all values.
     pub(crate) fn clear(&self) {
         self.0.take();
@@ -68,8 +73,10 @@ mod tests {
         all.of::<Cell<u8>>().set(1);
         all.of::<Cell<u16>>().set(2);
         assert_eq!((all.of::<Cell<u8>>().get(), all.of::<Cell<u16>>().get()), (1, 2));
+        all.forget::<Cell<u8>>();
+        assert_eq!((all.of::<Cell<u8>>().get(), all.of::<Cell<u16>>().get()), (0, 2));
         all.clear();
-        assert_eq!(all.of::<Cell<u8>>().get(), 0);
+        assert_eq!(all.of::<Cell<u16>>().get(), 0);
     }
 
     #[test]

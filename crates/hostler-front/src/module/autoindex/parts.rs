@@ -4,7 +4,7 @@
 use crate::hook::handler;
 use crate::hook::{follow, walk};
 use crate::io::body::Body;
-use crate::limits::{aside, kept};
+use crate::limits::kept;
 use crate::module::core::source;
 use crate::module::include;
 use crate::request::flow::Halt;
@@ -42,9 +42,12 @@ impl Content {
 }
 
 /// HeaderName. It gets the listing's query, and is asked for text whatever the client wants.
-pub(super) async fn header(request: &mut Request) -> Content {
+///
+/// # Errors
+/// It is too much beside what else is kept of the site.
+pub(super) async fn header(request: &mut Request) -> Result<Content, Halt> {
     let dir = request.resource.dir.clone();
-    let Some(name) = dir.autoindex.header_name(&request.resource.filename) else { return Content::None };
+    let Some(name) = dir.autoindex.header_name(&request.resource.filename) else { return Ok(Content::None) };
     let target = target(&request.target.uri, name, request.target.args.as_deref());
     let wishes = request.target.headers_in.clone();
     request.target.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
@@ -55,10 +58,13 @@ pub(super) async fn header(request: &mut Request) -> Content {
 }
 
 /// ReadmeName.
-pub(super) async fn readme(request: &Request) -> Content {
+///
+/// # Errors
+/// As of [`header`].
+pub(super) async fn readme(request: &Request) -> Result<Content, Halt> {
     match request.resource.dir.autoindex.readme_name(&request.resource.filename) {
         Some(name) => read(walk::look_up(request, &target(&request.target.uri, name, None)).await).await,
-        None => Content::None,
+        None => Ok(Content::None),
     }
 }
 
@@ -77,21 +83,19 @@ fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
     target
 }
 
-async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Content {
-    let Found::File(_, file) = &sub.resource.found else { return Content::None };
+async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Content, Halt> {
+    let Found::File(_, file) = &sub.resource.found else { return Ok(Content::None) };
     let Some(kind) = sub.resource.content_type.as_deref().filter(|_| phase.is_ok()) else {
-        return Content::None;
+        return Ok(Content::None);
     };
     let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     if essence.eq_ignore_ascii_case(b"text/html") || essence.eq_ignore_ascii_case(b"application/xhtml+xml") {
-        return run(sub).await.map_or(Content::None, Content::Html);
+        return Ok(run(sub).await.map_or(Content::None, Content::Html));
     }
     let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
     let is_text = is_text && !source::is_hidden(&sub);
-    let Some(file) = file.as_ref().ok().filter(|_| is_text) else { return Content::None };
-    let text = aside::read(&sub, file, LONGEST as u64).await.ok().flatten();
-    let text = text.and_then(|text| kept::keep(&sub, text).ok());
-    text.map_or(Content::None, Content::Text)
+    let Some(file) = file.as_ref().ok().filter(|_| is_text) else { return Ok(Content::None) };
+    Ok(kept::read(&sub, file, LONGEST as u64).await?.map_or(Content::None, Content::Text))
 }
 
 /// All that the sub-request's handler says; `None` if it fails.

@@ -41,6 +41,10 @@ pub(crate) async fn prepare(request: &Request, file: &OpenFile) -> Continue {
     let Ok(descriptor) = file.descriptor().try_clone() else { return Ok(()) };
     let size = file.info.size;
     let permit = aside::permit(request).await?;
+    // Another request may have made them meanwhile.
+    if known.get().is_some() {
+        return Ok(());
+    }
     if let Some(digests) = aside::run_free(request, permit, move || read(&descriptor, size)).await? {
         let _ = known.set(digests);
     }

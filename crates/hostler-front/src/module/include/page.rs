@@ -130,7 +130,7 @@ fn kept(request: &Request, page: Page, markers: Markers, legacy: bool) -> Result
     let site = request.thread.site(&request.server);
     let size = page.size();
     let taken = site.extensions.of::<Room>().take(size).or_else(|| {
-        site.forget_made();
+        site.forget_made::<PageCell>();
         site.extensions.of::<Room>().take(size)
     });
     Ok(with_settings(request, Arc::new(page), Rc::new(taken.ok_or(NO_ROOM)?), markers, legacy))
