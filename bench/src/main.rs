@@ -24,7 +24,7 @@ mod users;
 mod vhosts;
 mod window;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use begun::RunStart;
 use clap::Parser;
 use report::Report;
@@ -97,19 +97,22 @@ fn main() -> Result<()> {
     std::env::set_current_dir(workspace())?;
     raise_descriptor_limit()?;
     let begun = RunStart::now()?;
-    let mut report = Report::default();
+    let (mut report, mut failed) = (Report::default(), Vec::new());
     for (name, part) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {
             eprintln!("{name}");
             // The others are worth having without it.
             if let Err(why) = part(&options, &mut report) {
                 report.absent(name, &format!("{why:#}"));
+                failed.push(name);
             }
         }
     }
     let partial =
         (options.quick || options.dry_run || !options.only.is_empty()).then_some("this was not a full run");
-    report.publish(&begun, partial.or(begun.flaw()))
+    report.publish(&begun, partial.or(begun.flaw()))?;
+    ensure!(failed.is_empty(), "not measured: {}", failed.join(", "));
+    Ok(())
 }
 
 /// The root of the checkout.

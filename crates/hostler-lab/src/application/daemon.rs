@@ -55,20 +55,23 @@ impl Daemon {
         state: &str,
         is_ready: fn(&str) -> bool,
     ) -> Result<()> {
+        let state = folder.join(state);
+        self.await_that(folder, || fs::read_to_string(&state).is_ok_and(|text| text.lines().any(is_ready)))
+    }
+
+    /// Waits until it is seen to serve.
+    ///
+    /// # Errors
+    /// It ends, or is not seen to: with its log's last lines.
+    pub(super) fn await_that(&mut self, folder: &Path, serves: impl Fn() -> bool) -> Result<()> {
         let begin = Instant::now();
-        let says = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.lines().any(is_ready));
-        while !says(&folder.join(state)) {
+        while !serves() {
             if self.process.try_wait()?.is_some() || begin.elapsed() > PATIENCE {
                 bail!("{} does not start:\n{}", self.name, last_lines(folder));
             }
             std::thread::sleep(PAUSE);
         }
         Ok(())
-    }
-
-    /// Whether it has ended by itself.
-    pub(super) fn has_ended(&mut self) -> Result<bool> {
-        Ok(self.process.try_wait()?.is_some())
     }
 
     fn signal(&self, signal: Signal) {
@@ -114,7 +117,7 @@ fn program(command: &Command) -> String {
     )
 }
 
-pub(super) fn last_lines(folder: &Path) -> String {
+fn last_lines(folder: &Path) -> String {
     let text = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
     lines.get(lines.len().saturating_sub(LAST)..).unwrap_or_default().join("\n")

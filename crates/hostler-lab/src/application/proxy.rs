@@ -4,11 +4,10 @@ use super::daemon::{self, Daemon, User};
 use super::files::{self, Files, files};
 use super::{LaidOut, Server, Technique, probe};
 use crate::contestant::{self, Site};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rustix::process::Signal;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const FILES: Files = files!["proxy": "htdocs/index.html"];
@@ -20,7 +19,6 @@ const OWN: [(&str, &str); 2] = [
     ("nginx-http", include_str!("../../../../lab/applications/proxy/nginx-http.conf")),
 ];
 const LARGE: usize = 10 << 20;
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The server behind. Dropping it ends it and removes its files.
 #[derive(Debug)]
@@ -69,14 +67,8 @@ impl Backend {
         files::write(folder.path(), "nginx.conf", text.as_bytes())?;
         let mut command = user.command(&sbin.join("nginx"), "TERM");
         command.args(["-e", "stderr", "-c"]).arg(folder.path().join("nginx.conf"));
-        let mut server = Daemon::start("nginx", command, folder.path(), Signal::TERM)?;
-        let begin = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            if server.has_ended()? || begin.elapsed() > PATIENCE {
-                bail!("the nginx behind does not start:\n{}", daemon::last_lines(folder.path()));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let mut server = Daemon::start("the nginx behind", command, folder.path(), Signal::TERM)?;
+        server.await_that(folder.path(), || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())?;
         Ok(Self { server, folder, port })
     }
 }
