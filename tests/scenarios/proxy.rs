@@ -55,6 +55,25 @@ fn proxied(port: u16) -> Server {
     Site::new().config(&format!("ProxyPass /p/ http://127.0.0.1:{port}/ retry=0\n")).start()
 }
 
+#[test]
+fn links_in_pages_of_another_server_are_changed() {
+    let (port, _) = backend(always(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 132\r\n\r\n\
+          <html><head><meta http-equiv=\"X-Told\" content=\"yes\"></head><body><a href=\"http://inner.example/x\" title=\"/y\">x</a> <!-- no --><p>end",
+    ));
+    let config = format!(
+        "ProxyPass /p/ http://127.0.0.1:{port}/ retry=0\nProxyPass /q/ http://127.0.0.1:{port}/ retry=0\n\
+         <Location /p/>\nProxyHTMLEnable On\nProxyHTMLLinks a href\nProxyHTMLMeta On\nProxyHTMLStripComments On\nProxyHTMLInterp On\n\
+         ProxyHTMLURLMap http://inner.example/ /${{WHERE|none}}/ V\nSetEnv WHERE p\n</Location>\n"
+    );
+    let server = Site::new().config(&config).start();
+    let changed = server.get("/p/");
+    let expected = "<html><head><meta http-equiv=\"X-Told\" content=\"yes\"></head><body><a href=\"/p/x\" title=\"/y\">x</a> <p>end";
+    assert_eq!((changed.status, changed.text().as_str()), (200, expected), "{}", server.error_log());
+    assert_eq!(changed.field("X-Told"), Some("yes"));
+    assert!(server.get("/q/").text().contains("inner.example"), "where it is not wanted");
+}
+
 const UPGRADE: &str = "GET /p/chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
 
 /// Changes the protocol, and says everything again in capitals.

@@ -44,6 +44,18 @@ fn site() -> Site {
     site
 }
 
+/// What a server says that does not start.
+fn refused(site: Site) -> String {
+    match site.try_start() {
+        Err(printed) => printed,
+        // The address is taken before the certificates are looked at.
+        Ok(mut server) => {
+            assert!(!server.await_end().success());
+            server.console()
+        }
+    }
+}
+
 fn run(program: &str, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).stdin(Stdio::null()).output().expect("the program starts")
 }
@@ -129,6 +141,34 @@ fn sessions_are_resumed() {
     let server = site().config(&virtual_host("one.test", "one", "")).start();
     let output = handshake(&server, &["-tls1_2", "-servername", "one.test", "-reconnect"]);
     assert_eq!(output.matches("Reused, TLSv1.2").count(), 5, "{output}");
+}
+
+#[test]
+fn servers_with_the_same_file_resume_each_other_s_sessions() {
+    needs_program!("/usr/bin/openssl");
+    let server = |key: &str| {
+        let more = "SSLSessionTicketKeyFile tls/tickets";
+        site().file("tls/tickets", key).config(&virtual_host("one.test", "one", more)).start()
+    };
+    let [one, two, other] = ["a", "a", "b"].map(|letter| server(&letter.repeat(48)));
+    for version in ["-tls1_2", "-tls1_3"] {
+        let kept = one.site().path("kept").display().to_string();
+        // A client of TLS 1.3 hears of its ticket after the handshake: it stays until it has its answer.
+        let client = format!(
+            "printf 'GET /a HTTP/1.0\\r\\n\\r\\n' | openssl s_client -connect 127.0.0.1:{} {version} -servername one.test \
+             -sess_out '{kept}' -ign_eof",
+            one.port()
+        );
+        let _ = run("sh", &["-c", &client]);
+        let resumed = |server: &Server| {
+            handshake(server, &[version, "-servername", "one.test", "-sess_in", &kept])
+                .contains("Reused, TLSv1.")
+        };
+        assert!(resumed(&two) && !resumed(&other), "{version}");
+    }
+    let config = virtual_host("one.test", "one", "SSLSessionTicketKeyFile tls/tickets");
+    let short = refused(site().file("tls/tickets", "short").config(&config));
+    assert!(short.contains("has fewer than 48 bytes"), "{short}");
 }
 
 #[test]
@@ -240,14 +280,7 @@ fn a_client_that_names_no_host_is_refused_where_that_is_wanted() {
 #[test]
 fn a_certificate_that_can_not_be_used_is_named_at_start() {
     needs_program!("/usr/bin/openssl");
-    let refused = |site: Site| match site.config(&virtual_host("one.test", "one", "")).try_start() {
-        Err(printed) => printed,
-        // The address is taken before the certificates are looked at.
-        Ok(mut server) => {
-            assert!(!server.await_end().success());
-            server.console()
-        }
-    };
+    let refused = |site: Site| refused(site.config(&virtual_host("one.test", "one", "")));
     let with = |file: &str, content: &str| refused(site().file(file, content));
     let mixed = site();
     fs::copy(mixed.path("tls/two.key"), mixed.path("tls/one.key")).unwrap();

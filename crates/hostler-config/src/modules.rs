@@ -6,10 +6,10 @@ pub(crate) mod foreign;
 pub(crate) mod known;
 
 use crate::directives::{
-    access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, core, dir, env, expires, fcgid,
-    filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime, negotiation,
-    peruser, pool, proxy, proxy_fcgi, reach, reading, remoteip, rewrite, sed, servlet, session, setenvif,
-    speling, ssl, substitute, userdir, usertrack, vhost_alias,
+    access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, charset_lite, core, dir, env,
+    expires, fcgid, filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime,
+    negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, remoteip, rewrite, sed,
+    servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -77,6 +77,9 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[1],
     &proxy::METHODS[2],
     &servlet::MODULE,
+    &charset_lite::MODULE,
+    &proxy_html::MODULE,
+    &xml2enc::MODULE,
     &substitute::MODULE,
     &sed::MODULE,
     &ssl::CLIENTS,

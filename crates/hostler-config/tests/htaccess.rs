@@ -80,7 +80,7 @@ fn nonfatal_mistakes_are_logged() {
 fn what_is_not_implemented_is_refused_or_logged() {
     let all = allow("AllowOverride All");
     assert!(parse(b"RewriteRule ^ http://x/ [P]", &all).unwrap_err().contains("not possible in .htaccess"));
-    assert_eq!(parse(b"CharsetDefault utf-8", &all).unwrap().warnings.len(), 1);
+    assert_eq!(parse(b"ReflectorHeader X", &all).unwrap().warnings.len(), 1);
 }
 
 #[test]

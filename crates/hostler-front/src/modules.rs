@@ -4,14 +4,14 @@
 
 use crate::hook::registry::Module;
 use crate::module::{
-    actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, core, data, deflate, dir, env,
-    expires, ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic, logio,
-    negotiation, perl, php, proxy, proxy_fcgi, ratelimit, remoteip, rewrite, sed, servlet, session, speling,
-    ssl, status, substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
+    actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, charset_lite, core, data, deflate,
+    dir, env, expires, ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic,
+    logio, negotiation, perl, php, proxy, proxy_fcgi, proxy_html, ratelimit, remoteip, rewrite, sed, servlet,
+    session, speling, ssl, status, substitute, unique_id, userdir, usertrack, vhost_alias, wsgi, xml2enc,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 55] = [
+pub(crate) static MODULES: [&Module; 58] = [
     // It answers for pages instead of the core.
     &include::MODULE,
     &core::MODULE,
@@ -62,6 +62,9 @@ pub(crate) static MODULES: [&Module; 55] = [
     &ssl::MODULE,
     &speling::MODULE,
     &sed::MODULE,
+    &charset_lite::MODULE,
+    &proxy_html::MODULE,
+    &xml2enc::MODULE,
     &substitute::MODULE,
     &status::MODULE,
     &unique_id::MODULE,

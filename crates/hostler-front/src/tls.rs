@@ -7,6 +7,7 @@ mod certificate;
 mod cipher;
 mod clients;
 mod plain;
+mod tickets;
 
 use crate::log::{self, Severity};
 use crate::request::certificate_facts::CertificateFacts;
@@ -106,6 +107,8 @@ struct Handshake {
     own_cipher_order: bool,
     /// `SSLSessionTickets`
     tickets: bool,
+    /// `SSLSessionTicketKeyFile`
+    ticket_key: Option<Box<str>>,
 }
 
 impl Handshake {
@@ -118,6 +121,7 @@ impl Handshake {
             ciphers: ssl.ciphers.clone(),
             own_cipher_order: ssl.own_cipher_order == Some(true),
             tickets: ssl.tickets != Some(false),
+            ticket_key: ssl.ticket_key.clone(),
         }
     }
 
@@ -176,7 +180,7 @@ impl<'a> Making<'a> {
             .are_asked()
             .then(|| clients::Policy::new(&key.5, &self.secrets, algorithms, KeyUsage::client_auth()));
         let clients = clients.transpose()?.map(Arc::new);
-        let plain = self.config(keys, &key.2, clients.clone())?;
+        let plain = self.config(keys, &key.2, &key.5, clients.clone())?;
         let with = |protocol: &String| {
             let mut config = plain.clone();
             config.alpn_protocols = vec![protocol.clone().into_bytes()];
@@ -192,6 +196,7 @@ impl<'a> Making<'a> {
         &self,
         keys: certificate::Keys,
         handshake: &Handshake,
+        asked: &Clients,
         clients: Option<Arc<clients::Policy>>,
     ) -> Result<ServerConfig, String> {
         let both = [(handshake.tls13, &TLS13), (handshake.tls12, &TLS12)];
@@ -218,6 +223,11 @@ impl<'a> Making<'a> {
             if handshake.tickets {
                 config.ticketer = self.tickets.clone();
             }
+        }
+        if let Some(path) = handshake.ticket_key.as_deref().filter(|_| handshake.tickets) {
+            let file = self.secrets.get(path).ok_or_else(|| format!("{path} was not read"))?;
+            // What one virtual host found good enough must not be resumed at another, nor at another server's.
+            config.ticketer = Arc::new(tickets::SharedTickets::new(file, format!("{asked:?}").as_bytes())?);
         }
         Ok(config)
     }

@@ -320,7 +320,10 @@ fn error_log(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 
 fn error_log_format(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     match (args.first().to_ascii_lowercase().as_str(), args.word(1)) {
-        (_, None) => command.server.log_config.error_format = Some(args.first().into()),
+        (_, None) => {
+            check_error_format(args.first())?;
+            command.server.log_config.error_format = Some(args.first().into());
+        }
         ("connection" | "request", Some(_)) => {
             command.warn_once(
                 "ErrorLogFormat",
@@ -330,6 +333,35 @@ fn error_log_format(command: &mut Command<'_>, args: &Args) -> Result<(), String
         (word, Some(_)) => return Err(format!("\"{word}\" is neither connection nor request")),
     }
     Ok(())
+}
+
+/// What Apache says of a format before it starts.
+fn check_error_format(text: &str) -> Result<(), String> {
+    let mut characters = text.chars();
+    let mut has_message = false;
+    while let Some(character) = characters.next() {
+        if character == '\\' {
+            characters.next();
+        }
+        if character != '%' {
+            continue;
+        }
+        let letter = loop {
+            match characters.next() {
+                None => return Err("ends within a directive of the format".into()),
+                Some('{') if characters.by_ref().any(|character| character == '}') => {}
+                Some('{') => return Err("ends within a directive of the format".into()),
+                Some('+') => return Err("+ is for lines of connections and requests".into()),
+                Some('-' | '0'..='9') => {}
+                Some(letter) => break letter,
+            }
+        };
+        if !"aAeEFiklLmMnPtTvV% ".contains(letter) {
+            return Err(format!("there is no %{letter}"));
+        }
+        has_message |= letter == 'M';
+    }
+    if has_message { Ok(()) } else { Err("must contain %M, the message".into()) }
 }
 
 fn log_level(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -31,7 +31,6 @@ pub static BACKENDS: Module = Module {
 };
 
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
-const OWN_TICKETS: &str = "Hostler makes the keys of tickets itself, and changes them; with another server's a client shakes hands anew";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
 const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
@@ -170,7 +169,16 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    ignored("SSLSessionTicketKeyFile", OWN_TICKETS),
+    Directive::new(
+        "SSLSessionTicketKeyFile",
+        Arity::Take1,
+        "file",
+        "48 random bytes from which the key of tickets is made: servers with the same file resume each other's sessions",
+        |command, args| {
+            command.server.ssl.ticket_key = Some(command.server_path(args.first()).into());
+            Ok(())
+        },
+    ),
     ignored("SSLRandomSeed", "the system has random numbers"),
     ignored("SSLCryptoDevice", NO_OPENSSL),
     ignored("SSLFIPS", NO_OPENSSL),
@@ -271,6 +279,9 @@ fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String>
     Ok(())
 }
 
+/// Bytes of a SSLSessionTicketKeyFile that count.
+pub const TICKET_KEY: usize = 48;
+
 /// What a server sets. Files are absolute.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
@@ -292,6 +303,8 @@ pub struct Server {
     pub own_cipher_order: Option<bool>,
     /// SSLSessionTickets; unset means on.
     pub tickets: Option<bool>,
+    /// SSLSessionTicketKeyFile; unset means keys of the server's own, which change.
+    pub ticket_key: Option<Box<str>>,
     /// What concerns clients' certificates.
     pub clients: client::Clients,
 }
@@ -312,6 +325,7 @@ impl Merge for Server {
             ciphers: self.ciphers.merge(&other.ciphers),
             own_cipher_order: over(&self.own_cipher_order, &other.own_cipher_order),
             tickets: over(&self.tickets, &other.tickets),
+            ticket_key: over(&self.ticket_key, &other.ticket_key),
             clients: self.clients.merge(&other.clients),
         }
     }

@@ -77,7 +77,7 @@ pub type Server = ();
 #[derive(Clone, Debug)]
 pub struct Rule {
     find: Find,
-    replacement: Vec<Piece>,
+    replacement: Template,
     /// `q` is not among the flags: what comes next looks at the line as a whole.
     flattens: bool,
 }
@@ -87,6 +87,10 @@ enum Find {
     Pattern(Regex),
     Text { text: Vec<u8>, ignores_case: bool },
 }
+
+/// What is put in the place of what was found: `$0` to `$9` are its groups; a backslash takes the meaning from what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::directives) struct Template(Vec<Piece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
@@ -117,39 +121,57 @@ fn rule(command: &mut Command<'_>, args: &Args) -> Result<Rule, String> {
     }
     if is_text {
         let find = Find::Text { text: pattern.into(), ignores_case };
-        return Ok(Rule { find, replacement: vec![Piece::Literal(replacement.into())], flattens });
+        return Ok(Rule { find, replacement: Template(vec![Piece::Literal(replacement.into())]), flattens });
     }
     let mut options = command.regex_options();
     options.ignore_case |= ignores_case;
     // Quirk(apache): a dot does not match the end of a line here.
     options.dot_all = false;
     let find = Find::Pattern(Regex::new(pattern, options).map_err(|error| error.to_string())?);
-    Ok(Rule { find, replacement: pieces(replacement.as_bytes()), flattens })
+    Ok(Rule { find, replacement: Template::new(replacement.as_bytes()), flattens })
 }
 
-/// `$0` to `$9`; a backslash takes the meaning from what follows.
-fn pieces(text: &[u8]) -> Vec<Piece> {
-    let (mut found, mut literal, mut rest) = (Vec::new(), Vec::new(), text);
-    while let [byte, after @ ..] = rest {
-        rest = match (byte, after) {
-            (b'$', [digit @ b'0'..=b'9', after @ ..]) => {
-                found.push(Piece::Literal(std::mem::take(&mut literal)));
-                found.push(Piece::Group(usize::from(digit - b'0')));
-                after
-            }
-            (b'\\', [escaped, after @ ..]) => {
-                literal.push(*escaped);
-                after
-            }
-            _ => {
-                literal.push(*byte);
-                after
-            }
-        };
+impl Template {
+    pub(in crate::directives) fn new(text: &[u8]) -> Self {
+        let (mut found, mut literal, mut rest) = (Vec::new(), Vec::new(), text);
+        while let [byte, after @ ..] = rest {
+            rest = match (byte, after) {
+                (b'$', [digit @ b'0'..=b'9', after @ ..]) => {
+                    found.push(Piece::Literal(std::mem::take(&mut literal)));
+                    found.push(Piece::Group(usize::from(digit - b'0')));
+                    after
+                }
+                (b'\\', [escaped, after @ ..]) => {
+                    literal.push(*escaped);
+                    after
+                }
+                _ => {
+                    literal.push(*byte);
+                    after
+                }
+            };
+        }
+        found.push(Piece::Literal(literal));
+        found.retain(|piece| !matches!(piece, Piece::Literal(text) if text.is_empty()));
+        Self(found)
     }
-    found.push(Piece::Literal(literal));
-    found.retain(|piece| !matches!(piece, Piece::Literal(text) if text.is_empty()));
-    found
+
+    /// With the groups that were found in a text.
+    pub(in crate::directives) fn fill(&self, text: &[u8], groups: &Groups) -> Vec<u8> {
+        let mut out = Vec::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Literal(literal) => out.extend_from_slice(literal),
+                Piece::Group(index) => {
+                    let span = groups.get(*index).copied().flatten();
+                    out.extend_from_slice(
+                        span.and_then(|(start, end)| text.get(start..end)).unwrap_or_default(),
+                    );
+                }
+            }
+        }
+        out
+    }
 }
 
 fn longest(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
@@ -218,7 +240,7 @@ impl Rule {
             if end == start {
                 return Err(SubstituteError("the pattern of a Substitute matches an empty text".into()));
             }
-            let replaced = self.replaced(rest, &groups);
+            let replaced = self.replacement.fill(rest, &groups);
             length += start + replaced.len();
             if length > longest {
                 return Err(SubstituteError(format!(
@@ -236,22 +258,6 @@ impl Rule {
         whole.extend_from_slice(rest);
         out.push(whole);
         Ok(())
-    }
-
-    fn replaced(&self, text: &[u8], groups: &Groups) -> Vec<u8> {
-        let mut out = Vec::new();
-        for piece in &self.replacement {
-            match piece {
-                Piece::Literal(literal) => out.extend_from_slice(literal),
-                Piece::Group(index) => {
-                    let span = groups.get(*index).copied().flatten();
-                    out.extend_from_slice(
-                        span.and_then(|(start, end)| text.get(start..end)).unwrap_or_default(),
-                    );
-                }
-            }
-        }
-        out
     }
 }
 

@@ -49,10 +49,20 @@ static DIRECTIVES: &[Directive] = &[
         "seconds | \"[plus] number unit ...\"",
         "How long the cookie lives; unset: until the browser is closed",
         |command, args| {
-            command.server.usertrack.expires = Some(lifetime(args.first())?);
+            let expires = lifetime(args.first())?;
+            // It is the virtual host's, wherever it stands. Quirk(apache): there a folder's file changes it for all, from then on.
+            if command.is_htaccess() {
+                command.warn_once(
+                    "CookieExpires",
+                    "CookieExpires in .htaccess has no effect: it is the virtual host's",
+                );
+            } else {
+                command.server.usertrack.expires = Some(expires);
+            }
             Ok(())
         },
-    ),
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
 ];
 
 /// CookieStyle.

@@ -306,7 +306,7 @@ impl Reader {
             "serverroot" => self.server_root(args),
             "loadmodule" => modules::load(self, at, args),
             "use" => self.use_macro(at, name, args, out),
-            "undefmacro" => self.undefine_macro(at, args),
+            "undefmacro" => self.undefine_macro(args),
             "macroignoreemptyargs" | "macroignorebadnesting" => Ok(()),
             "error" => Err(first_word(args).unwrap_or_default().0),
             "warning" => {

@@ -48,13 +48,11 @@ impl Reader {
         self.macros.get(&used.to_ascii_lowercase()).map(|found| found.body.clone())
     }
 
-    pub(super) fn undefine_macro(&mut self, at: Origin, args: &str) -> Result<(), String> {
+    pub(super) fn undefine_macro(&mut self, args: &str) -> Result<(), String> {
         match &words(args)[..] {
             [name] => {
-                if self.macros.remove(&name.to_ascii_lowercase()).is_none() {
-                    self.warn(at, format!("there is no macro \"{name}\" to undefine"));
-                }
-                Ok(())
+                let removed = self.macros.remove(&name.to_ascii_lowercase());
+                removed.map(drop).ok_or_else(|| format!("there is no macro \"{name}\" to undefine"))
             }
             words => Err(format!("takes one argument, not {}", words.len())),
         }

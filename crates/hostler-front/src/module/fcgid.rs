@@ -15,6 +15,7 @@ use crate::module::cgi;
 use crate::module::socket::talk::{Ask, Redirects, respond};
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings::DEFAULT_PATH;
 use crate::technique::sockets::{Address, Listening, Target};
 use bytes::Bytes;
@@ -78,6 +79,8 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         redirects: Redirects::Cgi,
         status,
     };
+    // Quirk(mod_fcgid): what a program says goes on at once, so that a short answer, too, is one that is worth compressing.
+    request.reply.marks.set(Marks::FLUSHED);
     respond::<FastCgi>(request, ask).await
 }
 

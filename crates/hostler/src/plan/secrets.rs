@@ -3,6 +3,7 @@
 //! Where others than root decide what a path means, a file is read as the virtual host's user: a link planted
 //! there must not bring another site's key into service.
 
+use hostler_config::directives::ssl::TICKET_KEY;
 use hostler_config::directives::ssl::backends::possible;
 use hostler_config::{Config, Server};
 use hostler_sys::trusted::{Trust, Untrusted, open_directory, open_file};
@@ -94,6 +95,11 @@ fn unusable(config: &Config, server: &Server, files: &HashMap<String, Option<Vec
     {
         add(chain, why);
     }
+    if let Some(key) = ssl.ticket_key.as_deref()
+        && content(key).is_some_and(|bytes| bytes.len() < TICKET_KEY)
+    {
+        add(key, format!("{key} has fewer than {TICKET_KEY} bytes"));
+    }
     found
 }
 
@@ -103,7 +109,7 @@ fn wanted(server: &Server) -> impl Iterator<Item = String> {
         let pairs = ssl.pairs().flat_map(|(certificate, key)| [certificate, key]);
         let clients = Some(&ssl.clients).filter(|clients| clients.are_asked());
         let clients = clients.into_iter().flat_map(|clients| clients.certificates().chain(clients.revoked()));
-        pairs.chain(ssl.chain.as_deref()).chain(clients).map(str::to_owned)
+        pairs.chain(ssl.chain.as_deref()).chain(ssl.ticket_key.as_deref()).chain(clients).map(str::to_owned)
     });
     // Of `SSLProxy...`: what other servers' certificates are examined with, and what they are shown.
     let backends = possible(server);

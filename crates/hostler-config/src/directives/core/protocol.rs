@@ -131,7 +131,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 
 pub(super) static REQTIMEOUT: &[Directive] = &[Directive::new(
     "RequestReadTimeout",
-    Arity::Iterate,
+    Arity::TakeArgv,
     "handshake|header|body=seconds[-most][,MinRate=rate] ...",
     "How long a request may take to arrive",
     request_read_timeout,
@@ -296,8 +296,11 @@ fn allow_methods(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn request_read_timeout(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let (stage, value) =
-        args.first().split_once('=').ok_or_else(|| format!("\"{}\" has no =", args.first()))?;
+    args.words.iter().try_for_each(|word| read_timeout_of(cmd, word))
+}
+
+fn read_timeout_of(cmd: &mut Command<'_>, word: &str) -> Result<(), String> {
+    let (stage, value) = word.split_once('=').ok_or_else(|| format!("\"{word}\" has no ="))?;
     let timeout = Some(read_timeout(value)?);
     let timeouts = &mut cmd.server.core.read_timeouts;
     match stage.to_ascii_lowercase().as_str() {

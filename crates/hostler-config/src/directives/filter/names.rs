@@ -20,6 +20,9 @@ const OUTPUTS: &[(&str, Rank)] = &[
     ("INCLUDES", RESOURCE),
     ("SUBSTITUTE", RESOURCE),
     ("SED", RESOURCE),
+    ("XLATEOUT", RESOURCE),
+    ("XML2ENC", RESOURCE),
+    ("PROXY-HTML", RESOURCE),
     ("DATA", RESOURCE),
     ("INFLATE", RESOURCE - 1),
     ("DEFLATE", CONTENT_SET),
@@ -29,7 +32,8 @@ const OUTPUTS: &[(&str, Rank)] = &[
 ];
 
 /// Filters for requests, and where they stand.
-const INPUTS: &[(&str, Rank)] = &[("DEFLATE", CONTENT_SET), ("BUFFER", CONTENT_SET), ("SED", RESOURCE)];
+const INPUTS: &[(&str, Rank)] =
+    &[("DEFLATE", CONTENT_SET), ("BUFFER", CONTENT_SET), ("SED", RESOURCE), ("XLATEIN", RESOURCE)];
 
 /// Which way a filter works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -188,8 +188,26 @@ fn mistakes() {
         "LogLevel cgi:loud",
         "ErrorLog x y",
         "ErrorLogFormat sometimes x",
+        "ErrorLogFormat \"%Q %M\"",
+        "ErrorLogFormat \"%{c}L %m\"",
+        "ErrorLogFormat \"%M %{x\"",
+        "ErrorLogFormat \"%+a %M\"",
+        "UndefMacro none",
+        "RequestReadTimeout header",
         "<VirtualHost *:1>\nGlobalLog x common\n</VirtualHost>",
     ] {
         assert!(config(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_apache_takes_is_taken() {
+    for text in [
+        "ErrorLogFormat \"[%{uc}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %{X}i %{Y}e %{Z}n% %% %M% ,\\ referer\\ %{Referer}i\"",
+        "RequestReadTimeout",
+        "RequestReadTimeout header=10-20,minrate=500 body=5",
+        "<Location /x>\nCookieExpires 10\n</Location>",
+    ] {
+        assert!(config(text).is_ok(), "{text}");
     }
 }
