@@ -4,3 +4,4 @@ pub(crate) mod aside;
 pub(crate) mod budget;
 pub(crate) mod clients;
 pub(crate) mod kept;
+pub(crate) mod pieces;

@@ -53,6 +53,13 @@ fn added(request: &Request) -> impl Iterator<Item = (&'static str, Rank)> {
     })
 }
 
+/// Whether the configuration names a filter for answers that a module would add: it is in the chain once.
+pub(crate) fn is_named(request: &Request, filter: &str) -> bool {
+    let mut configured = request.resource.dir.core.output_filters.iter().flatten();
+    request.reply.filters.iter().any(|name| name.eq_ignore_ascii_case(filter.as_bytes()))
+        || configured.any(|name| name.eq_ignore_ascii_case(filter))
+}
+
 /// The chain in its order.
 fn chain(request: &Request) -> Vec<(Rank, Link)> {
     let dir = &request.resource.dir;

@@ -8,12 +8,13 @@
 
 mod converter;
 
+use crate::hook::filter;
 use crate::hook::lead;
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Input, Module, Name, Output, Run};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::io::through::Through;
-use crate::limits::budget::{self, Sideline};
+use crate::limits::pieces::Pieces;
 use crate::request::Request;
 use crate::request::flow::{Flow, Outcome};
 use crate::request::reply::Marks;
@@ -22,14 +23,14 @@ use bytes::Bytes;
 use converter::Converter;
 use hostler_config::directives::charset_lite::{Charset, Code};
 use hostler_config::directives::filter::RESOURCE;
-use std::task::{Context, Poll, ready};
+use std::task::Context;
 
 const OUT: &str = "xlateout";
 const IN: &str = "xlatein";
 
 pub(crate) static MODULE: Module = Module {
     outputs: &[Output {
-        name: Name::Added(OUT, RESOURCE, |request| adds(request) && !is_named(request, OUT)),
+        name: Name::Added(OUT, RESOURCE, |request| adds(request) && !filter::is_named(request, OUT)),
         sees_bodiless: false,
         run: |request, body, _| Box::pin(answer(request, body)),
     }],
@@ -62,12 +63,6 @@ fn translation(request: &Request) -> Option<(&Charset, &Charset)> {
 /// Whether the filters are there although nobody names them.
 fn adds(request: &Request) -> bool {
     request.resource.dir.charset_lite.adds != Some(false) && translation(request).is_some()
-}
-
-fn is_named(request: &Request, filter: &str) -> bool {
-    let mut configured = request.resource.dir.core.output_filters.iter().flatten();
-    request.reply.filters.iter().any(|name| name.eq_ignore_ascii_case(filter.as_bytes()))
-        || configured.any(|name| name.eq_ignore_ascii_case(filter))
 }
 
 fn is_named_for_bodies(request: &Request) -> bool {
@@ -157,7 +152,7 @@ pub(crate) async fn translate(
 }
 
 fn through(request: &Request, body: Body, converter: Converter) -> impl BodyStream + use<> {
-    let mut text = Text::new(request, converter);
+    let mut text = text(request, converter);
     let mut source = body.into_stream();
     Through(move |cx: &mut Context<'_>| text.poll(cx, |cx| source.poll_chunk(cx)))
 }
@@ -168,58 +163,19 @@ fn posted(request: &mut Request) {
     if !matches!(&*request.target.method, b"POST" | b"PUT") {
         return;
     }
-    let mut text = Text::new(request, Converter::new(default.code, source.code));
+    let mut text = text(request, Converter::new(default.code, source.code));
     request.target.body = std::mem::take(&mut request.target.body)
         .through(move |source, cx| text.poll(cx, |cx| source.poll_chunk(cx)));
 }
 
 /// A body on its way into another character set.
-struct Text {
-    converter: Converter,
-    /// What has come and is not translated yet.
-    rest: Bytes,
-    sideline: Sideline,
-    /// Nothing more comes from the source.
-    ended: bool,
-    over: bool,
-}
-
-impl Text {
-    fn new(request: &Request, converter: Converter) -> Self {
-        Self { converter, rest: Bytes::new(), sideline: Sideline::of(request), ended: false, over: false }
-    }
-
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut source: impl FnMut(&mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>,
-    ) -> Poll<Option<Result<Bytes, BodyError>>> {
-        while !self.over {
-            if self.rest.is_empty() && !self.ended {
-                match ready!(source(cx)) {
-                    Some(Ok(piece)) => self.rest = piece,
-                    Some(Err(error)) => {
-                        self.over = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                    None => self.ended = true,
-                }
-            }
-            ready!(self.sideline.poll_turn(cx));
-            let before = budget::thread_time();
-            let piece = self.rest.split_to(self.rest.len().min(TURN));
-            let mut out = Vec::new();
-            self.over = self.ended;
-            let converted = self.converter.convert(&piece, self.over, &mut out);
-            self.sideline.note(budget::thread_time().saturating_sub(before));
-            if let Err(why) = converted {
-                self.over = true;
-                return Poll::Ready(Some(Err(BodyError::Filter(why))));
-            }
-            if !out.is_empty() {
-                return Poll::Ready(Some(Ok(out.into())));
-            }
-        }
-        Poll::Ready(None)
-    }
+fn text(
+    request: &Request,
+    mut converter: Converter,
+) -> Pieces<impl FnMut(&[u8], bool) -> Result<Vec<u8>, BodyError> + use<>> {
+    Pieces::new(request, TURN, Bytes::new(), move |piece, last| {
+        let mut out = Vec::new();
+        converter.convert(piece, last, &mut out).map_err(BodyError::Filter)?;
+        Ok(out)
+    })
 }

@@ -9,11 +9,14 @@
 mod meta;
 mod page;
 
+use crate::hook::filter;
 use crate::hook::lead;
 use crate::hook::registry::{Module, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream};
+use crate::io::body::{Body, BodyError};
 use crate::io::through::Through;
-use crate::limits::budget::{self, Sideline};
+use crate::limits::budget;
+use crate::limits::kept::Share;
+use crate::limits::pieces::Pieces;
 use crate::log::{self, Severity};
 use crate::module::{charset_lite, xml2enc};
 use crate::request::reply::Marks;
@@ -24,14 +27,14 @@ use hostler_config::directives::proxy_html::Rules;
 use hostler_expr::Captures;
 use page::Page;
 use std::future::poll_fn;
-use std::task::{Context, Poll, ready};
+use std::task::Context;
 
 const NAME: &str = "proxy-html";
 
 pub(crate) static MODULE: Module = Module {
     outputs: &[Output {
         name: Name::Added(NAME, RESOURCE, |request| {
-            request.resource.dir.proxy_html.enabled == Some(true) && !is_named(request)
+            request.resource.dir.proxy_html.enabled == Some(true) && !filter::is_named(request, NAME)
         }),
         sees_bodiless: false,
         run: |request, body, _| Box::pin(changed(request, body)),
@@ -41,12 +44,6 @@ pub(crate) static MODULE: Module = Module {
 
 /// Of a page that is changed before others get their turn, in bytes.
 const TURN: usize = 8 << 10;
-
-fn is_named(request: &Request) -> bool {
-    let mut configured = request.resource.dir.core.output_filters.iter().flatten();
-    request.reply.filters.iter().any(|name| name.eq_ignore_ascii_case(NAME.as_bytes()))
-        || configured.any(|name| name.eq_ignore_ascii_case(NAME))
-}
 
 /// Whether it is a page of another server, or one that a variable says is to be taken for one.
 fn is_meant(request: &Request) -> bool {
@@ -68,7 +65,7 @@ async fn changed(request: &mut Request, body: Body) -> Body {
     }
     let rules = match rules(request).await {
         Ok(rules) => rules,
-        Err(why) => return crate::hook::filter::failed(request, "proxy_html", &why),
+        Err(why) => return filter::failed(request, "proxy_html", &why),
     };
     request.reply.headers_out.unset("Content-Length");
     request.reply.marks.set(Marks::UNRANGED);
@@ -80,16 +77,23 @@ async fn changed(request: &mut Request, body: Body) -> Body {
             None => {}
             Some(Ok(piece)) => first = piece,
             Some(Err(error)) => {
-                return crate::hook::filter::failed(request, "proxy_html", &error.to_string());
+                return filter::failed(request, "proxy_html", &error.to_string());
             }
         }
         for (name, value) in meta::fields(&first) {
             request.reply.headers_out.set(name.into_bytes(), value.into_bytes());
         }
     }
-    let page = Page::new(request.resource.dir.clone(), rules, request.resource.content_type.as_deref());
-    let mut text = Text { page, rest: first, sideline: Sideline::of(request), ended: false, over: false };
-    let answer = Through(move |cx: &mut Context<'_>| text.poll(cx, &mut *source));
+    let mut page = Page::new(request.resource.dir.clone(), rules, request.resource.content_type.as_deref());
+    // A tag or a script that has not ended is held: it counts for its site.
+    let (mut share, mut held) = (Share::of(request), 0);
+    let mut text = Pieces::new(request, TURN, first, move |piece: &[u8], last| {
+        let made = budget::alone(|| page.push(piece, last)).map_err(BodyError::Filter)?;
+        held = if made.is_empty() { held + piece.len() } else { piece.len() };
+        share.reach(held)?;
+        Ok(made)
+    });
+    let answer = Through(move |cx: &mut Context<'_>| text.poll(cx, |cx| source.poll_chunk(cx)));
     let body = lead::begin(request, "proxy_html", answer, is_stream).await;
     let Some(Some(to)) = request.resource.dir.proxy_html.charset_out.clone() else { return body };
     let kind = request.resource.content_type.clone().unwrap_or_default();
@@ -113,51 +117,4 @@ async fn rules(request: &Request) -> Result<Rules, String> {
     }
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     Rules::of(dir, &variable, &holds).map_err(|error| error.to_string())
-}
-
-/// A page on its way.
-struct Text {
-    page: Page,
-    /// What has come and the page has not got yet.
-    rest: Bytes,
-    sideline: Sideline,
-    ended: bool,
-    over: bool,
-}
-
-impl Text {
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        source: &mut dyn BodyStream,
-    ) -> Poll<Option<Result<Bytes, BodyError>>> {
-        while !self.over {
-            if self.rest.is_empty() && !self.ended {
-                match ready!(source.poll_chunk(cx)) {
-                    Some(Ok(piece)) => self.rest = piece,
-                    Some(Err(error)) => {
-                        self.over = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                    None => self.ended = true,
-                }
-            }
-            ready!(self.sideline.poll_turn(cx));
-            let before = budget::thread_time();
-            let piece = self.rest.split_to(self.rest.len().min(TURN));
-            self.over = self.ended;
-            let (page, over) = (&mut self.page, self.over);
-            let made = budget::alone(|| page.push(&piece, over));
-            self.sideline.note(budget::thread_time().saturating_sub(before));
-            match made {
-                Ok(out) if out.is_empty() => {}
-                Ok(out) => return Poll::Ready(Some(Ok(out.into()))),
-                Err(why) => {
-                    self.over = true;
-                    return Poll::Ready(Some(Err(BodyError::Filter(why))));
-                }
-            }
-        }
-        Poll::Ready(None)
-    }
 }

@@ -25,6 +25,8 @@ pub(crate) static MODULE: Module = Module {
 
 /// So much of a page is looked at, in bytes, unless it ends before.
 const LOOKED_AT: usize = 4096;
+/// So much of what has come by then is searched at most, in bytes.
+const SEARCHED: usize = 64 << 10;
 
 async fn changed(request: &mut Request, body: Body) -> Body {
     if matches!(body, Body::Empty) || !is_text(request.resource.content_type.as_deref().unwrap_or_default()) {
@@ -40,6 +42,8 @@ async fn changed(request: &mut Request, body: Body) -> Body {
         }
     }
     let kind = request.resource.content_type.clone().unwrap_or_default();
+    // What comes at once may be very much, and nobody else gets a turn meanwhile.
+    let more = first.split_off(first.len().min(SEARCHED));
     let found = sniff(&kind, &mut first);
     let config = request.resource.dir.xml2enc.clone();
     let charset = match &found {
@@ -55,8 +59,9 @@ async fn changed(request: &mut Request, body: Body) -> Body {
     }
     request.resource.content_type = Some(with_charset(&kind, "utf-8"));
     request.reply.headers_out.unset("Content-Length");
-    let mut first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
-    let whole = Through(move |cx: &mut Context<'_>| match first.take() {
+    let mut begun = [more, first].map(Bytes::from).to_vec();
+    begun.retain(|piece| !piece.is_empty());
+    let whole = Through(move |cx: &mut Context<'_>| match begun.pop() {
         Some(first) => Poll::Ready(Some(Ok(first))),
         None => source.poll_chunk(cx),
     });
@@ -72,7 +77,7 @@ fn is_text(kind: &[u8]) -> bool {
 
 /// The name of the character set that a page tells; the `<meta>` that does is taken out: it won't be true any more.
 fn sniff(kind: &[u8], page: &mut Vec<u8>) -> Option<String> {
-    let of_kind = after(kind, b"charset=");
+    let of_kind = charset_of(kind);
     let of_mark = match &page[..] {
         [0xef, 0xbb, 0xbf, ..] => Some("utf-8"),
         [0xfe, 0xff, ..] | [0, b'<', 0, ..] => Some("utf-16be"),
@@ -89,6 +94,11 @@ fn sniff(kind: &[u8], page: &mut Vec<u8>) -> Option<String> {
     found
 }
 
+/// The name of the character set that a media type tells.
+pub(crate) fn charset_of(kind: &[u8]) -> Option<String> {
+    after(kind, b"charset=")
+}
+
 /// The word behind this one.
 fn after(text: &[u8], word: &[u8]) -> Option<String> {
     let lower = text.to_ascii_lowercase();
@@ -102,13 +112,23 @@ fn after(text: &[u8], word: &[u8]) -> Option<String> {
 /// Where `<meta http-equiv=Content-Type>` stands.
 fn meta(page: &[u8]) -> Option<(usize, usize)> {
     let lower = page.to_ascii_lowercase();
-    memchr::memmem::find_iter(&lower, b"<meta").find_map(|start| {
+    let mut from = 0;
+    while let Some(at) = memchr::memmem::find(&lower[from..], b"<meta") {
+        let start = from + at;
+        // Where one tag has no end no later one has.
         let end = start + memchr::memchr(b'>', &lower[start..])? + 1;
         let tag = &lower[start..end];
-        let names = memchr::memmem::find(tag, b"http-equiv")? + 10;
-        let value = tag[names..].iter().position(|byte| !b" \t\r\n='\"".contains(byte))? + names;
-        tag[value..].starts_with(b"content-type").then_some((start, end))
-    })
+        let names = memchr::memmem::find(tag, b"http-equiv").map(|at| &tag[at + 10..]);
+        let value = names.and_then(|names| {
+            let at = names.iter().position(|byte| !b" \t\r\n='\"".contains(byte))?;
+            Some(&names[at..])
+        });
+        if value.is_some_and(|value| value.starts_with(b"content-type")) {
+            return Some((start, end));
+        }
+        from = end;
+    }
+    None
 }
 
 /// Takes out what stands before the first of these elements.
@@ -138,7 +158,7 @@ pub(crate) fn with_charset(kind: &[u8], charset: &str) -> Bytes {
 
 /// The character set that a media type names.
 pub(crate) fn named(request: &Request, kind: &[u8]) -> Option<Charset> {
-    request.server.conf.xml2enc.charset(&after(kind, b"charset=")?)
+    request.server.conf.xml2enc.charset(&charset_of(kind)?)
 }
 
 #[cfg(test)]

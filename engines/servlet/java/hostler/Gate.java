@@ -96,7 +96,7 @@ final class Gate {
                 return false;
             }
         }
-        return (at == end || bytes[at] == '/' || bytes[at] == ';');
+        return at == end || bytes[at] == '/' || bytes[at] == ';';
     }
 
     /** A connector whose requests go through the gates. */

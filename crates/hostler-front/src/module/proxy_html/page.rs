@@ -1,5 +1,6 @@
 //! A page whose links are changed as it comes.
 
+use crate::module::xml2enc;
 use encoding_rs::{Encoding, WINDOWS_1252};
 use hostler_config::DirConfig;
 use hostler_config::directives::proxy_html::{Part, Rules};
@@ -56,14 +57,9 @@ impl Page {
 
 /// The character set in which links are read; where none is told bytes stay what they are.
 fn encoding(kind: &[u8]) -> AsciiCompatibleEncoding {
-    let lower = kind.to_ascii_lowercase();
-    let label = memchr::memmem::find(&lower, b"charset=").map(|at| {
-        let value = &lower[at + 8..];
-        let end = value.iter().position(|byte| b"; ".contains(byte)).unwrap_or(value.len());
-        value[..end].to_vec()
-    });
-    let label = label.map(|label| label.into_iter().filter(|byte| *byte != b'"').collect::<Vec<u8>>());
-    let named = label.and_then(|label| Encoding::for_label(&label)).and_then(AsciiCompatibleEncoding::new);
+    let label = xml2enc::charset_of(kind);
+    let named =
+        label.and_then(|label| Encoding::for_label(label.as_bytes())).and_then(AsciiCompatibleEncoding::new);
     named
         .or_else(|| AsciiCompatibleEncoding::new(WINDOWS_1252))
         .unwrap_or_else(AsciiCompatibleEncoding::utf_8)
