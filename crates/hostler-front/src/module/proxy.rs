@@ -15,7 +15,7 @@
 //!
 //! **Diagnostics**: under `proxy`: for each 502, 503 and 504 one line with the server and the cause.
 
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod checks;
 mod http2;
 mod outgoing;

@@ -26,6 +26,11 @@ const HOP_BY_HOP: [&[u8]; 8] = [
     b"upgrade",
 ];
 
+/// Whether a field is about the connection, not the answer.
+pub(crate) fn is_of_connection(name: &[u8]) -> bool {
+    HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
 /// Fields that have URLs of that server.
 const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
 
@@ -44,7 +49,7 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
         let (name, mut value) = (piece(*name), piece(*value));
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
         let is_named = connection.iter().any(|token| token.trim_ascii().eq_ignore_ascii_case(&name));
-        if is(&HOP_BY_HOP) || is_named || (is_chunked && is(&[b"content-length"])) {
+        if is_of_connection(&name) || is_named || (is_chunked && is(&[b"content-length"])) {
             continue;
         }
         if value.contains(&b'\n') {
@@ -79,7 +84,7 @@ pub(super) fn tell_early(request: &Request, said: &Said) {
         format!("HTTP/1.1 {} {}\r\n", said.head.status, status::reason(said.head.status)).into_bytes();
     for (name, value) in &said.head.fields {
         let (name, value) = (name.of(&said.bytes), value.of(&said.bytes));
-        if !HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one)) && !value.contains(&b'\n') {
+        if !is_of_connection(name) && !value.contains(&b'\n') {
             field(&mut head, name, value);
         }
     }
