@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Folders whose C has the layout of `.clang-format`. What is generated keeps its generator's.
-const C: &[&str] = &["engines/echo", "engines/php", "crates/hostler-engine/include/hostler_engine.h"];
+const C: &[&str] =
+    &["engines/echo", "engines/perl", "engines/php", "crates/hostler-engine/include/hostler_engine.h"];
 /// Folders whose Perl is shipped. Tests and samples may do what programs of others do.
 const PERL: &[&str] = &["engines/perl/lib"];
 /// Folders whose files have a head and a bounded length.

@@ -310,7 +310,6 @@ XS(hp_sendfile)
 
 /* ---- the rest of the handle ---- */
 
-
 /* `tie *STDOUT, $r` and `tie *STDOUT, CLASS, $r` */
 XS(hp_tiehandle)
 {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 /* Texts that can be read and set: where the changed value is, where the front's, what changing it means. */
+/* clang-format off */
 static const struct {
     size_t changed, original;
     int tells;
@@ -21,6 +22,7 @@ static const struct {
 
 enum { METHOD, URI, UNPARSED_URI, ARGS, FILENAME, PATH_INFO, USER, AP_AUTH_TYPE, HANDLER, CONTENT_TYPE,
        CONTENT_ENCODING, THE_REQUEST, HOSTNAME };
+/* clang-format on */
 
 /* The bytes: of an object that is a text by overloading, what it says now. */
 static SV *text_copy(pTHX_ SV *value)
@@ -47,7 +49,7 @@ static SV *text_of(pTHX_ hp_request *r, int which)
     SV *changed = *(SV **)((char *)r + texts[which].changed);
     if (which == UNPARSED_URI && !changed && r->in->flags & HP_REDIRECTED && r->in->redirect_url.ptr)
         return hp_redirected_uri(aTHX_ r->in);
-    return changed ? newSVsv(changed) : hp_sv(aTHX_ *(const hp_str *)((const char *)r->in + texts[which].original));
+    return changed ? newSVsv(changed) : hp_sv(aTHX_ * (const hp_str *)((const char *)r->in + texts[which].original));
 }
 
 XS(hp_text_field)
@@ -65,12 +67,13 @@ XS(hp_text_field)
     HP_ANSWER(answer);
 }
 
-
+/* clang-format off */
 static const char *const methods[] = {"GET",      "PUT",      "POST",     "DELETE",           "CONNECT",    "OPTIONS",
                                       "TRACE",    "PATCH",    "PROPFIND", "PROPPATCH",        "MKCOL",      "COPY",
                                       "MOVE",     "LOCK",     "UNLOCK",   "VERSION-CONTROL",  "CHECKOUT",   "UNCHECKOUT",
                                       "CHECKIN",  "UPDATE",   "LABEL",    "REPORT",           "MKWORKSPACE", "MKACTIVITY",
                                       "BASELINE-CONTROL", "MERGE"};
+/* clang-format on */
 
 int hp_method_number(const char *name, size_t length)
 {
@@ -143,8 +146,26 @@ XS(hp_status_line)
 }
 
 /* Whole numbers that can be read and, some, set. */
-enum { ASSBACKWARDS, NO_LOCAL_COPY, HEADER_ONLY, PROXYREQ, PROTO_NUM, BYTES_SENT, REQUEST_TIME, MTIME, CLENGTH, CHUNKED,
-       ALLOWED, READ_CHUNKED, EOS_SENT, IS_MAIN, IS_INITIAL, HEADERS_SENT, REMAINING, USED_PATH_INFO };
+enum {
+    ASSBACKWARDS,
+    NO_LOCAL_COPY,
+    HEADER_ONLY,
+    PROXYREQ,
+    PROTO_NUM,
+    BYTES_SENT,
+    REQUEST_TIME,
+    MTIME,
+    CLENGTH,
+    CHUNKED,
+    ALLOWED,
+    READ_CHUNKED,
+    EOS_SENT,
+    IS_MAIN,
+    IS_INITIAL,
+    HEADERS_SENT,
+    REMAINING,
+    USED_PATH_INFO
+};
 
 int hp_is_part(const hp_request *r)
 {
@@ -181,7 +202,10 @@ static void put_number(pTHX_ hp_request *r, int which, SV *value)
     case NO_LOCAL_COPY: r->no_local_copy = number != 0; break;
     case MTIME: r->mtime = (time_t)number; break;
     case ALLOWED: r->allowed = (UV)number; break;
-    case CLENGTH: r->has_length = 1; r->length = (uint64_t)number; break;
+    case CLENGTH:
+        r->has_length = 1;
+        r->length = (uint64_t)number;
+        break;
     default: break;
     }
 }
@@ -347,8 +371,8 @@ XS(hp_no_cache)
 XS(hp_content_languages)
 {
     HP_METHOD(1);
-    SV *answer = newRV_noinc(
-        r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages)) : (SV *)newAV());
+    SV *answer =
+        newRV_noinc(r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages)) : (SV *)newAV());
     if (items > 1) {
         AV *given;
         sv_2mortal(answer);

@@ -82,7 +82,7 @@ XS(hp_configure)
     if (r->phase >= HP_LOG)
         HP_ANSWER(newSVpvs("the request has been answered"));
     hp_ask_configure(text, length, (uint32_t)SvUV(ST(2)), r->phase < 0 ? HP_RESPONSE : r->phase);
-    hp_serve_until_told(aTHX_ &told);
+    hp_serve_until_told(aTHX_ & told);
     if (told.kind == HP_TOLD_CONFIGURED && told.text.ptr)
         HP_ANSWER(hp_sv(aTHX_ told.text));
     directory = told.kind == HP_TOLD_CONFIGURED ? hp_directory_of(told.id) : NULL;
@@ -233,10 +233,10 @@ XS(hp_look_up_target)
     hp_request *sub;
     hp_told told;
     hp_ask_look_up(method, method_length, target, length, SvOK(ST(3)));
-    hp_serve_until_told(aTHX_ &told);
+    hp_serve_until_told(aTHX_ & told);
     if (told.kind != HP_TOLD_ANSWER)
         XSRETURN_UNDEF;
-    sub = hp_request_inside(aTHX_ &told);
+    sub = hp_request_inside(aTHX_ & told);
     sub->main = r;
     SvREFCNT_dec(sub->target);
     sub->target = newSVsv(ST(2));
@@ -277,9 +277,11 @@ XS(hp_run_target)
     target = SvPV(url_of(aTHX_ r), length);
     hp_request_push(aTHX_ hp_request_printing(r)); /* what was printed before comes before */
     hp_ask_run(target, length, r->id, hp_request_changes(aTHX_ r, &changes, room) ? &changes : NULL);
-    hp_serve_until_told(aTHX_ &told);
+    hp_serve_until_told(aTHX_ & told);
     /* What its handler returns: OK. */
-    HP_ANSWER(newSViv(told.kind == HP_TOLD_RAN && told.status == 200 ? 0 : told.kind == HP_TOLD_RAN ? told.status : 500));
+    HP_ANSWER(newSViv(told.kind == HP_TOLD_RAN && told.status == 200 ? 0
+                      : told.kind == HP_TOLD_RAN                     ? told.status
+                                                                     : 500));
 }
 
 /* transmit(r, bytes): what has been through all filters. Without bytes: what there is is on its way. */
@@ -377,9 +379,7 @@ XS(hp_document_root)
 {
     HP_METHOD(1);
     const hp_server *server = hp_server_of_request(r);
-    SV *answer = r->document_root ? newSVsv(r->document_root)
-                 : server         ? hp_sv(aTHX_ server->document_root)
-                                  : newSV(0);
+    SV *answer = r->document_root ? newSVsv(r->document_root) : server ? hp_sv(aTHX_ server->document_root) : newSV(0);
     if (items > 1) {
         SvREFCNT_dec(r->document_root);
         r->document_root = newSVsv(ST(1));

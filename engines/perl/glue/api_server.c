@@ -66,8 +66,19 @@ XS(hp_server_text)
     }
 }
 
-enum { PORT, IS_VIRTUAL, LOGLEVEL, TIMEOUT, KEEP_ALIVE, KEEP_ALIVE_MAX, KEEP_ALIVE_TIMEOUT, LIMIT_LINE, LIMIT_FIELD_SIZE,
-       LIMIT_FIELDS, ID };
+enum {
+    PORT,
+    IS_VIRTUAL,
+    LOGLEVEL,
+    TIMEOUT,
+    KEEP_ALIVE,
+    KEEP_ALIVE_MAX,
+    KEEP_ALIVE_TIMEOUT,
+    LIMIT_LINE,
+    LIMIT_FIELD_SIZE,
+    LIMIT_FIELDS,
+    ID
+};
 
 static void put_number(hp_server *s, int which, IV value)
 {
@@ -164,7 +175,8 @@ XS(hp_server_vars)
     if (items < 1)
         croak("too few arguments");
     table = vars_of(aTHX_ hp_server_of(aTHX_ ST(0)));
-    HP_ANSWER(items > 1 ? hp_table_access(aTHX_ table, ST(1), items > 2 ? ST(2) : NULL) : hp_table_sv(aTHX_ table, NULL));
+    HP_ANSWER(items > 1 ? hp_table_access(aTHX_ table, ST(1), items > 2 ? ST(2) : NULL)
+                        : hp_table_sv(aTHX_ table, NULL));
 }
 
 /* ---- connection ---- */

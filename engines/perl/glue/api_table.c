@@ -8,7 +8,7 @@
         croak("APR::Table::%s: too few arguments", GvNAME(CvGV(cv)));                                                  \
     table = hp_table_of(aTHX_ ST(0));                                                                                  \
     if (!table)                                                                                                        \
-        croak("argument is not an APR::Table object")
+    croak("argument is not an APR::Table object")
 
 /* APR's strings end at a NUL: what stands behind one never was in a table. */
 static const char *text_of(pTHX_ SV *sv, STRLEN *length)
@@ -64,7 +64,8 @@ static SV *numbered_key(pTHX_ hp_str name, size_t at)
 
 static size_t number_of_key(const SV *key)
 {
-    return SvTYPE(key) >= SVt_PVIV && SvPOK(key) && (SvFLAGS(key) & (SVf_IOK | SVp_IOK)) == SVp_IOK ? (size_t)SvIVX(key) : 0;
+    return SvTYPE(key) >= SVt_PVIV && SvPOK(key) && (SvFLAGS(key) & (SVf_IOK | SVp_IOK)) == SVp_IOK ? (size_t)SvIVX(key)
+                                                                                                    : 0;
 }
 
 /* FETCH(key): while each() stands at an entry of this name, that entry's value. */
@@ -247,26 +248,16 @@ XS(hp_table_do)
 void hp_boot_table(pTHX)
 {
     static const hp_xsub list[] = {
-        {T "new", hp_table_make, 0},
-        {T "make", hp_table_make, 0},
-        {T "get", hp_table_get_all, 0},
-        {T "FETCH", hp_table_fetch, 0},
-        {T "set", hp_table_put, 0},
-        {T "STORE", hp_table_put, 0},
-        {T "add", hp_table_put, 1},
-        {T "merge", hp_table_put, 2},
-        {T "unset", hp_table_delete, 0},
-        {T "DELETE", hp_table_delete, 1},
-        {T "EXISTS", hp_table_exists, 0},
-        {T "clear", hp_table_empty, 0},
-        {T "CLEAR", hp_table_empty, 0},
-        {T "FIRSTKEY", hp_table_key, 0},
-        {T "NEXTKEY", hp_table_key, 1},
-        {T "SCALAR", hp_table_scalar, 0},
-        {T "copy", hp_table_copy, 0},
-        {T "overlay", hp_table_overlay, 0},
-        {T "overlap", hp_table_overlap, 0},
-        {T "compress", hp_table_compress_values, 0},
+        {T "new", hp_table_make, 0},        {T "make", hp_table_make, 0},
+        {T "get", hp_table_get_all, 0},     {T "FETCH", hp_table_fetch, 0},
+        {T "set", hp_table_put, 0},         {T "STORE", hp_table_put, 0},
+        {T "add", hp_table_put, 1},         {T "merge", hp_table_put, 2},
+        {T "unset", hp_table_delete, 0},    {T "DELETE", hp_table_delete, 1},
+        {T "EXISTS", hp_table_exists, 0},   {T "clear", hp_table_empty, 0},
+        {T "CLEAR", hp_table_empty, 0},     {T "FIRSTKEY", hp_table_key, 0},
+        {T "NEXTKEY", hp_table_key, 1},     {T "SCALAR", hp_table_scalar, 0},
+        {T "copy", hp_table_copy, 0},       {T "overlay", hp_table_overlay, 0},
+        {T "overlap", hp_table_overlap, 0}, {T "compress", hp_table_compress_values, 0},
         {T "do", hp_table_do, 0},
     };
     HP_REGISTER(list);

@@ -196,11 +196,11 @@ static void fill(pTHX_ hp_request *r)
     sink to = {NULL, 0};
     int old = hp_settings.generation == 1;
     set_given(aTHX_ r, &to);
-    set_text(aTHX_ &to, "MOD_PERL", old ? "mod_perl/1.31" : "mod_perl/2.0.12");
+    set_text(aTHX_ & to, "MOD_PERL", old ? "mod_perl/1.31" : "mod_perl/2.0.12");
     if (old)
-        set_text(aTHX_ &to, "GATEWAY_INTERFACE", "CGI-Perl/1.1");
+        set_text(aTHX_ & to, "GATEWAY_INTERFACE", "CGI-Perl/1.1");
     else
-        set_text(aTHX_ &to, "MOD_PERL_API_VERSION", "2");
+        set_text(aTHX_ & to, "MOD_PERL_API_VERSION", "2");
 }
 
 static int is_filled; /* %ENV is a CGI program's, and what it adds the request's; under modperl it is the process's */

@@ -16,7 +16,7 @@ static HV *kept;
 static variable *sequence;
 static size_t count, room, distinct;
 
-static HV *saved; /* %ENV outside of the request; NULL: no request has it */
+static HV *saved;    /* %ENV outside of the request; NULL: no request has it */
 static size_t given; /* variables that the request began with */
 static size_t position;
 static enum { DIRECT, REPLAY, RECORD } mode;

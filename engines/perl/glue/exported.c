@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 /* Of RFC 3875 and Apache; of header fields, what browsers send. */
+/* clang-format off */
 static const char *const usual[] = {
     "AUTH_TYPE",          "CONTENT_LENGTH",      "CONTENT_TYPE",         "CONTEXT_DOCUMENT_ROOT",
     "CONTEXT_PREFIX",     "DOCUMENT_ROOT",       "GATEWAY_INTERFACE",    "HTTPS",
@@ -19,6 +20,7 @@ static const char *const usual[] = {
     "SERVER_ADDR",        "SERVER_ADMIN",        "SERVER_NAME",          "SERVER_PORT",
     "SERVER_PROTOCOL",    "SERVER_SIGNATURE",    "SERVER_SOFTWARE",      "UNIQUE_ID",
 };
+/* clang-format on */
 
 extern char **environ;
 
@@ -85,7 +87,7 @@ void hp_exported_begin(pTHX)
     char **each;
     hp_mod_perl_hide(aTHX);
     for (each = environ; each && *each; each++)
-        add(aTHX_ *each);
+        add(aTHX_ * each);
     environ = list;
 }
 

@@ -10,14 +10,14 @@
 #include "registry.h"
 
 struct hp_handler {
-    SV *word;       /* as it was given; NULL for code of a program's own */
-    HV *package;    /* where the function is looked up; NULL: not resolved, or `code` */
-    SV *code;       /* a code reference */
-    SV *invocant;   /* of a method: the object, or the class's name */
-    char *name;     /* the function's */
+    SV *word;     /* as it was given; NULL for code of a program's own */
+    HV *package;  /* where the function is looked up; NULL: not resolved, or `code` */
+    SV *code;     /* a code reference */
+    SV *invocant; /* of a method: the object, or the class's name */
+    char *name;   /* the function's */
     STRLEN length;
-    int is_method;  /* said so by the word itself */
-    int loads;      /* the module may be loaded */
+    int is_method; /* said so by the word itself */
+    int loads;     /* the module may be loaded */
 };
 
 static HV *known;

@@ -88,7 +88,8 @@ static int looks_like_header(const char *text, STRLEN length)
         size_t line = newline ? (size_t)(newline - (text + i)) : length - i;
         const char *colon = memchr(text + i, ':', line);
         size_t j, end = colon ? (size_t)(colon - (text + i)) : line;
-        if (newline && line && !(line == 1 && text[i] == '\r') && !colon && !(line >= 5 && memcmp(text + i, "HTTP/", 5) == 0))
+        if (newline && line && !(line == 1 && text[i] == '\r') && !colon &&
+            !(line >= 5 && memcmp(text + i, "HTTP/", 5) == 0))
             return 0;
         for (j = 0; j < end; j++)
             if ((unsigned char)text[i + j] < 33 && !(j + 1 == end && text[i + j] == '\r') &&

@@ -75,7 +75,7 @@ typedef struct {
     uint64_t limit_request_body;
     hp_str default_charset;
     hp_str layers; /* what directives of modules say: Perl text (hostler_config::directives::perl::layers_text) */
-    void *cache; /* the glue's own; NULL at first */
+    void *cache;   /* the glue's own; NULL at first */
 } hp_directory;
 
 enum {

@@ -42,7 +42,8 @@ XS_INTERNAL(find_embedded)
 }
 
 static SV *hook;
-static SV *first; /* the folder that was first in @INC: what is put before it (use lib) counts more than the modules here */
+static SV
+    *first; /* the folder that was first in @INC: what is put before it (use lib) counts more than the modules here */
 static OP *(*perl_require)(pTHX);
 static OP *(*perl_dofile)(pTHX);
 

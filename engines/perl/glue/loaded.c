@@ -74,12 +74,8 @@ static void note_open(pTHX)
 static void note_here(pTHX)
 {
     switch (PL_op->op_type) {
-    case OP_OPEN:
-        note_open(aTHX);
-        break;
-    case OP_SYSOPEN:
-        note(aTHX_ PL_stack_base[TOPMARK + 2], 1);
-        break;
+    case OP_OPEN: note_open(aTHX); break;
+    case OP_SYSOPEN: note(aTHX_ PL_stack_base[TOPMARK + 2], 1); break;
     case OP_REQUIRE:
     case OP_DOFILE:
         if (is_text(*PL_stack_sp))
@@ -89,15 +85,11 @@ static void note_here(pTHX)
     case OP_BACKTICK:
     case OP_SYSTEM:
     case OP_FORK:
-    case OP_CONNECT:
-        hp_loaded_elsewhere();
-        break;
-    case OP_OPEN_DIR:
-        note(aTHX_ *PL_stack_sp, 1);
-        break;
+    case OP_CONNECT: hp_loaded_elsewhere(); break;
+    case OP_OPEN_DIR: note(aTHX_ * PL_stack_sp, 1); break;
     default: /* the tests of files */
         if (!(PL_op->op_flags & OPf_REF))
-            note(aTHX_ *PL_stack_sp, 0);
+            note(aTHX_ * PL_stack_sp, 0);
     }
 }
 
@@ -110,10 +102,11 @@ static OP *noted(pTHX)
 
 void hp_loaded_boot(pTHX)
 {
-    static const U16 watched[] = {OP_OPEN,  OP_SYSOPEN,  OP_OPEN_DIR, OP_STAT,   OP_LSTAT,   OP_REQUIRE, OP_DOFILE,
-                                  OP_GLOB,  OP_BACKTICK, OP_SYSTEM,   OP_FORK,   OP_CONNECT, OP_FTIS,    OP_FTFILE,
-                                  OP_FTDIR, OP_FTSIZE,   OP_FTMTIME,  OP_FTCTIME, OP_FTLINK, OP_FTZERO,  OP_FTRREAD,
-                                  OP_FTRWRITE, OP_FTREXEC, OP_FTEREAD, OP_FTEWRITE, OP_FTEEXEC};
+    static const U16 watched[] = {OP_OPEN,     OP_SYSOPEN, OP_OPEN_DIR, OP_STAT,     OP_LSTAT,   OP_REQUIRE,
+                                  OP_DOFILE,   OP_GLOB,    OP_BACKTICK, OP_SYSTEM,   OP_FORK,    OP_CONNECT,
+                                  OP_FTIS,     OP_FTFILE,  OP_FTDIR,    OP_FTSIZE,   OP_FTMTIME, OP_FTCTIME,
+                                  OP_FTLINK,   OP_FTZERO,  OP_FTRREAD,  OP_FTRWRITE, OP_FTREXEC, OP_FTEREAD,
+                                  OP_FTEWRITE, OP_FTEEXEC};
     size_t i;
     for (i = 0; i < C_ARRAY_LENGTH(watched); i++) {
         original[watched[i]] = PL_ppaddr[watched[i]];

@@ -58,7 +58,7 @@ static void leave(pTHX_ void *context)
         hp_out_finished(&broken);
     }
     hp_current = i->outer;
-    hp_output_take_back(aTHX_ &i->gathered);
+    hp_output_take_back(aTHX_ & i->gathered);
     SvREFCNT_dec(i->trip.self);
     Safefree(i);
 }
@@ -81,7 +81,7 @@ void hp_serve_inside(pTHX_ const hp_told *told)
     i->outer = hp_current;
     i->env = hp_environ_put_aside(aTHX);
     i->handles = hp_handles_put_aside(aTHX);
-    hp_output_put_aside(aTHX_ &i->gathered);
+    hp_output_put_aside(aTHX_ & i->gathered);
     i->trip.r->is_served = 1;
     hp_current = i->trip.r;
     ENTER;

@@ -66,7 +66,7 @@ static int by_address(const void *a, const void *b)
 static void note(pTHX_ SV *sv)
 {
     if (SvTYPE(sv) != SVt_REGEXP)
-        add(aTHX_ &inherited, sv);
+        add(aTHX_ & inherited, sv);
 }
 
 void hp_objects_note(pTHX)
@@ -79,8 +79,7 @@ void hp_objects_note(pTHX)
 static int is_ours(SV *sv)
 {
     return SvOBJECT(sv) && SvTYPE(sv) != SVt_REGEXP &&
-           !(inherited.list &&
-             bsearch(&sv, inherited.list, inherited.count, sizeof *inherited.list, by_address));
+           !(inherited.list && bsearch(&sv, inherited.list, inherited.count, sizeof *inherited.list, by_address));
 }
 
 static int some;

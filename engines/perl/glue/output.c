@@ -52,7 +52,7 @@ static size_t languages(pTHX_ hp_request *r, hp_str *room, size_t most)
     for (i = 0; i <= av_len(r->languages) && count < most; i++) {
         SV **language = av_fetch(r->languages, i, 0);
         if (language && SvOK(*language))
-            room[count++] = hp_text(aTHX_ *language);
+            room[count++] = hp_text(aTHX_ * language);
     }
     return count;
 }
@@ -199,7 +199,8 @@ static int unmodified(pTHX_ hp_request *r)
     IV status = 0;
     dSP;
     if (r->status != 200 || !r->headers_out ||
-        !(hp_table_get(r->headers_out, "ETag", 4, &length) || hp_table_get(r->headers_out, "Last-Modified", 13, &length)))
+        !(hp_table_get(r->headers_out, "ETag", 4, &length) ||
+          hp_table_get(r->headers_out, "Last-Modified", 13, &length)))
         return 0;
     load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Apache2::Response"), NULL);
     SPAGAIN;
@@ -302,8 +303,8 @@ void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 /* A short answer to HEAD is measured although it is not sent, as Apache's content length filter does. */
 static void measure(pTHX_ hp_request *r)
 {
-    if (!hp_request_has_filters(aTHX_ r) && r->in->flags & HP_HEAD_ONLY && r->head_state == HP_HEAD_UNSENT && !r->has_length && !r->parse_headers &&
-        gathered_length) {
+    if (!hp_request_has_filters(aTHX_ r) && r->in->flags & HP_HEAD_ONLY && r->head_state == HP_HEAD_UNSENT &&
+        !r->has_length && !r->parse_headers && gathered_length) {
         r->has_length = 1;
         r->length = gathered_length;
     }

@@ -210,7 +210,7 @@ static SV *object_of(pTHX_ const char *class, const char *constructor)
 
 static SV *main_server(pTHX)
 {
-    return hp_settings.server_count ? sv_2mortal(hp_server_sv(aTHX_ &hp_settings.servers[0])) : &PL_sv_undef;
+    return hp_settings.server_count ? sv_2mortal(hp_server_sv(aTHX_ & hp_settings.servers[0])) : &PL_sv_undef;
 }
 
 /* PerlPostConfigHandler: (configuration's pool, log's pool, temporary pool, server). */
@@ -241,12 +241,8 @@ static void load_one(pTHX_ void *context)
         else
             l->why = newSVpvs("this is not the name of a module");
         break;
-    case LOAD_LATE_CALL:
-        call_late(aTHX_ l);
-        break;
-    case LOAD_CODE:
-        code = section_code(aTHX_ l);
-        break;
+    case LOAD_LATE_CALL: call_late(aTHX_ l); break;
+    case LOAD_CODE: code = section_code(aTHX_ l); break;
     default:
         code = sv_2mortal(newSVpvs("require q"));
         sv_catpvn(code, "\0", 1);
@@ -326,7 +322,7 @@ static void call_all(pTHX_ void *context)
         if (!call_one(aTHX_ c, hp_handler_named(aTHX_ c->functions[i].ptr, c->functions[i].len)))
             break;
     for (i = 0; more && !c->why && (given = av_fetch(more, (SSize_t)i, 0)) && SvOK(*given); i++)
-        call_one(aTHX_ c, hp_handler_of(aTHX_ *given));
+        call_one(aTHX_ c, hp_handler_of(aTHX_ * given));
     FREETMPS;
     LEAVE;
 }

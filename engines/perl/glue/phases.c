@@ -35,7 +35,7 @@ static hp_handler *handler_at(pTHX_ hp_request *r, int phase, size_t index)
     AV *pushed = r->pushed[phase];
     if (pushed) {
         SV **given = av_fetch(pushed, (SSize_t)index, 0);
-        return given && SvOK(*given) ? hp_handler_of(aTHX_ *given) : NULL;
+        return given && SvOK(*given) ? hp_handler_of(aTHX_ * given) : NULL;
     }
     return index < r->directory->handler_count[phase] ? plan_of(aTHX_ r->directory)->stack[phase][index] : NULL;
 }
@@ -67,10 +67,8 @@ static int runs_all(int phase)
     case HP_AUTHEN:
     case HP_AUTHZ:
     case HP_TYPE:
-    case HP_RESPONSE:
-        return hp_settings.generation == 1;
-    default:
-        return 1;
+    case HP_RESPONSE: return hp_settings.generation == 1;
+    default: return 1;
     }
 }
 
@@ -218,7 +216,7 @@ static int call_own(pTHX_ hp_trip *t, hp_handler **serve, const char *word)
     int status;
     if (!*serve)
         *serve = hp_handler_named(aTHX_ word, strlen(word));
-    status = hp_handler_call(aTHX_ *serve, self_of(aTHX_ t), 1);
+    status = hp_handler_call(aTHX_ * serve, self_of(aTHX_ t), 1);
     if (status == 500 && SvTRUE(ERRSV)) {
         hp_report_error(aTHX_ t->r);
         sv_setpvs(ERRSV, "");
@@ -292,7 +290,8 @@ static void broken(hp_trip *t, const char *why)
 static int is_own_page(const hp_trip *t, int status)
 {
     const hp_request *r = t->r;
-    return !t->died && r->head_state == HP_HEAD_UNSENT && status > 0 && status == r->own_status && hp_request_has_output(r);
+    return !t->died && r->head_state == HP_HEAD_UNSENT && status > 0 && status == r->own_status &&
+           hp_request_has_output(r);
 }
 
 /* Another request has answered in the place of this one (internal_redirect): whatever its handlers said of it. */
@@ -358,7 +357,8 @@ static int is_ours(pTHX_ hp_request *r, int kind)
     }
     if (kind == FILTER)
         return 1;
-    return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1 : hp_has_handlers(aTHX_ r, HP_RESPONSE);
+    return kind == PSGI ? r->directory->psgi_app.ptr != NULL || r->in->finfo.kind == 1
+                        : hp_has_handlers(aTHX_ r, HP_RESPONSE);
 }
 
 void hp_run_trip(pTHX_ void *context)

@@ -18,7 +18,7 @@ static int arguments_of(pTHX_ SV **arguments, int most, const char *at, const ch
 {
     int count = 0;
     while (count + 1 < most && memchr(at, 0, end - at))
-        arguments[count++] = next_text(aTHX_ &at, end);
+        arguments[count++] = next_text(aTHX_ & at, end);
     arguments[count++] = sv_2mortal(newSVpvn(at, end - at));
     return count;
 }

@@ -96,7 +96,8 @@ hp_request *hp_request_of(pTHX_ SV *object)
     if (r)
         return r;
     if (SvROK(base) && SvTYPE(SvRV(base)) == SVt_PVMG && mg_findext(SvRV(base), PERL_MAGIC_ext, &request_magic))
-        croak("This request object is used after its request has ended: it was kept in a global or closed-over variable");
+        croak(
+            "This request object is used after its request has ended: it was kept in a global or closed-over variable");
     if (SvROK(object))
         croak("argument is not an Apache2::RequestRec object, nor a hash with one as 'r' or '_r'");
     croak("argument is not a blessed reference (expecting an Apache2::RequestRec derived object)");
@@ -238,8 +239,8 @@ SV *hp_connection_sv(pTHX_ hp_request *r)
         r = r->main;
     r = hp_request_base(r);
     if (!r->connection)
-        r->connection = hp_object(
-            aTHX_ hp_settings.generation == 1 ? "Apache::Connection" : "Apache2::Connection", &request_magic, r);
+        r->connection = hp_object(aTHX_ hp_settings.generation == 1 ? "Apache::Connection" : "Apache2::Connection",
+                                  &request_magic, r);
     return newRV_inc(SvRV(r->connection));
 }
 
@@ -276,8 +277,7 @@ void hp_request_run_cleanups(pTHX_ hp_request *r)
 /* What lasts for all trips and has no say in its end. */
 static void free_kept(pTHX_ hp_request *r)
 {
-    SV *texts[] = {r->unparsed_uri, r->status_line,      r->hostname,
-                   r->the_request,  r->content_encoding, r->document_root};
+    SV *texts[] = {r->unparsed_uri, r->status_line, r->hostname, r->the_request, r->content_encoding, r->document_root};
     free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
     hp_table_free(aTHX_ r->connection_notes);
     hp_table_free(aTHX_ r->dir_config);
@@ -382,10 +382,10 @@ void hp_request_tell_changes(pTHX_ hp_request *r)
         hp_out_changes(&c);
 }
 
-static const char *const phase_names[HP_PHASES] = {
-    "PostReadRequest", "Trans", "MapToStorage", "HeaderParser", "Access",  "Authen",
-    "Authz",           "Type",  "Fixup",        "Response",     "Log",     "Cleanup",
-    "InputFilter",     "OutputFilter"};
+static const char *const phase_names[HP_PHASES] = {"PostReadRequest", "Trans",       "MapToStorage", "HeaderParser",
+                                                   "Access",          "Authen",      "Authz",        "Type",
+                                                   "Fixup",           "Response",    "Log",          "Cleanup",
+                                                   "InputFilter",     "OutputFilter"};
 
 int hp_phase_of(const char *name, size_t length)
 {

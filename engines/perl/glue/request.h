@@ -18,37 +18,37 @@ enum { HP_HEAD_UNSENT, HP_HEAD_SENT };
 struct hp_request {
     const hp_request_in *in; /* as the front sent it; NULL strings are absent */
     hp_directory *directory;
-    SV *self;                /* the object, once somebody has asked for it */
+    SV *self; /* the object, once somebody has asked for it */
 
     /* Fields that programs may change; each is NULL until it was changed or asked for as an SV, and `in` has it. */
     SV *method, *uri, *unparsed_uri, *args, *filename, *path_info, *user, *ap_auth_type, *handler, *content_type,
         *content_encoding, *status_line, *the_request, *hostname;
     int status;
-    int own_status;          /* what the program has set it to, but 200; 0: nothing */
+    int own_status; /* what the program has set it to, but 200; 0: nothing */
     hp_table *headers_in, *headers_out, *err_headers_out, *subprocess_env, *notes; /* NULL until asked for */
     HV *pnotes;
-    AV *cleanups;            /* [code, data] pairs of pools and register_cleanup */
-    AV *pushed[HP_PHASES];   /* push_handlers / set_handlers; NULL: those of the configuration */
+    AV *cleanups;          /* [code, data] pairs of pools and register_cleanup */
+    AV *pushed[HP_PHASES]; /* push_handlers / set_handlers; NULL: those of the configuration */
     AV *languages;
     HV *custom_responses;
-    hp_table *dir_config;    /* directory->vars as a table, once it was asked for as one */
-    hp_request *subs;        /* sub-requests made from this one; they end with it */
+    hp_table *dir_config; /* directory->vars as a table, once it was asked for as one */
+    hp_request *subs;     /* sub-requests made from this one; they end with it */
     hp_request *next_sub;
-    SV *target;              /* of a sub-request: what was asked for */
+    SV *target; /* of a sub-request: what was asked for */
 
     int head_state;
     int assbackwards;
     int header_said; /* by a program of mod_perl 1's: what follows is a body, whatever it begins with */
     int no_cache, no_local_copy;
-    int changed;             /* HP_CHANGED_ bits: something that hp_changes tells was changed */
+    int changed; /* HP_CHANGED_ bits: something that hp_changes tells was changed */
     int has_length;
     uint64_t length;
     time_t mtime;
     uint64_t bytes_sent;
-    SV *redirect;            /* where the request goes on when the handler has returned */
-    int redirected;          /* another request has answered in its place (internal_redirect) */
+    SV *redirect;   /* where the request goes on when the handler has returned */
+    int redirected; /* another request has answered in its place (internal_redirect) */
 
-    int autoflush;           /* $| of a stdout that is not tied (hp_request_autoflush() looks) */
+    int autoflush; /* $| of a stdout that is not tied (hp_request_autoflush() looks) */
     /* PerlSendHeader / ParseHeaders: the header is still being looked for in the output. */
     int parse_headers;
     SV *header_text;
@@ -56,31 +56,31 @@ struct hp_request {
     /* A header with a Location alone: the server makes the answer, as if the handler had returned this status. */
     int answer_status;
 
-    int env_wanted;          /* %ENV has the CGI variables; subprocess_env gets them when it is looked at */
+    int env_wanted; /* %ENV has the CGI variables; subprocess_env gets them when it is looked at */
     int body_ended;
-    hp_request *main;        /* of a sub-request */
+    hp_request *main; /* of a sub-request */
     hp_request *prev, *next;
     int owns_main, owns_prev; /* it is only there to be looked at, and ends with this one */
-    int borrows_next;        /* (next does, but for this) it is one of the sub-requests */
-    int has_stayed;          /* of a prev: what its programs want done at its end is not done yet */
-    int logs_later;          /* its Log and Cleanup phases are not this trip's */
-    int is_configured_anew;  /* a program has added configuration in this trip */
-    int is_filtered;         /* its own answer goes through its filters in Perl, if there are any */
-    int filter_failed;       /* one of them has: nothing more is sent */
-    int is_served;           /* phases of it run: what it prints is its own answer, not its main request's */
-    uint32_t id;             /* of a sub-request: the front's number for it */
-    int phase;               /* the phase that runs */
-    SV *pool;                /* the APR::Pool object, once asked for; destroyed with the request */
-    SV *connection;          /* the Apache2::Connection object */
+    int borrows_next;         /* (next does, but for this) it is one of the sub-requests */
+    int has_stayed;           /* of a prev: what its programs want done at its end is not done yet */
+    int logs_later;           /* its Log and Cleanup phases are not this trip's */
+    int is_configured_anew;   /* a program has added configuration in this trip */
+    int is_filtered;          /* its own answer goes through its filters in Perl, if there are any */
+    int filter_failed;        /* one of them has: nothing more is sent */
+    int is_served;            /* phases of it run: what it prints is its own answer, not its main request's */
+    uint32_t id;              /* of a sub-request: the front's number for it */
+    int phase;                /* the phase that runs */
+    SV *pool;                 /* the APR::Pool object, once asked for; destroyed with the request */
+    SV *connection;           /* the Apache2::Connection object */
     HV *connection_pnotes;
     hp_table *connection_notes;
-    uint32_t keepalive;      /* what the program has said of the connection, if it has */
+    uint32_t keepalive; /* what the program has said of the connection, if it has */
     int keepalive_set;
-    SV *document_root;       /* for this request */
-    uint64_t allowed;        /* methods for Allow, as bits 1 << M_... */
-    int stat_again;          /* the filename was changed: finfo is to be asked for anew */
-    HV *stash;               /* room for Perl parts of the interface (Hostler::Request::stash) */
-    char *arena;             /* of a sub-request: `in` and all that it refers to */
+    SV *document_root; /* for this request */
+    uint64_t allowed;  /* methods for Allow, as bits 1 << M_... */
+    int stat_again;    /* the filename was changed: finfo is to be asked for anew */
+    HV *stash;         /* room for Perl parts of the interface (Hostler::Request::stash) */
+    char *arena;       /* of a sub-request: `in` and all that it refers to */
 };
 
 /* Bits of `changed`: what a sent head has told already, and what it has not. */

@@ -14,7 +14,7 @@
 
 /* hostler_wire::work::request_flag */
 #define SUEXEC (1u << 9)
-#define BODY (1u << 4)
+#define BODY   (1u << 4)
 
 /* What the grammar calls GRAMPROG. */
 #define WHOLE_PROGRAM 258
@@ -172,7 +172,8 @@ static void compile(pTHX_ char *file, PerlIO *text, line_t skipped)
     CopLINE_set(&PL_compiling, skipped);
     CopSTASH_set(&PL_compiling, PL_defstash);
     if (Perl_yyparse(aTHX_ WHOLE_PROGRAM) || PL_parser->error_count)
-        croak(PL_minus_c ? "%s had compilation errors.\n" : "Execution of %s aborted due to compilation errors.\n", file);
+        croak(PL_minus_c ? "%s had compilation errors.\n" : "Execution of %s aborted due to compilation errors.\n",
+              file);
     CopLINE_set(&PL_compiling, 0);
     LEAVE;
 }

@@ -111,11 +111,10 @@ static void move_fields(hp_fields *fields, hp_field **list, char **free)
     &(in)->method, &(in)->the_request, &(in)->uri, &(in)->unparsed_uri, &(in)->args, &(in)->filename,                  \
         &(in)->path_info, &(in)->hostname, &(in)->server_name, &(in)->remote_ip, &(in)->local_ip, &(in)->user,         \
         &(in)->ap_auth_type, &(in)->handler, &(in)->content_type, &(in)->content_encoding, &(in)->context_prefix,      \
-        &(in)->context_document_root, &(in)->path_translated, &(in)->redirect_url, &(in)->redirect_query,             \
+        &(in)->context_document_root, &(in)->path_translated, &(in)->redirect_url, &(in)->redirect_query,              \
         &(in)->log_id, &(in)->status_line, &(in)->provider
 
-#define TABLES(in)                                                                                                     \
-    &(in)->headers_in, &(in)->headers_out, &(in)->err_headers_out, &(in)->subprocess_env, &(in)->notes
+#define TABLES(in) &(in)->headers_in, &(in)->headers_out, &(in)->err_headers_out, &(in)->subprocess_env, &(in)->notes
 
 hp_request *hp_request_copy(pTHX_ const hp_request_in *original, hp_directory *directory)
 {

@@ -134,13 +134,13 @@ void hp_table_add(pTHX_ hp_table *table, const char *name, size_t length, const 
         table->room *= 2;
         Renew(table->entries, table->room, entry);
     }
-    entry_fill(aTHX_ &table->entries[table->count++], name, length, value, value_length);
+    entry_fill(aTHX_ & table->entries[table->count++], name, length, value, value_length);
     table->changed = 1;
 }
 
 static void remove_at(pTHX_ hp_table *table, size_t i)
 {
-    entry_clear(aTHX_ &table->entries[i]);
+    entry_clear(aTHX_ & table->entries[i]);
     table->count--;
     Move(&table->entries[i + 1], &table->entries[i], table->count - i, entry);
     table->changed = 1;
@@ -162,8 +162,8 @@ void hp_table_set(pTHX_ hp_table *table, const char *name, size_t length, const 
         return;
     }
     /* The name stays as it was first written, as in apr_table_set(). The value may be the entry's own. */
-    entry_fill(aTHX_ &fresh, table->entries[i].name, length, value, value_length);
-    entry_clear(aTHX_ &table->entries[i]);
+    entry_fill(aTHX_ & fresh, table->entries[i].name, length, value, value_length);
+    entry_clear(aTHX_ & table->entries[i]);
     table->entries[i] = fresh;
     table->changed = 1;
     remove_from(aTHX_ table, fresh.name, length, i + 1);
@@ -205,7 +205,7 @@ void hp_table_clear(pTHX_ hp_table *table)
 {
     size_t i;
     for (i = 0; i < table->count; i++)
-        entry_clear(aTHX_ &table->entries[i]);
+        entry_clear(aTHX_ & table->entries[i]);
     if (table->count)
         table->changed = 1;
     table->count = 0;
@@ -263,7 +263,7 @@ void hp_table_compress(pTHX_ hp_table *table, int merge)
             if (merge) {
                 hp_table_merge(aTHX_ table, e->name, e->name_length, other->value, other->value_length);
             } else {
-                entry_fill(aTHX_ &fresh, e->name, e->name_length, other->value, other->value_length);
+                entry_fill(aTHX_ & fresh, e->name, e->name_length, other->value, other->value_length);
                 entry_clear(aTHX_ e);
                 *e = fresh;
             }
@@ -300,7 +300,7 @@ static int free_table_magic(pTHX_ SV *sv, MAGIC *mg)
 {
     PERL_UNUSED_ARG(sv);
     if (mg->mg_ptr) {
-        drop(aTHX_ (hp_table *)mg->mg_ptr);
+        drop(aTHX_(hp_table *) mg->mg_ptr);
         mg->mg_ptr = NULL;
     }
     return 0;

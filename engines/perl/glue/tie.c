@@ -75,7 +75,9 @@ static OP *write_to_request(pTHX)
         all = 0;
     if (items > 3) {
         IV offset = SvIV(MARK[4]);
-        from = offset < 0 ? (STRLEN)(-offset) > all ? all : all + (STRLEN)offset : (STRLEN)offset > all ? all : (STRLEN)offset;
+        from = offset < 0           ? (STRLEN)(-offset) > all ? all : all + (STRLEN)offset
+             : (STRLEN)offset > all ? all
+                                    : (STRLEN)offset;
     }
     length = all - from;
     if (items > 2 && SvOK(MARK[3]) && SvIV(MARK[3]) >= 0 && (STRLEN)SvIV(MARK[3]) < length)
@@ -151,7 +153,8 @@ static int draining;
 /* Perl flushes every handle before it forks; that must not send a head that nobody asked for. */
 static IV flush_out(pTHX_ PerlIO *f)
 {
-    if (hp_current && !draining && !is_script_s_child() && PerlIOBase(f)->flags & PERLIO_F_CANWRITE && hp_request_has_output(hp_current))
+    if (hp_current && !draining && !is_script_s_child() && PerlIOBase(f)->flags & PERLIO_F_CANWRITE &&
+        hp_request_has_output(hp_current))
         hp_request_push(aTHX_ hp_current);
     return 0;
 }
@@ -239,8 +242,8 @@ static PerlIO *duplicate(pTHX_ PerlIO *f, PerlIO *o, CLONE_PARAMS *param, int fl
     return PerlIOBase_dup(aTHX_ f, o, param, flags);
 }
 
-static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
-                            PerlIO *f, int narg, SV **args);
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode,
+                            int perm, PerlIO *f, int narg, SV **args);
 
 static PERLIO_FUNCS_DECL(layer) = {
     sizeof(PerlIO_funcs),
@@ -274,8 +277,8 @@ static PERLIO_FUNCS_DECL(layer) = {
 };
 
 /* `open my $fh, '>:Apache2', $r`: a further handle of the request that is being answered. */
-static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode, int perm,
-                            PerlIO *f, int narg, SV **args)
+static PerlIO *open_request(pTHX_ PerlIO_funcs *self, PerlIO_list_t *layers, IV n, const char *mode, int fd, int imode,
+                            int perm, PerlIO *f, int narg, SV **args)
 {
     PERL_UNUSED_ARG(layers);
     PERL_UNUSED_ARG(n);
@@ -402,8 +405,8 @@ hp_handles *hp_handles_put_aside(pTHX)
     IO *out = GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO));
     hp_handles *h;
     Newx(h, 1, hp_handles);
-    *h = (hp_handles){request_in,   request_out,   saved_in,     saved_out_read, saved_out_write, saved_out_type,
-                      saved_in_type, saved_select, tied,         IoFLAGS(out),   newSVsv(PL_rs)};
+    *h = (hp_handles){request_in,    request_out,  saved_in, saved_out_read, saved_out_write, saved_out_type,
+                      saved_in_type, saved_select, tied,     IoFLAGS(out),   newSVsv(PL_rs)};
     request_in = request_out = NULL;
     tied = 0;
     IoFLAGS(out) &= ~IOf_FLUSH;

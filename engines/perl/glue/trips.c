@@ -214,7 +214,7 @@ int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int sta
     dTHX;
     hp_trip t;
     int is_script;
-    begin(aTHX_ &t, request, directory);
+    begin(aTHX_ & t, request, directory);
     is_script = hp_handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
     if (!is_script) { /* what a parent has prepared for scripts */
         hp_mod_perl_show(aTHX);
