@@ -52,7 +52,16 @@ fn compile(out: &Path) -> Result<Result<(), String>, Box<dyn Error>> {
         fs::remove_dir_all(&classes)?;
     }
     let mut javac = Command::new("javac");
-    javac.args(["-Xlint:all", "-Xlint:-path", "-Werror", "--release", RELEASE, "-g:source,lines", "-d"]);
+    javac.args([
+        "-Xlint:all",
+        "-Xlint:-path",
+        "-Xlint:-classfile",
+        "-Werror",
+        "--release",
+        RELEASE,
+        "-g:source,lines",
+        "-d",
+    ]);
     javac.arg(&classes).arg("-cp").arg(jars::class_path(&jars)).args(&sources);
     let compiled = match javac.status() {
         Ok(status) => status,

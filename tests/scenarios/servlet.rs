@@ -19,6 +19,7 @@ macro_rules! needs_java {
     };
 }
 
+mod calls;
 mod faults;
 mod packaged;
 mod sessions;

@@ -15,10 +15,15 @@ const HEAP: &str = "256m";
 /// Where Java is looked for.
 const PROGRAMS: [&str; 3] = ["/usr/lib/jvm/default-java/bin/java", "/usr/bin/java", "/usr/local/bin/java"];
 
+/// Java's numbers: 17.0.15.
+type Version = [u32; 3];
+
 /// Where a Java is.
 #[derive(Debug)]
 pub(crate) struct Home {
     java: PathBuf,
+    /// `None`: it does not say.
+    version: Option<Version>,
 }
 
 impl Home {
@@ -34,11 +39,11 @@ impl Home {
                 .ok_or("there is no Java: install openjdk-17-jre-headless, or say java-home=DIRECTORY with ServletApp")?,
         };
         match release(&java) {
-            Some(version) if version < OLDEST => Err(format!(
+            Some([version, ..]) if version < OLDEST => Err(format!(
                 "{} is Java {version}, and Tomcat 10.1 needs {OLDEST}: say java-home=DIRECTORY of a newer one with ServletApp",
                 java.display()
             )),
-            _ => Ok(Self { java }),
+            version => Ok(Self { java, version }),
         }
     }
 
@@ -64,6 +69,15 @@ impl Home {
         if let Some(archive) = archive::find() {
             java.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
             java.args(["-Xshare:auto", "-Xlog:cds*=off"]);
+            // Where it was made for, and not elsewhere, which would change nearly all of its pages: sites could not share them.
+            java.args(["-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0"]);
+        }
+        // The compiler that optimizes most takes memory, and most of a start's time: it is for what is called really often.
+        java.args(["-XX:Tier4InvocationThreshold=20000", "-XX:Tier4MinInvocationThreshold=2400"]);
+        java.args(["-XX:Tier4CompileThreshold=60000", "-XX:Tier4BackEdgeThreshold=160000"]);
+        // What was freed after the start goes back to the system.
+        if self.version.is_some_and(trims) {
+            java.arg("-XX:TrimNativeHeapInterval=5000");
         }
         // What is left of a program without memory answers nobody.
         java.args(["-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]);
@@ -87,20 +101,32 @@ impl Home {
     }
 }
 
-/// The version that a Java says of itself in its file `release`: the first number of `JAVA_VERSION="17.0.15"`.
-fn release(java: &Path) -> Option<u32> {
+/// Whether a Java can give freed memory of its own back (JDK-8293114): the word would keep an older one from starting.
+const fn trims(version: Version) -> bool {
+    match version {
+        [17, 0, update] => update >= 9,
+        [21, 0, update] => update >= 1,
+        [major, ..] => major >= 22,
+    }
+}
+
+/// The version that a Java says of itself in its file `release`: `JAVA_VERSION="17.0.15"`.
+fn release(java: &Path) -> Option<Version> {
     let text = fs::read_to_string(java.parent()?.parent()?.join("release")).ok()?;
     version(&text)
 }
 
-fn version(release: &str) -> Option<u32> {
+fn version(release: &str) -> Option<Version> {
     let line = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
     let mut numbers = line.trim_matches('"').split(['.', '+', '-', '_']).map(str::parse);
-    match numbers.next()?.ok()? {
+    let mut first = numbers.next()?.ok()?;
+    if first == 1 {
         // 1.8 is 8.
-        1 => numbers.next()?.ok(),
-        first => Some(first),
+        first = numbers.next()?.ok()?;
     }
+    // `25` says no more, and `22-ea` no number.
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    Some([first, next(), next()])
 }
 
 #[cfg(test)]
@@ -110,12 +136,27 @@ mod tests {
     #[test]
     fn versions_are_read() {
         for (text, expected) in [
-            ("IMPLEMENTOR=\"Debian\"\nJAVA_VERSION=\"17.0.15\"\n", Some(17)),
-            ("JAVA_VERSION=\"1.8.0_412\"", Some(8)),
-            ("JAVA_VERSION=\"25\"", Some(25)),
+            ("IMPLEMENTOR=\"Debian\"\nJAVA_VERSION=\"17.0.15\"\n", Some([17, 0, 15])),
+            ("JAVA_VERSION=\"1.8.0_412\"", Some([8, 0, 412])),
+            ("JAVA_VERSION=\"25\"", Some([25, 0, 0])),
+            ("JAVA_VERSION=\"22-ea\"", Some([22, 0, 0])),
             ("", None),
         ] {
             assert_eq!(version(text), expected);
+        }
+    }
+
+    #[test]
+    fn no_java_is_told_what_it_does_not_know() {
+        for (version, expected) in [
+            ([17, 0, 8], false),
+            ([17, 0, 9], true),
+            ([18, 0, 2], false),
+            ([21, 0, 0], false),
+            ([21, 0, 1], true),
+            ([25, 0, 0], true),
+        ] {
+            assert_eq!(trims(version), expected, "{version:?}");
         }
     }
 

@@ -15,7 +15,6 @@ import org.apache.catalina.connector.Connector;
 import org.apache.catalina.core.StandardHost;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.catalina.valves.ErrorReportValve;
-import org.apache.coyote.ajp.AjpNioProtocol;
 
 /** Tomcat, with a connector at descriptor 0 and a host for each virtual host of the site. */
 final class Container {
@@ -90,7 +89,7 @@ final class Container {
     }
 
     private Connector connector() {
-        AjpNioProtocol protocol = new AjpNioProtocol();
+        Ajp protocol = new Ajp();
         // Who may connect is who may enter the socket's directory: the site's user.
         protocol.setSecretRequired(false);
         protocol.setTomcatAuthentication(false);
