@@ -44,3 +44,4 @@ mod users;
 mod wordpress;
 mod workers;
 mod wsgi;
+mod wsgi_guards;

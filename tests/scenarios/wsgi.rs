@@ -360,8 +360,8 @@ fn mod_python_is_refused_with_what_to_write_instead() {
 }
 
 #[test]
-fn scripts_that_would_guard_are_refused() {
-    for name in ["WSGIAccessScript", "WSGIAuthUserScript", "WSGIAuthGroupScript", "WSGIHandlerScript x"] {
+fn scripts_that_would_choose_who_answers_are_refused() {
+    for name in ["WSGIHandlerScript x", "WSGIDispatchScript"] {
         let Err(said) =
             Site::new().config(&format!("<Location /x>\n{name} /srv/a.py\n</Location>")).try_start()
         else {

@@ -11,7 +11,7 @@ use crate::module::{
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 58] = [
+pub(crate) static MODULES: [&Module; 59] = [
     // It answers for pages instead of the core.
     &include::MODULE,
     &core::MODULE,
@@ -53,6 +53,7 @@ pub(crate) static MODULES: [&Module; 58] = [
     &php::MODULE,
     &proxy::MODULE,
     &wsgi::MODULE,
+    &wsgi::guard::MODULE,
     &proxy_fcgi::MODULE,
     &cgi::MODULE,
     &rewrite::MODULE,

@@ -65,6 +65,40 @@ pub(crate) fn of(
     Ok(e.dictionary)
 }
 
+/// What a script that guards is told of the request: less than an application, and as mod_wsgi does nothing of a login.
+pub(crate) fn of_guard(
+    worker: &mut Worker,
+    server: &Server,
+    directory: &Directory,
+    head: &RequestHead<'_>,
+) -> Outcome {
+    let (own, support) = (worker.own.clone(), worker.support.clone());
+    let mut e = Environment { dictionary: empty()?, names: &mut worker.names };
+    for (name, value) in &head.subprocess_env {
+        e.put_any(name, value)?;
+    }
+    fields(&mut e, head, false)?;
+    connection(&mut e, head)?;
+    e.put("SERVER_SIGNATURE", directory.signature.as_bytes())?;
+    e.put("SERVER_SOFTWARE", server.software.as_bytes())?;
+    e.put("SERVER_ADMIN", server.admin.as_bytes())?;
+    e.put("DOCUMENT_ROOT", server.document_root.as_bytes())?;
+    let included = head.flags & request_flag::SUBREQUEST != 0;
+    e.put("SERVER_PROTOCOL", protocol(head, included))?;
+    e.put("REQUEST_METHOD", head.method)?;
+    e.put("QUERY_STRING", head.args.unwrap_or_default())?;
+    e.put("REQUEST_URI", head.unparsed_uri)?;
+    e.put("SCRIPT_NAME", if included { head.uri } else { script_name(head.uri, head.path_info) })?;
+    e.put("PATH_INFO", head.path_info)?;
+    e.set("wsgi.errors", &support.call(c"ErrorLog", &[&py::text("<wsgi.errors>")?])?)?;
+    e.set("mod_wsgi.version", &tuple(&MOD_WSGI)?)?;
+    e.set("apache.version", &tuple(&APACHE)?)?;
+    e.put("mod_wsgi.process_group", own.process_group.as_bytes())?;
+    e.put("mod_wsgi.application_group", own.application_group.as_bytes())?;
+    e.set("mod_wsgi.script_reloading", &py::number(directory.reloading.into())?)?;
+    Ok(e.dictionary)
+}
+
 /// `HTTP_*`, joined where there are several of one name.
 fn fields(e: &mut Environment<'_>, head: &RequestHead<'_>, pass_authorization: bool) -> Outcome<()> {
     for (at, (name, value)) in head.headers_in.iter().enumerate() {

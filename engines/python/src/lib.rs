@@ -9,6 +9,7 @@ mod answer;
 mod engine;
 mod environ;
 mod exchange;
+mod guard;
 mod module;
 mod py;
 mod response;

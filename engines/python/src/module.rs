@@ -150,11 +150,7 @@ unsafe extern "C" fn read(_: *mut ffi::PyObject, arguments: *mut ffi::PyObject) 
         let most = unsafe { ffi::PyLong_AsSsize_t(most.as_ptr()) };
         let most = usize::try_from(most).map_err(|_| PythonError)?;
         let piece = with(serial_of(serial.as_ptr()), |exchange| exchange.read(most))?;
-        // SAFETY: so many bytes are there.
-        unsafe {
-            let start = piece.as_ptr().cast();
-            Ok(Object::owned(ffi::PyBytes_FromStringAndSize(start, piece.len().cast_signed()))?.into_ptr())
-        }
+        Ok(py::bytes(&piece)?.into_ptr())
     })())
 }
 

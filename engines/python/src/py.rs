@@ -124,6 +124,12 @@ pub(crate) fn latin1(bytes: &[u8]) -> Outcome {
     }
 }
 
+/// Bytes.
+pub(crate) fn bytes(bytes: &[u8]) -> Outcome {
+    // SAFETY: so many bytes are there.
+    unsafe { Object::owned(ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed())) }
+}
+
 /// Text.
 pub(crate) fn text(text: &str) -> Outcome {
     // SAFETY: so many bytes are there, of UTF-8.

@@ -3,6 +3,7 @@
 use crate::answer;
 use crate::environ;
 use crate::exchange::{self, Current, Exchange};
+use crate::guard;
 use crate::module;
 use crate::py::{self, Object, Outcome, PythonError};
 use crate::response::Response;
@@ -167,7 +168,11 @@ impl Worker {
         // SAFETY: until the guard is dropped the exchange is used through it alone.
         let (current, serial) = unsafe { Current::of(pointer) };
         let script = String::from_utf8_lossy(head.filename).into_owned();
-        let done = self.call(head, server, directory, &script, serial);
+        let done = if head.own.is_empty() {
+            self.call(head, server, directory, &script, serial)
+        } else {
+            guard::answer(self, head, server, directory, serial)
+        };
         if process::is_forked_away() {
             // A process of the program's own that has found its way here has no request.
             process::exit_now(0);

@@ -6,7 +6,8 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{
-    Answer, AnswerFate, Change, Effect, Filter, Handler, Hook, Input, Module, Output, Run, Stage,
+    AboutUser, Answer, AnswerFate, Change, Effect, Filter, Handler, Hook, Input, Module, OfUser, Output, Run,
+    Stage,
 };
 use crate::io::body::Body;
 use crate::request::Request;
@@ -174,6 +175,19 @@ impl Plan {
     pub(crate) async fn ask_provider(&self, request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
         match self.modules.iter().find_map(|module| module.provider) {
             Some(provider) => provider(request, texts).await,
+            None => Err(Halt::Status(500)),
+        }
+    }
+
+    /// Asks a script of the site's about a user.
+    pub(crate) async fn ask_script(
+        &self,
+        request: &mut Request,
+        user: &[u8],
+        about: AboutUser<'_>,
+    ) -> Result<OfUser, Halt> {
+        match self.modules.iter().find_map(|module| module.knows_users) {
+            Some(knows) => knows(request, user, about).await,
             None => Err(Halt::Status(500)),
         }
     }

@@ -145,6 +145,36 @@ pub(crate) struct AnswerFate {
 /// A function that answers a question of the rules about users (`AuthBasicProvider`, `Require`), in Apache's numbers.
 pub(crate) type Provider = for<'a> fn(&'a mut Request, &'a [&'a [u8]]) -> Later<'a, Result<u16, Halt>>;
 
+/// What a script that knows users is asked (`AuthBasicProvider`, `AuthDigestProvider`, `Require`).
+#[derive(Clone, Copy)]
+pub(crate) enum AboutUser<'a> {
+    /// Whether this is the user's password.
+    Password(&'a [u8]),
+    /// The digest of the user's password in this realm.
+    Digest(&'a [u8]),
+    /// The groups that the user is in.
+    Groups,
+}
+
+/// What it says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum OfUser {
+    /// There is no such user.
+    Unknown,
+    /// The password is another.
+    Wrong,
+    /// The password is right; the user may have another name from now on.
+    Right(Option<Bytes>),
+    Digest(Bytes),
+    Groups(Vec<Bytes>),
+    /// It could not tell, and the log says why.
+    Failed,
+}
+
+/// Asks such a script of the site's about a user.
+pub(crate) type Knows =
+    for<'a> fn(&'a mut Request, &'a [u8], AboutUser<'a>) -> Later<'a, Result<OfUser, Halt>>;
+
 /// What an entity tag may have become for a client.
 pub(crate) type ChangedTags = fn(&Request, &[u8]) -> Vec<Vec<u8>>;
 
@@ -165,6 +195,7 @@ pub(crate) struct Module {
     /// Lets go of what it keeps for the request's further phases: another handler answers, or nobody does.
     pub(crate) release: Option<fn(&Request)>,
     pub(crate) provider: Option<Provider>,
+    pub(crate) knows_users: Option<Knows>,
     /// Whether it makes something else of the request's file, so that the file's own tag does not tell what is sent.
     pub(crate) remakes: Option<fn(&Request) -> bool>,
     /// What an entity tag may have become on the answer's way to this client, which it then sends back.
@@ -190,6 +221,7 @@ impl Module {
             settle: None,
             release: None,
             provider: None,
+            knows_users: None,
             remakes: None,
             changed_tags: None,
             before_log: None,

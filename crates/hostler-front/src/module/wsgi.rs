@@ -7,6 +7,7 @@
 //! **Diagnostics**: everything goes to the virtual host's ErrorLog under `wsgi`: what applications log, print and raise, and
 //! for each 5xx one line with the cause and the id that the error page shows.
 
+pub(crate) mod guard;
 mod newer;
 mod told;
 
@@ -158,20 +159,23 @@ fn group(request: &Request) -> Result<Group, Halt> {
     let server = request.server.clone();
     let own =
         aliased(request).and_then(|at| server.conf.part(&SERVER).aliases.get(at)).map(|alias| &alias.own);
-    let name = match &server.conf.core.server_name {
-        Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &server),
+    facts_of(request, |facts| Group::of(request.resource.dir.part(&DIR), own, facts)).map_err(|why| {
+        log::request(request, Severity::Error, LOG, &why);
+        Halt::Status(500)
+    })
+}
+
+/// What can stand in a group's name.
+fn facts_of<T>(request: &Request, name: impl FnOnce(Facts<'_>) -> T) -> T {
+    let server = match &request.server.conf.core.server_name {
+        Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &request.server),
         None => String::from_utf8_lossy(&variables::server_name(request)).into_owned(),
     };
     let script = String::from_utf8_lossy(script_name(&request.target.uri, &request.resource.path_info));
     let host = request.client.hostname.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let variable = |name: &str| Some(String::from_utf8_lossy(request.env.find(name)?).into_owned());
-    let facts =
-        Facts { server: &name, host: &host, script: script.trim_end_matches('/'), variable: &variable };
-    let group = Group::of(request.resource.dir.part(&DIR), own, facts);
-    group.map_err(|why| {
-        log::request(request, Severity::Error, LOG, &why);
-        Halt::Status(500)
-    })
+    let script = script.trim_end_matches('/');
+    name(Facts { server: &server, host: &host, script, variable: &variable })
 }
 
 /// How long requests of a group may take; `None`: `Timeout`.

@@ -128,7 +128,8 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     converse(request, Conversation::new(exchange, body, engine, dialect)).await
 }
 
-fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
+/// The message with which a worker is asked.
+pub(crate) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
     let mut encoded = Vec::with_capacity(1024);
     message(&mut encoded, ToWorker::REQUEST, |e: &mut Encoder<'_>| head.encode(e));
     encoded

@@ -1,7 +1,7 @@
 //! mod_wsgi's directives, and ours for Python: the table.
 
 use crate::daemon::daemon;
-use crate::parts::{Alias, DIR, HeadIsGet, Import, Matcher, SERVER, Where};
+use crate::parts::{Alias, DIR, Guard, HeadIsGet, Import, Matcher, SERVER, Where};
 use hostler_config::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use hostler_python_frames::Preload;
 
@@ -55,8 +55,17 @@ macro_rules! server_flag {
     };
 }
 
-const GUARD: &str = "programs in Python can't decide about access here: write Require lines, AuthUserFile and \
-    AuthGroupFile, or have the application decide (with WSGIPassAuthorization On it is told of Authorization)";
+/// A script that guards.
+macro_rules! guard {
+    ($name:literal, $doc:literal, $field:ident) => {
+        Directive::new($name, Arity::TakeArgv, "file [application-group=name]", $doc, |command, args| {
+            command.dir.part_mut(&DIR).$field = Some(guarding(command, args)?);
+            Ok(())
+        })
+        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG)
+        .with_effect(Effect::Guards)
+    };
+}
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -204,8 +213,9 @@ static DIRECTIVES: &[Directive] = &[
         "HostlerPythonPreload",
         Arity::Take1,
         "auto|on|off",
-        "Whether applications that WSGIScriptAlias names are imported once, before workers are forked, and their memory is \
-         shared; auto: unless a trial shows that they start threads or open connections (default auto)",
+        "Whether applications that WSGIScriptAlias or ASGIApp names are imported once, before workers are forked, and their \
+         memory is shared; auto: unless a trial shows that they start threads or open connections, and of ASGIApp where \
+         there is more than one worker (default auto)",
         |command, args| {
             let preload = match args.first().to_ascii_lowercase().as_str() {
                 "auto" => Preload::Auto,
@@ -265,10 +275,23 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    refused("WSGIAccessScript", GUARD),
-    refused("WSGIAuthUserScript", GUARD),
-    refused("WSGIAuthGroupScript", GUARD),
-    ignored("WSGIGroupAuthoritative", "it is about WSGIAuthGroupScript, which is refused"),
+    guard!(
+        "WSGIAccessScript",
+        "The script whose allow_access(environ, host) says who may come in: True, False, or None, which leaves it to others",
+        access
+    ),
+    guard!(
+        "WSGIAuthUserScript",
+        "The script that knows users, for AuthBasicProvider wsgi (check_password(environ, user, password): True, False, None \
+         for nobody, or another name) and AuthDigestProvider wsgi (get_realm_hash(environ, user, realm): a digest or None)",
+        users
+    ),
+    guard!(
+        "WSGIAuthGroupScript",
+        "The script that knows groups, for Require wsgi-group (groups_for_user(environ, user): their names)",
+        groups
+    ),
+    ignored("WSGIGroupAuthoritative", "Require lines say what a user needs"),
     refused(
         "WSGIHandlerScript",
         "handlers are not defined by scripts here: write WSGIScriptAlias, or AddHandler wsgi-script",
@@ -351,4 +374,18 @@ fn import(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         application_group.ok_or("needs application-group=name (%{GLOBAL}: the one that is named so)")?;
     command.server.part_mut(&SERVER).imports.push(import);
     Ok(())
+}
+
+fn guarding(command: &Command<'_>, args: &Args) -> Result<Guard, String> {
+    let [file, options @ ..] = &args.words[..] else { return Err("needs a file".to_owned()) };
+    let mut guard = Guard { script: command.server_path(file).into(), application_group: None };
+    for option in options {
+        match option.split_once('=') {
+            Some(("application-group", name)) if !name.is_empty() => {
+                guard.application_group = Some(name.into())
+            }
+            _ => return Err(format!("the option \"{option}\" is none that it has")),
+        }
+    }
+    Ok(guard)
 }

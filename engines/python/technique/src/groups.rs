@@ -1,7 +1,7 @@
 //! Which group an application runs in: `WSGIProcessGroup` and `WSGIApplicationGroup` with what stands for them, and whether
 //! there is such a group. Each group is a pool of workers of its own.
 
-use crate::parts::{Daemon, Dir, SERVER, Where};
+use crate::parts::{Daemon, Dir, Guard, SERVER, Where};
 use hostler_config::{Config, Origin, Server};
 
 /// The process group of applications that no `WSGIDaemonProcess` runs.
@@ -61,6 +61,15 @@ impl Group {
         }
         let said = own.and_then(|own| own.application_group.as_deref()).or(dir.application_group.as_deref());
         Ok(Self { process, application: expand(said.unwrap_or(RESOURCE), facts) })
+    }
+}
+
+impl Group {
+    /// The group of a script that guards: no process group, and one application group for all where none is named.
+    #[must_use]
+    pub fn of_guard(guard: &Guard, facts: Facts<'_>) -> Self {
+        let application = expand(guard.application_group.as_deref().unwrap_or(GLOBAL), facts);
+        Self { process: String::new(), application }
     }
 }
 

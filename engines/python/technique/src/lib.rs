@@ -11,7 +11,9 @@ mod refused;
 mod setup;
 
 pub use directives::MODULE;
-pub use parts::{Alias, CALLABLE, DIR, Daemon, Dir, HeadIsGet, Import, Matcher, SERVER, Server, Where};
+pub use parts::{
+    Alias, CALLABLE, DIR, Daemon, Dir, Guard, HeadIsGet, Import, Matcher, SERVER, Server, Where,
+};
 pub use setup::server_name;
 
 use hostler_config::directives::pool::Isolation;

@@ -36,6 +36,15 @@ pub struct Where {
     pub pass_authorization: Option<bool>,
 }
 
+/// A script that guards: `WSGIAccessScript` and its kin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// The script, absolute.
+    pub script: Box<str>,
+    /// `application-group=`
+    pub application_group: Option<Box<str>>,
+}
+
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
@@ -57,6 +66,12 @@ pub struct Dir {
     pub head_is_get: Option<HeadIsGet>,
     /// `WSGIRestrictProcess`: the process groups that may be chosen.
     pub allowed_groups: Option<Vec<Box<str>>>,
+    /// `WSGIAccessScript`
+    pub access: Option<Guard>,
+    /// `WSGIAuthUserScript`
+    pub users: Option<Guard>,
+    /// `WSGIAuthGroupScript`
+    pub groups: Option<Guard>,
 }
 
 impl Merge for Dir {
@@ -71,6 +86,9 @@ impl Merge for Dir {
             chunked: over(&self.chunked, &other.chunked),
             head_is_get: over(&self.head_is_get, &other.head_is_get),
             allowed_groups: over(&self.allowed_groups, &other.allowed_groups),
+            access: over(&self.access, &other.access),
+            users: over(&self.users, &other.users),
+            groups: over(&self.groups, &other.groups),
         }
     }
 

@@ -11,8 +11,9 @@ const DOC: &str = "mod_python's; refused with what to write instead";
 const HANDLER: &str = "mod_python's programs are written for an interface of its own, which ended in 2010. Of a WSGI \
     application write: WSGIScriptAlias /path /srv/app.wsgi (a file that defines application(environ, start_response)); \
     of a folder of scripts: AddHandler wsgi-script .wsgi with Options +ExecCGI";
-const GUARD: &str = "mod_python's programs can't decide about access here. Write Require lines, or have the WSGI \
-    application decide (with WSGIPassAuthorization On it is told of Authorization)";
+const GUARD: &str = "mod_python's programs are written for an interface of its own, which ended in 2010. Have a script decide \
+    that mod_wsgi would ask: WSGIAccessScript, WSGIAuthUserScript with AuthBasicProvider wsgi, WSGIAuthGroupScript with \
+    Require wsgi-group; or write Require lines";
 const FILTER: &str = "mod_python's filters are not there. Have the WSGI application change its own answers (middleware), or \
     use Substitute";
 const PATH: &str = "write: WSGIPythonPath /folder:/another, or python-path= of WSGIDaemonProcess";

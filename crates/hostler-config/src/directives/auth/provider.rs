@@ -41,6 +41,8 @@ pub enum Provider {
     Cache,
     /// A program's function (`PerlAddAuthnProvider`).
     Program(Box<str>),
+    /// `wsgi`: the script in Python of wherever it is asked (`WSGIAuthUserScript`).
+    Script,
     /// Another one, with settings of its own.
     Alias(Arc<Alias>),
 }
@@ -69,6 +71,7 @@ impl Provider {
             ("dbm", _) => Self::Dbm,
             ("anon", _) => Self::Anonymous,
             ("socache", _) => Self::Cache,
+            ("wsgi", _) => Self::Script,
             ("ldap", _) => {
                 return Err("the server asks no LDAP directory: it would wait for one with each login".into());
             }
@@ -80,7 +83,7 @@ impl Provider {
     /// Whether it can tell digests of passwords.
     pub(super) fn has_digests(&self) -> bool {
         match self {
-            Self::File | Self::Dbm | Self::Cache => true,
+            Self::File | Self::Dbm | Self::Cache | Self::Script => true,
             Self::Anonymous | Self::Program(_) => false,
             Self::Alias(alias) => alias.base.has_digests(),
         }

@@ -64,6 +64,8 @@ pub enum Groups {
     OwnFile(Box<str>),
     /// This AuthDBMGroupFile.
     OwnDbm(DbmFile),
+    /// The script in Python of wherever it is asked (`WSGIAuthGroupScript`).
+    Script,
 }
 
 impl Groups {
@@ -105,6 +107,7 @@ impl Requirement {
             "expr" => expression(command, rest)?,
             "user" => Self::User(Words::parse(command, rest)?),
             "group" => Self::Group(Words::parse(command, rest)?, Groups::File),
+            "wsgi-group" => Self::Group(Words::Plain(plain()), Groups::Script),
             "dbm-group" => Self::Group(Words::parse(command, rest)?, Groups::Dbm),
             "file-owner" => Self::FileOwner,
             "file-group" => Self::FileGroup(Groups::File),

@@ -72,6 +72,7 @@ impl Facts for Client {
             Groups::File => group == "staff" && self.user == Some("ann"),
             Groups::OwnFile(path) => &**path == "/etc/own" && group == "own",
             Groups::Dbm | Groups::OwnDbm(_) => group == "dbm",
+            Groups::Script => group == "script",
         };
         Answer::Ready(is)
     }

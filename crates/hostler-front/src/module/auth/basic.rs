@@ -60,7 +60,6 @@ async fn login(request: &mut Request) -> Outcome {
     // Tools that ban addresses (fail2ban) know these two by their numbers.
     let failure = match said {
         Verdict::Right => {
-            request.user = Some(Bytes::from(credentials.user));
             request.auth_type = Some(Bytes::from_static(b"Basic"));
             return Ok(Flow::Ok);
         }

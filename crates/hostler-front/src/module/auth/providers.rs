@@ -3,6 +3,7 @@
 use super::passwords::Passwords;
 use super::{files, incomplete};
 use crate::hook::plan::plan;
+use crate::hook::registry::{AboutUser, OfUser};
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -74,6 +75,7 @@ async fn by_password(
     let hash = match provider {
         Provider::Cache | Provider::Alias(_) => None,
         Provider::Program(function) => return by_program(request, function, credentials).await,
+        Provider::Script => return by_script(request, credentials).await,
         Provider::Anonymous => return Ok(anonymous(request, dir, credentials)),
         Provider::File => {
             let Some(file) = dir.user_file.as_deref() else {
@@ -119,7 +121,7 @@ async fn by_digest(
 
 /// The digest of a user's password, by the first provider that has one.
 pub(super) async fn stored_digest(
-    request: &Request,
+    request: &mut Request,
     user: &str,
     realm: &str,
 ) -> Result<Option<String>, Halt> {
@@ -135,7 +137,7 @@ pub(super) async fn stored_digest(
 }
 
 async fn stored(
-    request: &Request,
+    request: &mut Request,
     dir: &auth::Dir,
     provider: &Provider,
     user: &str,
@@ -155,6 +157,15 @@ async fn stored(
             let Some(file) = dir.user_dbm() else { return Err(incomplete(request, "AuthDBMUserFile")) };
             let value = files::value(request, &file, vec![format!("{user}:{realm}").into_bytes()]).await?;
             Ok(value.map(|value| String::from_utf8_lossy(dbm::hash(&value)).into_owned()))
+        }
+        Provider::Script => {
+            let said =
+                plan().ask_script(request, user.as_bytes(), AboutUser::Digest(realm.as_bytes())).await?;
+            match said {
+                OfUser::Unknown => Ok(None),
+                OfUser::Digest(digest) => Ok(Some(String::from_utf8_lossy(&digest).into_owned())),
+                _ => Err(Halt::Status(500)),
+            }
         }
         Provider::Anonymous | Provider::Program(_) | Provider::Alias(_) => {
             Err(incomplete(request, "a provider that has digests of passwords"))
@@ -192,6 +203,22 @@ async fn by_program(
         1 => Verdict::Right,
         3 => Verdict::UserNotFound,
         _ => Verdict::Failed,
+    })
+}
+
+/// A script of the site's, which may know the user by another name.
+async fn by_script(request: &mut Request, credentials: &auth::Credentials) -> Result<Verdict, Halt> {
+    let about = AboutUser::Password(&credentials.password);
+    Ok(match plan().ask_script(request, &credentials.user, about).await? {
+        OfUser::Right(name) => {
+            if let Some(name) = name {
+                request.user = Some(name);
+            }
+            Verdict::Right
+        }
+        OfUser::Wrong => Verdict::Wrong,
+        OfUser::Unknown => Verdict::UserNotFound,
+        OfUser::Digest(_) | OfUser::Groups(_) | OfUser::Failed => Verdict::Failed,
     })
 }
 

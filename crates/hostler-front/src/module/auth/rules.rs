@@ -3,6 +3,7 @@
 
 use super::files;
 use crate::hook::plan::plan;
+use crate::hook::registry::{AboutUser, OfUser};
 use crate::limits::aside;
 use crate::log::{self, Severity};
 use crate::request::Request;
@@ -10,6 +11,7 @@ use crate::request::connection::Validity;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::Halt;
 use crate::request::names;
+use bytes::Bytes;
 use hostler_config::directives::auth;
 use hostler_config::directives::authz::{Facts, Groups, Need, Owners, Stop};
 use hostler_expr::{Answer, EvalError, Host};
@@ -23,6 +25,8 @@ pub(super) struct Known {
     client_name: Option<Option<String>>,
     addresses: HashMap<String, Vec<IpAddr>>,
     members: HashMap<(String, Groups), bool>,
+    /// All groups of the user, by a script.
+    groups: Option<Vec<Bytes>>,
     /// The names of the file's owner and group.
     owners: Option<Owners<'static>>,
     /// What functions have said about words of Require; they may say something else of a user.
@@ -40,6 +44,12 @@ impl Known {
                 let found = names::addresses(&name).await;
                 self.addresses.insert(name, found);
             }
+            Need::Membership(group, Groups::Script) => {
+                // Quirk(mod_wsgi): groups are looked up as fields are, in whatever case.
+                let is = |known: &Bytes| known.eq_ignore_ascii_case(group.as_bytes());
+                let member = self.groups_by_script(request).await?.iter().any(is);
+                self.members.insert((group, Groups::Script), member);
+            }
             Need::Membership(group, groups) => {
                 let member = is_member(request, &group, &groups).await?;
                 self.members.insert((group, groups), member);
@@ -56,6 +66,19 @@ impl Known {
     }
 }
 
+impl Known {
+    async fn groups_by_script(&mut self, request: &mut Request) -> Result<&[Bytes], Halt> {
+        if self.groups.is_none() {
+            let user = request.user.clone().unwrap_or_default();
+            let OfUser::Groups(groups) = plan().ask_script(request, &user, AboutUser::Groups).await? else {
+                return Err(Halt::Status(500));
+            };
+            self.groups = Some(groups);
+        }
+        Ok(self.groups.as_deref().unwrap_or_default())
+    }
+}
+
 /// Whether the user is in a group, by a file of groups.
 async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bool, Halt> {
     let dir = &request.resource.dir.auth;
@@ -65,6 +88,8 @@ async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bo
         Groups::OwnFile(path) => (Some(path.clone()), None),
         Groups::Dbm => (None, dir.group_dbm()),
         Groups::OwnDbm(file) => (None, Some(file.clone())),
+        // Asked for all groups at once.
+        Groups::Script => return Err(Halt::Status(500)),
     };
     if let Some(path) = text {
         let (user, group) = (String::from_utf8_lossy(&user).into_owned(), group.to_owned());

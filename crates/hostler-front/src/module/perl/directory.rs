@@ -153,5 +153,6 @@ fn group(groups: &Groups) -> &'static str {
     match groups {
         Groups::File | Groups::OwnFile(_) => "group",
         Groups::Dbm | Groups::OwnDbm(_) => "dbm-group",
+        Groups::Script => "wsgi-group",
     }
 }

@@ -1,0 +1,99 @@
+//! Scripts in Python that decide who may see what. What they may say is in `conformance/cases/wsgi-guards.toml`, beside mod_wsgi
+//! itself; here is whose process they run in, and what happens where they cannot be asked.
+
+use hostler_tests::{SITE_UID, Server, Site, is_root, needs_program};
+use std::fs;
+
+macro_rules! needs_python {
+    () => {
+        needs_program!("/usr/bin/python3")
+    };
+}
+
+const GUARD: &str = "
+import os
+def allow_access(environ, host):
+    return environ.get('HTTP_X_LET') == 'in'
+def check_password(environ, user, password):
+    return \"%s-%d\" % (user, os.getuid()) if password == 'right' else None
+def groups_for_user(environ, user):
+    return ['staff'] if user.startswith('ann') else []
+";
+
+/// A site with a page below `/x`, guarded so.
+fn site(guarded: &str, config: &str) -> Site {
+    let config = format!("{config}<Location /x>\n{guarded}\n</Location>\n");
+    Site::new().file("guard.py", GUARD).file("htdocs/x/page.txt", "the page").config(&config)
+}
+
+const LOGIN: &str = "AuthType Basic\nAuthName x\nAuthBasicProvider wsgi\nWSGIAuthUserScript @ROOT@/guard.py\n\
+                     WSGIAuthGroupScript @ROOT@/guard.py\nRequire wsgi-group staff";
+
+/// Logs in as ann, ron or, with the wrong password, ann.
+const ANN: &str = "Authorization: Basic YW5uOnJpZ2h0\r\n";
+const RON: &str = "Authorization: Basic cm9uOnJpZ2h0\r\n";
+const WRONG: &str = "Authorization: Basic YW5uOndyb25n\r\n";
+
+fn status(server: &Server, fields: &str) -> u16 {
+    server.get_with("/x/page.txt", &format!("Host: localhost\r\n{fields}")).status
+}
+
+#[test]
+fn a_script_is_asked_for_each_request_whatever_is_remembered_of_a_url() {
+    needs_python!();
+    let server = site("WSGIAccessScript @ROOT@/guard.py", "").start();
+    for _ in 0..3 {
+        assert_eq!(status(&server, "X-Let: in\r\n"), 200, "{}", server.error_log());
+        assert_eq!(status(&server, ""), 403);
+    }
+}
+
+#[test]
+fn it_runs_as_the_site_s_user_and_says_what_the_user_is_called() {
+    needs_python!();
+    let server = site(LOGIN, "LogFormat \"%u %s\" user\nCustomLog logs/users.log user\n").start();
+    for (fields, expected) in [(ANN, 200), (RON, 401), (WRONG, 401), ("", 401)] {
+        assert_eq!(status(&server, fields), expected, "{fields} {}", server.error_log());
+    }
+    let uid = if is_root() { SITE_UID } else { rustix::process::geteuid().as_raw() };
+    let users = fs::read_to_string(server.site().path("logs/users.log")).unwrap();
+    assert_eq!(users, format!("ann-{uid} 200\nron-{uid} 401\nann 401\n- 401\n"));
+}
+
+#[test]
+fn a_name_that_is_no_text_lets_nobody_in() {
+    needs_python!();
+    // Apache's process crashes.
+    let server = site(LOGIN, "").start();
+    assert_eq!(status(&server, "Authorization: Basic 5DrU\r\n"), 500);
+    let _ = server.await_error("UnicodeDecodeError");
+    assert_eq!(status(&server, ANN), 200);
+}
+
+#[test]
+fn one_that_is_written_anew_is_loaded_anew() {
+    needs_python!();
+    let server = site("WSGIAccessScript @ROOT@/guard.py", "").start();
+    assert_eq!(status(&server, ""), 403);
+    let file = server.site().path("guard.py");
+    fs::write(&file, "def allow_access(environ, host):\n    return True  # for everybody\n").unwrap();
+    assert_eq!(status(&server, ""), 200);
+    fs::write(&file, "def allow_access(environ, host): broken\n").unwrap();
+    assert_eq!(status(&server, "X-Let: in\r\n"), 403);
+}
+
+#[test]
+fn nobody_passes_where_a_script_cannot_be_asked() {
+    needs_python!();
+    for guarded in ["WSGIAccessScript @ROOT@/guard.py", LOGIN] {
+        // The interpreter is not there.
+        let server = site(guarded, "WSGIPythonHome @ROOT@/nothing\n").start();
+        assert_eq!(status(&server, &format!("X-Let: in\r\n{ANN}")), 500);
+        let _ = server.await_error("there is no such folder");
+    }
+    // What ends its process answers nothing.
+    let server = site("WSGIAccessScript @ROOT@/guard.py", "")
+        .file("guard.py", "import os\ndef allow_access(environ, host):\n    os._exit(0)\n")
+        .start();
+    assert_eq!(status(&server, "X-Let: in\r\n"), 502);
+}
