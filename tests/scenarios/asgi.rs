@@ -253,6 +253,32 @@ fn workers_are_as_many_as_is_said() {
     });
 }
 
+#[test]
+fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
+    needs_python!();
+    let here = "async def app(scope, receive, send):\n    await say(send, here == os.getppid())\n";
+    let threads =
+        "import threading\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()\n";
+    let sockets = "import socket\nkept = socket.socketpair()\n";
+    let cases = [
+        ("", 2, "", "True", None),
+        ("", 1, "", "False", None),
+        ("", 1, "HostlerPythonPreload on\n", "True", None),
+        ("", 2, "HostlerPythonPreload off\n", "False", None),
+        (threads, 2, "", "False", Some("it starts threads (2)")),
+        (sockets, 2, "", "False", Some("it opens connections (2)")),
+    ];
+    for (begins, workers, config, expected, why) in cases {
+        let text = format!("{begins}here = os.getpid()\n{here}");
+        let config = format!("{config}<Location />\nASGIApp app/app.py workers={workers}\n</Location>\n");
+        let server = site(&text, &config).start();
+        assert_eq!(server.get("/").text(), expected, "{begins}{config}{}", server.error_log());
+        if let Some(why) = why {
+            let _ = server.await_error(why);
+        }
+    }
+}
+
 const LIFESPAN: &str = r#"
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The modules, those first that others need.
-const MODULES: [(&str, &str); 9] = [
+const MODULES: [(&str, &str); 10] = [
     ("wire", include_str!("asgi/wire.py")),
     ("codec", include_str!("asgi/codec.py")),
     ("http", include_str!("asgi/http.py")),
@@ -19,6 +19,7 @@ const MODULES: [(&str, &str); 9] = [
     ("program", include_str!("asgi/program.py")),
     ("lifespan", include_str!("asgi/lifespan.py")),
     ("worker", include_str!("asgi/worker.py")),
+    ("trial", include_str!("asgi/trial.py")),
     ("main", include_str!("asgi/main.py")),
 ];
 

@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 
-from . import program, wire, worker
+from . import program, trial, wire, worker
 
 # First and longest pause after no worker could begin, and after one has died young, in seconds.
 PAUSES = (1, 30)
@@ -140,8 +140,12 @@ class Parent:
     # Workers.
 
     def _preload(self):
-        """Imports before workers are forked, if that is wanted (HostlerPythonPreload on)."""
-        if self._options.text("preload") != "on":
+        """Imports before workers are forked, if that can be (HostlerPythonPreload); a single one would share it with nobody."""
+        mode = self._options.text("preload", "off")
+        if mode == "off" or (mode == "auto" and self._many == 1):
+            return
+        if mode == "auto" and (why := trial.run(self._options.text("app"), self._timeout)):
+            say("the application is imported in each worker, not before workers are forked: " + why)
             return
         try:
             self._application, self._file = program.load(self._options.text("app"))

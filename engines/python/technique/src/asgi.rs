@@ -129,6 +129,14 @@ fn set(app: &mut App, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn preload(preload: Preload) -> &'static str {
+    match preload {
+        Preload::Auto => "auto",
+        Preload::On => "on",
+        Preload::Off => "off",
+    }
+}
+
 /// With what the program that serves an application is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
@@ -176,7 +184,7 @@ pub fn program(config: &Config, server: &Server, dir: &DirConfig, app: &App) -> 
         ("requests", daemon.and_then(|daemon| daemon.maximum_requests).map(|count| count.to_string())),
         ("max-message", app.max_message.map(|bytes| bytes.to_string())),
         ("ping", app.ping.map(|seconds| seconds.to_string())),
-        ("preload", (own.preload == Some(Preload::On)).then(|| "on".to_owned())),
+        ("preload", Some(preload(own.preload.unwrap_or_default()).to_owned())),
         ("reload", dir.part(&WSGI_DIR).reloading.unwrap_or(true).then(|| "on".to_owned())),
     ];
     options
