@@ -79,6 +79,7 @@ test|unpack:tomcat10|tomcat10|Tomcat's own applications: its first page, documen
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
 bench|cmd:gunicorn|gunicorn|a WSGI server to measure beside
+bench|python|uvicorn and granian|ASGI and WSGI servers to measure beside (from PyPI, below target/oracle)
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE
 }
@@ -113,6 +114,7 @@ present() { # present PROBE
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;
     # Unpacked, it also takes libraries.
     postgresql) runs_postgres /usr/lib/postgresql || runs_postgres target/oracle/postgresql/usr/lib/postgresql ;;
+    python) [ -x target/oracle/python/bin/granian ] && [ -x target/oracle/python/bin/uvicorn ] ;;
     nginx) command -v nginx >/dev/null || [ -d target/oracle/nginx ] ;;
   esac
 }
@@ -155,6 +157,15 @@ unpack() { # unpack NAME: a copy of the package below target/oracle; needs no ro
   fi
   rm -rf "$work"
   [ -d "target/oracle/$1" ]
+}
+
+# Servers of PyPI's, beside the modules that the system has.
+make_environment() {
+  local folder=target/oracle/python
+  rm -rf $folder
+  mkdir -p target/oracle
+  /usr/bin/python3 -m venv --system-site-packages $folder &&
+    $folder/bin/pip install --quiet --disable-pip-version-check 'uvicorn[standard]' granian </dev/null
 }
 
 server_package() { # PostgreSQL's package has its version in its name: postgresql-15
@@ -247,7 +258,7 @@ apt_install() { # apt_install ROOT PACKAGE...
 
 main() {
   if [ "$goal" = cargo ]; then find_cargo || true; return; fi
-  local missing=() copies=() for_goal probe package why root left=0
+  local missing=() copies=() environment=no for_goal probe package why root left=0
   includes build
   check_rust
   while IFS='|' read -r for_goal probe package why; do
@@ -255,10 +266,11 @@ main() {
     say "$package is missing: $why"
     case $probe in
       unpack:*|postgresql|nginx) copies+=("$package") ;;
+      python) environment=yes ;;
       *) missing+=("$package") ;;
     esac
   done < <(needs)
-  [ ${#missing[@]} = 0 ] && [ ${#copies[@]} = 0 ] && return 0
+  [ ${#missing[@]} = 0 ] && [ ${#copies[@]} = 0 ] && [ $environment = no ] && return 0
 
   if ! command -v apt-get >/dev/null; then
     say 'this system has no apt-get: please install the above with its own package manager (names may differ)'
@@ -276,6 +288,11 @@ main() {
       [ -d "target/oracle/$package" ] || unpack "$package" || say "could not fetch $package"
       if [ "$package" = postgresql ] && [ "$root" != - ]; then install_server_libraries "$root"; fi
     done
+  fi
+
+  if [ $environment = yes ]; then
+    say 'making the virtual environment target/oracle/python'
+    make_environment || say 'could not make it'
   fi
 
   while IFS='|' read -r for_goal probe package why; do

@@ -65,7 +65,7 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 20] = [
+const PARTS: [(&str, Part); 21] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
     ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
@@ -75,6 +75,7 @@ const PARTS: [(&str, Part); 20] = [
     ("php", |options, report| lab::scenario("php", options, report)),
     ("wordpress", |options, report| lab::scenario("wordpress", options, report)),
     ("sockets", |options, report| lab::scenario("sockets", options, report)),
+    ("python", |options, report| lab::scenario("python", options, report)),
     ("proxy", |options, report| lab::scenario("proxy", options, report)),
     ("servlets", |options, report| lab::scenario("servlets", options, report)),
     ("limit", limit::run),

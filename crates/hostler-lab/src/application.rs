@@ -9,8 +9,8 @@
 //! | `registry` | `/light`, `/heavy` (handlers), `/perl/light.pl`, `/perl/heavy.pl` (Registry), `/psgi`, `/cgi-perl/hello.pl`, `/cgi-c/hello` |
 //! | `include` | `/small.html` (4 kB), `/large.bin` (10 MB), `/page.shtml` |
 //! | `isolation` | at the hosts `a.test` and `b.test`: `/handler`, `/cgi-bin/hello.pl`, `/django/`, `/wordpress/`, `/wordpress-cgi/` |
-//! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
-//! | `hello` | `/fastcgi-c/hello`, `/fastcgi/hello`, `/php/hello.php`, `/servlet/hello` |
+//! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/asgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
+//! | `hello` | `/fastcgi-c/hello`, `/fastcgi/hello`, `/php/hello.php`, `/servlet/hello`, `/wsgi/hello`, `/asgi/hello` |
 //! | `proxy` | `/proxy/hello`, `/proxy/large.bin` (10 MB), which a server behind answers |
 //! | `wordpress` | `/wordpress/` |
 //! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |

@@ -56,6 +56,8 @@ pub struct Site {
     pub first: BTreeMap<String, String>,
     /// PHP's settings for php-fpm, below the folder; others are told by their configuration.
     pub php_ini: Option<PathBuf>,
+    /// The module in `wsgi` and `asgi` that has `application`, for servers that take one.
+    pub python: Option<&'static str>,
     /// Processor share all its processes may use together: 0.1 is a tenth of one core.
     pub cpu: Option<f64>,
     /// Exactly so many workers, for those that have a pool of them: Hostler, Apache prefork and itk, Starman.

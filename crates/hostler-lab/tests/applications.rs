@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const TECHNIQUES: [(&str, &str); 11] = [
+const TECHNIQUES: [(&str, &str); 12] = [
     ("cgi-c", "/cgi-c/comments"),
     ("cgi-perl", "/cgi-perl/comments.pl"),
     ("registry", "/perl/comments.pl"),
@@ -22,15 +22,19 @@ const TECHNIQUES: [(&str, &str); 11] = [
     ("fastcgi", "/fastcgi/comments"),
     ("php", "/php/comments.php"),
     ("wsgi", "/wsgi/comments"),
+    ("asgi", "/asgi/comments"),
     ("servlet", "/servlet/comments"),
     ("jsp", "/servlet/comments.jsp"),
 ];
 /// Who serves them, and which: Hostler all, Apache prefork those that are not only somebody else's.
-const PEERS: [(&str, &[&str]); 6] = [
+const PEERS: [(&str, &[&str]); 9] = [
     ("apache-prefork", &["cgi-c", "cgi-perl", "registry", "handler", "fastcgi-c", "fastcgi", "php", "wsgi"]),
     ("starman", &["psgi"]),
     ("nginx-fpm", &["php"]),
     ("gunicorn", &["wsgi"]),
+    ("uvicorn", &["asgi"]),
+    ("granian", &["wsgi"]),
+    ("granian-asgi", &["asgi"]),
     ("apache-ajp", &["servlet", "jsp"]),
     ("tomcat", &["servlet", "jsp"]),
 ];
@@ -165,11 +169,13 @@ fn forked_programs_say_what_started_ones_say() {
 }
 
 /// Who serves which of `hello`.
-const HELLO: [(&str, &str, &[&str]); 4] = [
+const HELLO: [(&str, &str, &[&str]); 6] = [
     ("fastcgi-c", "/fastcgi-c/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),
     ("fastcgi", "/fastcgi/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),
     ("php", "/php/hello.php", &["hostler", "apache-prefork", "nginx-fpm", "apache-fpm"]),
     ("servlet", "/servlet/hello", &["hostler", "tomcat", "hostler-ajp", "apache-ajp"]),
+    ("wsgi", "/wsgi/hello", &["hostler", "apache-prefork", "apache-event", "gunicorn", "granian"]),
+    ("asgi", "/asgi/hello", &["hostler", "uvicorn", "granian-asgi"]),
 ];
 
 #[test]

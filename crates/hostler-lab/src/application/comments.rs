@@ -20,6 +20,7 @@ const FILES: Files = files!["comments":
     "fastcgi/comments.fcgi",
     "php/comments.php",
     "wsgi/comments.py",
+    "asgi/comments.py",
     "java/Comments.java",
     "servlet/comments.jsp",
     "servlet/WEB-INF/web.xml",
@@ -110,7 +111,8 @@ pub(super) fn techniques(database: Database) -> Vec<Technique> {
     let fastcgi_c = store.clone().or_else(|| compile::unavailable(fastcgi(database.needs())));
     all.push(probe::fastcgi("fastcgi-c", fastcgi_c));
     all.push(probe::fastcgi("fastcgi", store.clone().or_else(|| probe::perl(&["FCGI"], "libfcgi-perl"))));
-    all.push(probe::wsgi(store.clone().or_else(|| probe::python(database.python()))));
+    let python = store.clone().or_else(|| probe::python(database.python()));
+    all.extend([probe::wsgi(python.clone()), probe::asgi(python)]);
     let servlet = store.or_else(|| java::unavailable(Some(database.jdbc())));
     all.extend(["servlet", "jsp"].map(|name| probe::servlet(name, servlet.clone())));
     all
@@ -130,6 +132,8 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
     }
     let (dsn, writable, server) = store(database, root)?;
     prepare(root, &dsn)?;
+    // Nobody sets variables for an ASGI application's process.
+    files::write(root, "asgi/dsn", dsn.as_bytes())?;
     let configuration = CONFIGURATION.replace("@DSN@", &dsn).replace("@DRIVER@", database.driver().0);
     let mut hostler = HOSTLER.to_owned();
     if java::unavailable(Some(database.jdbc())).is_none() {
@@ -144,6 +148,7 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
         configuration,
         own,
         environment: vec![("COMMENTS_DSN".to_owned(), dsn)],
+        python: Some("comments"),
         writable,
         ..Site::default()
     };

@@ -1,4 +1,4 @@
-//! The least that a program can do, in techniques that have a pool: FastCGI, PHP, servlets. For `cargo xtask bench`.
+//! The least that a program can do, in techniques that have a pool: FastCGI, PHP, servlets, WSGI, ASGI. For `cargo xtask bench`.
 
 use super::compile::{self, Needs};
 use super::files::{self, Files, files};
@@ -15,11 +15,14 @@ const FILES: Files = files!["hello":
     "php.ini",
     "java/Hello.java",
     "servlet/WEB-INF/web.xml",
+    "wsgi/hello.py",
+    "asgi/hello.py",
     "htdocs/index.html",
 ];
 
 const CONFIGURATION: &str = include_str!("../../../../lab/applications/hello/site.conf");
 const SERVLETS: &str = include_str!("../../../../lab/applications/hello/hostler-servlet.conf");
+const ASGI: &str = include_str!("../../../../lab/applications/hello/hostler-asgi.conf");
 const AJP: &str = include_str!("../../../../lab/applications/hello/ajp.conf");
 /// What only one contestant reads.
 const OWN: [(&str, &str); 6] = [
@@ -42,6 +45,8 @@ pub(super) fn techniques() -> Vec<Technique> {
         probe::fastcgi("fastcgi", probe::perl(&["FCGI"], "libfcgi-perl")),
         probe::php(None),
         probe::servlet("servlet", java::unavailable(None)),
+        probe::wsgi(probe::python(("sys", "python3"))),
+        probe::asgi(probe::python(("sys", "python3"))),
     ]
 }
 
@@ -49,7 +54,7 @@ pub(super) fn lay_out(root: &Path) -> Result<Site> {
     files::write_all(root, FILES)?;
     let mut own: BTreeMap<_, _> =
         OWN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    let mut first = BTreeMap::new();
+    let (mut first, mut hostler) = (BTreeMap::new(), ASGI.to_owned());
     if compile::unavailable(FASTCGI).is_none() {
         compile::compile(root, "fastcgi-c/hello.c", "fastcgi-c/hello", FASTCGI)?;
         first.insert("nginx".to_owned(), PROGRAMS.to_owned());
@@ -57,14 +62,16 @@ pub(super) fn lay_out(root: &Path) -> Result<Site> {
     if java::unavailable(None).is_none() {
         files::make_folder(root, Path::new("servlet/WEB-INF/classes"))?;
         java::compile(root, "java/Hello.java", "servlet/WEB-INF/classes")?;
-        own.insert("hostler".to_owned(), SERVLETS.to_owned());
+        hostler.push_str(SERVLETS);
     }
+    own.insert("hostler".to_owned(), hostler);
     Ok(Site {
         root: root.to_owned(),
         configuration: CONFIGURATION.to_owned(),
         own,
         first,
         php_ini: Some("php.ini".into()),
+        python: Some("hello"),
         ..Site::default()
     })
 }

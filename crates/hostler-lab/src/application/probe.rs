@@ -24,10 +24,11 @@ pub(super) fn technique(name: &'static str, unavailable: Option<String>) -> Tech
 }
 
 /// Techniques that not every Hostler has, each with a directive that tells whether it does.
-const ASKED: [(&str, &str, &str); 4] = [
+const ASKED: [(&str, &str, &str); 5] = [
     ("fastcgi", "FastCGI", "FcgidMaxProcesses 5"),
     ("php", "PHP", "php_admin_value memory_limit 64M"),
     ("wsgi", "Python (WSGI)", "WSGIScriptAlias /python /nonexistent"),
+    ("asgi", "Python (ASGI)", "ASGIApp nothing:app"),
     ("servlet", "servlets", "ServletApp /servlet /nonexistent"),
 ];
 
@@ -60,9 +61,19 @@ pub(super) fn wsgi(unavailable: Option<String>) -> Technique {
     with_module("wsgi", unavailable, ("wsgi", "libapache2-mod-wsgi-py3"), "wsgi")
 }
 
+/// ASGI.
+pub(super) fn asgi(unavailable: Option<String>) -> Technique {
+    of_hostler("asgi", "asgi", unavailable)
+}
+
 /// Servlets, or JSP.
 pub(super) fn servlet(name: &'static str, unavailable: Option<String>) -> Technique {
-    let hostler = hostler_lacks("servlet").map(|why| ("hostler", why));
+    of_hostler(name, "servlet", unavailable)
+}
+
+/// One that only peers made for it have beside Hostler.
+fn of_hostler(name: &'static str, asked: &str, unavailable: Option<String>) -> Technique {
+    let hostler = hostler_lacks(asked).map(|why| ("hostler", why));
     Technique { name, unavailable, lacking: hostler.into_iter().collect() }
 }
 

@@ -1,5 +1,5 @@
 //! Contestants that are more than one server, or none that reads a configuration of its own: nginx before php-fpm, Apache
-//! before a Tomcat, a Tomcat, gunicorn. Each is one command, a script where something has to be started first.
+//! before a Tomcat, a Tomcat, gunicorn, uvicorn, Granian. Each is one command, a script where something has to be started first.
 
 use super::Site;
 use super::configuration::Place;
@@ -146,15 +146,48 @@ pub(super) fn tomcat_at(site: &Site, place: Place<'_>, port: u16) -> Result<Vec<
 }
 
 /// Gunicorn's arguments. Five workers: twice the processors and one, as its documentation has it for two.
-pub(super) fn gunicorn(site: &Site, place: Place<'_>) -> Vec<String> {
+pub(super) fn gunicorn(site: &Site, place: Place<'_>) -> Result<Vec<String>> {
     let mut words = vec![format!("--bind=127.0.0.1:{}", place.port), "--worker-tmp-dir=/dev/shm".to_owned()];
     if geteuid().is_root() {
         words.extend([format!("--user={}", site_user()), format!("--group={}", site_user())]);
     }
     words.push(format!("--workers={}", site.workers.unwrap_or(5)));
     words.push(format!("--chdir={}", site.root.join("wsgi").display()));
-    words.push("comments:application".to_owned());
-    words
+    words.push(application_in_python(site)?);
+    Ok(words)
+}
+
+fn application_in_python(site: &Site) -> Result<String> {
+    Ok(format!("{}:application", site.python.context("this application has no program in Python")?))
+}
+
+/// Uvicorn's command, with uvloop and httptools where its environment has them. As many workers as gunicorn's.
+pub(super) fn uvicorn(site: &Site, place: Place<'_>, program: Vec<String>) -> Result<Vec<String>> {
+    let mut words = as_site_user()?;
+    words.extend(program);
+    words.extend(["--host=127.0.0.1".to_owned(), format!("--port={}", place.port)]);
+    words.extend(["--no-access-log", "--log-level=warning", "--lifespan=off"].map(str::to_owned));
+    words.push(format!("--workers={}", site.workers.unwrap_or(5)));
+    words.push(format!("--app-dir={}", site.root.join("asgi").display()));
+    words.push(application_in_python(site)?);
+    Ok(words)
+}
+
+/// Granian's command.
+pub(super) fn granian(
+    site: &Site,
+    place: Place<'_>,
+    program: Vec<String>,
+    interface: &str,
+) -> Result<Vec<String>> {
+    let mut words = as_site_user()?;
+    words.extend(program);
+    words.extend([format!("--interface={interface}"), "--host=127.0.0.1".to_owned()]);
+    words.extend([format!("--port={}", place.port), "--no-access-log".to_owned()]);
+    words.extend(["--log-level=warning".to_owned(), format!("--workers={}", site.workers.unwrap_or(5))]);
+    words.push(format!("--working-dir={}", site.root.join(interface).display()));
+    words.push(application_in_python(site)?);
+    Ok(words)
 }
 
 /// What a Tomcat beside another server writes.

@@ -43,7 +43,9 @@ pub(super) fn text(kind: Kind, site: &Site, place: Place<'_>) -> String {
             format!("{COMMON}{user}{own}\n")
         }
         Kind::Nginx | Kind::NginxFpm => nginx(own, site.own.get("nginx-http").map_or("", String::as_str)),
-        Kind::Starman | Kind::Gunicorn | Kind::Tomcat => String::new(),
+        Kind::Starman | Kind::Gunicorn | Kind::Uvicorn | Kind::Granian | Kind::GranianAsgi | Kind::Tomcat => {
+            String::new()
+        }
     };
     filled(&text, kind, site, place)
 }

@@ -25,11 +25,16 @@ pub(super) enum Kind {
     NginxFpm,
     Starman,
     Gunicorn,
+    Uvicorn,
+    /// For WSGI.
+    Granian,
+    /// For ASGI.
+    GranianAsgi,
     Tomcat,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Hostler,
         Self::HostlerAjp,
         Self::ApachePrefork,
@@ -41,6 +46,9 @@ impl Kind {
         Self::NginxFpm,
         Self::Starman,
         Self::Gunicorn,
+        Self::Uvicorn,
+        Self::Granian,
+        Self::GranianAsgi,
         Self::Tomcat,
     ];
 
@@ -58,6 +66,9 @@ impl Kind {
             Self::NginxFpm => "nginx-fpm",
             Self::Starman => "starman",
             Self::Gunicorn => "gunicorn",
+            Self::Uvicorn => "uvicorn",
+            Self::Granian => "granian",
+            Self::GranianAsgi => "granian-asgi",
             Self::Tomcat => "tomcat",
         }
     }
@@ -88,6 +99,9 @@ impl Kind {
             Self::NginxFpm => "nginx and php-fpm",
             Self::Starman => "Starman",
             Self::Gunicorn => "gunicorn",
+            Self::Uvicorn => "uvicorn",
+            Self::Granian => "Granian",
+            Self::GranianAsgi => "Granian (ASGI)",
             Self::Tomcat => "Tomcat",
         }
     }
@@ -98,6 +112,8 @@ impl Kind {
             Self::Hostler | Self::HostlerAjp => hostler(),
             Self::Nginx | Self::NginxFpm => installed("nginx").or_else(unpacked_nginx),
             Self::Gunicorn => installed("gunicorn"),
+            Self::Uvicorn => of_environment("uvicorn"),
+            Self::Granian | Self::GranianAsgi => of_environment("granian"),
             Self::Tomcat => companion::tomcat()?.into_iter().next(),
             Self::Starman => installed("starman"),
             Self::ApachePrefork | Self::ApacheEvent | Self::ApacheItk | Self::ApacheAjp | Self::ApacheFpm => {
@@ -151,6 +167,9 @@ impl Kind {
             Self::ApacheItk => "apt-get install apache2-bin libapache2-mpm-itk",
             Self::Nginx | Self::NginxFpm => "apt-get install nginx-light",
             Self::Gunicorn => "apt-get install gunicorn",
+            Self::Uvicorn | Self::Granian | Self::GranianAsgi => {
+                "./setup.sh bench installs it below target/oracle"
+            }
             Self::Tomcat => {
                 "apt-get install libtomcat10-embed-java libtomcat10-java libeclipse-jdt-core-java"
             }
@@ -163,9 +182,8 @@ impl Kind {
         if self == Self::Tomcat {
             return tomcat_version(&self.program()?);
         }
-        let says_it_at_length =
-            matches!(self, Self::Hostler | Self::HostlerAjp | Self::Starman | Self::Gunicorn);
-        let flag = if says_it_at_length { "--version" } else { "-v" };
+        let has_short = self.is_apache() || matches!(self, Self::Nginx | Self::NginxFpm);
+        let flag = if has_short { "-v" } else { "--version" };
         let output = Command::new(self.program()?).arg(flag).output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text);
@@ -199,6 +217,13 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/sbin", "/bin"];
     let folders = std::env::split_paths(&path).chain(usual.into_iter().map(PathBuf::from));
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// A program of the virtual environment that `setup.sh` makes of packages that the system does not have.
+pub(super) fn of_environment(name: &str) -> Option<PathBuf> {
+    let this = std::env::current_exe().ok()?;
+    let places = this.ancestors().map(|folder| folder.join("oracle/python/bin").join(name));
+    places.take(5).find(|path| path.is_file())
 }
 
 /// Where a developer's checkout keeps it without installing it.

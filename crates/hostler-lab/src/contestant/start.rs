@@ -131,7 +131,10 @@ fn arguments(kind: Kind, site: &Site, place: Place<'_>, file: &Path) -> Result<V
                 words = companion::before_tomcat(site, place, &words)?;
             }
         }
-        Kind::Gunicorn => words.extend(companion::gunicorn(site, place)),
+        Kind::Gunicorn => words.extend(companion::gunicorn(site, place)?),
+        Kind::Uvicorn => words = companion::uvicorn(site, place, words)?,
+        Kind::Granian => words = companion::granian(site, place, words, "wsgi")?,
+        Kind::GranianAsgi => words = companion::granian(site, place, words, "asgi")?,
         Kind::Tomcat => words = companion::tomcat_at(site, place, place.port)?,
         Kind::ApacheAjp => {
             words.extend(["-DFOREGROUND".to_owned(), "-f".to_owned(), file]);

@@ -16,6 +16,9 @@ const CONTESTANTS: &[&str] = &[
     "nginx-fpm",
     "starman",
     "gunicorn",
+    "uvicorn",
+    "granian",
+    "granian-asgi",
     "tomcat",
 ];
 
