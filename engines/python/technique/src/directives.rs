@@ -382,7 +382,7 @@ fn guarding(command: &Command<'_>, args: &Args) -> Result<Guard, String> {
     for option in options {
         match option.split_once('=') {
             Some(("application-group", name)) if !name.is_empty() => {
-                guard.application_group = Some(name.into())
+                guard.application_group = Some(name.into());
             }
             _ => return Err(format!("the option \"{option}\" is none that it has")),
         }

@@ -67,20 +67,23 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
 fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     let target = &request.client.target[..];
     let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    if sent.starts_with(b"/") && decoded(sent) == request.target.uri {
+    // Slashes may have been left as they were (AllowEncodedSlashes NoDecode).
+    let is_it = || [false, true].iter().any(|keeps| decoded(sent, *keeps) == request.target.uri);
+    if sent.starts_with(b"/") && is_it() {
         sent.into()
     } else {
         escape_path(&request.target.uri).into()
     }
 }
 
-fn decoded(path: &[u8]) -> Vec<u8> {
+/// `keeps_slashes`: what stands for a slash stays as it is.
+fn decoded(path: &[u8], keeps_slashes: bool) -> Vec<u8> {
     let digit = |at: usize| path.get(at).and_then(|byte| (*byte as char).to_digit(16));
     let mut out = Vec::with_capacity(path.len());
     let mut at = 0;
     while let Some(byte) = path.get(at) {
         match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
+            (b'%', Some(high), Some(low)) if !(keeps_slashes && (high, low) == (2, 15)) => {
                 out.push((high * 16 + low) as u8);
                 at += 3;
             }
@@ -162,6 +165,7 @@ mod tests {
 
     #[test]
     fn a_path_is_decoded_as_it_was_sent() {
-        assert_eq!(decoded(b"/a%20b/%C3%A4%zz%2"), b"/a b/\xc3\xa4%zz%2");
+        assert_eq!(decoded(b"/a%20b/%C3%A4%zz%2%2f", false), b"/a b/\xc3\xa4%zz%2/");
+        assert_eq!(decoded(b"/a%20b%2fc%2F", true), b"/a b%2fc%2F");
     }
 }
