@@ -91,7 +91,8 @@ async def app(scope, receive, send):
 #[test]
 fn a_slash_that_is_left_as_it_was_is_told_as_it_was_sent() {
     needs_python!();
-    let text = "async def app(scope, receive, send):\n    await say(send, (scope['path'], scope['raw_path']))\n";
+    let text =
+        "async def app(scope, receive, send):\n    await say(send, (scope['path'], scope['raw_path']))\n";
     let server = site(text, "AllowEncodedSlashes NoDecode\n").start();
     assert_eq!(server.get("/a%2Fb%20%c3%a4").text(), "('/a%2Fb \u{e4}', b'/a%2Fb%20%c3%a4')");
 }

@@ -69,11 +69,7 @@ fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     // Slashes may have been left as they were (AllowEncodedSlashes NoDecode).
     let is_it = || [false, true].iter().any(|keeps| decoded(sent, *keeps) == request.target.uri);
-    if sent.starts_with(b"/") && is_it() {
-        sent.into()
-    } else {
-        escape_path(&request.target.uri).into()
-    }
+    if sent.starts_with(b"/") && is_it() { sent.into() } else { escape_path(&request.target.uri).into() }
 }
 
 /// `keeps_slashes`: what stands for a slash stays as it is.
