@@ -77,7 +77,8 @@ public class Asked extends HttpServlet {
                 Raw raw = q.upgrade(Raw.class);
                 raw.said = q.getRemoteAddr() + " " + q.getRemoteUser() + " " + q.getAuthType() + " " + q.isSecure() + " "
                     + q.getScheme() + " " + q.getServerName() + ":" + q.getServerPort() + " " + q.getHeader("Host") + " "
-                    + q.getRequestURI() + "?" + q.getQueryString() + " " + q.getHeader("Hostler-Facts") + " " + q.getHeader("X-Named");
+                    + q.getRequestURI() + "?" + q.getQueryString() + " " + q.getHeader("Hostler-Facts") + " " + q.getHeader("X-Named")
+                    + " " + (q.getRemotePort() > 0) + " " + q.getLocalAddr() + " " + q.getLocalName();
             }
             case "/exit" -> System.exit(9);
             case "/fill" -> { List<byte[]> all = new ArrayList<>(); for (;;) all.add(new byte[1 << 20]); }
@@ -252,7 +253,8 @@ fn a_connection_changes_to_another_protocol() {
     assert!(until(&mut client, b"\r\n\r\n").starts_with("HTTP/1.1 101 "), "{}", server.error_log());
     assert_eq!(
         until(&mut client, b"\n"),
-        "127.0.0.1 alice Basic false http www.example.com:8042 www.example.com:8042 /shop/do/raw?x=%20y null null\n"
+        "127.0.0.1 alice Basic false http www.example.com:8042 www.example.com:8042 /shop/do/raw?x=%20y null null \
+         true 127.0.0.1 www.example.com\n"
     );
     client.send("echo\n");
     assert_eq!(until(&mut client, b"\n"), "echo\n");

@@ -40,6 +40,8 @@ final class Facts extends ValveBase {
         Object name = request.getAttribute(SERVER_NAME);
         if (name != null) {
             request.getCoyoteRequest().serverName().setString(name.toString());
+            // Until here it was the virtual host's number, too.
+            request.getCoyoteRequest().localName().setString(name.toString());
             request.removeAttribute(SERVER_NAME);
         }
         getNext().invoke(request, response);

@@ -52,6 +52,7 @@ final class Told {
         coyote.setRemotePort(Integer.parseInt(facts.getOrDefault("port", "0")));
         coyote.localAddr().setString(facts.getOrDefault("local", ""));
         coyote.serverName().setString(facts.getOrDefault("name", ""));
+        coyote.localName().setString(facts.getOrDefault("name", ""));
         int port = Integer.parseInt(facts.getOrDefault("at", "0"));
         coyote.setServerPort(port);
         coyote.setLocalPort(port);

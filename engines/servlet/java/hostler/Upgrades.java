@@ -7,7 +7,9 @@ import java.nio.file.Files;
 import org.apache.catalina.LifecycleState;
 import org.apache.catalina.Service;
 import org.apache.catalina.connector.Connector;
+import org.apache.coyote.Processor;
 import org.apache.coyote.http11.Http11NioProtocol;
+import org.apache.coyote.http11.Http11Processor;
 
 /**
  * The connector for requests that ask for another protocol (WebSocket), which AJP has no way for: made when the first one comes,
@@ -60,7 +62,7 @@ final class Upgrades {
     }
 
     private Connector connector(File path) throws IOException {
-        Http11NioProtocol protocol = new Http11NioProtocol();
+        Http11NioProtocol protocol = new Protocol();
         protocol.setMaxThreads(settings.threads);
         protocol.setMinSpareThreads(1);
         // The front has the limits.
@@ -80,5 +82,18 @@ final class Upgrades {
         made.setXpoweredBy(false);
         made.setEnableLookups(false);
         return made;
+    }
+
+    /** HTTP that leaves addresses and ports as the front has told them ({@link Told}): a Unix socket has none. */
+    private static final class Protocol extends Http11NioProtocol {
+        @Override
+        protected Processor createProcessor() {
+            return new Http11Processor(this, getAdapter()) {
+                @Override
+                protected boolean getPopulateRequestAttributesFromSocket() {
+                    return false;
+                }
+            };
+        }
     }
 }
