@@ -61,7 +61,7 @@ pub struct Technique {
     pub name: &'static str,
     /// Why nobody can do it here, and what would help: `there is no C compiler; apt-get install gcc libc6-dev`.
     pub unavailable: Option<String>,
-    /// Why some servers can't, by the beginning of their names: `hostler`: `Hostler has no FastCGI yet`.
+    /// Why some servers can't, by the beginning of their names: `hostler`: `this Hostler was built without PHP; ...`.
     pub lacking: Vec<(&'static str, String)>,
 }
 

@@ -105,7 +105,7 @@ fn hostler_lacks(technique: &str) -> Option<String> {
     let (_, title, directive) = ASKED.into_iter().find(|(name, ..)| *name == technique)?;
     match check(directive) {
         Ok(said) if said.contains("not implemented") || said.contains("no such directive") => {
-            Some(format!("Hostler has no {title} yet"))
+            Some(format!("this Hostler was built without {title}; ./setup.sh build and make build again"))
         }
         Ok(_) => None,
         Err(error) => Some(format!("{error:#}")),
